@@ -1,0 +1,62 @@
+# The project's commands. Each one sets up what it needs: only Python 3.11 or newer has to be there.
+#
+#   make course   run every lesson, headless, and write runs/latest/index.html
+#   make lab      open the lessons in JupyterLab
+#   make test     check everything: style, unit tests, every stored output of every lesson
+#   make bench    measure again what benchmarks/ records
+#   make build    rebuild the notebooks whose source has changed
+#   make pins     choose the pinned versions anew from the ranges in pyproject.toml
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: course lab test bench build pins clean
+.DEFAULT_GOAL := course
+
+course: $(READY)
+	$(BIN)/course run
+
+lab: $(READY)
+	$(BIN)/jupyter lab notebooks
+
+test: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pytest --nbval
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+build: $(READY)
+	$(BIN)/course build
+
+# The stamp is written last, so an interrupted installation is finished by the next make.
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	    "The course needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
+	    ". Name another one: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+# torch and torchvision are held where the lessons were built; everything else moves.
+pins: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	printf 'torch==2.14.1\ntorchvision==0.29.1\n' > $(VENV)/held.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
+	    --no-emit-index-url --no-annotate --no-header --constraints $(VENV)/held.txt \
+	    pyproject.toml --output-file requirements.txt
+	$(MAKE) environment.yml
+
+# conda's list is pip's list: tests/test_pins.py compares the two.
+environment.yml: requirements.txt
+	{ printf 'name: gpu-course-kit\nchannels:\n  - conda-forge\ndependencies:\n'; \
+	  printf '  - python=3.12\n  - pip\n  - pip:\n'; \
+	  sed 's/^/      - /' requirements.txt; \
+	  printf '      - --editable .\n'; } > $@
+
+clean:
+	rm -rf $(VENV) runs output build *.egg-info

@@ -1,0 +1,1 @@
+"""The small package that the lessons import; start reading at `lesson.py`."""

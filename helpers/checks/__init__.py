@@ -1,0 +1,1 @@
+"""The labs' checks, one module a lab."""

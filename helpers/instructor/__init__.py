@@ -1,0 +1,1 @@
+"""The command `course`: build, run and report on the notebooks."""
