@@ -1,0 +1,200 @@
+"""Choose a device, list the devices there are, and say where tensors, modules and optimizers live.
+
+Nothing here moves anything and nothing is timed; `explain.py` explains the errors.
+"""
+
+import inspect
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def try_gpu(i: int = 0) -> torch.device:
+    """Return `cuda:i` if there are more than `i` GPUs, else the CPU (after Dive into Deep Learning)."""
+    return torch.device("cuda", i) if torch.cuda.device_count() > i else torch.device("cpu")
+
+
+def try_all_gpus() -> list[torch.device]:
+    """Return every CUDA GPU, or a list that holds the CPU alone where there is none."""
+    gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
+    return gpus or [torch.device("cpu")]
+
+
+def choose_device(name: str | torch.device = "auto") -> torch.device:
+    """Return the device called `name`, checked to be usable.
+
+    "auto" takes the accelerator if there is one, else the CPU. An accelerator is what `torch.accelerator` finds: cuda, mps, xpu and others.
+
+    Raises:
+        ValueError: `name` is no device, or this machine cannot use it; the message lists those
+            it can use.
+    """
+    # Without check_available a CUDA build of torch answers "cuda" on a machine that has no GPU.
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    if str(name) == "auto":
+        return _indexed(accelerator or torch.device("cpu"))
+    usable = ["cpu"]
+    if accelerator is not None:
+        usable += [f"{accelerator.type}:{i}" for i in range(torch.accelerator.device_count())]
+    try:
+        device = _indexed(torch.device(name))
+    except RuntimeError:
+        device = None
+    if device is None or f"{device.type}:{device.index or 0}" not in [*usable, "cpu:0"]:
+        raise ValueError(
+            f"device {str(name)!r} cannot be used on this machine (torch {torch.__version__}); "
+            f"usable here: {', '.join(usable)}. Choose one of these, or 'auto'."
+        )
+    return device
+
+
+def _indexed(device: torch.device) -> torch.device:
+    # A tensor says cuda:0, never cuda: a device that compares equal to its own saves a surprise.
+    return torch.device("cuda", device.index or 0) if device.type == "cuda" else device
+
+
+def describe_device(device: torch.device) -> str:
+    """Say what `device` is in a few words: "cuda:0 (NVIDIA H200)" or "cpu (x86_64, 2 cores)"."""
+    if device.type == "cuda":
+        return f"{device} ({torch.cuda.get_device_name(device)})"
+    if device.type == "cpu":
+        return f"cpu ({platform.machine()}, {os.cpu_count()} cores)"
+    return str(device)
+
+
+def device_of(net: nn.Module) -> torch.device:
+    """Return the device that all parameters and buffers of `net` share; the CPU if it has none.
+
+    Raises:
+        ValueError: they do not share one; the message names one tensor on each device.
+    """
+    first: dict[torch.device, str] = {}
+    for name, tensor in [*net.named_parameters(), *net.named_buffers()]:
+        first.setdefault(tensor.device, name)
+    if len(first) > 1:
+        places = " and ".join(f"{name} on {device}" for device, name in first.items())
+        raise ValueError(
+            f"the network lies on several devices: {places}. Move it with net.to(...)."
+        )
+    return next(iter(first), torch.device("cpu"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tensor in the table that `where` makes."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+    bytes: int
+
+
+class Whereabouts:
+    """A table of tensors: name, shape, dtype, device and size; a notebook shows it as HTML."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+
+    def devices(self) -> set[str]:
+        """Return the names of the devices in the table."""
+        return {str(row.device) for row in self.rows}
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                row.name,
+                str(tuple(row.shape)),
+                str(row.dtype).removeprefix("torch."),
+                str(row.device),
+                f"{row.bytes:,} B",
+            )
+            for row in self.rows
+        ]
+
+    def __repr__(self) -> str:
+        table = [("name", "shape", "dtype", "device", "size"), *self._cells()]
+        widths = [max(len(line[column]) for line in table) for column in range(5)]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in table
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(
+            f'<th scope="col">{name}</th>' for name in ("name", "shape", "dtype", "device", "size")
+        )
+        body = "".join(
+            "<tr>" + "".join(f"<td><code>{escape(cell)}</code></td>" for cell in line) + "</tr>"
+            for line in self._cells()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def where(*things: Any, **named: Any) -> Whereabouts:
+    """List every tensor in `things` with its shape, dtype, device and size in bytes.
+
+    Args:
+        things: tensors, modules, optimizers, or lists and dicts of them; each is called by the
+            name that the calling code has for it.
+        named: the same with a name given.
+
+    Raises:
+        TypeError: something holds no tensors; the message names its type.
+    """
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame else None
+    scopes = [caller.f_locals, caller.f_globals] if caller else []
+    pairs = [(_name_of(thing, scopes), thing) for thing in things] + list(named.items())
+    known: dict[int, str] = {}  # parameters' names, so that an optimizer's state can be told apart
+    rows: list[Row] = []
+    for name, thing in sorted(pairs, key=lambda pair: isinstance(pair[1], torch.optim.Optimizer)):
+        for label, tensor in _tensors(name, thing, known):
+            known.setdefault(id(tensor), label)
+            size = tensor.numel() * tensor.element_size()
+            rows.append(Row(label, tuple(tensor.shape), tensor.dtype, tensor.device, size))
+    return Whereabouts(rows)
+
+
+def _name_of(thing: Any, scopes: list[Mapping[str, Any]]) -> str:
+    for scope in scopes:
+        for name, value in scope.items():
+            if value is thing and not name.startswith("_"):
+                return name
+    return type(thing).__name__
+
+
+def _tensors(name: str, thing: Any, known: Mapping[int, str]) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(thing, torch.Tensor):
+        yield name, thing
+    elif isinstance(thing, nn.Module):
+        for inner, tensor in [*thing.named_parameters(), *thing.named_buffers()]:
+            yield f"{name}.{inner}", tensor
+            if tensor.grad is not None:
+                yield f"{name}.{inner}.grad", tensor.grad
+    elif isinstance(thing, torch.optim.Optimizer):
+        numbers = {
+            id(p): i for i, p in enumerate(p for g in thing.param_groups for p in g["params"])
+        }
+        for parameter, state in thing.state.items():
+            owner = known.get(id(parameter), f"parameter {numbers[id(parameter)]}")
+            for key, value in state.items():
+                if isinstance(value, torch.Tensor):
+                    yield f"{name}.state[{owner}].{key}", value
+    elif isinstance(thing, Mapping):
+        for key, value in thing.items():
+            yield from _tensors(f"{name}[{key!r}]", value, known)
+    elif isinstance(thing, (list, tuple)):
+        for i, value in enumerate(thing):
+            yield from _tensors(f"{name}[{i}]", value, known)
+    else:
+        raise TypeError(
+            f"where() lists tensors, modules, optimizers, and lists or dicts of them; "
+            f"`{name}` is a {type(thing).__name__}."
+        )

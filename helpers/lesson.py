@@ -1,0 +1,82 @@
+"""The first line of every notebook, and what it says of itself: banner, seed, data, results."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import torch
+from IPython.core.getipython import get_ipython
+from IPython.display import display
+
+from helpers.devices import choose_device, describe_device
+
+if TYPE_CHECKING:
+    from helpers.cifar10 import Dataset
+
+RECORD_TYPE = "application/vnd.gpu-course.record+json"
+
+
+def start(device: str = "auto", *, seed: int = 0) -> torch.device:
+    """Seed torch, choose the device, show a banner that names it, and return it.
+
+    Args:
+        device: "auto" (the accelerator where there is one) or a device's name such as "cuda:1".
+        seed: for torch's generators on every device.
+
+    Raises:
+        ValueError: the device cannot be used on this machine, or the seed is no whole number.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise ValueError(f"seed must be a whole number, not {seed!r}.")
+    chosen = choose_device(device)
+    torch.manual_seed(seed)
+    what = describe_device(chosen)
+    box(f"This notebook computes on {what}.", f"torch {torch.__version__}, seed {seed}")
+    record(device=what)
+    return chosen
+
+
+def show_data(dataset: "Dataset") -> None:
+    """Say which images the notebook works on, in a box that cannot be missed if they are drawn."""
+    if dataset.drawn:
+        box(
+            "These are not photographs: the images are drawn by the program.",
+            f"{dataset.provenance} Accuracies below say nothing about CIFAR-10.",
+            warning=True,
+        )
+    else:
+        box(f"The images are {dataset.name}.", dataset.provenance)
+    record(data_set=dataset.name, provenance=dataset.provenance, drawn=dataset.drawn)
+
+
+def record(**results: str | bool | int | float | None) -> None:
+    """Keep results in the notebook's outputs, as data that `course run` collects into its report.
+
+    Raises:
+        TypeError: a value is not a plain string, number or truth value; the message names it.
+    """
+    for name, value in results.items():
+        if not isinstance(value, str | bool | int | float | None):
+            raise TypeError(
+                f"lesson.record keeps plain values; {name} is a {type(value).__name__}. "
+                f"A one-element tensor becomes plain by {name}.item()."
+            )
+    if get_ipython() is not None:
+        shown = ", ".join(results)
+        display({RECORD_TYPE: results, "text/plain": f"recorded: {shown}"}, raw=True)
+
+
+def box(title: str, text: str = "", *, warning: bool = False) -> None:
+    """Display a titled box; plain text where there is no notebook. A warning is loud."""
+    colour, background = ("#B22222", "#FFF4E5") if warning else ("#0072B2", "#F3F8FC")
+    size = "1.2em" if warning else "1em"
+    html = (
+        f'<div role="note" style="border:{4 if warning else 1}px solid {colour};'
+        f'background:{background};color:#1a1a1a;padding:0.6em 1em;margin:0.4em 0">'
+        f'<strong style="font-size:{size}">{escape(title)}</strong>'
+        f"{'<br>' + escape(text) if text else ''}</div>"
+    )
+    plain = f"{'!!! ' if warning else ''}{title}{' ' + text if text else ''}"
+    if get_ipython() is None:
+        print(plain)
+    else:
+        display({"text/html": html, "text/plain": plain}, raw=True)
