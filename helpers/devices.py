@@ -16,7 +16,7 @@ from torch import nn
 
 
 def try_gpu(i: int = 0) -> torch.device:
-    """Return `cuda:i` if there are more than `i` GPUs, else the CPU (after Dive into Deep Learning)."""
+    """Return `cuda:i` if there is such a GPU, else the CPU (after Dive into Deep Learning)."""
     return torch.device("cuda", i) if torch.cuda.device_count() > i else torch.device("cpu")
 
 
@@ -29,7 +29,8 @@ def try_all_gpus() -> list[torch.device]:
 def choose_device(name: str | torch.device = "auto") -> torch.device:
     """Return the device called `name`, checked to be usable.
 
-    "auto" takes the accelerator if there is one, else the CPU. An accelerator is what `torch.accelerator` finds: cuda, mps, xpu and others.
+    "auto" takes the accelerator if there is one, else the CPU. An accelerator is what
+    `torch.accelerator` finds: cuda, mps, xpu and others.
 
     Raises:
         ValueError: `name` is no device, or this machine cannot use it; the message lists those
