@@ -1,0 +1,156 @@
+"""Puts a notebook together, not executed: opening, bootstrap, the lesson's cells, closing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from helpers.instructor.course_folder import CourseFolder
+from helpers.instructor.lesson_source import LessonSource
+
+# Runs before anything else, so it may lean on nothing but Python itself.
+BOOTSTRAP = """\
+# Finds the course's package `helpers`: installed, in this clone, or fetched (in Colab, say).
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+if importlib.util.find_spec("helpers") is None:
+    here = pathlib.Path.cwd()
+    clones = [p for p in (here, *here.parents) if (p / "helpers" / "lesson.py").is_file()]
+    if clones:
+        sys.path.insert(0, str(clones[0]))
+    else:
+        url = "https://github.com/{repository}/archive/{tag}.zip"
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", url]
+        if subprocess.run(pip, capture_output=True).returncode:
+            raise RuntimeError(f"Could not fetch the course's helpers: is {{url}} within reach?")
+        importlib.invalidate_caches()"""
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    # Without the versions that a kernel adds: they differ from machine to machine.
+    "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+    # Colab offers a GPU when it opens the lesson.
+    "accelerator": "GPU",
+    "colab": {"gpuType": "T4", "provenance": []},
+}
+
+
+def assemble_lesson(
+    course: CourseFolder, source: LessonSource, following: LessonSource | None
+) -> NotebookNode:
+    """The whole notebook of a lesson as it must stand in the course, without outputs.
+
+    `following` is the next lesson, which the closing cell leads to; None after the last one.
+    """
+    path = f"notebooks/{source.name}.ipynb"
+    lab = f"{source.name}.ipynb"
+    generated = [
+        new_markdown_cell(opening(course, source, path)),
+        bootstrap(course),
+        new_markdown_cell(
+            closing(course, source, following, (course.labs / lab).is_file()),
+        ),
+    ]
+    cells = [*generated[:2], *map(_copied, source.cells), generated[2]]
+    notebook = new_notebook(cells=cells, metadata=nbformat.from_dict(METADATA))
+    notebook.metadata["title"] = source.header.title
+    notebook.metadata["course"] = nbformat.from_dict(
+        {
+            "source": f"notebooks/source/{source.name}.py",
+            "source_sha256": source.sha256,
+            "generated_sha256": _digest("".join(cell.source for cell in generated)),
+        }
+    )
+    set_stable_ids(notebook)
+    return notebook
+
+
+def opening(course: CourseFolder, source: LessonSource, path: str) -> str:
+    """The first cell: title, promise, time, badge, objectives, prerequisites."""
+    header = source.header
+    parts = [
+        f"# {header.title}",
+        header.promise,
+        f"About {header.minutes} minutes. {badge(course, path)}",
+        "**When you are through, you can**\n\n" + _bullets(header.objectives),
+    ]
+    if header.prerequisites:
+        parts.append("**What you need to begin**\n\n" + _bullets(header.prerequisites))
+    return "\n\n".join(parts)
+
+
+def badge(course: CourseFolder, path: str) -> str:
+    """Markdown of the badge that opens the published copy of the notebook in Colab."""
+    image = "https://colab.research.google.com/assets/colab-badge.svg"
+    return f"[![Open in Colab]({image})]({_colab(course, path)})"
+
+
+def bootstrap(course: CourseFolder) -> NotebookNode:
+    """The cell that makes `import helpers` work wherever the notebook was opened."""
+    code = BOOTSTRAP.format(repository=course.repository, tag=course.tag)
+    return new_code_cell(code, metadata={"tags": ["bootstrap"]})
+
+
+def closing(
+    course: CourseFolder, source: LessonSource, following: LessonSource | None, has_lab: bool
+) -> str:
+    """The last cell: the next lesson, the lab if there is one, credits, licence."""
+    # Colab cannot follow a link between files of a repository, hence both links.
+    ways = []
+    if has_lab:
+        lab = f"{source.name}.ipynb"
+        ways.append(
+            f"Practise: [the lab that goes with this lesson](../labs/{lab}) "
+            f"([in Colab]({_colab(course, f'labs/{lab}')}))"
+        )
+    if following is not None:
+        file = f"{following.name}.ipynb"
+        ways.append(
+            f"Go on: [{following.header.title}]({file}) "
+            f"([in Colab]({_colab(course, f'notebooks/{file}')})). {following.header.promise}"
+        )
+    else:
+        ways.append("This is the last lesson. Take what you have learned to a network of your own.")
+    parts = ["## What to do next\n\n" + _bullets(ways)]
+    if source.header.credits:
+        parts.append("## Credits\n\n" + _bullets(source.header.credits))
+    site = f"https://github.com/{course.repository}"
+    parts.append(
+        f"Part of [{course.repository.split('/')[-1]}]({site}); "
+        f"text and code under the [MIT licence]({site}/blob/{course.tag}/LICENSE)."
+    )
+    return "\n\n".join(parts)
+
+
+def set_stable_ids(notebook: NotebookNode) -> None:
+    """Derive each cell's id from what it holds, so that a rebuild changes no id by chance."""
+    seen: Counter[str] = Counter()
+    for cell in notebook.cells:
+        digest = _digest(cell.cell_type + "\n" + cell.source)[:12]
+        seen[digest] += 1
+        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+
+
+def _copied(cell: NotebookNode) -> NotebookNode:
+    new_cell = new_code_cell if cell.cell_type == "code" else new_markdown_cell
+    return new_cell(cell.source, metadata=dict(cell.metadata))
+
+
+def _bullets(entries: list[str]) -> str:
+    return "\n".join(f"- {entry}" for entry in entries)
+
+
+def _colab(course: CourseFolder, path: str) -> str:
+    site = "https://colab.research.google.com/github"
+    return f"{site}/{course.repository}/blob/{course.tag}/{path}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

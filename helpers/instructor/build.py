@@ -1,0 +1,213 @@
+"""Builds the lessons from their sources, executes them, and checks that they are up to date."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+from helpers.instructor.assemble import assemble_lesson
+from helpers.instructor.course_folder import CourseError, CourseFolder, pick
+from helpers.instructor.kernels import ThisPython
+from helpers.instructor.lesson_source import read_source
+from helpers.instructor.stored_outputs import (
+    first_line,
+    output_problems,
+    outputs_digest,
+    plain_text,
+    tidy,
+)
+
+
+def build(
+    course: CourseFolder,
+    asked: list[str],
+    *,
+    force: bool = False,
+    cell_timeout: float = 1800,
+    say: Callable[[str], None] = print,
+) -> list[str]:
+    """Build the lessons that are not up to date; return the names of those that were written.
+
+    `asked` limits it to some lessons, `force` executes those that are up to date too. A lesson
+    whose code is unchanged keeps its outputs and is not executed. Raises `CourseError` at the
+    first cell that fails; the notebook that stood there stays.
+    """
+    written = []
+    for name in pick(course.lesson_names(), asked, "Lesson"):
+        fresh = assembled(course, name)
+        stored = _read_stored(course.notebook_of(name))
+        if not force and stored is not None and not _differences(fresh, stored):
+            say(f"{name}: up to date")
+            continue
+        begun = monotonic()
+        if not force and stored is not None and _keep_outputs(fresh, stored):
+            how = "text changed, outputs kept"
+        else:
+            say(f"{name}: executing ...")
+            execute(fresh, name, folder=course.notebooks, cell_timeout=cell_timeout)
+            how = f"executed in {monotonic() - begun:.0f} s"
+        fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
+        write_atomically(course.notebook_of(name), nbformat.writes(fresh) + "\n")
+        say(f"{name}: {how}")
+        written.append(name)
+    return written
+
+
+def check(course: CourseFolder) -> list[str]:
+    """Say what is not up to date: one sentence a notebook, with the command that mends it.
+
+    Executes nothing. An empty list means that every built lesson is what `build` would write.
+    """
+    findings = []
+    names = course.lesson_names()
+    for name in names:
+        try:
+            stored = _read_stored(course.notebook_of(name))
+            reasons = _differences(assembled(course, name), stored)
+        except CourseError as error:
+            reasons = [str(error)]
+        if reasons:
+            findings.append(f"{name}: {'; '.join(reasons)}. To mend it: course build {name}")
+    for name in course.built_names():
+        if name not in names:
+            findings.append(
+                f"{name}: the notebook has no source. To mend it: write "
+                f"notebooks/source/{name}.py, or delete notebooks/{name}.ipynb"
+            )
+    return findings
+
+
+def assembled(course: CourseFolder, name: str) -> NotebookNode:
+    """The notebook of one lesson as its source builds it today, without outputs."""
+    names = course.lesson_names()
+    place = names.index(name) + 1
+    following = read_source(course.source_of(names[place])) if place < len(names) else None
+    return assemble_lesson(course, read_source(course.source_of(name)), following)
+
+
+def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: float) -> None:
+    """Execute a notebook in place, with `folder` as its working folder.
+
+    Raises `CourseError` with the cell and what happened when a cell fails, takes longer than
+    `cell_timeout` seconds, kills the kernel, or leaves an output that must not be stored.
+    """
+    metadata = copy.deepcopy(notebook.metadata)
+    reached = 0
+
+    def note_cell(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal reached
+        reached = cell_index
+
+    client = NotebookClient(
+        notebook,
+        timeout=cell_timeout,
+        startup_timeout=180,
+        kernel_manager_class=ThisPython,
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        store_widget_state=False,
+        coalesce_streams=True,
+        on_cell_execute=note_cell,
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        # Its text holds the cell, what the cell printed, and the traceback.
+        raise CourseError(f"{name}: cell {reached} fails.\n{plain_text(str(error))}") from None
+    except CellTimeoutError:
+        raise CourseError(
+            f"{name}: cell {reached} takes longer than {cell_timeout:g} s. Give it more time with "
+            f"--cell-timeout, or less to do:\n{notebook.cells[reached].source}"
+        ) from None
+    except DeadKernelError:
+        raise CourseError(
+            f"{name}: the kernel died in cell {reached}; perhaps the machine has too little "
+            f"memory for it:\n{notebook.cells[reached].source}"
+        ) from None
+    notebook.metadata = metadata
+    tidy(notebook)
+    if problems := output_problems(notebook):
+        raise CourseError(f"{name}: these outputs must not be stored:\n  " + "\n  ".join(problems))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader finds the old or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        # mkstemp lets nobody else read its file.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _read_stored(path: Path) -> NotebookNode | None:
+    if not path.exists():
+        return None
+    try:
+        return nbformat.read(path, as_version=4)
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, ValueError) as error:
+        raise CourseError(
+            f"{path} is not a notebook that can be read ({first_line(str(error))}); "
+            "delete it and build it again"
+        ) from None
+
+
+def _differences(fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
+    """Why a stored notebook is not what its source builds today, as short sentences."""
+    if stored is None:
+        return ["it has not been built"]
+    wanted, noted = fresh.metadata.course, stored.metadata.get("course", {})
+    reasons = []
+    if noted.get("source_sha256") != wanted.source_sha256:
+        reasons.append("its source has changed since it was built")
+    elif noted.get("generated_sha256") != wanted.generated_sha256:
+        reasons.append("its generated cells (opening, bootstrap, closing) have changed")
+    elif edited := _edited_cells(fresh, stored):
+        reasons.append(f"it was edited by hand at cell {edited[0]}; the edit belongs in the source")
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    if code and not any(cell.outputs for cell in code):
+        reasons.append("it has code but no outputs")
+    elif noted.get("outputs_sha256") != outputs_digest(stored):
+        reasons.append("its outputs are not those that the build stored")
+    return reasons
+
+
+def _edited_cells(fresh: NotebookNode, stored: NotebookNode) -> list[int]:
+    built = [_essence(cell) for cell in fresh.cells]
+    found = [_essence(cell) for cell in stored.cells]
+    edited = [n for n, (one, other) in enumerate(zip(built, found, strict=False)) if one != other]
+    if len(built) != len(found):
+        edited.append(min(len(built), len(found)))
+    return edited
+
+
+def _essence(cell: NotebookNode) -> tuple[str, str, str, list[str]]:
+    return cell.cell_type, cell.id, cell.source, list(cell.metadata.get("tags", []))
+
+
+def _keep_outputs(fresh: NotebookNode, stored: NotebookNode) -> bool:
+    """Take the outputs over from the stored notebook, where all code is still the same.
+
+    The bootstrap cell may differ: it does nothing where the package is installed.
+    """
+    new, old = ([c for c in nb.cells if c.cell_type == "code"] for nb in (fresh, stored))
+    intact = stored.metadata.get("course", {}).get("outputs_sha256") == outputs_digest(stored)
+    if not intact or [c.source for c in new[1:]] != [c.source for c in old[1:]]:
+        return False
+    for cell, before in zip(new, old, strict=True):
+        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    return True

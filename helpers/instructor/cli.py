@@ -1,0 +1,69 @@
+"""The command `course`: reads the command line and calls the module that does the work."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers.instructor.course_folder import CourseError, open_course
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status. What a person has to mend goes to stderr."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except CourseError as error:
+        print(f"course: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="course", description=__doc__.split(":")[0])
+    parser.add_argument(
+        "--root", type=Path, help="folder of the course (default: this one or one above it)"
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_build(commands)
+    return parser
+
+
+def _add_build(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "build",
+        help="make the notebooks from their sources and execute them",
+        description="Make notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it. "
+        "A lesson that is up to date is left alone, and one whose code is unchanged keeps its "
+        "outputs.",
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
+    command.add_argument(
+        "--check", action="store_true", help="execute nothing; fail if a notebook is out of date"
+    )
+    command.add_argument(
+        "--force", action="store_true", help="execute also what is up to date or unchanged"
+    )
+    command.add_argument(
+        "--cell-timeout", type=float, default=1800, metavar="SECONDS", help="default: 1800"
+    )
+    command.set_defaults(command=_build)
+
+
+def _build(options: argparse.Namespace) -> int:
+    # Imported here: a command does not wait for the packages of another one.
+    from helpers.instructor import build
+
+    course = open_course(options.root)
+    if options.check:
+        findings = build.check(course)
+        for finding in findings:
+            print(finding, file=sys.stderr)
+        return 1 if findings else 0
+    build.build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
