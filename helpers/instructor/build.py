@@ -122,15 +122,15 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: fl
         client.execute()
     except CellExecutionError as error:
         # Its text holds the cell, what the cell printed, and the traceback.
-        raise CourseError(f"{name}: cell {reached} fails.\n{plain_text(str(error))}") from None
+        raise CourseError(f"{name}: cell {reached + 1} fails.\n{plain_text(str(error))}") from None
     except CellTimeoutError:
         raise CourseError(
-            f"{name}: cell {reached} takes longer than {cell_timeout:g} s. Give it more time with "
-            f"--cell-timeout, or less to do:\n{notebook.cells[reached].source}"
+            f"{name}: cell {reached + 1} takes longer than {cell_timeout:g} s. Give it more time "
+            f"with --cell-timeout, or less to do:\n{notebook.cells[reached].source}"
         ) from None
     except DeadKernelError:
         raise CourseError(
-            f"{name}: the kernel died in cell {reached}; perhaps the machine has too little "
+            f"{name}: the kernel died in cell {reached + 1}; perhaps the machine has too little "
             f"memory for it:\n{notebook.cells[reached].source}"
         ) from None
     notebook.metadata = metadata
@@ -177,7 +177,9 @@ def _differences(fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
     elif noted.get("generated_sha256") != wanted.generated_sha256:
         reasons.append("its generated cells (opening, bootstrap, closing) have changed")
     elif edited := _edited_cells(fresh, stored):
-        reasons.append(f"it was edited by hand at cell {edited[0]}; the edit belongs in the source")
+        reasons.append(
+            f"it was edited by hand at cell {edited[0] + 1}; the edit belongs in the source"
+        )
     code = [cell for cell in stored.cells if cell.cell_type == "code"]
     if code and not any(cell.outputs for cell in code):
         reasons.append("it has code but no outputs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
+    _add_run(commands)
     return parser
 
 
@@ -63,6 +65,66 @@ def _build(options: argparse.Namespace) -> int:
         return 1 if findings else 0
     build.build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
     return 0
+
+
+def _add_run(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "run",
+        help="execute the lessons headless and write a report",
+        description="Execute the built notebooks through papermill and write the executed "
+        "notebooks, their pages and index.html into runs/DATE-TIME (also named runs/latest).",
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
+    command.add_argument(
+        "-p",
+        dest="parameters",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("PARAMETER", "VALUE"),
+        help="set a parameter in every notebook that has it; may be repeated",
+    )
+    command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
+    command.add_argument(
+        "--jobs",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="notebooks at once (default: 1; more of them disturb what they time)",
+    )
+    command.add_argument(
+        "--cell-timeout",
+        type=float,
+        default=3600,
+        metavar="SECONDS",
+        help="time that one cell may take (default: 3600)",
+    )
+    command.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from helpers.instructor.run import run
+
+    # So that `timeout` and a batch system end a run as Ctrl-C does: with a report.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    finished = run(
+        open_course(options.root),
+        options.names,
+        [tuple(pair) for pair in options.parameters],
+        out=options.out,
+        workers=options.jobs,
+        cell_timeout=options.cell_timeout,
+    )
+    if finished.stopped:
+        return 130
+    return 0 if all(row.passed for row in finished.rows) else 1
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
 
 
 if __name__ == "__main__":

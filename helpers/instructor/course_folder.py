@@ -108,6 +108,7 @@ def pick(names: list[str], asked: list[str], kind: str) -> list[str]:
     chosen = set()
     for word in asked:
         stem = Path(word).name.removesuffix(".ipynb").removesuffix(".py")
+        stem = stem.zfill(2) if stem.isdigit() else stem
         fitting = [stem] if stem in names else [n for n in names if stem and n.startswith(stem)]
         if len(fitting) != 1:
             problem = "could be " + " or ".join(fitting) if fitting else "is not here"

@@ -19,7 +19,11 @@ _ABSOLUTE_PATH = re.compile(
 )
 _WARNING = re.compile(r"^\S+:\d+: \w*Warning: .*|^\[W\d+ .*|^\w*Warning: .*", re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_TEXT_TYPES = ("text/", "application/json", "application/vnd.gpu-course")
+
+# What `helpers.lesson.record` leaves in a notebook. Spelled out again, because importing it from
+# there would load torch to read a report.
+RECORD_TYPE = "application/vnd.gpu-course.record+json"
+_TEXT_TYPES = ("text/", "application/json", RECORD_TYPE)
 
 
 def tidy(notebook: NotebookNode) -> None:
@@ -50,7 +54,7 @@ def output_problems(notebook: NotebookNode) -> list[str]:
     These are errors, anything on stderr, warnings, and paths that only one machine has.
     """
     problems = []
-    for number, cell in enumerate(notebook.cells):
+    for number, cell in enumerate(notebook.cells, start=1):
         for output in cell.get("outputs", []):
             where = f"cell {number} ({first_line(cell.source)})"
             text = "\n".join(output_texts(output))

@@ -1,0 +1,31 @@
+"""Turns an executed notebook into an HTML page that holds its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+import nbformat
+from nbconvert import HTMLExporter
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_page(notebook_file: Path) -> Path:
+    """Write `NAME.html` beside `NAME.ipynb` and return its path.
+
+    The page carries its figures and styles in itself. Only a page with formulas asks the
+    network for something: the script that sets them.
+    """
+    notebook = nbformat.read(notebook_file, as_version=4)
+    exporter = HTMLExporter(
+        template_file="notebook.html.j2",
+        extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
+        embed_images=True,
+    )
+    formulas = any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    resources = {"metadata": {"name": notebook_file.stem, "path": str(notebook_file.parent)}}
+    text, _ = exporter.from_notebook_node(notebook, {**resources, "has_formulas": formulas})
+    page = notebook_file.with_suffix(".html")
+    page.write_text(text, encoding="utf-8")
+    return page

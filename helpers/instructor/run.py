@@ -1,0 +1,142 @@
+"""Runs the lessons headless into a dated folder, with a progress bar, and writes the report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from time import monotonic
+
+import nbformat
+from tqdm import tqdm
+
+from helpers.instructor import batch, build
+from helpers.instructor.course_folder import CourseError, CourseFolder, pick
+from helpers.instructor.pages import write_page
+from helpers.instructor.parameters import defaults_of, fit_parameters
+from helpers.instructor.report import (
+    Row,
+    Run,
+    drawn_box,
+    make_row,
+    show_seconds,
+    write_report,
+)
+
+
+def run(
+    course: CourseFolder,
+    asked: Sequence[str] = (),
+    parameters: Sequence[tuple[str, str]] = (),
+    *,
+    out: Path | None = None,
+    workers: int = 1,
+    cell_timeout: float | None = None,
+) -> Run:
+    """Execute lessons, write notebooks, pages and report, and say on the terminal how it goes.
+
+    Args:
+        course: the course whose built notebooks are executed.
+        asked: names of lessons; all when empty.
+        parameters: names and values, for the lessons that have them.
+        out: folder for the results; by default `runs/DATE-TIME`, which `runs/latest` names.
+        workers: how many notebooks run at once. What they time is worth little above 1.
+        cell_timeout: seconds that one cell may take.
+
+    Raises:
+        CourseError: before anything is executed, if a name, a parameter or `out` cannot be meant.
+    """
+    names = pick(course.built_names(), list(asked), "Notebook")
+    if not names:
+        raise CourseError(f"{course.notebooks} has no notebooks yet. Build them: course build.")
+    notebooks = {name: nbformat.read(course.notebook_of(name), as_version=4) for name in names}
+    fitted = fit_parameters(parameters, {name: defaults_of(nb) for name, nb in notebooks.items()})
+    for finding in build.check(course):
+        print(f"Note: {finding}", file=sys.stderr)
+    begun = datetime.now().astimezone()
+    folder = _new_folder(course, out, begun)
+    jobs = [
+        batch.Job(name, course.notebook_of(name), folder / f"{name}.ipynb", fitted[name])
+        for name in names
+    ]
+    cells = sum(cell.cell_type == "code" for nb in notebooks.values() for cell in nb.cells)
+    rows: dict[str, Row] = {}
+    clock = monotonic()
+    # Where nobody watches, the line for each notebook says enough.
+    with tqdm(total=cells, unit=" cells", disable=not sys.stderr.isatty(), leave=False) as bar:
+
+        def on_cell(job: batch.Job) -> None:
+            bar.set_postfix_str(job.name, refresh=False)
+            bar.update()
+
+        def on_outcome(outcome: batch.Outcome) -> None:
+            row = rows[outcome.job.name] = _row(outcome)
+            bar.write(_line(row))
+
+        outcomes = batch.run_jobs(
+            jobs, workers=workers, cell_timeout=cell_timeout, on_cell=on_cell, on_outcome=on_outcome
+        )
+    for outcome in outcomes:
+        if outcome.job.name not in rows:
+            rows[outcome.job.name] = _row(outcome)
+            print(_line(rows[outcome.job.name]))
+    stopped = any(o.status in (batch.STOPPED, batch.NOT_RUN) for o in outcomes)
+    finished = Run(
+        begun, monotonic() - clock, [rows[name] for name in names], list(parameters), stopped
+    )
+    page = write_report(finished, folder)
+    if out is None:
+        point_latest(course.runs, folder.name)
+    if finished.drawn_names:
+        print(drawn_box(finished.drawn_names))
+    print(f"{finished.summary}. Report: {page}")
+    return finished
+
+
+def _new_folder(course: CourseFolder, out: Path | None, begun: datetime) -> Path:
+    if out is not None:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise CourseError(f"{out} is there already and not empty. Name another with --out.")
+        out.mkdir(parents=True, exist_ok=True)
+        return out.resolve()
+    base = begun.strftime("%Y-%m-%d_%H-%M-%S")
+    for number in range(1, 1000):
+        folder = course.runs / (base if number == 1 else f"{base}_{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            # Another run began in the same second.
+            continue
+        return folder
+    raise CourseError(f"{course.runs} is full of folders named {base}; remove some.")
+
+
+def point_latest(runs: Path, name: str) -> None:
+    """Let `runs/latest` name the folder `name`: a link, or a text where links are not allowed."""
+    latest, coming = runs / "latest", runs / f".latest-{os.getpid()}"
+    try:
+        coming.symlink_to(name, target_is_directory=True)
+    except (OSError, NotImplementedError):
+        coming.write_text(name + "\n", encoding="utf-8")
+    coming.replace(latest)
+
+
+def _row(outcome: batch.Outcome) -> Row:
+    made = outcome.job.output.exists()
+    return make_row(outcome, write_page(outcome.job.output).name if made else "")
+
+
+def _line(row: Row) -> str:
+    """One notebook on one line of a terminal."""
+    outcome = row.outcome
+    parts = [f"{outcome.job.name:<28}  {outcome.status:<11}  {show_seconds(outcome.seconds):>10}"]
+    if row.passed:
+        if device := row.records.get("device"):
+            parts.append(str(device))
+        parts += [f"{name} {value}" for name, value in row.results[:3]]
+    elif outcome.error:
+        cell = "" if outcome.cell is None else f"cell {outcome.cell + 1}: "
+        parts.append(cell + outcome.error.splitlines()[0])
+    return "  ".join(parts)
