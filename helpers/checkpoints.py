@@ -1,0 +1,107 @@
+"""Checkpoints of training: written whole or not at all, and checked before they are resumed."""
+
+import io
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Write `state` to `path`, which holds the old checkpoint or the new one, never a part of one.
+
+    Raises:
+        OSError: the file cannot be written; what was there stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = io.BytesIO()
+    torch.save(state, content)
+    part = path.with_name(f"{path.name}.{os.getpid()}.{random.getrandbits(32):08x}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content.getbuffer())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: Path, device: torch.device) -> dict[str, Any]:
+    """Read a checkpoint onto `device`; nothing in the file is executed.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: the file is no checkpoint of this course, or is damaged.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no checkpoint {path.name} to resume from.")
+    try:
+        # weights_only: a pickle could run code, and a checkpoint may come from anybody.
+        state = torch.load(path, map_location=device, weights_only=True)
+    except Exception as error:  # torch.load raises half a dozen types for a damaged file
+        raise ValueError(
+            f"{path.name} cannot be read as a checkpoint ({type(error).__name__}): it is damaged "
+            "or something else. Delete it, or train without resuming."
+        ) from error
+    if not isinstance(state, dict) or "fingerprint" not in state:
+        raise ValueError(
+            f"{path.name} is no checkpoint of a training run (perhaps it holds a network's weights "
+            "alone?). Name another file, or train without resuming."
+        )
+    return state
+
+
+def fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
+    """Describe what has to be equal for training to go on as if it had not been interrupted."""
+    groups = [
+        {key: value for key, value in group.items() if key not in ("params", "fused", "foreach")}
+        for group in optimizer.param_groups
+    ]
+    sampler = getattr(loader, "sampler", None)
+    return {
+        "network": {name: tuple(value.shape) for name, value in net.state_dict().items()},
+        "optimizer": type(optimizer).__name__,
+        "settings": [{k: v for k, v in g.items() if not callable(v)} for g in groups],
+        "batch_size": getattr(loader, "batch_size", None),
+        "images": getattr(sampler, "count", None),
+        "seed": getattr(sampler, "seed", None),
+    }
+
+
+def check_fingerprint(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
+    """Compare two fingerprints.
+
+    Raises:
+        ValueError: they differ; the message names each difference.
+    """
+    different = [
+        f"{key} was {found.get(key)!r} and is now {value!r}"
+        if key != "network"
+        else "the network has other parameters"
+        for key, value in expected.items()
+        if found.get(key) != value
+    ]
+    if different:
+        raise ValueError(
+            f"{path.name} belongs to another training run: {'; '.join(different)}. "
+            "Use the same settings, or train without resuming."
+        )
+
+
+def random_state(device: torch.device) -> dict[str, torch.Tensor]:
+    """Return the state of the generators that dropout and augmentation draw from."""
+    state = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
+    return state
+
+
+def set_random_state(state: dict[str, torch.Tensor], device: torch.device) -> None:
+    """Put back what `random_state` returned, the device's own part if it is of the same kind."""
+    torch.set_rng_state(state["cpu"].cpu())
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"].cpu(), device)

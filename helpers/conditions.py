@@ -1,0 +1,56 @@
+"""The conditions that training runs under: an interrupt that waits for the end of a step, and a CPU
+set up for small batches."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+
+@contextlib.contextmanager
+def interrupt_deferred() -> Iterator[threading.Event]:
+    """Let Ctrl-C, or the stop button, wait for the end of the step; a second one does not wait.
+
+    An interrupt in the middle of `optimizer.step()` would leave half of the weights updated.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event  # signals reach the main thread alone
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        if event.is_set() and callable(before):
+            before(number, frame)
+        event.set()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def quick_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
+    """On a CPU, train batches of up to 4 images on one thread and without oneDNN.
+
+    For so little work, waking a second thread and preparing a oneDNN convolution cost more than
+    they save, and a thread that another program holds up stalls every step: see
+    benchmarks/training_classic.py for the figures.
+    """
+    batch_size = getattr(loader, "batch_size", None)
+    if device.type != "cpu" or batch_size is None or batch_size > 4:
+        yield
+        return
+    onednn, threads = torch.backends.mkldnn.enabled, torch.get_num_threads()
+    torch.backends.mkldnn.enabled = False
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = onednn
+        torch.set_num_threads(threads)
