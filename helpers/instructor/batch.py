@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
@@ -53,29 +53,42 @@ class Outcome:
     error: str = ""
 
 
+class Watcher:
+    """Is told how the jobs get on; this one does nothing. The first two calls come from threads."""
+
+    def began(self, job: Job) -> None:
+        """A job starts its kernel."""
+
+    def cell_done(self, job: Job) -> None:
+        """A code cell of the job got through."""
+
+    def waiting(self) -> None:
+        """Called about twice a second while jobs run."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A job ended by itself, well or not."""
+
+
 def run_jobs(
     jobs: list[Job],
+    watcher: Watcher,
     *,
     workers: int = 1,
     cell_timeout: float | None = None,
-    on_cell: Callable[[Job], None] = lambda job: None,
-    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
     """Execute all jobs, `workers` at a time, and return their outcomes in the order of the jobs.
 
-    Whatever goes wrong in one of them, the others run. `on_cell` is called after each executed
-    cell, from the job's own thread, `on_outcome` after each job. Ctrl-C kills the kernels that
-    run; their jobs are then `STOPPED`, those that had not begun `NOT_RUN`.
+    Whatever goes wrong in one of them, the others run. Ctrl-C kills the kernels that run; their
+    jobs are then `STOPPED`, those that had not begun `NOT_RUN`.
     """
     stopping = threading.Event()
     # A notebook is executed by its kernel, which is a process; here threads only wait for it.
     with ThreadPoolExecutor(max_workers=workers) as pool:
         futures = {
-            pool.submit(_run_unless, stopping, job, cell_timeout=cell_timeout, on_cell=on_cell): job
-            for job in jobs
+            pool.submit(_run_unless, stopping, job, watcher, cell_timeout): job for job in jobs
         }
         try:
-            _report_as_they_end(set(futures), on_outcome)
+            _watch(set(futures), watcher)
         except KeyboardInterrupt:
             stopping.set()
             kill_kernels()
@@ -83,14 +96,13 @@ def run_jobs(
     return [future.result() for future in futures]
 
 
-def _report_as_they_end(
-    pending: set[Future[Outcome]], on_outcome: Callable[[Outcome], None]
-) -> None:
+def _watch(pending: set[Future[Outcome]], watcher: Watcher) -> None:
     while pending:
-        # With a time limit, because on Windows Ctrl-C does not interrupt an unlimited wait.
+        # With a time limit also because on Windows Ctrl-C does not interrupt an unlimited wait.
         ended, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+        watcher.waiting()
         for future in ended:
-            on_outcome(future.result())
+            watcher.ended(future.result())
 
 
 def _kill_latecomers(pending: set[Future[Outcome]]) -> None:
@@ -100,12 +112,15 @@ def _kill_latecomers(pending: set[Future[Outcome]]) -> None:
         kill_kernels()
 
 
-def _run_unless(stopping: threading.Event, job: Job, **options: object) -> Outcome:
+def _run_unless(
+    stopping: threading.Event, job: Job, watcher: Watcher, cell_timeout: float | None
+) -> Outcome:
     if stopping.is_set():
         return Outcome(job, NOT_RUN)
-    outcome = run_job(job, **options)
+    watcher.began(job)
+    outcome = run_job(job, cell_timeout=cell_timeout, on_cell_done=lambda: watcher.cell_done(job))
     if stopping.is_set() and outcome.status != PASSED:
-        return Outcome(job, STOPPED, outcome.seconds, outcome.cell, outcome.cell_id, outcome.source)
+        return replace(outcome, status=STOPPED, error="")
     return outcome
 
 
@@ -113,7 +128,7 @@ def run_job(
     job: Job,
     *,
     cell_timeout: float | None = None,
-    on_cell: Callable[[Job], None] = lambda job: None,
+    on_cell_done: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Execute one notebook in the folder it stands in; never raises for what happens in it.
 
@@ -146,7 +161,7 @@ def run_job(
             resources={"metadata": {"path": str(job.notebook.parent)}},
             coalesce_streams=True,
             on_cell_execute=note_cell,
-            on_cell_executed=lambda **_: on_cell(job),
+            on_cell_executed=lambda **_: on_cell_done(),
         )
     except PapermillExecutionError as error:
         return ended(FAILED, reached, f"{error.ename}: {error.evalue}".removesuffix(": "))
@@ -182,12 +197,4 @@ def _show_failure(outcome: Outcome) -> Outcome:
             )
         )
     nbformat.write(notebook, outcome.job.output)
-    return Outcome(
-        outcome.job,
-        outcome.status,
-        outcome.seconds,
-        outcome.cell,
-        cell.get("id", ""),
-        cell.source,
-        error,
-    )
+    return replace(outcome, cell_id=cell.get("id", ""), source=cell.source, error=error)

@@ -105,8 +105,10 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
 def _run(options: argparse.Namespace) -> int:
     from helpers.instructor.run import run
 
-    # So that `timeout` and a batch system end a run as Ctrl-C does: with a report.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # So that `timeout` and a batch system end a run as Ctrl-C does: with a report. A run in a
+    # script's background would otherwise not hear Ctrl-C either.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     finished = run(
         open_course(options.root),
         options.names,

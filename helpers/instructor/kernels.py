@@ -29,7 +29,7 @@ class ThisPython(AsyncKernelManager):
     @property
     def kernel_spec(self) -> KernelSpec:
         """The specification of a kernel in this environment, whatever else is registered."""
-        return KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=ERROR"]))
+        return KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=CRITICAL"]))
 
 
 def kill_kernels() -> None:

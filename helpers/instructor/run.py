@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -10,12 +11,12 @@ from pathlib import Path
 from time import monotonic
 
 import nbformat
-from tqdm import tqdm
 
 from helpers.instructor import batch, build
 from helpers.instructor.course_folder import CourseError, CourseFolder, pick
 from helpers.instructor.pages import write_page
 from helpers.instructor.parameters import defaults_of, fit_parameters
+from helpers.instructor.progress import ProgressBar
 from helpers.instructor.report import (
     Row,
     Run,
@@ -61,27 +62,28 @@ def run(
         batch.Job(name, course.notebook_of(name), folder / f"{name}.ipynb", fitted[name])
         for name in names
     ]
-    cells = sum(cell.cell_type == "code" for nb in notebooks.values() for cell in nb.cells)
+    # papermill adds a cell where it sets parameters.
+    cells = {
+        name: sum(cell.cell_type == "code" for cell in notebook.cells) + bool(fitted[name])
+        for name, notebook in notebooks.items()
+    }
     rows: dict[str, Row] = {}
+
+    def describe(outcome: batch.Outcome) -> str:
+        rows[outcome.job.name] = _row(outcome)
+        return _line(rows[outcome.job.name])
+
+    # nbclient's own lines on dead kernels and time-outs would cut through the progress bar.
+    logging.getLogger("papermill").addHandler(logging.NullHandler())
     clock = monotonic()
-    # Where nobody watches, the line for each notebook says enough.
-    with tqdm(total=cells, unit=" cells", disable=not sys.stderr.isatty(), leave=False) as bar:
-
-        def on_cell(job: batch.Job) -> None:
-            bar.set_postfix_str(job.name, refresh=False)
-            bar.update()
-
-        def on_outcome(outcome: batch.Outcome) -> None:
-            row = rows[outcome.job.name] = _row(outcome)
-            bar.write(_line(row))
-
-        outcomes = batch.run_jobs(
-            jobs, workers=workers, cell_timeout=cell_timeout, on_cell=on_cell, on_outcome=on_outcome
-        )
+    bar = ProgressBar(cells, describe)
+    try:
+        outcomes = batch.run_jobs(jobs, bar, workers=workers, cell_timeout=cell_timeout)
+    finally:
+        bar.close()
     for outcome in outcomes:
         if outcome.job.name not in rows:
-            rows[outcome.job.name] = _row(outcome)
-            print(_line(rows[outcome.job.name]))
+            print(describe(outcome))
     stopped = any(o.status in (batch.STOPPED, batch.NOT_RUN) for o in outcomes)
     finished = Run(
         begun, monotonic() - clock, [rows[name] for name in names], list(parameters), stopped
