@@ -1,5 +1,6 @@
 """The first line of every notebook, and what it says of itself: banner, seed, data, results."""
 
+from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,12 @@ from helpers.devices import choose_device, describe_device
 
 if TYPE_CHECKING:
     from helpers.cifar10 import Dataset
+    from helpers.training import Progress
 
 RECORD_TYPE = "application/vnd.gpu-course.record+json"
 
 
-def start(device: str = "auto", *, seed: int = 0) -> torch.device:
+def start(device: str | torch.device = "auto", *, seed: int = 0) -> torch.device:
     """Seed torch, choose the device, show a banner that names it, and return it.
 
     Args:
@@ -63,6 +65,35 @@ def record(**results: str | bool | int | float | None) -> None:
     if get_ipython() is not None:
         shown = ", ".join(results)
         display({RECORD_TYPE: results, "text/plain": f"recorded: {shown}"}, raw=True)
+
+
+def progress(what: str) -> Callable[["Progress"], None]:
+    """Return a report for `helpers.training.train` that shows one line, updated in place.
+
+    The line's last state is stored with the notebook and reads without running anything, which a
+    widget's does not. Outside a notebook each line is printed.
+    """
+    handle = None
+
+    def report(now: "Progress") -> None:
+        nonlocal handle
+        text = (
+            f"{what}: epoch {now.epoch} of {now.epochs}, step {now.step:,} of {now.steps:,}, "
+            f"loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
+            f"{'; ' + now.note if now.note else ''}"
+        )
+        if get_ipython() is None:
+            print(text)
+            return
+        done = (now.epoch - 1) * now.steps + now.step
+        bar = f'<progress value="{done}" max="{now.epochs * now.steps}" aria-hidden="true">'
+        bundle = {"text/html": f"{bar}</progress> {escape(text)}", "text/plain": text}
+        if handle is None:
+            handle = display(bundle, raw=True, display_id=True)
+        else:
+            handle.update(bundle, raw=True)
+
+    return report
 
 
 def box(title: str, text: str = "", *, warning: bool = False) -> None:

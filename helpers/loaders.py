@@ -82,6 +82,8 @@ class ResidentLoader:
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         order = self.sampler.indices().to(self.labels.device)
+        if not len(order):
+            return  # split would give one batch of nothing
         for part in order.split(max(1, CHUNK // self.batch_size) * self.batch_size):
             # index_select copies whole images; images[part] would go number by number.
             images = normalize(self.images.index_select(0, part))

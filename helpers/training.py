@@ -158,16 +158,22 @@ class _Run:
             if now - reported > self.report_seconds:
                 reported = now
                 self._tell()
+            if self.step == self.history.steps_per_epoch:
+                break  # what follows belongs to the next epoch
             if self.can_skip and now - saved > self.checkpoint_seconds:
                 self._save()
                 saved = time.perf_counter()
             if interrupted.is_set():
+                if self.can_skip:
+                    self._save()
                 self._stop()
         if self.device.type != "cpu":
             torch.accelerator.synchronize(self.device)
         self._tell()
         self.epoch, self.step = self.epoch + 1, 0
         self._save()
+        if interrupted.is_set() and self.epoch < self.epochs:
+            self._stop()
 
     def _train_step(self, images: Tensor, labels: Tensor) -> None:
         images = images.to(self.device, non_blocking=True)
@@ -218,8 +224,6 @@ class _Run:
             )
 
     def _stop(self) -> None:
-        if self.can_skip:
-            self._save()
         note = f"stopped; {self.path.name} keeps the work" if self.path else "stopped"
         self._tell(note)
         raise KeyboardInterrupt(f"training {note}")

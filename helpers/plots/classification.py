@@ -1,0 +1,94 @@
+"""Figures of a classifier: images with their names, the loss, accuracy by class, the confusions."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from helpers.evaluation import Evaluation
+from helpers.plots.style import COLOURS, new_figure
+from helpers.training import History
+
+RIGHT, WRONG = COLOURS[0], COLOURS[1]
+
+
+def image_grid(
+    images: Tensor,
+    titles: Sequence[str],
+    *,
+    right: Sequence[bool] | None = None,
+    title: str = "",
+    columns: int = 8,
+) -> Figure:
+    """Draw uint8 images `(N, 3, H, W)` in rows, each under its title.
+
+    Args:
+        right: whether each answer is right; wrong ones get a cross and another colour.
+    """
+    rows = -(-len(images) // columns)
+    figure, axes = new_figure(rows, columns, width=1.1 * columns, height=1.35 * rows + 0.4)
+    for axis in axes.flat:
+        axis.set_axis_off()
+    for i, (image, axis) in enumerate(zip(images, axes.flat, strict=False)):
+        axis.imshow(image.permute(1, 2, 0).cpu().numpy())
+        if right is None:
+            axis.set_title(titles[i], fontsize=9)
+        else:
+            mark, colour = ("", RIGHT) if right[i] else ("✗ ", WRONG)
+            axis.set_title(f"{mark}{titles[i]}", fontsize=8, color=colour)
+    figure.suptitle(title)
+    return figure
+
+
+def loss_curve(history: History) -> Figure:
+    """Draw the loss against the step, with a line at each epoch's end."""
+    figure, axis = new_figure()
+    axis.plot(history.steps, history.losses, marker=".")
+    for epoch in range(1, history.steps[-1] // history.steps_per_epoch + 1):
+        axis.axvline(epoch * history.steps_per_epoch, color="0.6", linestyle=":")
+    axis.set_xlabel("training step (dotted: the end of an epoch)")
+    axis.set_ylabel("mean cross-entropy loss [nats]")
+    moved = "falls" if history.losses[-1] < history.losses[0] else "does not fall:"
+    axis.set_title(f"The loss {moved} from {history.losses[0]:.2f} to {history.losses[-1]:.2f}")
+    return figure
+
+
+def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
+    """Draw one bar a class, accuracies given from 0 to 1, with a line at the overall accuracy."""
+    figure, axis = new_figure()
+    names = list(per_class)
+    shares = [100 * share for share in per_class.values()]
+    bars = axis.bar(names, shares)
+    axis.bar_label(bars, fmt="%.0f", padding=2)
+    axis.axhline(100 * overall, color=COLOURS[1], linestyle="--", label=f"overall {overall:.1%}")
+    axis.set_xlabel("class")
+    axis.set_ylabel("right answers [% of its test images]")
+    axis.set_ylim(0, 112)
+    axis.tick_params(axis="x", rotation=30)
+    axis.legend(loc="upper right", ncols=2)
+    best, worst = names[int(np.argmax(shares))], names[int(np.argmin(shares))]
+    axis.set_title(f"Recognised best: {best}; worst: {worst}")
+    return figure
+
+
+def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
+    """Draw the share of each true class (row) that got each answer (column), in percent."""
+    counts = evaluation.confusion.double().numpy()
+    shares = 100 * counts / counts.sum(1, keepdims=True).clip(1)
+    figure, axis = new_figure(width=6.5, height=5.8)
+    axis.grid(False)
+    picture = axis.imshow(shares, cmap="cividis", vmin=0, vmax=100)
+    for row, column in np.ndindex(*shares.shape):
+        share = shares[row, column]
+        colour = "black" if share > 55 else "white"
+        axis.text(column, row, f"{share:.0f}", ha="center", va="center", color=colour, fontsize=8)
+    axis.set_xticks(range(len(classes)), classes, rotation=45, ha="right")
+    axis.set_yticks(range(len(classes)), classes)
+    axis.set_xlabel("answer of the network")
+    axis.set_ylabel("true class")
+    figure.colorbar(picture, label="share of the true class [%]", shrink=0.8)
+    off_diagonal = shares * (1 - np.eye(len(shares)))
+    row, column = np.unravel_index(off_diagonal.argmax(), shares.shape)
+    axis.set_title(f"The commonest mistake: {classes[row]} taken for {classes[column]}")
+    return figure

@@ -1,0 +1,258 @@
+"""Training: learns, resumes bit for bit, stops between steps, and says what is wrong."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from helpers import checkpoints
+from helpers.evaluation import evaluate
+from helpers.loaders import ResidentLoader, normalize, worker_loader
+from helpers.training import train
+
+IMAGES, BATCH_SIZE = 48, 4
+
+
+class SmallNet(nn.Module):
+    """A network with what makes resuming hard: dropout, and BatchNorm's buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 4, 3),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(),
+            nn.Dropout(0.5),
+            nn.Linear(16, 10),
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def some_images(count: int = IMAGES) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images whose class shows: class i is bright where others are dark."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(count) % 10
+    images = torch.randint(0, 60, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    for image, label in zip(images, labels.tolist(), strict=True):
+        image[label % 3, 16 * (label % 2) :, 3 * label :] += 180
+    return images, labels
+
+
+def seeded_run(epochs, make_loader=ResidentLoader, make_optimizer=None, net=SmallNet, **options):
+    torch.manual_seed(0)
+    net = net()
+    make_optimizer = make_optimizer or (lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9))
+    loader = make_loader(*some_images(), BATCH_SIZE)
+    history = train(net, loader, make_optimizer(net.parameters()), epochs=epochs, **options)
+    return net, history
+
+
+def same_weights(a: nn.Module, b: nn.Module) -> bool:
+    pairs = zip(a.state_dict().values(), b.state_dict().values(), strict=True)
+    return all(torch.equal(x, y) for x, y in pairs)
+
+
+def stop_at(step: int):
+    """A report that presses Ctrl-C when training is at `step` of the first epoch."""
+
+    pressed = []
+
+    def report(progress):
+        if progress.step == step and not pressed:
+            pressed.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return report
+
+
+OPTIMIZERS = {
+    "SGD": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
+    "fused SGD": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, fused=True),
+    "Adam": lambda p: torch.optim.Adam(p, lr=0.01),
+}
+
+
+def other_net() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
+
+
+def test_training_learns():
+    net, history = seeded_run(40, make_optimizer=OPTIMIZERS["Adam"])
+    assert history.losses[-1] < history.losses[0] / 2
+    assert evaluate(net, ResidentLoader(*some_images(), 10)).accuracy > 0.5
+
+
+def test_history_holds_mean_losses_and_their_steps():
+    _, history = seeded_run(2, loss_steps=5)
+    assert history.steps == [5, 10, 12, 17, 22, 24]
+    assert history.steps_per_epoch == 12
+    assert history.images == 2 * IMAGES
+    assert history.seconds > 0
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("make_loader", [ResidentLoader, worker_loader])
+def test_resumed_after_an_epoch_the_weights_are_those_of_one_run(tmp_path, make_loader, optimizer):
+    options = {"make_loader": make_loader, "make_optimizer": OPTIMIZERS[optimizer]}
+    whole, history = seeded_run(3, **options)
+    file = tmp_path / "checkpoint.pt"
+    seeded_run(1, **options, checkpoint=file)
+    torch.rand(100)  # what the student does in between must not matter
+    parts, resumed = seeded_run(3, **options, checkpoint=file, resume=True)
+    assert same_weights(whole, parts)
+    assert resumed.losses == history.losses
+    assert resumed.steps == history.steps
+
+
+@pytest.mark.parametrize("step", [1, 5, 11, 12])
+def test_resumed_after_ctrl_c_the_weights_are_those_of_one_run(tmp_path, step):
+    whole, history = seeded_run(2, loss_steps=5)
+    file = tmp_path / "checkpoint.pt"
+    options = {"checkpoint": file, "loss_steps": 5}
+    with pytest.raises(KeyboardInterrupt, match="keeps the work"):
+        seeded_run(2, **options, report=stop_at(step), report_seconds=0)
+    parts, resumed = seeded_run(2, **options, resume=True)
+    assert same_weights(whole, parts)
+    assert resumed.losses == history.losses
+
+
+def test_resumed_from_a_checkpoint_written_by_the_clock(tmp_path, monkeypatch):
+    whole, _ = seeded_run(1)
+    written = []
+    real_save = checkpoints.save
+
+    def lose_the_machine_after_the_third(path, state):
+        real_save(path, state)
+        written.append(state["step"])
+        if len(written) == 3:
+            raise RuntimeError("the machine is gone")
+
+    monkeypatch.setattr(checkpoints, "save", lose_the_machine_after_the_third)
+    options = {"checkpoint": tmp_path / "checkpoint.pt", "checkpoint_seconds": 0}
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        seeded_run(1, **options)
+    assert written == [1, 2, 3]
+    monkeypatch.undo()
+    parts, _ = seeded_run(1, **options, resume=True)
+    assert same_weights(whole, parts)
+
+
+def test_another_loader_is_resumed_at_an_epochs_start(tmp_path):
+    def plain_loader(images, labels, batch_size):
+        return DataLoader(TensorDataset(normalize(images), labels), batch_size, shuffle=True)
+
+    whole, _ = seeded_run(3, plain_loader)
+    file = tmp_path / "checkpoint.pt"
+    seeded_run(2, plain_loader, checkpoint=file, checkpoint_seconds=0)
+    parts, _ = seeded_run(3, plain_loader, checkpoint=file, resume=True)
+    assert same_weights(whole, parts)
+
+
+def test_a_finished_run_resumed_is_left_as_it_is(tmp_path):
+    file = tmp_path / "checkpoint.pt"
+    whole, _ = seeded_run(2, checkpoint=file)
+    again, history = seeded_run(2, checkpoint=file, resume=True)
+    assert same_weights(whole, again)
+    assert history.images == 2 * IMAGES
+
+
+def test_ctrl_c_waits_for_the_end_of_the_step():
+    steps = []
+    press = stop_at(3)
+    with pytest.raises(KeyboardInterrupt):
+        seeded_run(2, report=lambda p: (steps.append(p.step), press(p)), report_seconds=0)
+    assert steps[-1] == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_training_works_outside_the_main_thread():
+    finished = []
+    thread = threading.Thread(target=lambda: finished.append(seeded_run(1)))
+    thread.start()
+    thread.join()
+    assert finished
+
+
+def test_small_batches_leave_torchs_settings_as_they_were():
+    threads, onednn = torch.get_num_threads(), torch.backends.mkldnn.enabled
+    seeded_run(1)
+    assert (torch.get_num_threads(), torch.backends.mkldnn.enabled) == (threads, onednn)
+
+
+def test_a_loss_that_is_no_number_stops_training_and_says_why():
+    with pytest.raises(FloatingPointError, match=r"diverged.*learning rate below 1e\+30"):
+        seeded_run(5, make_optimizer=lambda p: torch.optim.SGD(p, lr=1e30), loss_steps=1)
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", True])
+def test_epochs_that_cannot_be_are_refused(epochs):
+    with pytest.raises(ValueError, match="epochs must be a whole number of at least 1"):
+        seeded_run(epochs)
+
+
+def test_resuming_without_a_checkpoint_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="needs the checkpoint"):
+        seeded_run(1, resume=True)
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint gone\.pt"):
+        seeded_run(1, resume=True, checkpoint=tmp_path / "gone.pt")
+
+
+def test_a_checkpoint_of_another_run_is_refused_and_named(tmp_path):
+    file = tmp_path / "checkpoint.pt"
+    seeded_run(1, checkpoint=file)
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match=r"'lr': 0.05.*'lr': 0.1"):
+        seeded_run(
+            2, make_optimizer=lambda p: torch.optim.SGD(p, lr=0.1), checkpoint=file, resume=True
+        )
+    with pytest.raises(ValueError, match="optimizer was 'SGD' and is now 'Adam'"):
+        seeded_run(2, make_optimizer=OPTIMIZERS["Adam"], checkpoint=file, resume=True)
+    with pytest.raises(ValueError, match="the network has other parameters"):
+        seeded_run(2, net=other_net, checkpoint=file, resume=True)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("size", [0, 100, 5000])
+def test_a_truncated_checkpoint_is_refused(tmp_path, size):
+    file = tmp_path / "checkpoint.pt"
+    seeded_run(1, checkpoint=file)
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(ValueError, match="cannot be read as a checkpoint"):
+        seeded_run(2, checkpoint=file, resume=True)
+
+
+def test_saved_weights_are_not_taken_for_a_checkpoint(tmp_path):
+    file = tmp_path / "net.pt"
+    torch.save(SmallNet().state_dict(), file)
+    with pytest.raises(ValueError, match="no checkpoint of a training run"):
+        seeded_run(2, checkpoint=file, resume=True)
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_training(tmp_path):
+    full = "/dev/full"
+    if not Path(full).exists():
+        pytest.skip("this system has no device that is always full")
+    file = tmp_path / "checkpoint.pt"
+    seeded_run(1, checkpoint=file)
+    before = file.read_bytes()
+    real_open = type(file).open
+
+    def open_on_full_disk(path, mode="r", *arguments, **options):
+        return real_open(type(file)(full) if "w" in mode else path, mode, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(file), "open", open_on_full_disk)
+        with pytest.warns(UserWarning, match="no checkpoint was written: .*No space left"):
+            net, _ = seeded_run(1, checkpoint=file)
+    assert same_weights(net, seeded_run(1)[0])
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
