@@ -1,0 +1,102 @@
+"""Many lanes: the same answers in fewer cycles, and what disagreement and narrow memory cost."""
+
+import random
+
+import pytest
+
+from helpers.small_computer import SmallComputer
+
+XS = [(7 * i) % 19 - 9 for i in range(100)]
+HALVINGS = """
+        LOAD  A, x[LANE]
+again:  CMP   A, 2
+        JN    done
+        DIV   A, 2
+        ADD   C, 1
+        JUMP  again
+done:   STORE C, y[LANE]
+        HALT
+"""
+
+
+def relu_with(program: str, lanes: int, xs: list[int] | None = None, **built) -> SmallComputer:
+    xs = XS if xs is None else xs
+    computer = SmallComputer(program, lanes=lanes, x=xs, y=[7] * len(xs), n=len(xs), **built)
+    computer.run()
+    return computer
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 7, 8, 64, 100, 128])
+def test_any_number_of_lanes_gives_the_same_answer(relu_all, lanes):
+    assert relu_with(relu_all, lanes)["y"] == [max(x, 0) for x in XS]
+
+
+def test_more_lanes_take_fewer_cycles_and_never_more(relu_all):
+    cycles = [relu_with(relu_all, lanes).cost.cycles for lanes in (1, 2, 4, 8, 16, 32, 64, 128)]
+    assert cycles == sorted(cycles, reverse=True)
+    assert cycles[3] < cycles[0] / 7
+
+
+def test_lanes_beyond_the_numbers_gain_nothing(relu_all):
+    assert relu_with(relu_all, 200).cost.cycles == relu_with(relu_all, 100).cost.cycles
+
+
+def test_lanes_that_disagree_wait_for_each_other(relu_all):
+    trace = SmallComputer(relu_all, lanes=4, x=[3, -1, 4, -5], y=[0] * 4, n=4).trace()
+    active = {step.instruction: step.active for step in trace.steps}
+    assert active["SET A, 0"] == (False, True, False, True)
+    assert active["STORE A, y[I]"] == (True, True, True, True)
+
+
+def test_lanes_that_agree_skip_the_path_that_none_takes(relu_all):
+    agreeing = relu_with(relu_all, 4, xs=[1, 2, 3, 4]).cost.instructions
+    assert agreeing == relu_with(relu_all, 4, xs=[1, -2, 3, 4]).cost.instructions - 1
+
+
+def test_the_slowest_lane_sets_the_time():
+    alone = SmallComputer(HALVINGS, x=[1000], y=[0]).run()
+    together = SmallComputer(HALVINGS, lanes=8, x=[1, 1, 2, 1, 3, 1, 1000, 1], y=[0] * 8)
+    assert together.run().instructions == alone.instructions
+    assert together["y"] == [0, 0, 1, 0, 1, 0, 9, 0]
+    assert together.cost.lanes_busy < 0.3
+
+
+def test_lanes_meet_again_after_a_loop_whatever_the_data():
+    values = random.Random(0).choices(range(5000), k=32)
+    computer = SmallComputer(HALVINGS, lanes=32, x=values, y=[0] * 32)
+    trace = computer.trace()
+    assert computer["y"] == [max(value, 1).bit_length() - 1 for value in values]
+    assert all(trace.steps[-1].active)
+
+
+def test_narrow_memory_makes_lanes_wait(relu_all):
+    wide = relu_with(relu_all, 32).cost.cycles
+    narrow = relu_with(relu_all, 32, memory_width=8).cost.cycles
+    assert narrow > 2 * wide
+
+
+def test_narrow_memory_costs_nothing_up_to_its_width(relu_all):
+    narrow = relu_with(relu_all, 8, memory_width=8).cost.cycles
+    assert narrow == relu_with(relu_all, 8).cost.cycles
+
+
+def test_lanes_that_read_the_same_cell_share_one_delivery():
+    cost = SmallComputer("LOAD A, n\nHALT", lanes=64, memory_width=1, n=3).run()
+    assert cost.cycles == 4 + 1
+
+
+def test_the_last_lane_wins_where_all_store_to_one_cell():
+    computer = SmallComputer("SET A, LANE\nSTORE A, y\nHALT", lanes=5, y=0)
+    computer.run()
+    assert computer["y"] == 4
+
+
+def test_one_lane_is_lane_0_of_1():
+    computer = SmallComputer("SET A, LANE\nSET B, LANES\nSTORE A, x\nSTORE B, y\nHALT", x=9, y=9)
+    computer.run()
+    assert (computer["x"], computer["y"]) == (0, 1)
+
+
+def test_a_computer_can_be_reset_to_another_number_of_lanes(relu_all):
+    computer = relu_with(relu_all, 1)
+    assert computer.reset(lanes=8).run() == relu_with(relu_all, 8).cost
