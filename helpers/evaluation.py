@@ -32,7 +32,7 @@ class Evaluation:
 
     def per_class(self, classes: Sequence[str]) -> dict[str, float]:
         """Return each class's accuracy from 0 to 1, nan for a class without an image."""
-        shares = self.confusion.diagonal() / self.confusion.sum(1)
+        shares = self.confusion.diagonal().double() / self.confusion.sum(1)
         return dict(zip(classes, shares.tolist(), strict=True))
 
 

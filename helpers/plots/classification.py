@@ -60,13 +60,13 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     names = list(per_class)
     shares = [100 * share for share in per_class.values()]
     bars = axis.bar(names, shares)
-    axis.bar_label(bars, fmt="%.0f", padding=2)
+    axis.bar_label(bars, fmt="%.0f", label_type="center", color="white")
     axis.axhline(100 * overall, color=COLOURS[1], linestyle="--", label=f"overall {overall:.1%}")
     axis.set_xlabel("class")
     axis.set_ylabel("right answers [% of its test images]")
-    axis.set_ylim(0, 112)
+    axis.set_ylim(0, 100)
     axis.tick_params(axis="x", rotation=30)
-    axis.legend(loc="upper right", ncols=2)
+    axis.legend(loc="upper left", bbox_to_anchor=(0, 1.02), framealpha=1)
     best, worst = names[int(np.argmax(shares))], names[int(np.argmin(shares))]
     axis.set_title(f"Recognised best: {best}; worst: {worst}")
     return figure

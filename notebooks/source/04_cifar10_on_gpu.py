@@ -327,7 +327,7 @@ history = train(
 history.losses[-1] < history.losses[0]
 
 # %%
-show(plots.loss_curve(history), alt="The training loss against the training step; it falls.")
+show(plots.loss_curve(history), alt="The mean training loss against the training step.")
 
 # %% [markdown]
 # ## When the machine is taken away

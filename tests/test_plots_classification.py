@@ -1,0 +1,74 @@
+"""The figures of lesson 04 say what they found, and have alt text."""
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from helpers.evaluation import Evaluation
+from helpers.plots import classification as plots
+from helpers.plots.style import show
+from helpers.training import History
+
+CLASSES = ("ant", "bee", "cow")
+
+
+@pytest.fixture(autouse=True)
+def no_window():
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+
+
+def test_a_figure_is_shown_with_its_alt_text_and_closed():
+    shell = InteractiveShell.instance()
+    figure = plots.loss_curve(History([1, 2], [2.0, 1.0], 2))
+    with capture_output() as captured:
+        show(figure, alt="A falling line.")
+    InteractiveShell.clear_instance()
+    (output,) = captured.outputs
+    assert shell is not None
+    assert output.data["text/plain"] == "A falling line."
+    assert output.metadata["image/png"]["alt"] == "A falling line."
+    assert not plt.get_fignums()
+
+
+def test_a_figure_without_alt_text_is_refused():
+    with pytest.raises(ValueError, match="needs alt text"):
+        show(plots.loss_curve(History([1], [2.0], 1)), alt=" ")
+
+
+@pytest.mark.parametrize(
+    ("losses", "title"),
+    [([2.3, 1.28], "falls from 2.30 to 1.28"), ([1.0, 1.5], "does not fall: from 1.00 to 1.50")],
+)
+def test_the_loss_curve_says_whether_the_loss_falls(losses, title):
+    figure = plots.loss_curve(History([10, 20], losses, 10))
+    assert title in figure.axes[0].get_title()
+    assert figure.axes[0].get_xlabel()
+    assert figure.axes[0].get_ylabel()
+
+
+def test_the_bars_name_the_best_and_the_worst_class():
+    figure = plots.accuracy_by_class({"ant": 0.5, "bee": 0.9, "cow": 0.1}, 0.5)
+    assert figure.axes[0].get_title() == "Recognised best: bee; worst: cow"
+
+
+def test_the_confusion_matrix_names_the_commonest_mistake_by_share():
+    counts = torch.tensor([[90, 10, 0], [1, 99, 0], [0, 8, 12]])
+    figure = plots.confusion_matrix(Evaluation(counts), CLASSES)
+    assert figure.axes[0].get_title() == "The commonest mistake: cow taken for bee"
+
+
+def test_the_confusion_matrix_bears_a_class_without_images():
+    counts = torch.tensor([[5, 0, 0], [0, 0, 0], [1, 0, 4]])
+    figure = plots.confusion_matrix(Evaluation(counts), CLASSES)
+    assert "nan" not in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_wrong_answers_are_marked_by_more_than_colour():
+    images = torch.zeros(3, 3, 4, 4, dtype=torch.uint8)
+    figure = plots.image_grid(images, CLASSES, right=[True, False, True], columns=2)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles == ["ant", "✗ bee", "cow", ""]
