@@ -186,7 +186,9 @@ class SmallComputer:
         running = [lane.counter for lane in self.lanes if not lane.halted]
         at = min(running, default=None)
         shown = self.lanes[:_SHOWN_LANES]
-        rows = [("next cell", *("halted" if lane.halted else str(lane.counter) for lane in shown))]
+        rows = [
+            ("program counter", *("halted" if lane.halted else str(lane.counter) for lane in shown))
+        ]
         rows += [("flag N", *(str(int(lane.negative)) for lane in shown))]
         rows += [("flag Z", *(str(int(lane.zero)) for lane in shown))]
         rows += [
