@@ -28,11 +28,15 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Job:
-    """One notebook to execute: where it stands, with which parameters, where the result goes."""
+    """One notebook to execute: where it stands, where the result goes, with which parameters.
+
+    `folder` is the kernel's working folder, to which relative paths in parameters refer.
+    """
 
     name: str
     notebook: Path
     output: Path
+    folder: Path
     parameters: dict[str, object] = field(default_factory=dict)
 
 
@@ -74,7 +78,7 @@ def run_jobs(
     watcher: Watcher,
     *,
     workers: int = 1,
-    cell_timeout: float | None = None,
+    cell_timeout: int | None = None,
 ) -> list[Outcome]:
     """Execute all jobs, `workers` at a time, and return their outcomes in the order of the jobs.
 
@@ -113,7 +117,7 @@ def _kill_latecomers(pending: set[Future[Outcome]]) -> None:
 
 
 def _run_unless(
-    stopping: threading.Event, job: Job, watcher: Watcher, cell_timeout: float | None
+    stopping: threading.Event, job: Job, watcher: Watcher, cell_timeout: int | None
 ) -> Outcome:
     if stopping.is_set():
         return Outcome(job, NOT_RUN)
@@ -127,10 +131,10 @@ def _run_unless(
 def run_job(
     job: Job,
     *,
-    cell_timeout: float | None = None,
+    cell_timeout: int | None = None,
     on_cell_done: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Execute one notebook in the folder it stands in; never raises for what happens in it.
+    """Execute one notebook; never raises for what happens in it.
 
     The executed notebook is written to `job.output`, as far as it came, with the failure shown
     in the cell where it happened.
@@ -158,7 +162,7 @@ def run_job(
             execution_timeout=cell_timeout,
             kernel_manager_class=ThisPython,
             # Not papermill's `cwd`: that one changes the folder of all threads.
-            resources={"metadata": {"path": str(job.notebook.parent)}},
+            resources={"metadata": {"path": str(job.folder)}},
             coalesce_streams=True,
             on_cell_execute=note_cell,
             on_cell_executed=lambda **_: on_cell_done(),
@@ -166,7 +170,7 @@ def run_job(
     except PapermillExecutionError as error:
         return ended(FAILED, reached, f"{error.ename}: {error.evalue}".removesuffix(": "))
     except CellTimeoutError:
-        limit = f"The cell took longer than its limit of {cell_timeout:g} s."
+        limit = f"The cell took longer than its limit of {cell_timeout} s."
         return ended(TIMED_OUT, reached, limit)
     except DeadKernelError:
         return ended(

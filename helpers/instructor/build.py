@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 
 from helpers.instructor.assemble import assemble_lesson
 from helpers.instructor.course_folder import CourseError, CourseFolder, pick
-from helpers.instructor.kernels import ThisPython
+from helpers.instructor.kernels import ThisPython, anchor_data_folder
 from helpers.instructor.lesson_source import read_source
 from helpers.instructor.stored_outputs import (
     first_line,
@@ -32,7 +32,7 @@ def build(
     asked: list[str],
     *,
     force: bool = False,
-    cell_timeout: float = 1800,
+    cell_timeout: int = 1800,
     say: Callable[[str], None] = print,
 ) -> list[str]:
     """Build the lessons that are not up to date; return the names of those that were written.
@@ -41,6 +41,7 @@ def build(
     whose code is unchanged keeps its outputs and is not executed. Raises `CourseError` at the
     first cell that fails; the notebook that stood there stays.
     """
+    anchor_data_folder()
     written = []
     for name in pick(course.lesson_names(), asked, "Lesson"):
         fresh = assembled(course, name)
@@ -94,7 +95,7 @@ def assembled(course: CourseFolder, name: str) -> NotebookNode:
     return assemble_lesson(course, read_source(course.source_of(name)), following)
 
 
-def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: float) -> None:
+def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: int) -> None:
     """Execute a notebook in place, with `folder` as its working folder.
 
     Raises `CourseError` with the cell and what happened when a cell fails, takes longer than
@@ -125,7 +126,7 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: fl
         raise CourseError(f"{name}: cell {reached + 1} fails.\n{plain_text(str(error))}") from None
     except CellTimeoutError:
         raise CourseError(
-            f"{name}: cell {reached + 1} takes longer than {cell_timeout:g} s. Give it more time "
+            f"{name}: cell {reached + 1} takes longer than {cell_timeout} s. Give it more time "
             f"with --cell-timeout, or less to do:\n{notebook.cells[reached].source}"
         ) from None
     except DeadKernelError:

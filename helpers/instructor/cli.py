@@ -48,7 +48,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         "--force", action="store_true", help="execute also what is up to date or unchanged"
     )
     command.add_argument(
-        "--cell-timeout", type=float, default=1800, metavar="SECONDS", help="default: 1800"
+        "--cell-timeout", type=_positive, default=1800, metavar="SECONDS", help="default: 1800"
     )
     command.set_defaults(command=_build)
 
@@ -94,7 +94,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     )
     command.add_argument(
         "--cell-timeout",
-        type=float,
+        type=_positive,
         default=3600,
         metavar="SECONDS",
         help="time that one cell may take (default: 3600)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from pathlib import Path
 from typing import ClassVar
 from weakref import WeakSet
 
@@ -44,3 +45,9 @@ def kill_kernels() -> None:
                 os.killpg(provisioner.pgid, signal.SIGKILL)
             else:
                 provisioner.process.kill()
+
+
+def anchor_data_folder() -> None:
+    """Make a relative `CIFAR10_ROOT` absolute, for kernels that work in another folder."""
+    if root := os.environ.get("CIFAR10_ROOT"):
+        os.environ["CIFAR10_ROOT"] = str(Path(root).expanduser().absolute())

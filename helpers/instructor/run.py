@@ -34,7 +34,7 @@ def run(
     *,
     out: Path | None = None,
     workers: int = 1,
-    cell_timeout: float | None = None,
+    cell_timeout: int | None = None,
 ) -> Run:
     """Execute lessons, write notebooks, pages and report, and say on the terminal how it goes.
 
@@ -58,8 +58,11 @@ def run(
         print(f"Note: {finding}", file=sys.stderr)
     begun = datetime.now().astimezone()
     folder = _new_folder(course, out, begun)
+    # In the folder where the command was given, as papermill does it: a relative path among the
+    # parameters means what it means to the person who typed it.
+    here = Path.cwd()
     jobs = [
-        batch.Job(name, course.notebook_of(name), folder / f"{name}.ipynb", fitted[name])
+        batch.Job(name, course.notebook_of(name), folder / f"{name}.ipynb", here, fitted[name])
         for name in names
     ]
     # papermill adds a cell where it sets parameters.

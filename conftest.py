@@ -1,0 +1,116 @@
+"""How pytest and nbval treat the course's notebooks; plain `pytest --nbval` needs nothing more."""
+
+from collections import deque
+from pathlib import Path
+from queue import Empty
+from time import monotonic
+
+import pytest
+from nbval.plugin import IPyNbCell, IPyNbFile
+
+from helpers.instructor.audit import NOT_COMPARED
+from helpers.instructor.kernels import anchor_data_folder
+
+ROOT = Path(__file__).parent
+
+
+def pytest_configure(config):
+    # A relative path is meant from here, not from where pytest or a kernel happens to be started.
+    anchor_data_folder()
+    sanitizer = config.option.nbval_sanitize_with
+    if sanitizer and not Path(sanitizer).exists():
+        config.option.nbval_sanitize_with = str(ROOT / sanitizer)
+
+
+def pytest_ignore_collect(collection_path):
+    """Leave out students' notebooks: they hold no answers and no outputs."""
+    if collection_path.suffix == ".ipynb" and collection_path.parent == ROOT / "labs":
+        return True
+    return None
+
+
+def pytest_collectstart(collector):
+    if isinstance(collector, IPyNbFile):
+        collector.skip_compare += NOT_COMPARED
+
+
+# After pytest has started the notebook's kernel.
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup(item):
+    if isinstance(item, IPyNbCell):
+        kernel = item.parent.kernel
+        if not isinstance(kernel.get_message, KernelMessages):
+            kernel.get_message = KernelMessages(kernel)
+
+
+class KernelMessages:
+    """Reads a kernel's messages for nbval and closes two of its gaps.
+
+    nbval waits for a dead kernel until the cell's time is over; here a dead kernel is an error at
+    once. And nbval knows nothing of an output that is updated in place or cleared, of which a
+    notebook stores the last state; here it gets the messages of a cell as they are stored.
+    """
+
+    def __init__(self, kernel):
+        self._kernel = kernel
+        self._read = kernel.get_message
+        self._ready = deque()
+
+    def __call__(self, stream, timeout=None):
+        if stream == "shell":
+            return self._read_while_alive(timeout)
+        if not self._ready:
+            self._ready.extend(last_state(self._until_idle(timeout)))
+        return self._ready.popleft()
+
+    def _read_while_alive(self, timeout):
+        end = monotonic() + timeout
+        while True:
+            try:
+                return self._read("shell", timeout=min(1, max(0, end - monotonic())))
+            except Empty:
+                if not self._kernel.is_alive():
+                    raise RuntimeError("The kernel died while it executed this cell.") from None
+                if monotonic() >= end:
+                    raise
+
+    def _until_idle(self, timeout):
+        while True:
+            message = self._read("iopub", timeout=timeout)
+            yield message
+            kind, content = message["msg_type"], message["content"]
+            # nbval itself reads on after an error.
+            if kind == "error" or (kind == "status" and content["execution_state"] == "idle"):
+                return
+
+
+def last_state(messages):
+    """A cell's messages without updates and clearings: what they leave is what is shown last.
+
+    As in a stored notebook, `clear_output(wait=True)` clears only when another output comes. An
+    update reaches the outputs of its own cell, not those of a cell before it.
+    """
+    kept = []
+    clear_next = False
+    for message in messages:
+        kind = message["msg_type"]
+        if kind == "clear_output":
+            clear_next = message["content"]["wait"]
+            if not clear_next:
+                kept = [other for other in kept if not _is_output(other)]
+            continue
+        if clear_next and _is_output(message):
+            kept = [other for other in kept if not _is_output(other)]
+            clear_next = False
+        display_id = message["content"].get("transient", {}).get("display_id")
+        if display_id is not None:
+            for other in kept:
+                if other["content"].get("transient", {}).get("display_id") == display_id:
+                    other["content"] |= {k: message["content"][k] for k in ("data", "metadata")}
+        if kind != "update_display_data":
+            kept.append(message)
+    return kept
+
+
+def _is_output(message):
+    return message["msg_type"] in ("stream", "display_data", "execute_result", "error")

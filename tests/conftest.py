@@ -1,0 +1,98 @@
+"""A small course in a temporary folder, for the tests of the command `course`."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from helpers.instructor.course_folder import CourseFolder, open_course
+
+HEADER = """\
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+#   course:
+#     title: TITLE
+#     promise: You see what happens.
+#     minutes: 5
+#     objectives: [see it]
+# ---
+
+"""
+PYPROJECT = '[tool.course]\nrepository = "somebody/a-course"\ntag = "v7"\n'
+
+
+class SmallCourse:
+    """A course with the lessons that a test writes into it."""
+
+    def __init__(self, root: Path) -> None:
+        (root / "notebooks" / "source").mkdir(parents=True)
+        (root / "pyproject.toml").write_text(PYPROJECT, encoding="utf-8")
+        self.folder: CourseFolder = open_course(root)
+
+    @property
+    def root(self) -> Path:
+        return self.folder.root
+
+    def write(self, name: str, cells: str, title: str = "A lesson") -> Path:
+        """Write the source of a lesson: percent-format cells below the usual header."""
+        path = self.folder.source_of(name)
+        path.write_text(HEADER.replace("TITLE", title) + cells, encoding="utf-8")
+        return path
+
+    def read(self, name: str) -> nbformat.NotebookNode:
+        return nbformat.read(self.folder.notebook_of(name), as_version=4)
+
+    def put(self, name: str, notebook: nbformat.NotebookNode) -> None:
+        """Put a notebook into the course, not built."""
+        nbformat.write(notebook, self.folder.notebook_of(name))
+
+
+@pytest.fixture
+def small_course(tmp_path):
+    return SmallCourse(tmp_path / "course")
+
+
+@pytest.fixture(scope="session")
+def make_small_course(tmp_path_factory):
+    """For fixtures that execute a course once for several tests."""
+    return lambda: SmallCourse(tmp_path_factory.mktemp("course") / "course")
+
+
+class Cells:
+    """Makes cells and outputs of notebooks as they are stored."""
+
+    text = staticmethod(new_markdown_cell)
+
+    @staticmethod
+    def code(source, *outputs, tags=(), count=1):
+        cell = new_code_cell(source, outputs=list(outputs), execution_count=count)
+        if tags:
+            cell.metadata["tags"] = list(tags)
+        return cell
+
+    @staticmethod
+    def stream(text, name="stdout"):
+        return new_output("stream", name=name, text=text)
+
+    @staticmethod
+    def value(text, **other):
+        return new_output("execute_result", {"text/plain": text} | other, execution_count=1)
+
+    @staticmethod
+    def shown(data):
+        return new_output("display_data", data)
+
+    @staticmethod
+    def error(name, text):
+        return new_output("error", ename=name, evalue=text, traceback=[f"{name}: {text}"])
+
+    @staticmethod
+    def notebook(*cells):
+        return new_notebook(cells=list(cells))
+
+
+@pytest.fixture(scope="session")
+def cells():
+    return Cells

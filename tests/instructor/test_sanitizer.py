@@ -1,0 +1,84 @@
+import re
+from pathlib import Path
+
+import pytest
+from nbval.plugin import get_sanitize_patterns
+
+SANITIZER = Path(__file__).parents[1] / "nbval_sanitize.cfg"
+PATTERNS = get_sanitize_patterns(SANITIZER.read_text(encoding="utf-8"))
+
+
+def masked(text):
+    for regex, replacement in PATTERNS:
+        text = re.sub(regex, replacement, text)
+    return text
+
+
+def test_every_pattern_of_the_file_is_read():
+    text = SANITIZER.read_text(encoding="utf-8")
+    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 5
+
+
+def test_the_file_reads_the_same_in_every_encoding():
+    # nbval opens it in the encoding of the machine.
+    assert SANITIZER.read_bytes().isascii()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("after 12.3 s", "after TIME"),
+        ("850 ms, 4 µs, 4 us, 7 ns", "TIME, TIME, TIME, TIME"),
+        ("1 min 12 s", "TIME TIME"),
+        ("1,234 images/s", "RATE"),
+        ("12.5 images/s.", "RATE."),
+        ("1.37 times as fast", "RATIO times as fast"),
+        ("Training: loss 1.234, 5,678 images/s, 9.1 s", "Training: LOSS, RATE, TIME"),
+        ("accuracy ≈ 54.3 %", "accuracy MEASURED"),
+        ("loss ≈ 1.234", "loss MEASURED"),
+        ("≈ 1,234.5", "MEASURED"),
+        ("≈ -0.1", "MEASURED"),
+    ],
+)
+def test_what_is_measured_is_masked(text, expected):
+    assert masked(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cuda:0",
+        "device(type='cuda', index=0)",
+        "cpu",
+        "mps:0",
+        "NVIDIA H200",
+        "simulated",
+        "torch.Size([50000, 3, 32, 32])",
+        "62,006 parameters",
+        "1 sample, 3 steps, 2 multiplications, 5 messages, 4 hours",
+        "153.6 MB as uint8",
+        "12 MB/s",
+        "5 m/s",
+        "step 12,500 of 12,500",
+        "epoch 2 of 2",
+        "loss: 1.234",
+        "loss 1.234",
+        "knowing nothing: 2.303",
+        "accuracy 0.543",
+        "54.3 %",
+        "0.5432",
+        "3 times as many",
+        "float32",
+        "True",
+        "images/s",
+        "v1.2 s",
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two "
+        "devices, cuda:0 and cpu!",
+    ],
+)
+def test_what_a_lesson_is_about_is_left_to_be_compared(text):
+    assert masked(text) == text
+
+
+def test_two_devices_stay_two_devices():
+    assert masked("on cuda:0 after 3 s") != masked("on cpu after 3 s")
