@@ -1,0 +1,134 @@
+"""CIFAR-10 as tensors, wherever it comes from, or images drawn in its place.
+
+`load` finds the images: in a file or folder that you name, in the cache, on the network, or drawn
+by the program. What it returns says which. `helpers.loaders` feeds them to a network.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers import drawn_images
+from helpers.cifar10 import official
+from helpers.cifar10.cache import Cache, default_folder, identity_of
+from helpers.cifar10.dataset import CLASSES, Contents, DataError, Dataset, Images
+from helpers.cifar10.download import DownloadError, Patience
+from helpers.cifar10.formats import read
+from helpers.cifar10.official import obtain, servers
+
+__all__ = ["CLASSES", "DataError", "Dataset", "DownloadError", "Images", "load"]
+
+
+def load(
+    source: str | Path = "auto",
+    *,
+    cache: Path | None = None,
+    mirrors: Sequence[str] | None = None,
+    time_limit: float = 300.0,
+    progress: bool | None = None,
+) -> Dataset:
+    """Load CIFAR-10, or the images drawn in its place.
+
+    Args:
+        source: "cifar10" for the real images: those at the path in the environment's
+            CIFAR10_ROOT if that is set, else from the cache, else downloaded. "auto" for the same,
+            but the drawn images if there is no copy and no download. "drawn" for the drawn images.
+            Anything else is the path of a folder or archive (see `formats.EXPECTED`).
+        cache: the folder for the cache; by default `gpu-course-kit` in the user's.
+        mirrors: addresses of cifar-10-python.tar.gz to download from, in this order; () for no
+            download. By default those in the environment's CIFAR10_MIRRORS, separated by blanks,
+            else the official server and three that serve the same file.
+        time_limit: how long a download may take, in seconds. A server that would take longer is
+            given up within seconds.
+        progress: whether to show a progress bar while downloading; by default in a terminal only.
+
+    Returns:
+        Training and test images, uint8 (N, 3, 32, 32), with labels, int64 (N,). Their order is that
+        of the source: image folders by class, then file name; batches and Parquet as stored.
+
+    Raises:
+        DataError: what was asked for cannot be had. A path that was named, by argument or by
+            CIFAR10_ROOT, is never passed over in silence: if it cannot be read, that is an error.
+    """
+    store = Cache(default_folder() if cache is None else Path(cache))
+    if source == "drawn":
+        return _drawn("as asked")
+    if source not in ("auto", "cifar10"):
+        return _at(Path(source).expanduser(), store)
+    if root := os.environ.get("CIFAR10_ROOT"):
+        try:
+            return _at(Path(root).expanduser(), store)
+        except DataError as error:
+            raise DataError(f"CIFAR10_ROOT is set, but cannot be used. {error}") from error
+    try:
+        patience = Patience(total=time_limit)
+        show = sys.stderr.isatty() if progress is None else progress
+        return _official(store, servers(mirrors), patience, show, again=source == "cifar10")
+    except DownloadError as error:
+        tried = f"CIFAR10_ROOT is not set, the cache holds no copy, no download ({error})"
+        if source == "cifar10":
+            raise DataError(
+                f"CIFAR-10 cannot be had: {tried}. Set CIFAR10_ROOT to the path of a copy, raise "
+                "time_limit, or ask for 'drawn' images."
+            ) from error
+        return _drawn(f"in place of CIFAR-10: {tried}")
+
+
+def _at(path: Path, store: Cache) -> Dataset:
+    """The images at a path that the user named."""
+    if not path.exists():
+        raise DataError(
+            f"{path}: there is no such file or folder. Give the path of a copy of CIFAR-10, or "
+            "'auto', 'cifar10' or 'drawn'."
+        )
+    key = str(path.resolve())
+    try:
+        # Taken before reading: were the file changed meanwhile, the next load would notice.
+        identity = identity_of(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if contents := store.load(key, identity):
+        return _real(contents, f"read from {contents.layout} in {path.resolve().name}, cached")
+    contents = read(path)
+    trouble = store.store(key, identity, contents)
+    origin = f"read from {contents.layout} in {path.resolve().name}"
+    return _real(contents, origin + (f" (not cached: {trouble})" if trouble else ""))
+
+
+def _official(
+    store: Cache, urls: Sequence[str], patience: Patience, progress: bool, again: bool
+) -> Dataset:
+    """The images as published, from the cache or the network."""
+    key = identity = official.ARCHIVE.md5
+    if contents := store.load(key, identity):
+        return _real(contents, "downloaded earlier, cached")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        folder = store.folder if _can_write(store.folder) else Path(elsewhere)
+        archive, origin = obtain(folder, urls, patience=patience, progress=progress, again=again)
+        contents = read(archive)
+    trouble = store.store(key, identity, contents)
+    return _real(contents, origin + (f" (not cached: {trouble})" if trouble else ""))
+
+
+def _can_write(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _real(contents: Contents, origin: str) -> Dataset:
+    provenance = f"real CIFAR-10, {contents.counts} {origin}"
+    return Dataset("CIFAR-10", CLASSES, contents.train, contents.test, provenance, drawn=False)
+
+
+def _drawn(reason: str) -> Dataset:
+    train, test = (Images(*split) for split in drawn_images.draw())
+    count = f"{len(train.labels) + len(test.labels):,} images drawn by the program"
+    return Dataset(
+        "drawn images", drawn_images.CLASSES, train, test, f"{count}, {reason}", drawn=True
+    )

@@ -1,0 +1,124 @@
+"""Decoded images kept on disk, so that every load after the first takes a fraction of a second.
+
+One file holds one source: a line of JSON, then the pixels and the labels as they lie in memory. It
+is written under another name and renamed when whole, so a reader finds all of it or none; a
+checksum over the data tells if the disk has changed it since.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from helpers.cifar10.archives import Folder
+from helpers.cifar10.dataset import IMAGE_SHAPE, Contents, Images
+
+# Raise when what is stored, or the way images are read, changes.
+_VERSION = 1
+_BYTES_AN_IMAGE = 3 * 32 * 32 + 8
+_ABANDONED_SECONDS = 3600
+_LONGEST_HEADER = 10_000
+
+
+def default_folder() -> Path:
+    """`gpu-course-kit` under `$XDG_CACHE_HOME`, or under `~/.cache` where that is not set."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "gpu-course-kit"
+
+
+class Cache:
+    """The cache in `folder`, which need not exist and may be read-only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def load(self, source: str, identity: str) -> Contents | None:
+        """Return what was stored for `source`; None if nothing was, or its identity is another."""
+        try:
+            with self._file(source).open("rb") as file:
+                header = json.loads(file.readline(_LONGEST_HEADER))
+                if (header["version"], header["identity"]) != (_VERSION, identity):
+                    return None
+                # Before memory is taken for what a damaged header says.
+                size = file.tell() + sum(header["counts"]) * _BYTES_AN_IMAGE
+                if os.fstat(file.fileno()).st_size != size:
+                    return None
+                checksum, splits = 0, []
+                for count in header["counts"]:
+                    images = np.empty((count, *IMAGE_SHAPE), np.uint8)
+                    labels = np.empty(count, np.int64)
+                    for array in (images, labels):
+                        file.readinto(array.reshape(-1).view(np.uint8))
+                        checksum = zlib.crc32(array, checksum)
+                    splits.append(Images(torch.from_numpy(images), torch.from_numpy(labels)))
+                return (
+                    Contents(*splits, header["layout"]) if checksum == header["checksum"] else None
+                )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # nothing there, or nothing that can be used: the source is read instead
+
+    def store(self, source: str, identity: str, contents: Contents) -> str | None:
+        """Keep `contents` for `source`; returns None, or in a few words why it cannot be kept.
+
+        Whatever goes wrong, or if the person presses stop, no part of a file is left behind.
+        """
+        arrays = [
+            np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)
+            for split in (contents.train, contents.test)
+            for tensor in split
+        ]
+        checksum = 0
+        for array in arrays:
+            checksum = zlib.crc32(array, checksum)
+        header = {
+            "version": _VERSION,
+            "identity": identity,
+            "counts": [len(contents.train.labels), len(contents.test.labels)],
+            "checksum": checksum,
+            "layout": contents.layout,
+        }
+        path = self._file(source)
+        temporary = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._remove_abandoned()
+            with temporary.open("xb") as file:
+                file.write(json.dumps(header).encode() + b"\n")
+                for array in arrays:
+                    file.write(array)
+            temporary.replace(path)
+        except OSError as error:
+            return error.strerror or str(error)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        return None
+
+    def _file(self, source: str) -> Path:
+        # One file a source: when the source changes, the new contents take the old one's place.
+        key = hashlib.sha256(source.encode()).hexdigest()[:16]
+        return self.folder / f"cifar10-{key}.images"
+
+    def _remove_abandoned(self) -> None:
+        """Remove what a process that was killed while writing has left."""
+        for path in self.folder.glob("cifar10-*.tmp"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                    path.unlink()
+
+
+def identity_of(source: Path) -> str:
+    """What changes when the file at `source`, or any image in the folder there, is changed."""
+    if source.is_dir():
+        stats = sorted(Folder(source).stats.items())
+    else:
+        status = source.stat()
+        stats = [(status.st_size, status.st_mtime_ns)]
+    return hashlib.sha256(repr(stats).encode()).hexdigest()

@@ -1,0 +1,114 @@
+"""What a loaded data set is, and what must hold before images may be called CIFAR-10."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+CLASSES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
+IMAGE_SHAPE = (3, 32, 32)
+
+OFFICIAL_ARCHIVE = "cifar-10-python.tar.gz"
+# What the official archive holds, with each file's MD5 as torchvision.datasets.CIFAR10 has it.
+OFFICIAL_BATCHES = {
+    "data_batch_1": "c99cafc152244af753f735de768cd75f",
+    "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
+    "data_batch_3": "54ebc095f3ab1f0389bbae665268c751",
+    "data_batch_4": "634d18415352ddfa80567beed471001a",
+    "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
+    "test_batch": "40351d587109b95175f43aff81a1287e",
+    "batches.meta": "5ff9c542aee3614f3951f8cda6e48888",
+}
+
+
+class DataError(Exception):
+    """Images that were asked for cannot be had; the message says why and what to do."""
+
+
+class Images(NamedTuple):
+    """Images and what they show: `images` uint8 (N, 3, 32, 32), `labels` int64 (N,)."""
+
+    images: Tensor
+    labels: Tensor
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images to train on, images to test with, and where they came from.
+
+    Attributes:
+        name: "CIFAR-10" or "drawn images".
+        classes: the name of each label, in the order of the labels.
+        train: what to train on.
+        test: what to test with.
+        provenance: one sentence for people.
+        drawn: whether the program drew the images itself, in place of CIFAR-10.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    train: Images
+    test: Images
+    provenance: str
+    drawn: bool
+
+
+class Contents(NamedTuple):
+    """What one file or folder holds, and the layout it was found in."""
+
+    train: Images
+    test: Images
+    layout: str
+
+    @property
+    def counts(self) -> str:
+        """How many images there are, and whether they are the whole of CIFAR-10."""
+        train, test = len(self.train.labels), len(self.test.labels)
+        if (train, test) == (50_000, 10_000):
+            return "60,000 images"
+        return f"a subset of {train:,} training and {test:,} test images"
+
+
+def check(contents: Contents) -> None:
+    """Raise DataError unless shapes are right and `check_labels` holds for train and test."""
+    for split, (images, labels) in (("train", contents.train), ("test", contents.test)):
+        if images.shape[1:] != IMAGE_SHAPE or len(images) != len(labels):
+            raise DataError(
+                f"the {split} images have shape {tuple(images.shape)} and there are {len(labels)} "
+                f"labels; expected (N, 3, 32, 32) and N labels."
+            )
+        check_labels(split, labels)
+
+
+def check_labels(split: str, labels: Tensor) -> None:
+    """Raise DataError unless every class is there, and as often as any other.
+
+    CIFAR-10 has 5,000 training and 1,000 test images of each class. A subset cut on purpose keeps
+    the classes equal; a copy that stopped halfway does not, so this is what tells the two apart.
+    """
+    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(CLASSES):
+        raise DataError(f"the {split} labels go beyond 0 to {len(CLASSES) - 1}.")
+    counts = torch.bincount(labels, minlength=len(CLASSES)).tolist()
+    if missing := [name for name, n in zip(CLASSES, counts, strict=True) if n == 0]:
+        raise DataError(
+            f"there are no {split} images of: {', '.join(missing)}. All ten classes are needed; "
+            "the copy may be incomplete."
+        )
+    if len(set(counts)) > 1:
+        listed = ", ".join(f"{name} {n:,}" for name, n in zip(CLASSES, counts, strict=True))
+        raise DataError(
+            f"the classes differ in their number of {split} images ({listed}). In CIFAR-10, and "
+            "in a subset of it made on purpose, they are equal; the copy may be incomplete."
+        )

@@ -1,0 +1,173 @@
+"""The layouts in which people have CIFAR-10, and how each is recognised and read."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from helpers.cifar10 import pickles
+from helpers.cifar10.archives import Folder, open_archive
+from helpers.cifar10.dataset import (
+    CLASSES,
+    OFFICIAL_ARCHIVE,
+    OFFICIAL_BATCHES,
+    Contents,
+    DataError,
+    Images,
+    check,
+    check_labels,
+)
+from helpers.cifar10.decoding import decode
+
+EXPECTED = (
+    "Expected one of: a folder cifar-10-batches-py or the archive cifar-10-python.tar.gz; image "
+    "folders train/CLASS/*.png (or .jpg) and test/CLASS/*, plain or in a .tar, .tar.gz or .zip; "
+    "Parquet files train-*.parquet and test-*.parquet as on the Hugging Face hub."
+)
+_IMAGE = re.compile(r"(.+/)?(train|test)/([^/]+)/[^/]+\.(?i:png|jpe?g)")
+_PARQUET = re.compile(r"(.+/)?(train|test)[^/]*\.parquet")
+_Files = Mapping[str, bytes | memoryview]
+
+
+def read(path: Path) -> Contents:
+    """Read CIFAR-10, or a subset with equal classes, from the folder, archive or file at `path`.
+
+    Raises:
+        DataError: `path` is not there, cannot be read, is damaged, or holds something else.
+    """
+    try:
+        contents = _read(path)
+        check(contents)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return contents
+
+
+def _read(path: Path) -> Contents:
+    if not path.exists():
+        raise DataError("there is no such file or folder.")
+    if path.is_dir():
+        files = Folder(path)
+    elif path.suffix == ".parquet":  # one file of several: its neighbours belong to it
+        folder = Folder(path.parent)
+        files = {name: folder[name] for name in folder if _PARQUET.fullmatch(name)}
+    else:
+        files = open_archive(path)
+    if files is None:
+        raise DataError(f"this is no folder and no archive that can be read. {EXPECTED}")
+
+    batches = _prefixes(files, OFFICIAL_BATCHES)
+    complete = [p for p in batches if all(p + name in files for name in OFFICIAL_BATCHES)]
+    archives = _prefixes(files, [OFFICIAL_ARCHIVE])
+    if complete:
+        return pickles.read_batches(files, _only(complete))
+    if archives and path.is_dir():
+        return _read(path / _only(archives) / OFFICIAL_ARCHIVE)
+    if images := _grouped(files, _IMAGE):
+        return _read_images(files, images)
+    if tables := _grouped(files, _PARQUET):
+        return _read_parquet(files, tables)
+    if batches:
+        return pickles.read_batches(files, _only(batches))
+    raise DataError(f"no images of CIFAR-10 were found there{_instead(path)}. {EXPECTED}")
+
+
+def _read_images(files: _Files, found: dict[str, list[str]]) -> Contents:
+    classes = {_class(name) for names in found.values() for name in names}
+    if foreign := sorted(classes - set(CLASSES)):
+        raise DataError(
+            f"there are image folders, but of other classes: {_some(foreign)}. CIFAR-10's are "
+            f"{', '.join(CLASSES)}."
+        )
+    splits = []
+    for split in ("train", "test"):
+        names = sorted(found.get(split, []), key=lambda name: name.rsplit("/", 2)[1:])
+        labels = torch.tensor([CLASSES.index(_class(name)) for name in names]).long()
+        check_labels(split, labels)  # before the decoding: nobody should wait for an error
+        splits.append((names, labels))
+    train, test = (Images(decode(files, names), labels) for names, labels in splits)
+    return Contents(train, test, "image folders")
+
+
+def _class(name: str) -> str:
+    return name.rsplit("/", 2)[1]
+
+
+def _read_parquet(files: _Files, found: dict[str, list[str]]) -> Contents:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise DataError(
+            "these are Parquet files, and reading them needs pyarrow: pip install pyarrow"
+        ) from error
+    splits = []
+    for split in ("train", "test"):
+        images, labels = [torch.empty(0, 3, 32, 32, dtype=torch.uint8)], [torch.empty(0).long()]
+        for name in sorted(found.get(split, [])):
+            try:
+                table = pq.read_table(pa.BufferReader(files[name]), columns=["img", "label"])
+                _check_label_names(table.schema.metadata or {})
+                blobs = table["img"].combine_chunks().field("bytes").to_pylist()
+                rows = {f"row {row} of {name}": blob or b"" for row, blob in enumerate(blobs)}
+                labels.append(torch.tensor(table["label"].to_pylist(), dtype=torch.int64))
+            except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+                raise DataError(
+                    f"{name} is damaged, or without the columns img (a struct with bytes) and "
+                    f"label ({error})."
+                ) from error
+            images.append(decode(rows, list(rows)))
+        splits.append(Images(torch.cat(images), torch.cat(labels)))
+    return Contents(*splits, "Parquet files")
+
+
+def _check_label_names(metadata: dict[bytes, bytes]) -> None:
+    features: Any = json.loads(metadata.get(b"huggingface", b"{}"))
+    for key in ("info", "features", "label", "names"):
+        features = features.get(key) or {}
+        if not features:
+            return
+    if features != list(CLASSES):
+        raise DataError(f"its classes are {_some(features)}; CIFAR-10's are {', '.join(CLASSES)}.")
+
+
+def _prefixes(files: Iterable[str], wanted: Iterable[str]) -> list[str]:
+    """The folders, with their closing slash, in which any of the `wanted` files lie."""
+    wanted = set(wanted)
+    return sorted({n[: -len(last)] for n in files if (last := n.rsplit("/", 1)[-1]) in wanted})
+
+
+def _grouped(files: Iterable[str], pattern: re.Pattern[str]) -> dict[str, list[str]]:
+    """The names that match, by split, of the only folder that has any."""
+    prefixes: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name in files:
+        if match := pattern.fullmatch(name):
+            prefixes[match[1] or ""][match[2]].append(name)
+    both = sorted(p for p, splits in prefixes.items() if len(splits) == 2) or sorted(prefixes)
+    return prefixes[_only(both)] if both else {}
+
+
+def _only(prefixes: list[str]) -> str:
+    if "" in prefixes:
+        return ""
+    if len(prefixes) > 1:
+        raise DataError(f"there are several data sets: {_some(prefixes)}. Name one of them.")
+    return prefixes[0]
+
+
+def _instead(path: Path) -> str:
+    if not path.is_dir():
+        return ""
+    names = sorted(entry.name for entry in path.iterdir())
+    return f"; the folder holds {_some(names)}" if names else "; the folder is empty"
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
