@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.ticker import LogLocator
 
 from helpers.plots.style import COLOURS, new_figure, show
 
@@ -160,6 +161,7 @@ def plot_speeds(sizes: Sequence[int], speeds: Mapping[str, Sequence[float]], *, 
     axis.set_yscale("log")
     axis.set_xticks(sizes, [str(size) for size in sizes])
     axis.minorticks_off()
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.yaxis.set_major_formatter("{x:,g}")
     axis.set(xlabel="rows and columns of each matrix", ylabel="GFLOP/s (log scale)", title=title)
     axis.legend(frameon=False)

@@ -663,7 +663,7 @@ values = x.tolist()
 relu_times = {
     "Python loop": seconds(lambda: [max(v, 0.0) for v in values]),
     "torch, 1 thread": seconds(lambda: torch.relu(x)),
-    f"torch, all {all_threads} threads": seconds(lambda: torch.relu(x), all_threads),
+    f"torch, {all_threads} threads": seconds(lambda: torch.relu(x), all_threads),
 }
 if device.type != "cpu":
     x_on_gpu = x.to(device)
@@ -727,8 +727,8 @@ def speeds(on, threads):
     return [2 * n**3 / taken / 1e9 for n, taken in zip(sizes, times, strict=True)]
 
 
-gflops = {"CPU, 1 thread": speeds("cpu", 1)}
-gflops[f"CPU, all {all_threads} threads"] = speeds("cpu", all_threads)
+gflops = {"1 CPU thread": speeds("cpu", 1)}
+gflops[f"{all_threads} CPU threads"] = speeds("cpu", all_threads)
 if device.type != "cpu":
     gflops[str(device)] = speeds(device, 1)
 {name: [f"{value:.3g}" for value in row] for name, row in gflops.items()}
@@ -738,8 +738,7 @@ best = max(gflops, key=lambda name: max(gflops[name]))
 hardware.plot_speeds(
     sizes,
     gflops,
-    title=f"{best} reaches the highest speed: {max(gflops[best]):,.0f} GFLOP/s\n"
-    f"({describe_device(device)})",
+    title=f"Up to {max(gflops[best]):,.0f} GFLOP/s, with {best}\n({describe_device(device)})",
 )
 
 # %% [markdown]
@@ -753,7 +752,7 @@ hardware.plot_speeds(
 
 # %% tags=["nbval-ignore-output"]
 relu_speed = len(x) / relu_times["torch, 1 thread"] / 1e9
-product_speed = gflops["CPU, 1 thread"][-1]
+product_speed = gflops["1 CPU thread"][-1]
 lesson.record(relu_speed=round(relu_speed, 2), product_speed=round(product_speed, 2))
 f"ReLU {relu_speed:.1f}, matrix product {product_speed:.1f} billion operations a second"
 
