@@ -10,6 +10,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 
 .PHONY: course lab test bench build pins clean
@@ -32,19 +33,21 @@ bench: $(READY)
 build: $(READY)
 	$(BIN)/course build
 
+# uv installs in half of pip's time; pip steps in where only pip knows the way to an index.
 # The stamp is written last, so an interrupted installation is finished by the next make.
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	    "The course needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
 	    ". Name another one: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(PIP) uv==0.13.8
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt || \
+	    $(PIP) -r requirements.txt
+	$(PIP) --no-deps -e .
 	touch $@
 
 # torch and torchvision are held where the lessons were built; everything else moves.
 pins: $(READY)
-	$(BIN)/python -m pip install --quiet uv
 	printf 'torch==2.14.1\ntorchvision==0.29.1\n' > $(VENV)/held.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
 	    --no-emit-index-url --no-annotate --no-header --constraints $(VENV)/held.txt \
