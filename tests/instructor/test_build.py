@@ -3,6 +3,7 @@ import json
 import nbformat
 import pytest
 
+from helpers.instructor import cli
 from helpers.instructor.build import build, check
 from helpers.instructor.course_folder import CourseError
 
@@ -195,6 +196,13 @@ def test_check_finds_one_altered_output(course):
 def test_check_finds_a_notebook_that_is_no_notebook(course):
     course.folder.notebook_of("01_first").write_text("<<<<<<< HEAD")
     assert "not a notebook that can be read" in the_finding(course)
+
+
+@pytest.mark.parametrize(("code", "status"), [("a * 3", 0), ("a * 4", 1)])
+def test_the_command_names_what_is_out_of_date_and_fails(course, capsys, code, status):
+    course.write("01_first", LESSON.replace("a * 3", code))
+    assert cli.main(["--root", str(course.root), "build", "--check"]) == status
+    assert ("course build 01_first" in capsys.readouterr().err) == bool(status)
 
 
 def test_check_executes_nothing(small_course):

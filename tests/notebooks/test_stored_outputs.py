@@ -1,0 +1,35 @@
+"""What the lessons and solutions store is worth comparing and fit to be published."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbval.plugin import get_sanitize_patterns
+
+from helpers.instructor.audit import compare
+from helpers.instructor.stored_outputs import output_problems
+
+ROOT = Path(__file__).parents[2]
+PATTERNS = get_sanitize_patterns((ROOT / "tests" / "nbval_sanitize.cfg").read_text("utf-8"))
+NOTEBOOKS = [
+    str(path.relative_to(ROOT))
+    for folder in ("notebooks", "labs/solutions")
+    for path in sorted((ROOT / folder).glob("*.ipynb"))
+]
+
+
+def test_there_are_notebooks_to_look_at():
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS)
+def test_nbval_compares_a_third_of_the_code_cells_and_none_is_stripped(path):
+    comparison = compare(nbformat.read(ROOT / path, as_version=4), PATTERNS)
+    assert comparison.enough, str(comparison)
+    assert not comparison.stripped, str(comparison)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS)
+def test_outputs_hold_no_errors_no_warnings_and_no_paths_of_one_machine(path):
+    problems = output_problems(nbformat.read(ROOT / path, as_version=4))
+    assert not problems, "\n".join(problems)
