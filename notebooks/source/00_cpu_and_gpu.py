@@ -17,7 +17,8 @@
 #       - Explain why a matrix product splits into independent cells.
 #       - Read nvidia-smi, and say what is missing where torch finds no GPU.
 #     prerequisites:
-#       - Python, and what a matrix product is. No GPU is needed.
+#       - Python, and what a matrix product is. It helps to have met a convolutional network.
+#       - No GPU is needed.
 #     credits:
 #       - "The stored program: J. von Neumann, *First Draft of a Report on the EDVAC*, 1945."
 #       - "Lanes that part and meet again: C. Collange, *Stack-less SIMT reconvergence at low
@@ -147,14 +148,19 @@ SmallComputer(relu, x=5, y=7).trace()
 # The program is a text. Change it, change `x`, run the cells again; you cannot break anything.
 # Where the computer cannot go on, it says why:
 
+
 # %%
-misspelt = relu.replace("STORE", "STOER")
-endless = "again: JUMP again"
-for program in (misspelt, endless):
+def complaint(program):
     try:
         SmallComputer(program, x=-3, y=7).run()
     except (ProgramError, MachineError) as error:
-        print(error, end="\n\n")
+        return str(error)
+
+
+print(complaint(relu.replace("STORE", "STOER")))
+
+# %%
+print(complaint("again: JUMP again"))
 
 # %% [markdown]
 # Your turn. This program doubles x. Make it compute the absolute value of x instead, with the
@@ -212,7 +218,7 @@ figures.plot_categories(costs, title="One RELU does the work of a comparison, a 
 # %% [markdown]
 # ### General purpose, special purpose
 #
-# You know this trade from networks. A multilayer perceptron (MLP) with enough hidden units can
+# Networks show the same trade. A multilayer perceptron (MLP) with enough hidden units can
 # approximate any reasonable function (Hornik, Stinchcombe and White, 1989), as a CPU can run any
 # program. A convolutional network (CNN) assumes that its input is an image: it looks at small
 # windows, and uses the same weights in every one.
