@@ -1,0 +1,82 @@
+"""The box that a student reads: what is where, why torch refuses, what to write. Text and HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from html import escape
+
+from helpers.explain.editing import Cure
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an error means for the student's own line.
+
+    `places` are the names in the line and where each is, the culprit first; `cure` is the change
+    that mends it, None where none could be written; `advice` is what to do then.
+    """
+
+    kind: str
+    title: str
+    line: str
+    where: str
+    places: tuple[tuple[str, str], ...]
+    why: str
+    cure: Cure | None = None
+    advice: tuple[str, ...] = ()
+
+    @property
+    def culprit(self) -> str:
+        """The name of what is in the wrong place; "" where it is not known."""
+        return self.places[0][0] if self.places else ""
+
+    def __repr__(self) -> str:
+        lines = [self.title]
+        if self.line:
+            lines.append(f"In `{self.line}`{f' ({self.where})' if self.where else ''}:")
+        lines += [f"  - {_quoted(name)}{what}" for name, what in self.places]
+        lines.append(self.why)
+        width = max((len(label) for label, _ in self._code()), default=0)
+        for label, code in self._code():
+            if "\n" in code:
+                lines += [label, textwrap.indent(code, "    ")]
+            else:
+                lines.append(f"{label.ljust(width)}  {code}")
+        return "\n".join([*lines, *self.advice])
+
+    def _repr_html_(self) -> str:
+        parts = [f"<strong>{escape(self.title)}</strong>"]
+        if self.line:
+            where = f" ({_marked(self.where)})" if self.where else ""
+            parts.append(f"<br>In <code>{escape(self.line)}</code>{where}:")
+        items = "".join(f"<li>{_marked(_quoted(n) + what)}</li>" for n, what in self.places)
+        parts.append(f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>")
+        parts.append(_marked(self.why))
+        for label, code in self._code():
+            shown = f'<pre style="margin:0.2em 0 0.2em 1em">{escape(code)}</pre>'
+            parts.append(f"<div>{_marked(label)}{shown}</div>")
+        parts += [f"<div>{_marked(line)}</div>" for line in self.advice]
+        style = "border:1px solid #0072B2;background:#F3F8FC;color:#1a1a1a;padding:0.6em 1em"
+        return f'<div role="note" style="{style};margin:0.4em 0">{"".join(parts)}</div>'
+
+    def _code(self) -> list[tuple[str, str]]:
+        if self.cure is None:
+            return []
+        if self.cure.added:
+            return [("Write before this line:", self.cure.added)]
+        where = f" ({self.cure.where})" if self.cure.where else ""
+        return [
+            (f"Instead of{where}:", textwrap.dedent(self.cure.old).strip()),
+            ("write:", textwrap.dedent(self.cure.new).strip()),
+        ]
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}` " if name else ""
+
+
+def _marked(text: str) -> str:
+    """Turn `code` in a sentence into HTML."""
+    pieces = escape(text).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))

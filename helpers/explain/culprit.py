@@ -1,0 +1,152 @@
+"""Decide which of the student's variables is on the wrong device, and in which of their lines."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from helpers.explain.operands import Operand, is_factory, operands
+from helpers.explain.source import Site
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Two devices in one line: `culprits` should be on `target`, where the `settled` ones are."""
+
+    site: Site
+    target: torch.device
+    culprits: tuple[Operand, ...]
+    settled: tuple[Operand, ...]
+
+
+def find_mix(sites: list[Site], *, sure: bool = False) -> Finding | None:
+    """Find the line where two devices meet, the innermost first, and follow it to its origin.
+
+    An argument that came in on the wrong device is the caller's to mend, a tensor made in a
+    function is that function's. `sure` asks for a mix that torch refuses in any operation.
+    """
+    for depth, site in enumerate(sites):
+        finding = judge(site, sure=sure)
+        if finding is None:
+            continue
+        for outer in sites[depth + 1 :]:
+            if not finding.site.in_function:
+                break
+            cause = judge(outer)
+            if cause is None or not _brought_in(finding, cause):
+                break
+            known = {id(o.value) for o in finding.culprits if o.value is not None}
+            first = sorted(cause.culprits, key=lambda o: id(o.value) not in known)
+            finding = replace(cause, culprits=tuple(first))
+        return finding
+    return None
+
+
+def judge(site: Site, *, sure: bool = False) -> Finding | None:
+    """Weigh what meets in the failing expression of `site`; None if it is all on one device.
+
+    What torch mostly takes from the CPU, a single number, counts as well unless `sure` is asked.
+    """
+    if site.source is None or site.node is None:
+        return None
+    statement = replace(site, node=site.statement)
+    for place in (site,) if site.statement is site.node else (site, statement):
+        found = operands(place)
+        near = [o for o in found if not o.distant]
+        for pool in (near, found):
+            group = [o for o in pool if not _harmless(o, pool)]
+            if len({o.device for o in group}) > 1:
+                return _weigh(site, group)
+    found = [] if sure else operands(site)
+    return _weigh(site, found) if len({o.device for o in found}) > 1 else None
+
+
+def _harmless(operand: Operand, pool: list[Operand]) -> bool:
+    """Say whether torch takes this one from the CPU: a single number, or an index of a GPU's."""
+    if operand.device.type != "cpu":
+        return False
+    return operand.scalar or (operand.index and any(not o.index and o != operand for o in pool))
+
+
+def _weigh(site: Site, group: list[Operand]) -> Finding:
+    target = _target(group)
+    failing = _failing_module(site)
+    own = {id(t) for t in [*failing._parameters.values(), *failing._buffers.values()]}
+    ordered = sorted(group, key=lambda o: o.holder is not None and id(o.value) not in own)
+    if not any(id(o.value) in own for o in group):
+        ordered = group
+    return Finding(
+        site,
+        target,
+        tuple(o for o in ordered if o.device != target),
+        tuple(o for o in ordered if o.device == target),
+    )
+
+
+def _target(group: list[Operand]) -> torch.device:
+    """Choose where all should be: on the accelerator; of several, where the network is."""
+    parameters = [o for o in group if isinstance(o.holder, torch.optim.Optimizer)]
+    if len(parameters) == len(group):  # the state follows the parameters, wherever they are
+        return next((o.device for o in group if isinstance(o.value, nn.Parameter)), group[0].device)
+    accelerators = [o for o in group if o.device.type != "cpu"]
+    network = Counter(o.device for o in accelerators if isinstance(o.holder, nn.Module))
+    return network.most_common(1)[0][0] if network else accelerators[0].device
+
+
+def _failing_module(site: Site) -> nn.Module:
+    """Return the innermost layer that was computing when the error came."""
+    layers = [frame.f_locals.get("self") for frame in site.deeper]
+    return next((m for m in reversed(layers) if isinstance(m, nn.Module)), nn.Module())
+
+
+def _brought_in(inner: Finding, outer: Finding) -> bool:
+    """Say whether the culprit of `inner` came out of the line of `outer`."""
+    culprit = inner.culprits[0]
+    handed = {id(o.value) for c in outer.culprits for o in (c, *c.inner) if o.value is not None}
+    if id(culprit.value) in handed:
+        return True
+    if not isinstance(culprit.node, ast.Name) or isinstance(culprit.value, nn.Module):
+        return False
+    arguments = set(inner.site.arguments)
+    return bool(arguments & origins(inner.site, culprit.node.id)) and any(
+        o.device == culprit.device and not isinstance(o.holder, nn.Module) for o in outer.culprits
+    )
+
+
+def origins(site: Site, name: str) -> set[str]:
+    """Return the names that a local variable was computed from; none if the function made it."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        definition = definition_of(site, name)
+        if definition is None:
+            continue
+        parts = list(ast.walk(definition.value))
+        if any(is_factory(site, part) for part in parts):
+            return set()
+        waiting += [part.id for part in parts if isinstance(part, ast.Name)]
+    return seen
+
+
+def definition_of(site: Site, name: str) -> ast.Assign | None:
+    """Return the last `name = ...` above the failing line, in the same function or cell."""
+    if site.source is None or site.statement is None:
+        return None
+    scope = site.source.scope_of(site.statement)
+    found = [
+        node
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Assign)
+        and node.lineno < site.statement.lineno
+        and [ast.unparse(target) for target in node.targets] == [name]
+        and site.source.scope_of(node) is scope
+    ]
+    return max(found, key=lambda node: node.lineno, default=None)

@@ -1,0 +1,160 @@
+"""From an error to its explanation: recognise it, place it, and write what the student reads."""
+
+from __future__ import annotations
+
+import ast
+
+import torch
+from torch import nn
+
+from helpers.explain.box import Explanation
+from helpers.explain.culprit import Finding, find_mix
+from helpers.explain.editing import Cure
+from helpers.explain.generators import generator
+from helpers.explain.memory import largest, size_text, smaller
+from helpers.explain.missing_devices import load, without_gpu, wrong_device
+from helpers.explain.mixing import advise
+from helpers.explain.names import value_of
+from helpers.explain.operands import Operand
+from helpers.explain.source import Site, is_own, student_sites
+from helpers.explain.texts import ADVICE, TITLES, WHYS
+from helpers.explain.to_host import lengths_to_host, to_host
+from helpers.explain.wording import Wording, mentions_devices, recognise
+
+_REMEDIES = {
+    "numpy": to_host,
+    "pin": to_host,
+    "must-be-cpu": lengths_to_host,
+    "generator": generator,
+    "no-gpu": without_gpu,
+    "ordinal": wrong_device,
+    "name": wrong_device,
+    "method": wrong_device,
+}
+# What these errors mean is plain, and helps, where the line itself could not be placed.
+_PLAIN = ("no-gpu", "ordinal", "name", "fork", "assert", "cuda")
+
+
+def diagnose(error: BaseException) -> Explanation | None:
+    """Explain `error`; None if it is no device error."""
+    wording = recognise(error)
+    if wording is None:
+        cause = error.__cause__
+        return _unknown_wording(error) or (diagnose(cause) if cause is not None else None)
+    kind = wording.kind
+    sites = student_sites(error.__traceback__)
+    if kind == "mix":
+        return _mix(sites, wording) or _honest(sites, wording)
+    if kind == "memory":
+        return _memory(sites, error)
+    for site in sites:
+        if site.source is None or site.node is None:
+            continue
+        if kind == "load":
+            remedy = load(site, error)
+        else:
+            remedy = _REMEDIES[kind](site) if kind in _REMEDIES else None
+        if remedy is not None:
+            places = tuple(_place(kind, operand) for operand in remedy.places[:3])
+            return _explanation(kind, [site], places, remedy.cure, why=remedy.why)
+    return _explanation(kind, sites) if kind in _PLAIN else _honest(sites, wording)
+
+
+def _unknown_wording(error: BaseException) -> Explanation | None:
+    """Explain an error that speaks of devices in words not known here, if two meet in its line."""
+    if not (isinstance(error, Exception) and mentions_devices(error)):
+        return None
+    sites = student_sites(error.__traceback__)
+    if not sites or isinstance(sites[0].statement, ast.Raise | ast.Assert):
+        return None  # the student's own words, and none of torch's
+    if sites[0].deeper and is_own(sites[0].deeper[-1].f_code.co_filename):
+        return None  # this package's, which are written for students as they are
+    return _mix(sites, Wording("mix", ()), sure=True)
+
+
+def _mix(sites: list[Site], wording: Wording, *, sure: bool = False) -> Explanation | None:
+    finding = find_mix(sites, sure=sure)
+    if finding is None:
+        return None
+    remedy = advise(finding, other_type=wording.other_type)
+    return _explanation(
+        "mix", [finding.site], _places_of(finding), remedy.cure, why=remedy.why or WHYS["mix"]
+    )
+
+
+def _places_of(finding: Finding) -> tuple[tuple[str, str], ...]:
+    """List up to two culprits and one of the others; of a network, one parameter."""
+    places = []
+    for group, most in ((finding.culprits, 2), (finding.settled, 1)):
+        one_each: dict[str, Operand] = {}
+        for operand in group:
+            one_each.setdefault(ast.dump(operand.node), operand)
+        shown = list(one_each.values())[:most]
+        places += [_place("mix", operand) for operand in shown]
+        if most == 2 and len(one_each) > most:
+            name, what = places[-1]
+            places[-1] = (name, f"{what}, and {len(one_each) - most} more")
+    return tuple(places)
+
+
+def _place(kind: str, operand: Operand) -> tuple[str, str]:
+    if kind == "load":
+        return operand.text, "was saved on a GPU"
+    if not operand.text:
+        return "", f"the numbers are drawn on {operand.device}"
+    return operand.text, f"is on {operand.device}"
+
+
+def _memory(sites: list[Site], error: BaseException) -> Explanation:
+    """Say what of the student's takes the GPU's memory."""
+    if not (sites and torch.cuda.is_available()):
+        return _explanation("memory", sites)
+    device = torch.device("cuda", torch.cuda.current_device())
+    places = tuple(
+        (name, f"takes {size_text(size)} of it") for name, size in largest(sites[0], device)
+    )
+    used = size_text(torch.cuda.memory_allocated(device))
+    why = f"What the line asks for does not fit beside the {used} that are in use on {device}."
+    cure = smaller(sites[0], error) if sites[0].source else None
+    return _explanation("memory", sites, places, cure, why=why)
+
+
+def _honest(sites: list[Site], wording: Wording) -> Explanation:
+    """Say that this is a device error, and that its variable could not be found."""
+    devices = " and ".join(wording.devices[:2])
+    why = (
+        f"This is a device error{f' ({devices})' if devices else ''}, but which of your variables "
+        "it comes from could not be found out."
+    )
+    names = ", ".join(_names_in(sites[0]) if sites else []) or "net, x"
+    advice = (f"See what is where: `from helpers.devices import where`, then `where({names})`.",)
+    return _explanation(wording.kind, sites, why=why, advice=advice)
+
+
+def _names_in(site: Site) -> list[str]:
+    kinds = (torch.Tensor, nn.Module, torch.optim.Optimizer)
+    found = ast.walk(site.statement) if site.statement else ()
+    names = dict.fromkeys(node.id for node in found if isinstance(node, ast.Name))
+    return [name for name in names if isinstance(value_of(ast.Name(name), site.names), kinds)]
+
+
+def _explanation(
+    kind: str,
+    sites: list[Site],
+    places: tuple[tuple[str, str], ...] = (),
+    cure: Cure | None = None,
+    *,
+    why: str = "",
+    advice: tuple[str, ...] = (),
+) -> Explanation:
+    """Put an explanation together; the line is that of the first of `sites`."""
+    line, where = "", ""
+    if sites and sites[0].line:
+        line, where = sites[0].line, f"line {sites[0].lineno}"
+        if sites[0].in_function:
+            where += f", in `{sites[0].frame.f_code.co_name}`"
+    if not advice and (cure is None or kind == "memory"):
+        advice = ADVICE.get(kind, ())
+    return Explanation(
+        kind, TITLES[kind], line, where, places, why or WHYS.get(kind, ""), cure, advice
+    )

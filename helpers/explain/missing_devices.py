@@ -1,0 +1,111 @@
+"""Mend a line that names a device which is not here: no GPU, no such number, no such name."""
+
+from __future__ import annotations
+
+import ast
+
+import torch
+
+from helpers.explain.culprit import definition_of
+from helpers.explain.device_names import as_device, device_text, with_index
+from helpers.explain.editing import (
+    Edit,
+    can_be_assigned,
+    replace_node,
+    rewrite,
+    span,
+    takes_a_line_before,
+    with_keyword,
+)
+from helpers.explain.names import value_of
+from helpers.explain.operands import Operand, operands
+from helpers.explain.remedy import Remedy
+from helpers.explain.source import Site
+
+_CPU = torch.device("cpu")
+
+
+def load(site: Site, error: Exception) -> Remedy | None:
+    """Say where to load what was saved from a GPU that is not here."""
+    calls = [site.node, *ast.walk(site.statement)] if site.statement else []
+    for call in calls:
+        if not isinstance(call, ast.Call):
+            continue
+        name = ast.unparse(call.func).split(".")[-1]
+        if name in ("load", "load_state_dict_from_url") and call.args:
+            device = "'cpu'"
+            if "is_available() is False" not in str(error):
+                device = device_text(site, with_index(torch.device("cuda")))
+            saved = Operand(site.source.segment(call.args[0]), _CPU, call.args[0])
+            edits = with_keyword(site.source, call, "map_location", device)
+            return Remedy(rewrite(site.source, edits, [], None), (saved,))
+    return None
+
+
+def wrong_device(site: Site) -> Remedy | None:
+    """Name a device that there is, where the line names one that there is not."""
+    nodes = [site.node, *ast.walk(site.statement)] if site.statement else [site.node]
+    call = next((node for node in nodes if isinstance(node, ast.Call)), None)
+    if call is None:
+        return None
+    count = torch.cuda.device_count()
+    text = device_text(site, torch.device("cuda:0") if count else _CPU)
+    named = _device_argument(call)
+    edits: list[Edit] = []
+    places: tuple[Operand, ...] = ()
+    if isinstance(call.func, ast.Attribute):
+        places = tuple(o for o in operands(site) if not o.made)[:1]
+        if call.func.attr == "cuda":
+            device = as_device(value_of(named, site.names))
+            text = repr(str(device)) if device is not None and device.type == "cpu" else text
+            edits = [(span(call.func.value)[1], span(call)[1], f".to({text})")]
+    if named is not None and not edits:
+        edits = [replace_node(named, text)]
+    here = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
+    why = f"The devices that torch can use here: {here}."
+    return Remedy(rewrite(site.source, edits, [], None), places, why)
+
+
+def _device_argument(call: ast.Call) -> ast.expr | None:
+    named = next((word.value for word in call.keywords if word.arg == "device"), None)
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if named is None and call.args and method in ("to", "cuda", "device", "set_device"):
+        return call.args[0]
+    return named
+
+
+def without_gpu(site: Site) -> Remedy | None:
+    """Make the line use the GPU where there is one and the CPU where there is none."""
+    choice = "'cuda' if torch.cuda.is_available() else 'cpu'"
+    if site.statement is None or value_of(ast.Name("torch"), site.names) is not torch:
+        return None
+    for name in ast.walk(site.statement):
+        if isinstance(name, ast.Name) and _is_gpu(value_of(name, site.names)):
+            definition = definition_of(site, name.id)
+            if definition is not None:
+                edits = [replace_node(definition.value, choice)]
+                where = f"line {definition.lineno}"
+                return Remedy(rewrite(site.source, edits, [], None, where), ())
+            if can_be_assigned(site, name) and takes_a_line_before(site):
+                before = [f"{name.id} = {choice}"]
+                return Remedy(rewrite(site.source, [], before, site.statement), ())
+    edits: list[Edit] = []
+    for call in ast.walk(site.statement):
+        if not isinstance(call, ast.Call):
+            continue
+        named = _device_argument(call)
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
+            edits.append((span(call.func.value)[1], span(call)[1], ".to(device)"))
+        elif named is not None and _is_gpu(value_of(named, site.names)):
+            edits.append(replace_node(named, "device"))
+    if not (edits and takes_a_line_before(site)):
+        return None
+    before = [f"device = {choice}"]
+    return Remedy(rewrite(site.source, edits, before, site.statement), ())
+
+
+def _is_gpu(value: object) -> bool:
+    if isinstance(value, str) and not value.startswith(("cuda", "mps", "xpu")):
+        return False
+    device = as_device(value) if isinstance(value, str | torch.device) else None
+    return device is not None and device.type not in ("cpu", "meta")

@@ -1,0 +1,218 @@
+"""Write the line that brings two devices together, out of the student's own names and code."""
+
+from __future__ import annotations
+
+import ast
+
+import torch
+from torch import nn
+
+from helpers.explain.culprit import Finding, definition_of
+from helpers.explain.device_names import device_text, own_tensors
+from helpers.explain.editing import (
+    Cure,
+    Edit,
+    can_be_assigned,
+    method_after,
+    rewrite,
+    takes_a_line_before,
+    with_keyword,
+)
+from helpers.explain.names import MISSING, value_of
+from helpers.explain.operands import Operand, is_factory
+from helpers.explain.registering import cure_of_hidden_layers, cure_of_plain_attribute
+from helpers.explain.remedy import Remedy
+from helpers.explain.source import Site
+
+_WHY = "torch computes on one device at a time, and copies nothing to another by itself."
+
+
+def advise(finding: Finding, *, other_type: bool = False) -> Remedy:
+    """Write the cure for two devices in one line."""
+    culprit = finding.culprits[0]
+    if isinstance(culprit.holder, torch.optim.Optimizer):
+        return _optimizer_left_behind(finding, culprit)
+    if len({ast.dump(o.node) for o in finding.culprits}) == 1:
+        special = (
+            _dropped_move(finding, culprit)
+            or _made_in_function(finding, culprit)
+            or _left_out_of_the_network(finding, culprit)
+        )
+        if special:
+            return special
+    return Remedy(_general(finding, other_type), why=_WHY)
+
+
+def _general(finding: Finding, other_type: bool) -> Cure | None:
+    """Move each culprit in a line before the failing one, or within it where that must be."""
+    site = finding.site
+    tensors = own_tensors(site, finding.target, [o.text for o in finding.settled])
+    device = device_text(site, finding.target, tensors)
+    if other_type:
+        numbers = next((o.value.dtype for o in finding.settled if o.value is not None), None)
+        device = f"{device}, {numbers}" if numbers else device
+    before: list[str] = []
+    edits: list[Edit] = []
+    seen: set[str] = set()
+    culprits = [inner for o in finding.culprits for inner in _behind(o, finding.target)]
+    for operand in culprits:
+        key = ast.dump(operand.node) if not _is_item(operand) else operand.text
+        if key in seen:
+            continue
+        seen.add(key)
+        line = _line_before(site, operand, device)
+        if line and takes_a_line_before(site):
+            if line not in before:
+                before.append(line)
+        elif operand.made:
+            edits += with_device(site, operand.node, device)
+        elif operand.holder is None or isinstance(operand.holder, nn.Module):
+            edits += method_after(operand.node, f".to({device})")
+        else:
+            return None
+    return rewrite(site.source, edits, before, site.statement)
+
+
+def _behind(operand: Operand, target: torch.device) -> list[Operand]:
+    """Return what must move for `net(x)` to come out on `target`: the network and its input."""
+    behind = [o for inner in operand.inner for o in _behind(inner, target)]
+    return [o for o in behind if o.device != target and not o.scalar] or [operand]
+
+
+def _is_item(operand: Operand) -> bool:
+    """Say whether the line names a list or dict, and the operand is one of its elements."""
+    return isinstance(operand.holder, list | tuple | dict)
+
+
+def _line_before(site: Site, operand: Operand, device: str) -> str:
+    """Return the line that moves `operand` for good; "" where it has to be moved in its place."""
+    node, name = operand.node, site.source.segment(operand.node)
+    if operand.made or operand.inner:
+        return ""
+    if isinstance(operand.holder, nn.Module):
+        plain = value_of(node, site.names) is not MISSING
+        return f"{name}.to({device.split(',')[0]})" if plain else ""
+    if _is_item(operand):
+        return _items_moved(site, operand, name, device)
+    leaf = operand.value is not None and getattr(operand.value, "is_leaf", False)
+    if isinstance(node, ast.Name):
+        trained = leaf and operand.value.requires_grad
+        if can_be_assigned(site, node) and not trained:
+            return f"{name} = {name}.to({device})"
+    elif isinstance(node, ast.Attribute | ast.Subscript) and _is_changed(site, node):
+        return f"{name} = {name}.to({device})"
+    return ""
+
+
+def _is_changed(site: Site, node: ast.AST) -> bool:
+    """Say whether the line writes into `node`, so that a moved copy would not do."""
+    outer = site.source.parents(node)[0]
+    in_place = isinstance(outer, ast.Attribute) and outer.attr.endswith("_")
+    written = isinstance(getattr(outer, "ctx", None), ast.Store)
+    named_out = isinstance(outer, ast.keyword) and outer.arg == "out"
+    return isinstance(getattr(node, "ctx", None), ast.Store) or in_place or written or named_out
+
+
+def _items_moved(site: Site, operand: Operand, name: str, device: str) -> str:
+    holder = operand.holder
+    elements = list(holder.values()) if isinstance(holder, dict) else list(holder)
+    whole = all(isinstance(element, torch.Tensor) for element in elements)
+    assignable = isinstance(operand.node, ast.Name) and can_be_assigned(site, operand.node)
+    if not (whole and assignable):
+        return "" if isinstance(holder, tuple) else f"{operand.text} = {operand.text}.to({device})"
+    if isinstance(holder, dict):
+        return f"{name} = {{key: value.to({device}) for key, value in {name}.items()}}"
+    if isinstance(holder, tuple):
+        return f"{name} = tuple(item.to({device}) for item in {name})"
+    return f"{name} = [item.to({device}) for item in {name}]"
+
+
+def with_device(site: Site, call: ast.AST, device: str) -> list[Edit]:
+    """Make a factory of torch make its tensor, or its generator, on `device`."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "from_numpy":
+        return method_after(call, f".to({device})")
+    return with_keyword(site.source, call, "device", device)
+
+
+def _dropped_move(finding: Finding, culprit: Operand) -> Remedy | None:
+    """Find the line `x.to(device)` above, which moves nothing as nobody keeps what it returns."""
+    site = finding.site
+    if not isinstance(culprit.node, ast.Name) or culprit.holder is not None:
+        return None
+    name = culprit.node.id
+    scope = site.source.scope_of(site.statement)
+    for node in ast.walk(scope):
+        match node:
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to" | "cuda"))
+            ) if moved == name and node.lineno < site.statement.lineno:
+                call = site.source.segment(node.value)
+                cure = rewrite(
+                    site.source,
+                    [
+                        (
+                            (node.lineno, node.col_offset),
+                            (node.lineno, node.col_offset),
+                            f"{name} = ",
+                        )
+                    ],
+                    [],
+                    None,
+                    f"line {node.lineno}",
+                )
+                why = f"`{call}` returns a moved copy, which was not kept; `{name}` stays in place."
+                return Remedy(cure, why=why)
+    return None
+
+
+def _made_in_function(finding: Finding, culprit: Operand) -> Remedy | None:
+    """Make a tensor where it is needed, if the failing function is what made it."""
+    site = finding.site
+    if not (site.in_function and isinstance(culprit.node, ast.Name) and culprit.holder is None):
+        return None
+    definition = definition_of(site, culprit.node.id)
+    if definition is None:
+        return None
+    calls = [part for part in ast.walk(definition.value) if is_factory(site, part)]
+    if len(calls) != 1:
+        return None
+    tensors = own_tensors(site, finding.target, list(site.arguments))
+    device = device_text(site, finding.target, tensors)
+    cure = rewrite(
+        site.source, with_device(site, calls[0], device), [], None, f"line {definition.lineno}"
+    )
+    function, text = site.frame.f_code.co_name, culprit.text
+    why = f"`{function}` makes `{text}` itself; torch makes a tensor on the CPU unless told where."
+    if function == "forward":
+        why = f"`forward` makes `{text}` anew, and `net.to()` moves parameters and buffers only."
+    return Remedy(cure, why=why)
+
+
+def _left_out_of_the_network(finding: Finding, culprit: Operand) -> Remedy | None:
+    """Register what a network keeps in a way that `.to()` does not see."""
+    site = finding.site
+    owner = site.names.get("self")
+    if not (site.in_function and isinstance(owner, nn.Module)):
+        return None
+    if isinstance(culprit.holder, nn.Module):
+        if any(module is culprit.holder for module in owner.modules()):
+            return None
+        cure = cure_of_hidden_layers(site, owner, culprit)
+        why = "`.to()` moves the layers it knows of; a plain list or dict hides them from it."
+    else:
+        cure = cure_of_plain_attribute(site, owner, culprit)
+        why = "`.to()` moves parameters and buffers; a tensor in a plain attribute stays behind."
+    return Remedy(cure, why=why) if cure else None
+
+
+def _optimizer_left_behind(finding: Finding, culprit: Operand) -> Remedy:
+    site = finding.site
+    name = site.source.segment(culprit.node)
+    why = (
+        "The optimizer's state stays where the parameters were when it was made. Better than the "
+        "line below: move the network before you make the optimizer."
+    )
+    before = [f"{name}.load_state_dict({name}.state_dict())"]
+    if not takes_a_line_before(site):
+        return Remedy(None, why=why)
+    return Remedy(rewrite(site.source, [], before, site.statement), why=why)

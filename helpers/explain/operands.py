@@ -1,0 +1,223 @@
+"""List what meets in the student's expression: tensors, networks, optimizers, and their devices."""
+
+from __future__ import annotations
+
+import ast
+from collections import UserDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from helpers.explain.device_names import as_device, with_index
+from helpers.explain.names import MISSING, value_of
+from helpers.explain.source import Site
+
+_FACTORIES = """
+    arange as_tensor empty eye from_numpy full hann_window linspace logspace ones rand randint
+    randn randperm tensor zeros
+"""
+FACTORIES = frozenset(_FACTORIES.split())
+_MOVES = ("to", "cpu", "cuda")
+# What leads from a tensor to something that is no tensor.
+_ENDS = """
+    item tolist numpy size dim numel get_device data_ptr shape dtype device ndim is_cuda parameters
+    named_parameters state_dict
+"""
+_NO_TENSOR = frozenset(_ENDS.split())
+_MANY = 50  # elements of a list that are looked at
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One thing on one device, called as the student's line calls it.
+
+    `node` is the expression in the line that it came from, and `holder` the network, optimizer,
+    list or dict that it was found in. `made` says that the line itself makes it, `index` that it
+    picks elements of another, `derived` that the line computes with it first, `distant` that what
+    comes of that is not known. `inner` is what a network's result was computed from.
+    """
+
+    text: str
+    device: torch.device
+    node: ast.AST
+    value: Any = None
+    holder: Any = None
+    made: bool = False
+    index: bool = False
+    derived: bool = False
+    distant: bool = False
+    inner: tuple[Operand, ...] = ()
+
+    @property
+    def scalar(self) -> bool:
+        """Whether it is a single number, which torch takes from the CPU without a word."""
+        return isinstance(self.value, torch.Tensor) and self.value.dim() == 0
+
+
+def operands(site: Site) -> list[Operand]:
+    """List what takes part in the failing expression of `site`, in the order of the text."""
+    return [o for node in _parts(site.node) for o in _collect(site, node, top=True)]
+
+
+def _parts(node: ast.AST | None) -> list[ast.AST]:
+    """Return the expressions that a statement computes itself, without the block under it."""
+    match node:
+        case None:
+            return []
+        case ast.If(test=test) | ast.While(test=test):
+            return [test]
+        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
+            return [iterated]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return [item.context_expr for item in items]
+        case ast.Assign(targets=targets, value=value):
+            return [*(t for t in targets if isinstance(t, ast.Subscript | ast.Attribute)), value]
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Try():
+            return []
+        case ast.stmt():
+            return [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
+    return [node]
+
+
+def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        # w.grad = gradient: it is w that has to be where the gradient is
+        kept = isinstance(value_of(node.value, site.names), torch.Tensor)
+        return _collect(site, node.value) if kept else []
+    value = value_of(node, site.names)
+    if value is not MISSING:
+        return list(expand(site, site.source.segment(node), value, node))
+    match node:
+        case ast.Call():
+            return _of_call(site, node, top=top)
+        case ast.Subscript(value=base, slice=key):
+            chosen = [replace(o, index=True) for o in _collect(site, key)]
+            return _derived(_collect(site, base), not top) + chosen
+        case ast.Attribute(value=base, attr=attr):
+            return [] if attr in _NO_TENSOR else _derived(_collect(site, base), not top)
+        case ast.Lambda() | ast.FormattedValue():
+            return []
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            return [o for part in node.generators for o in _distant(_collect(site, part.iter))]
+    return [o for part in ast.iter_child_nodes(node) for o in _collect(site, part)]
+
+
+def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
+    text = site.source.segment(call)
+    if is_factory(site, call) and not top:
+        device = _named_device(site, call) or torch.get_default_device()
+        return [Operand(text, with_index(device), call, made=True)]
+    arguments = [*call.args, *(word.value for word in call.keywords)]
+    given = [o for argument in arguments for o in _collect(site, argument)]
+    called = value_of(call.func, site.names)
+    if isinstance(called, nn.Module):
+        own = list(expand(site, site.source.segment(call.func), called, call.func))
+        devices = {o.device for o in own}
+        if top or len(devices) != 1:
+            return own + given
+        result = Operand(text, own[0].device, call, None, called, derived=True)
+        return [replace(result, inner=(*own, *given))]
+    if not isinstance(call.func, ast.Attribute):
+        return given if top else _distant(given)
+    receiver, method = call.func.value, call.func.attr
+    received = _collect(site, receiver)
+    if top:
+        return received + given
+    if method in _MOVES:
+        device = _named_device(site, call)
+        return [Operand(text, device, call, derived=True)] if device else []
+    if method in _NO_TENSOR:
+        return []
+    known = isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor) or received
+    return _derived(received + given) if known else _distant(given)
+
+
+def _derived(found: list[Operand], derived: bool = True) -> list[Operand]:
+    return [replace(o, derived=True) for o in found] if derived else found
+
+
+def _distant(found: list[Operand]) -> list[Operand]:
+    return [replace(o, derived=True, distant=True) for o in found]
+
+
+def is_factory(site: Site, node: ast.AST) -> bool:
+    """Say whether `node` calls a function of torch that makes a tensor out of no tensor."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return node.func.attr in FACTORIES and value_of(node.func.value, site.names) is torch
+
+
+def _named_device(site: Site, call: ast.Call) -> torch.device | None:
+    """Return the device that a call's arguments name: device="cuda", `.to(device)`, `.cpu()`."""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if method in ("cpu", "cuda") and not call.args:
+        return with_index(torch.device(method))
+    words = [word.value for word in call.keywords if word.arg == "device"]
+    words += call.args[:1] if method in _MOVES else []
+    for node in words:
+        device = as_device(value_of(node, site.names))
+        if device is None and isinstance(node, ast.Attribute) and node.attr == "device":
+            device = as_device(value_of(node.value, site.names))
+        if device is not None:
+            return device
+    return None
+
+
+def expand(
+    site: Site, text: str, value: Any, node: ast.AST, holder: Any = None, depth: int = 0
+) -> Iterator[Operand]:
+    """List the tensors and generators in `value`, each with its name as `text` leads to it."""
+    if isinstance(value, torch.Tensor | torch.Generator):
+        yield Operand(text, with_index(value.device), node, value, holder)
+    elif isinstance(value, nn.Module):
+        for name, tensor in tensors_of(value):
+            yield Operand(text + name, with_index(tensor.device), node, tensor, value)
+    elif isinstance(value, torch.optim.Optimizer):
+        yield from _of_optimizer(site, text, value, node)
+    elif depth < 3:
+        value = value.data if isinstance(value, UserDict) else value
+        pairs: Any = ()
+        if isinstance(value, dict):
+            pairs = dict.items(value)
+        elif isinstance(value, list | tuple):
+            pairs = enumerate(value)
+        for key, element in islice(pairs, _MANY):
+            yield from expand(site, f"{text}[{key!r}]", element, node, holder or value, depth + 1)
+
+
+def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """List a network's parameters and buffers, called as Python would: `[2].weight`."""
+    for path, inner in module.named_modules():
+        walked, prefix = module, ""
+        for step in path.split(".") if path else ():
+            listed = isinstance(walked, nn.Sequential | nn.ModuleList)
+            keyed = isinstance(walked, nn.ModuleDict)
+            prefix += f"[{step}]" if listed else f"[{step!r}]" if keyed else f".{step}"
+            walked = walked._modules[step]
+        for name, tensor in [*inner._parameters.items(), *inner._buffers.items()]:
+            if tensor is not None:
+                yield f"{prefix}.{name}", tensor
+
+
+def _of_optimizer(
+    site: Site, text: str, optimizer: torch.optim.Optimizer, node: ast.AST
+) -> Iterator[Operand]:
+    names = {
+        id(tensor): variable + name
+        for variable, value in site.names.items()
+        if isinstance(value, nn.Module) and not variable.startswith("_")
+        for name, tensor in tensors_of(value)
+    }
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for number, parameter in enumerate(parameters):
+        name = names.get(id(parameter), f"parameter {number}")
+        yield Operand(name, with_index(parameter.device), node, parameter, optimizer)
+        for key, value in optimizer.state.get(parameter, {}).items():
+            if isinstance(value, torch.Tensor):
+                label = f"{text}.state[{name}][{key!r}]"
+                yield Operand(label, with_index(value.device), node, value, optimizer)
