@@ -84,6 +84,8 @@ def assemble(
 
 
 def _split(program: str) -> tuple[list[_Line], dict[str, int]]:
+    if not isinstance(program, str):
+        raise ProgramError(f"a program is a text, not {program!r}.")
     lines: list[_Line] = []
     labels: dict[str, int] = {}
     for number, text in enumerate(program.splitlines(), start=1):
@@ -137,7 +139,10 @@ def _operand(
     where = f"line {line.number}: in `{line.text}`, "
     if kind == "label":
         if text not in labels:
-            raise ProgramError(f"{where}no line has the label {text}.{_nearest(text, labels)}")
+            known = f" There are {', '.join(labels)}." if labels else " Write it as `name:`."
+            raise ProgramError(
+                f"{where}no line has the label {text}.{_nearest(text, labels) or known}"
+            )
         return labels[text]
     if kind == "address":
         match = re.fullmatch(rf"({_NAME})\s*(?:\[\s*(\w+)\s*\])?", text)
@@ -147,7 +152,9 @@ def _operand(
                 f"{', '.join(names) or 'nothing: give them, as in SmallComputer(program, x=-3)'}."
             )
         if match[2] is not None and match[2] not in REGISTERS + FIXED_REGISTERS:
-            raise ProgramError(f"{where}the index {match[2]} is no register.{_registers(match[2])}")
+            number = f" Use one: SET I, {match[2]} and then {match[1]}[I]."
+            hint = number if match[2].isdigit() else _registers(match[2])
+            raise ProgramError(f"{where}the index {match[2]} is no register.{hint}")
         return replace(names[match[1]], index=match[2])
     if text in REGISTERS or (kind == "value" and text in FIXED_REGISTERS):
         return text

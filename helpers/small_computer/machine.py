@@ -47,7 +47,7 @@ class SmallComputer:
         memory_width: int | None = None,
         **data: Any,
     ) -> None:
-        special = [special] if isinstance(special, str) else list(special)
+        special = [name.upper() for name in ([special] if isinstance(special, str) else special)]
         if unknown := [name for name in special if name not in SPECIAL]:
             raise ValueError(f"special instructions are {', '.join(SPECIAL)}; not {unknown[0]!r}.")
         for name, count in (("lanes", lanes), ("memory_width", memory_width)):

@@ -103,3 +103,19 @@ def test_data_cannot_take_the_name_of_a_register_or_label(name):
 
 def test_an_index_has_to_be_a_register():
     assert "the index i is no register. Did you mean I?" in complaint("LOAD A, x[i]\nHALT", x=1)
+
+
+def test_a_number_as_an_index_shows_how_to_write_it():
+    assert "SET I, 2 and then x[I]" in complaint("LOAD A, x[2]\nHALT", x=[1, 2, 3])
+
+
+def test_an_unknown_label_lists_those_there_are():
+    assert "There are first, last." in complaint("first: JUMP 3\nlast: HALT")
+
+
+def test_a_program_that_is_no_text_is_refused():
+    assert "a program is a text, not 5" in complaint(5)
+
+
+def test_names_of_special_instructions_may_be_small():
+    assert SmallComputer("relu A\nHALT", special=["relu"]).run().by_category["special"] == 1
