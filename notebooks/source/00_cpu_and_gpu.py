@@ -570,7 +570,8 @@ print(ask_driver())
 
 # %% [markdown]
 # Then torch. `torch.version.cuda` is what the build was *made for*, and says nothing about this
-# machine. `torch.cuda.is_available()` is the answer that counts. What they mean together:
+# machine. `torch.cuda.is_available()` is the answer that counts; `torch.accelerator.device_count()`
+# counts the GPUs that torch can use, of any make. What they mean together:
 
 
 # %%
