@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import jinja2
 import nbformat
 from nbconvert import HTMLExporter
+from nbformat import NotebookNode
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_LINK = re.compile(r"\]\((\w+)\.ipynb\)")
 
 
 def write_page(notebook_file: Path) -> Path:
     """Write `NAME.html` beside `NAME.ipynb` and return its path.
 
-    The page carries its figures and styles in itself. Only a page with formulas asks the
-    network for something: the script that sets them.
+    The page carries its figures and styles in itself; links to other notebooks lead to their
+    pages. Only a page with formulas asks the network for something: the script that sets them.
     """
     notebook = nbformat.read(notebook_file, as_version=4)
+    notebook.cells = [cell for cell in notebook.cells if not _did_nothing(cell)]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _LINK.sub(r"](\1.html)", cell.source)
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
@@ -29,3 +36,8 @@ def write_page(notebook_file: Path) -> Path:
     page = notebook_file.with_suffix(".html")
     page.write_text(text, encoding="utf-8")
     return page
+
+
+def _did_nothing(cell: NotebookNode) -> bool:
+    """Whether this is the bootstrap cell and it found everything in place."""
+    return "bootstrap" in cell.metadata.get("tags", []) and not cell.outputs
