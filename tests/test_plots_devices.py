@@ -1,0 +1,73 @@
+"""The figures about devices: what their alternative text tells, and what they can be asked for."""
+
+import warnings
+
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from helpers.devices import Row, Whereabouts
+from helpers.plots import devices
+
+
+@pytest.fixture
+def shown():
+    """Return a function that draws a figure, fails on a warning, and returns its plain text."""
+    InteractiveShell.instance()
+
+    def draw(plot, *args, **options) -> str:
+        with warnings.catch_warnings(), capture_output() as captured:
+            warnings.simplefilter("error")
+            plot(*args, **options)
+        (output,) = captured.outputs
+        assert output.data["image/png"]
+        return output.data["text/plain"]
+
+    yield draw
+    InteractiveShell.clear_instance()
+
+
+def table(**devices: str) -> Whereabouts:
+    """A table of one-number tensors, each on the device that is given for its name."""
+    rows = [Row(n, (), torch.float32, torch.device(d), 4) for n, d in devices.items()]
+    return Whereabouts(rows)
+
+
+def test_a_move_is_told_as_a_copy(shown):
+    assert "copies 32 bytes" in shown(devices.draw_move)
+
+
+def test_bytes_are_told_in_megabytes_of_a_million(shown):
+    sizes = {"one": 1_000_000, "many": 1_234_567_890}
+    alt = shown(devices.plot_bytes, sizes, title="t", xlabel="x")
+    assert alt == "Bar chart of bytes: one 1.0 MB, many 1,234.6 MB."
+
+
+def test_nothing_carried_is_drawn_as_nothing(shown):
+    assert "once 0.0 MB" in shown(devices.plot_bytes, {"once": 0}, title="t", xlabel="x")
+
+
+@pytest.mark.parametrize("steps", [1, 6])
+def test_waiting_can_be_drawn_for_any_number_of_steps(shown, steps):
+    assert f"over {steps} steps" in shown(devices.draw_waiting, steps)
+
+
+def test_a_network_is_told_by_how_many_tensors_lie_where(shown):
+    stages = {
+        "before": table(weight="cpu", bias="cpu"),
+        "half way": table(weight="cuda:0", bias="cpu"),
+    }
+    alt = shown(devices.draw_network, stages, title="t")
+    assert "before: 2 on cpu" in alt
+    assert "half way: 1 on cuda:0, 1 on cpu" in alt
+
+
+def test_a_network_without_tensors_says_so(shown):
+    assert "empty: no tensors" in shown(devices.draw_network, {"empty": table()}, title="t")
+
+
+def test_stages_tell_the_device_of_every_tensor_that_is_there(shown):
+    stages = {"made": table(weight="cpu"), "trained": table(weight="cuda:0", grad="cuda:0")}
+    alt = shown(devices.plot_stages, stages, title="t")
+    assert alt.endswith("made: weight on cpu; trained: weight on cuda:0, grad on cuda:0.")
