@@ -119,8 +119,12 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
         coalesce_streams=True,
         on_cell_execute=note_cell,
     )
+    client.reset_execution_trackers()
     try:
-        client.execute()
+        # Not client.execute(), whose own answer to Ctrl-C ends in an error of its clean-up.
+        with client.setup_kernel():
+            for index, cell in enumerate(notebook.cells):
+                client.execute_cell(cell, index)
     except CellExecutionError as error:
         # Its text holds the cell, what the cell printed, and the traceback.
         raise CourseError(f"{name}: cell {reached + 1} fails.\n{plain_text(str(error))}") from None
@@ -155,9 +159,8 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
-def _read_stored(path: Path) -> NotebookNode | None:
-    if not path.exists():
-        return None
+def read_notebook(path: Path) -> NotebookNode:
+    """Read a stored notebook; `CourseError` if it is none, after a failed merge for instance."""
     try:
         return nbformat.read(path, as_version=4)
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, ValueError) as error:
@@ -165,6 +168,10 @@ def _read_stored(path: Path) -> NotebookNode | None:
             f"{path} is not a notebook that can be read ({first_line(str(error))}); "
             "delete it and build it again"
         ) from None
+
+
+def _read_stored(path: Path) -> NotebookNode | None:
+    return read_notebook(path) if path.exists() else None
 
 
 def _differences(fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:

@@ -19,10 +19,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CourseError as error:
         print(f"course: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("course: stopped", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="course", description=__doc__.split(":")[0])
+    parser = argparse.ArgumentParser(
+        prog="course", description="Build the lessons, run them, report on them."
+    )
     parser.add_argument(
         "--root", type=Path, help="folder of the course (default: this one or one above it)"
     )

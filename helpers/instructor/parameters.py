@@ -28,9 +28,15 @@ def defaults_of(notebook: NotebookNode) -> dict[str, object]:
     defaults: dict[str, object] = {}
     for cell in notebook.cells:
         if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
-            for statement in ast.parse(cell.source).body:
-                for name, value in _assignment(statement):
-                    defaults[name] = value
+            try:
+                statements = ast.parse(cell.source).body
+            except SyntaxError as error:
+                raise CourseError(
+                    f"The parameters cell is not valid Python ({error}); it may hold nothing "
+                    f"but assignments:\n{cell.source}"
+                ) from None
+            for statement in statements:
+                defaults.update(_assignment(statement))
     return defaults
 
 

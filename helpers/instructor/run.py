@@ -10,8 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
-import nbformat
-
 from helpers.instructor import batch, build
 from helpers.instructor.course_folder import CourseError, CourseFolder, pick
 from helpers.instructor.pages import write_page
@@ -52,7 +50,7 @@ def run(
     names = pick(course.built_names(), list(asked), "Notebook")
     if not names:
         raise CourseError(f"{course.notebooks} has no notebooks yet. Build them: course build.")
-    notebooks = {name: nbformat.read(course.notebook_of(name), as_version=4) for name in names}
+    notebooks = {name: build.read_notebook(course.notebook_of(name)) for name in names}
     fitted = fit_parameters(parameters, {name: defaults_of(nb) for name, nb in notebooks.items()})
     for finding in build.check(course):
         print(f"Note: {finding}", file=sys.stderr)
@@ -121,6 +119,9 @@ def _new_folder(course: CourseFolder, out: Path | None, begun: datetime) -> Path
 def point_latest(runs: Path, name: str) -> None:
     """Let `runs/latest` name the folder `name`: a link, or a text where links are not allowed."""
     latest, coming = runs / "latest", runs / f".latest-{os.getpid()}"
+    if latest.is_dir() and not latest.is_symlink():
+        print(f"Note: {latest} is a folder, so it does not lead to this run.", file=sys.stderr)
+        return
     try:
         coming.symlink_to(name, target_is_directory=True)
     except (OSError, NotImplementedError):

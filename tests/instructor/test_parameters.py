@@ -21,6 +21,12 @@ def test_defaults_are_read_from_the_parameters_cell(cells):
     }
 
 
+def test_a_parameters_cell_that_is_no_python_is_shown(cells):
+    notebook = cells.notebook(cells.code("epochs = \n", tags=["parameters"]))
+    with pytest.raises(CourseError, match="not valid Python"):
+        defaults_of(notebook)
+
+
 def test_a_notebook_without_a_parameters_cell_has_none(cells):
     assert defaults_of(cells.notebook(cells.code("a = 1"))) == {}
 

@@ -240,6 +240,20 @@ def test_where_links_are_not_allowed_latest_is_a_text(tmp_path, monkeypatch):
     assert (tmp_path / "latest").read_text() == "2026-11-05_09-31-00\n"
 
 
+def test_a_folder_that_somebody_named_latest_is_left_alone(tmp_path, capsys):
+    (tmp_path / "latest").mkdir()
+    (tmp_path / "latest" / "mine").write_text("")
+    run_module.point_latest(tmp_path, "2026-11-05_09-30-00")
+    assert (tmp_path / "latest" / "mine").exists()
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_a_notebook_that_is_no_notebook_is_refused(small_course, capsys):
+    small_course.folder.notebook_of("01_broken").write_text("<<<<<<< HEAD")
+    assert cli.main(["--root", str(small_course.root), "run"]) == 1
+    assert "01_broken.ipynb is not a notebook that can be read" in capsys.readouterr().err
+
+
 def test_drawn_images_are_announced_on_the_terminal_and_are_no_failure(small_course, cells, capsys):
     record = f'{{"{RECORD_TYPE}": {{"drawn": True}}, "text/plain": "recorded"}}'
     source = f"from IPython.display import display\ndisplay({record}, raw=True)"
