@@ -125,6 +125,9 @@ def open_archive(path: Path) -> Mapping[str, bytes | memoryview] | None:
 
 
 def _tar_files(data: bytearray) -> dict[str, memoryview]:
+    if not data.endswith(bytes(_BLOCK)):
+        # tarfile reads such an archive up to where it breaks off, without a word.
+        raise tarfile.ReadError("it lacks the zeros that a tar archive ends in")
     places = _plain_tar_members(data)
     if places is None:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
@@ -135,8 +138,6 @@ def _tar_files(data: bytearray) -> dict[str, memoryview]:
     files = {}
     for raw, start, size in places:
         name = _member_name(raw)
-        if start + size > len(data):
-            raise tarfile.ReadError(f"it ends in the middle of {name}")
         if _is_relevant(name):
             files[name] = view[start : start + size]
     return files

@@ -46,7 +46,7 @@ class Patience:
 
     total: float = 300.0
     connect: float = 3.0
-    stall: float = 8.0
+    stall: float = 5.0
     grace: float = 4.0
     rate: float = 500_000.0
 

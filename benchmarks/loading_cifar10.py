@@ -1,0 +1,123 @@
+"""All of CIFAR-10 as tensors: the course's `cifar10.load` against torchvision's ImageFolder.
+
+Baseline: the same files, unpacked beforehand, decoded one by one through
+`torchvision.datasets.ImageFolder` and stacked to one uint8 tensor. Against it `load` from the
+archive as it is: the first time, with unpacking, decoding and filling the cache, and again, from
+the cache. All three give the same pixels, which is checked. Every way finds the files in memory
+(the system's, from the round before), so it is not the disk that is measured.
+"""
+
+import datetime
+import os
+import platform
+import statistics
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import PIL
+import torch
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import PILToTensor
+
+from helpers import cifar10
+from helpers.cifar10 import Images
+
+ROUNDS = 5
+
+
+def measure(cifar10_root: Path) -> dict[str, object]:
+    """Return the seconds each way takes and how many times faster than ImageFolder it is.
+
+    Raises:
+        ValueError: `cifar10_root` holds no image folders, so ImageFolder could not read it.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = _image_folders(cifar10_root, Path(scratch) / "unpacked")
+        cache = Path(scratch) / "cache"
+        ways: dict[str, Callable[[], tuple[Images, Images]]] = {
+            "ImageFolder, one by one": lambda: _one_by_one(folders),
+            "load, first time": lambda: _load(cifar10_root, cache, anew=True),
+            "load, from the cache": lambda: _load(cifar10_root, cache),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        cpu_seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(ROUNDS + 1):
+            expected = None
+            for name, way in ways.items():
+                started, cpu_started = time.perf_counter(), time.process_time()
+                splits = way()
+                seconds[name].append(time.perf_counter() - started)
+                cpu_seconds[name].append(time.process_time() - cpu_started)
+                expected = expected or splits
+                _assert_equal(splits, expected)
+        provenance = cifar10.load(cifar10_root, cache=cache).provenance
+    ratios, cpu_ratios = _ratios(seconds), _ratios(cpu_seconds)
+    return {
+        "what": "loading all of CIFAR-10 as uint8 tensors",
+        "data": provenance,
+        "baseline": "ImageFolder, one by one",
+        "seconds": {n: round(statistics.median(v[1:]), 2) for n, v in seconds.items()},
+        "ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios.items()},
+        "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios.items()},
+        # What other programs take from the machine meanwhile does not count here.
+        "cpu_seconds": {n: round(statistics.median(v[1:]), 2) for n, v in cpu_seconds.items()},
+        "cpu_ratio_median": {n: round(statistics.median(v), 2) for n, v in cpu_ratios.items()},
+        "cpu_ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in cpu_ratios.items()},
+        "same_pixels": True,
+        "rounds": ROUNDS,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "torch": torch.__version__,
+        "pillow": PIL.__version__,
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _ratios(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
+    """How many times faster than the baseline, round by round; the first round warms up."""
+    baseline = seconds["ImageFolder, one by one"][1:]
+    return {
+        name: [base / value for base, value in zip(baseline, values[1:], strict=True)]
+        for name, values in seconds.items()
+    }
+
+
+def _image_folders(root: Path, unpacked: Path) -> Path:
+    """The folder with train and test in it, unpacked if `root` is an archive."""
+    if root.is_dir():
+        unpacked = root
+    elif tarfile.is_tarfile(root):
+        with tarfile.open(root) as archive:
+            archive.extractall(unpacked, filter="data")
+    elif zipfile.is_zipfile(root):
+        with zipfile.ZipFile(root) as archive:
+            archive.extractall(unpacked)
+    for folder in (unpacked, *sorted(unpacked.glob("*"))):
+        if (folder / "train").is_dir() and (folder / "test").is_dir():
+            return folder
+    raise ValueError(f"{root} holds no image folders train and test for ImageFolder to read.")
+
+
+def _one_by_one(folders: Path) -> tuple[Images, Images]:
+    splits = []
+    for split in ("train", "test"):
+        images, labels = zip(*ImageFolder(folders / split, PILToTensor()), strict=True)
+        splits.append(Images(torch.stack(images), torch.tensor(labels)))
+    return splits[0], splits[1]
+
+
+def _load(root: Path, cache: Path, anew: bool = False) -> tuple[Images, Images]:
+    if anew:
+        for path in cache.glob("*"):
+            path.unlink()
+    dataset = cifar10.load(root, cache=cache)
+    return dataset.train, dataset.test
+
+
+def _assert_equal(splits: tuple[Images, Images], expected: tuple[Images, Images]) -> None:
+    for split, other in zip(splits, expected, strict=True):
+        assert torch.equal(split.images, other.images), "the pixels differ"
+        assert torch.equal(split.labels, other.labels), "the labels differ"

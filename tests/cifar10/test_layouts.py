@@ -1,0 +1,173 @@
+"""Every layout gives the pixels, labels and order that torchvision gives for the same files."""
+
+import shutil
+import tarfile
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision.datasets import CIFAR10, ImageFolder
+
+from helpers import cifar10
+from helpers.cifar10.dataset import OFFICIAL_BATCHES
+from helpers.cifar10.formats import read
+
+
+def as_torchvision(samples):
+    """Stack what torchvision gives one by one: uint8 (N, 3, 32, 32) and int64 (N,)."""
+    images = torch.stack([torch.from_numpy(np.array(x)).permute(2, 0, 1) for x, _ in samples])
+    return images, torch.tensor([y for _, y in samples])
+
+
+def assert_same(contents, train, test):
+    for ours, theirs in ((contents.train, train), (contents.test, test)):
+        images, labels = as_torchvision(theirs)
+        assert ours.images.dtype == torch.uint8
+        assert torch.equal(ours.images, images)
+        assert torch.equal(ours.labels, labels)
+
+
+def assert_image_folders(contents, folders):
+    assert_same(contents, ImageFolder(folders / "train"), ImageFolder(folders / "test"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("jpg", {"quality": 75}),
+        ("jpg", {"quality": 95, "subsampling": 0}),
+        ("jpeg", {}),
+        ("png", {}),
+    ],
+)
+def test_image_folders_give_what_torchvision_gives(small, kind, options):
+    folders = small.folders(kind, **options)
+    assert_image_folders(read(folders), folders)
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "tgz"])
+@pytest.mark.parametrize("inside", ["", "cifar10"])
+def test_image_folders_in_a_tar(small, kind, inside):
+    assert_image_folders(read(small.tar(kind, inside)), small.folders())
+
+
+@pytest.mark.parametrize("inside", ["", "cifar10/"])
+def test_image_folders_in_a_zip(small, inside):
+    assert_image_folders(read(small.zip(inside)), small.folders())
+
+
+def test_image_folders_one_folder_deeper(small):
+    folders = small.folders(where="copy/cifar10")
+    assert_image_folders(read(folders.parent), folders)
+
+
+def test_an_archive_is_known_by_its_content_and_not_its_name(small):
+    path = small.tar().rename(small.root / "images.dat")
+    assert_image_folders(read(path), small.folders())
+
+
+def test_a_tar_with_long_names_and_links(small):
+    folders = small.folders()
+    for split in ("train", "test"):
+        for path in (folders / split).rglob("0001.jpg"):
+            path.rename(path.with_name("1" * 120 + ".jpg"))
+    (folders / "train" / "cat" / "again.jpg").symlink_to("0000.jpg")
+    archive = small.tar(source=folders)
+    (folders / "train" / "cat" / "again.jpg").unlink()
+    assert_image_folders(read(archive), folders)
+
+
+def test_a_tar_in_the_pax_format(small):
+    folders, path = small.folders(), small.root / "pax.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for file in sorted(folders.rglob("*.jpg")):
+            member = archive.gettarinfo(file, file.relative_to(folders).as_posix())
+            member.pax_headers = {"comment": "as some systems write with every file"}
+            with file.open("rb") as data:
+                archive.addfile(member, data)
+    assert_image_folders(read(path), folders)
+
+
+@pytest.fixture
+def as_published(monkeypatch):
+    """Let torchvision accept the checksums of the small batches."""
+
+    def accept(root):
+        import hashlib
+
+        folder = root / CIFAR10.base_folder
+        md5 = {n: hashlib.md5((folder / n).read_bytes()).hexdigest() for n in OFFICIAL_BATCHES}
+        names = list(OFFICIAL_BATCHES)
+        monkeypatch.setattr(CIFAR10, "train_list", [[n, md5[n]] for n in names[:5]])
+        monkeypatch.setattr(CIFAR10, "test_list", [["test_batch", md5["test_batch"]]])
+        monkeypatch.setattr(CIFAR10, "meta", CIFAR10.meta | {"md5": md5["batches.meta"]})
+        return CIFAR10(root, train=True), CIFAR10(root, train=False)
+
+    return accept
+
+
+def test_the_batches_folder_itself(small, as_published):
+    root = small.batches()
+    assert_same(read(root / "cifar-10-batches-py"), *as_published(root))
+
+
+def test_batches_written_by_python_2_as_the_official_ones(small, as_published, python2_dumps):
+    root = small.batches(dumps=python2_dumps)
+    assert_same(read(root), *as_published(root))
+
+
+def test_the_official_archive(small, as_published):
+    archive = small.official_archive()
+    assert_same(read(archive), *as_published(small.root / "archive-source"))
+
+
+def test_the_folder_that_torchvision_leaves_with_the_archive_and_the_batches(small, as_published):
+    root = small.batches()
+    shutil.copy(small.official_archive(), root)
+    assert_same(read(root), *as_published(root))
+
+
+def test_a_folder_that_holds_the_official_archive(small, as_published):
+    archive = small.official_archive()
+    assert_same(read(archive.parent), *as_published(small.root / "archive-source"))
+
+
+def test_the_archive_is_read_where_the_unpacked_batches_are_incomplete(small, as_published):
+    root = small.batches()
+    shutil.copy(small.official_archive(), root)
+    (root / "cifar-10-batches-py" / "data_batch_3").unlink()
+    assert_same(read(root), *as_published(small.root / "archive-source"))
+
+
+@pytest.mark.parametrize("named", [".", "plain_text", "plain_text/train-00000-of-00001.parquet"])
+def test_parquet_as_on_the_hub(small, named):
+    contents = read(small.parquet() / named)
+    order = np.random.default_rng(1).permutation(50)
+    assert contents.train.labels.tolist() == small.labels["train"][order].tolist()
+    pixels = torch.from_numpy(small.pixels["train"][order]).permute(0, 3, 1, 2)
+    assert torch.equal(contents.train.images, pixels)
+    assert len(contents.test.labels) == 20
+
+
+def test_hidden_files_and_files_of_other_kinds_are_left_out(small):
+    folders = small.folders()
+    before = read(folders)
+    (folders / "train" / "cat" / ".hidden.jpg").write_bytes(b"")
+    (folders / "train" / "cat" / "notes.txt").write_text("my favourites")
+    (folders / ".git").mkdir()
+    assert torch.equal(read(folders).train.images, before.train.images)
+
+
+def test_a_real_image_is_decoded_as_torchvision_decodes_it(real_root, tmp_path):
+    """One in a hundred of the real images; benchmarks/loading_cifar10.py compares them all."""
+    if not real_root.is_file():
+        pytest.skip("needs CIFAR10_ROOT to be an archive of image folders")
+    contents = read(real_root)
+    with tarfile.open(real_root) as archive:
+        names = [m.name for m in archive if m.isfile() and "test/" in m.name]
+        for k in range(0, len(names), 100):
+            image = Image.open(archive.extractfile(names[k])).convert("RGB")
+            theirs = torch.from_numpy(np.array(image)).permute(2, 0, 1)
+            assert torch.equal(contents.test.images[k], theirs)
+            assert cifar10.CLASSES[contents.test.labels[k]] in names[k]
