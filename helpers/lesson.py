@@ -32,22 +32,26 @@ def start(device: str | torch.device = "auto", *, seed: int = 0) -> torch.device
     chosen = choose_device(device)
     torch.manual_seed(seed)
     what = describe_device(chosen)
-    box(f"This notebook computes on {what}.", f"torch {torch.__version__}, seed {seed}")
-    record(device=what)
+    box(
+        f"This notebook computes on {what}.",
+        f"torch {torch.__version__}, seed {seed}",
+        results={"device": what},
+    )
     return chosen
 
 
 def show_data(dataset: "Dataset") -> None:
     """Say which images the notebook works on, in a box that cannot be missed if they are drawn."""
+    results = {"data_set": dataset.name, "provenance": dataset.provenance, "drawn": dataset.drawn}
     if dataset.drawn:
         box(
             "These are not photographs: the images are drawn by the program.",
-            f"{dataset.provenance} Accuracies below say nothing about CIFAR-10.",
+            f"{dataset.provenance}. Accuracies below say nothing about CIFAR-10.",
             warning=True,
+            results=results,
         )
     else:
-        box(f"The images are {dataset.name}.", dataset.provenance)
-    record(data_set=dataset.name, provenance=dataset.provenance, drawn=dataset.drawn)
+        box(f"The images are {dataset.name}.", f"{dataset.provenance}.", results=results)
 
 
 def record(**results: str | bool | int | float | None) -> None:
@@ -63,8 +67,8 @@ def record(**results: str | bool | int | float | None) -> None:
                 f"A one-element tensor becomes plain by {name}.item()."
             )
     if get_ipython() is not None:
-        shown = ", ".join(results)
-        display({RECORD_TYPE: results, "text/plain": f"recorded: {shown}"}, raw=True)
+        shown = ", ".join(f"{name} = {value}" for name, value in results.items())
+        display({RECORD_TYPE: results, "text/plain": f"Recorded: {shown}"}, raw=True)
 
 
 def progress(what: str) -> Callable[["Progress"], None]:
@@ -96,8 +100,17 @@ def progress(what: str) -> Callable[["Progress"], None]:
     return report
 
 
-def box(title: str, text: str = "", *, warning: bool = False) -> None:
-    """Display a titled box; plain text where there is no notebook. A warning is loud."""
+def box(
+    title: str,
+    text: str = "",
+    *,
+    warning: bool = False,
+    results: dict[str, str | bool | int | float | None] | None = None,
+) -> None:
+    """Display a titled box; plain text where there is no notebook. A warning is loud.
+
+    `results` go along with the output, as those of `record` do.
+    """
     colour, background = ("#B22222", "#FFF4E5") if warning else ("#0072B2", "#F3F8FC")
     size = "1.2em" if warning else "1em"
     html = (
@@ -109,5 +122,6 @@ def box(title: str, text: str = "", *, warning: bool = False) -> None:
     plain = f"{'!!! ' if warning else ''}{title}{' ' + text if text else ''}"
     if get_ipython() is None:
         print(plain)
-    else:
-        display({"text/html": html, "text/plain": plain}, raw=True)
+        return
+    bundle = {"text/html": html, "text/plain": plain}
+    display(bundle if results is None else bundle | {RECORD_TYPE: results}, raw=True)

@@ -22,7 +22,7 @@ def notebook(monkeypatch):
 def some_data(drawn: bool) -> Dataset:
     images = Images(torch.zeros(1, 3, 32, 32, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64))
     name = "drawn images" if drawn else "CIFAR-10"
-    return Dataset(name, tuple("abcdefghij"), images, images, "They come from a test.", drawn)
+    return Dataset(name, tuple("abcdefghij"), images, images, "From a test", drawn)
 
 
 def shown(action) -> list[dict]:
@@ -34,10 +34,10 @@ def shown(action) -> list[dict]:
 def test_start_seeds_and_returns_the_device(notebook):
     shown(lambda: lesson.start("cpu", seed=7))
     first = torch.rand(3)
-    outputs = shown(lambda: lesson.start("cpu", seed=7))
+    (banner,) = shown(lambda: lesson.start("cpu", seed=7))
     assert torch.equal(torch.rand(3), first)
-    assert outputs[0]["text/plain"].startswith("This notebook computes on cpu (")
-    assert outputs[1][lesson.RECORD_TYPE]["device"].startswith("cpu (")
+    assert banner["text/plain"].startswith("This notebook computes on cpu (")
+    assert banner[lesson.RECORD_TYPE]["device"].startswith("cpu (")
 
 
 def test_start_twice_with_its_own_result_gives_the_same_device(notebook):
@@ -53,26 +53,26 @@ def test_a_seed_that_is_no_whole_number_is_refused(seed):
 
 
 def test_drawn_images_are_announced_as_loudly_as_it_goes(notebook):
-    box, record = shown(lambda: lesson.show_data(some_data(drawn=True)))
+    (box,) = shown(lambda: lesson.show_data(some_data(drawn=True)))
     assert box["text/plain"].startswith("!!! These are not photographs")
     assert "4px solid" in box["text/html"]
-    assert record[lesson.RECORD_TYPE] == {
+    assert box[lesson.RECORD_TYPE] == {
         "data_set": "drawn images",
-        "provenance": "They come from a test.",
+        "provenance": "From a test",
         "drawn": True,
     }
 
 
 def test_real_images_are_announced_quietly(notebook):
-    box, record = shown(lambda: lesson.show_data(some_data(drawn=False)))
+    (box,) = shown(lambda: lesson.show_data(some_data(drawn=False)))
     assert "!!!" not in box["text/plain"]
-    assert record[lesson.RECORD_TYPE]["drawn"] is False
+    assert box[lesson.RECORD_TYPE]["drawn"] is False
 
 
 def test_a_recorded_result_is_data_and_has_a_text_form(notebook):
     (output,) = shown(lambda: lesson.record(test_accuracy=0.5, images=3))
     assert output[lesson.RECORD_TYPE] == {"test_accuracy": 0.5, "images": 3}
-    assert output["text/plain"] == "recorded: test_accuracy, images"
+    assert output["text/plain"] == "Recorded: test_accuracy = 0.5, images = 3"
 
 
 def test_a_tensor_is_no_result_and_the_mending_is_named(notebook):
