@@ -43,6 +43,13 @@ _ELEMENTWISE: tuple[Case, ...] = (
         "x.clamp(min=lowest.to(device))",
     ),
     mix(
+        "clamp-with-cpu-scalar",
+        "x = torch.arange(3.0, device=device)\nlargest = torch.tensor(1.0)",
+        "x.clamp(max=largest)",
+        "largest",
+        "x.clamp(max=largest.item())",
+    ),
+    mix(
         "lerp",
         "start = torch.zeros(3, device=device)\nend = torch.ones(3)",
         "torch.lerp(start, end, 0.5)",

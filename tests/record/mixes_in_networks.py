@@ -56,11 +56,11 @@ _LAYERS: tuple[Case, ...] = (
     ),
     mix(
         "bilinear",
-        "net = nn.Bilinear(2, 2, 3).to(device)\na = torch.ones(4, 2, device=device)\n"
-        "b = torch.ones(4, 2)",
+        "net = nn.Bilinear(2, 2, 3).to(device)\na = torch.ones(4, 2)\n"
+        "b = torch.ones(4, 2, device=device)",
         "net(a, b)",
-        "b",
-        "net(a, b.to(device))",
+        "a",
+        "net(a.to(device), b)",
     ),
     mix(
         "conv2d-input-on-cpu",
@@ -516,8 +516,7 @@ _OPTIMIZERS: tuple[Case, ...] = (
         "optimizer.zero_grad()\nnet(torch.ones(2, 3, device=device)).sum().backward()",
         "optimizer.step()",
         "optimizer.state[net.weight]['momentum_buffer']",
-        "net = nn.Linear(3, 1).to(device)",
-        mends="net = nn.Linear(3, 1)",
+        "optimizer.load_state_dict(optimizer.state_dict()); optimizer.step()",
         also_culprits=("optimizer", "optimizer.state"),
     ),
     mix(
@@ -527,8 +526,7 @@ _OPTIMIZERS: tuple[Case, ...] = (
         "optimizer.zero_grad()\nnet(torch.ones(2, 3, device=device)).sum().backward()",
         "optimizer.step()",
         "optimizer.state[net.weight]['exp_avg']",
-        "net = nn.Linear(3, 1).to(device)",
-        mends="net = nn.Linear(3, 1)",
+        "optimizer.load_state_dict(optimizer.state_dict()); optimizer.step()",
         also_culprits=("optimizer", "optimizer.state"),
     ),
     refused(

@@ -53,12 +53,6 @@ CASES: tuple[Case, ...] = (
         "(str(y.device), y.tolist())",
     ),
     _works(
-        "cpu-scalar-in-clamp",
-        "x = torch.arange(3.0, device=device)",
-        "y = x.clamp(max=torch.tensor(1.0))",
-        "(str(y.device), y.tolist())",
-    ),
-    _works(
         "cpu-scalar-in-lerp",
         "x = torch.zeros(2, device=device)\ny = torch.ones(2, device=device)",
         "z = torch.lerp(x, y, torch.tensor(0.5))",

@@ -1,0 +1,84 @@
+"""Reads and writes `record.json`: what CUDA did with each case, by torch version.
+
+Every entry names its source. `verified` is true only where a real GPU ran the case.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+RECORD = Path(__file__).with_name("record.json")
+
+REAL_GPU = "real GPU"
+COMPILED_CHECKS = "PyTorch's own CUDA code, run without a GPU"
+READ_IN_SOURCE = "PyTorch's source"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one case did: `type` and `text` of what it raised, or the `value` it showed."""
+
+    outcome: str
+    type: str = ""
+    text: str = ""
+    value: str = ""
+    source: str = ""
+    verified: bool = False
+    device: str = ""
+    torch: str = ""
+    date: str = ""
+
+
+Record = dict[str, dict[str, Entry]]
+
+
+def minor_version(torch_version: str) -> str:
+    """`2.14` for `2.14.1+cu130`: texts do not change between patch releases."""
+    return ".".join(torch_version.split("+")[0].split(".")[:2])
+
+
+def load(path: Path = RECORD) -> Record:
+    """The whole record: case name, then torch minor version, then what happened."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: {version: Entry(**entry) for version, entry in versions.items()}
+        for name, versions in stored.items()
+    }
+
+
+def save(record: Record, path: Path = RECORD) -> None:
+    """Write the record with one line an entry, so that a change reads well in a diff."""
+    blocks = []
+    for name, versions in record.items():
+        lines = [
+            f"    {json.dumps(version)}: {json.dumps(asdict(entry), ensure_ascii=False)}"
+            for version, entry in sorted(versions.items(), key=lambda item: _as_numbers(item[0]))
+        ]
+        blocks.append(f"  {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n  }")
+    path.write_text("{\n" + ",\n".join(blocks) + "\n}\n", encoding="utf-8")
+
+
+def entry_for(versions: Mapping[str, Entry], torch_version: str) -> Entry:
+    """The entry for this torch: its own, else the newest older one, else the oldest there is."""
+    wanted = _as_numbers(minor_version(torch_version))
+    older = [version for version in versions if _as_numbers(version) <= wanted]
+    chosen = max(older, key=_as_numbers) if older else min(versions, key=_as_numbers)
+    return versions[chosen]
+
+
+def comparable(text: str) -> str:
+    """`text` without what depends on the machine: sizes, how many GPUs, other programs' memory."""
+    text = re.sub(
+        r"Including non-PyTorch memory, this process has [^.]*\.\d+ \S+ memory in use\. ", "", text
+    )
+    text = re.sub(r"Process \d+ has [^.]*\.\d+ \S+ memory in use\. ", "", text)
+    text = re.sub(r"\d+(\.\d+)? (bytes|KiB|MiB|GiB)", "SIZE", text)
+    return re.sub(r"device_count\(\) is \d+", "device_count() is COUNT", text)
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
