@@ -8,6 +8,8 @@ from html import escape
 
 from helpers.explain.editing import Cure
 
+_WIDTH = 100
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -34,7 +36,8 @@ class Explanation:
     def __repr__(self) -> str:
         lines = [self.title]
         if self.line:
-            lines.append(f"In `{self.line}`{f' ({self.where})' if self.where else ''}:")
+            where = f" ({self.where})" if self.where else ""
+            lines.append(f"In `{_shortened(self.line)}`{where}:")
         lines += [f"  - {_quoted(name)}{what}" for name, what in self.places]
         lines.append(self.why)
         width = max((len(label) for label, _ in self._code()), default=0)
@@ -49,7 +52,7 @@ class Explanation:
         parts = [f"<strong>{escape(self.title)}</strong>"]
         if self.line:
             where = f" ({_marked(self.where)})" if self.where else ""
-            parts.append(f"<br>In <code>{escape(self.line)}</code>{where}:")
+            parts.append(f"<br>In <code>{escape(_shortened(self.line))}</code>{where}:")
         items = "".join(f"<li>{_marked(_quoted(n) + what)}</li>" for n, what in self.places)
         parts.append(f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>")
         parts.append(_marked(self.why))
@@ -66,10 +69,12 @@ class Explanation:
         if self.cure.added:
             return [("Write before this line:", self.cure.added)]
         where = f" ({self.cure.where})" if self.cure.where else ""
-        return [
-            (f"Instead of{where}:", textwrap.dedent(self.cure.old).strip()),
-            ("write:", textwrap.dedent(self.cure.new).strip()),
-        ]
+        old, new = self.cure.shown
+        return [(f"Instead of{where}:", old), ("write:", new)]
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 4] + " ..."
 
 
 def _quoted(name: str) -> str:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from helpers.explain.operands import Operand, is_factory, operands
+from helpers.explain.operands import MOVES, NO_TENSOR, Operand, is_factory, is_of_torch, operands
 from helpers.explain.source import Site
+
+_PASSED = (ast.Attribute, ast.Subscript, ast.UnaryOp, ast.keyword, ast.Starred, ast.List, ast.Tuple)
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,12 @@ def find_mix(sites: list[Site], *, sure: bool = False) -> Finding | None:
             cause = judge(outer)
             if cause is None or not _brought_in(finding, cause):
                 break
-            known = {id(o.value) for o in finding.culprits if o.value is not None}
-            first = sorted(cause.culprits, key=lambda o: id(o.value) not in known)
-            finding = replace(cause, culprits=tuple(first))
+            known = {id(o.value) for o in (*finding.culprits, *finding.settled)} - {id(None)}
+            culprits, settled = (
+                tuple(sorted(group, key=lambda o: id(o.value) not in known))
+                for group in (cause.culprits, cause.settled)
+            )
+            finding = replace(cause, culprits=culprits, settled=settled)
         return finding
     return None
 
@@ -60,9 +65,29 @@ def judge(site: Site, *, sure: bool = False) -> Finding | None:
         for pool in (near, found):
             group = [o for o in pool if not _harmless(o, pool)]
             if len({o.device for o in group}) > 1:
-                return _weigh(site, group)
+                return _with_neighbours(_weigh(place, group))
     found = [] if sure else operands(site)
     return _weigh(site, found) if len({o.device for o in found}) > 1 else None
+
+
+def _with_neighbours(finding: Finding) -> Finding:
+    """Add what the same line goes on to compute with, and would fail on next.
+
+    In `loss(net(X), y)` it is `net(X)` that fails; moved alone, `X` would leave `y` to fail.
+    """
+    site, more = finding.site, []
+    seen = {id(o.node) for o in (*finding.culprits, *finding.settled)}
+    for outer in site.source.parents(site.node):
+        if isinstance(outer, ast.Attribute) and (outer.attr in NO_TENSOR or outer.attr in MOVES):
+            break
+        if isinstance(outer, ast.BinOp | ast.Compare) or is_of_torch(site, outer):
+            found = operands(replace(site, node=outer))
+            more += [o for o in found if id(o.node) not in seen and not _harmless(o, found)]
+            seen |= {id(o.node) for o in found}
+        elif not isinstance(outer, _PASSED):
+            break
+    more = [o for o in more if o.device != finding.target and not o.distant]
+    return replace(finding, culprits=(*finding.culprits, *more))
 
 
 def _harmless(operand: Operand, pool: list[Operand]) -> bool:
@@ -107,13 +132,17 @@ def _brought_in(inner: Finding, outer: Finding) -> bool:
     """Say whether the culprit of `inner` came out of the line of `outer`."""
     culprit = inner.culprits[0]
     handed = {id(o.value) for c in outer.culprits for o in (c, *c.inner) if o.value is not None}
-    if id(culprit.value) in handed:
-        return True
-    if not isinstance(culprit.node, ast.Name) or isinstance(culprit.value, nn.Module):
+    if isinstance(culprit.holder, nn.Module):
+        return id(culprit.value) in handed
+    name = next((n.id for n in ast.walk(culprit.node) if isinstance(n, ast.Name)), "")
+    if not set(inner.site.arguments) & origins(inner.site, name):
         return False
-    arguments = set(inner.site.arguments)
-    return bool(arguments & origins(inner.site, culprit.node.id)) and any(
-        o.device == culprit.device and not isinstance(o.holder, nn.Module) for o in outer.culprits
+    return id(culprit.value) in handed or (
+        isinstance(culprit.node, ast.Name)
+        and any(
+            o.device == culprit.device and not isinstance(o.holder, nn.Module)
+            for o in outer.culprits
+        )
     )
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from helpers.explain.box import Explanation
-from helpers.explain.culprit import Finding, find_mix
+from helpers.explain.culprit import find_mix
 from helpers.explain.editing import Cure
 from helpers.explain.generators import generator
 from helpers.explain.memory import largest, size_text, smaller
@@ -55,21 +55,22 @@ def diagnose(error: BaseException) -> Explanation | None:
         else:
             remedy = _REMEDIES[kind](site) if kind in _REMEDIES else None
         if remedy is not None:
-            places = tuple(_place(kind, operand) for operand in remedy.places[:3])
+            places = _listed(kind, remedy.places, 2)
             return _explanation(kind, [site], places, remedy.cure, why=remedy.why)
     return _explanation(kind, sites) if kind in _PLAIN else _honest(sites, wording)
 
 
 def _unknown_wording(error: BaseException) -> Explanation | None:
     """Explain an error that speaks of devices in words not known here, if two meet in its line."""
-    if not (isinstance(error, Exception) and mentions_devices(error)):
+    wording = mentions_devices(error) if isinstance(error, Exception) else None
+    if wording is None:
         return None
     sites = student_sites(error.__traceback__)
     if not sites or isinstance(sites[0].statement, ast.Raise | ast.Assert):
         return None  # the student's own words, and none of torch's
     if sites[0].deeper and is_own(sites[0].deeper[-1].f_code.co_filename):
         return None  # this package's, which are written for students as they are
-    return _mix(sites, Wording("mix", ()), sure=True)
+    return _mix(sites, wording, sure=True)
 
 
 def _mix(sites: list[Site], wording: Wording, *, sure: bool = False) -> Explanation | None:
@@ -77,23 +78,20 @@ def _mix(sites: list[Site], wording: Wording, *, sure: bool = False) -> Explanat
     if finding is None:
         return None
     remedy = advise(finding, other_type=wording.other_type)
-    return _explanation(
-        "mix", [finding.site], _places_of(finding), remedy.cure, why=remedy.why or WHYS["mix"]
-    )
+    places = _listed("mix", finding.culprits, 2) + _listed("mix", finding.settled, 1)
+    return _explanation("mix", [finding.site], places, remedy.cure, why=remedy.why)
 
 
-def _places_of(finding: Finding) -> tuple[tuple[str, str], ...]:
-    """List up to two culprits and one of the others; of a network, one parameter."""
-    places = []
-    for group, most in ((finding.culprits, 2), (finding.settled, 1)):
-        one_each: dict[str, Operand] = {}
-        for operand in group:
-            one_each.setdefault(ast.dump(operand.node), operand)
-        shown = list(one_each.values())[:most]
-        places += [_place("mix", operand) for operand in shown]
-        if most == 2 and len(one_each) > most:
-            name, what = places[-1]
-            places[-1] = (name, f"{what}, and {len(one_each) - most} more")
+def _listed(kind: str, operands: tuple[Operand, ...], most: int) -> tuple[tuple[str, str], ...]:
+    """List what is where, up to `most` of them; of a network or a list, one tensor."""
+    one_each: dict[str, Operand] = {}
+    for operand in operands:
+        one_each.setdefault(ast.dump(operand.node), operand)
+    places = [_place(kind, operand) for operand in list(one_each.values())[:most]]
+    more = len(one_each) - most
+    if more > 0 and most > 1:
+        name, what = places[-1]
+        places[-1] = (name, f"{what}, and {more} more")
     return tuple(places)
 
 

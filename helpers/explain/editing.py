@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from textwrap import dedent
 
 from helpers.explain.source import Site, Source
+
+_WIDTH = 96
 
 Edit = tuple[tuple[int, int], tuple[int, int], str]  # (line, byte) from, (line, byte) to, new text
 
@@ -15,6 +18,7 @@ class Cure:
     """A change of the lines `first` to `last` of one cell or file.
 
     Where `added` is not empty it is all that is new, and stands before the failing line.
+    `shown` is what to show of the old and the new text: each on a line, if it goes on one.
     """
 
     filename: str
@@ -23,7 +27,8 @@ class Cure:
     old: str
     new: str
     added: str = ""
-    where: str = ""  # "in `forward`", where the change is not in the failing line
+    where: str = ""  # "line 2", where the change is not in the failing line
+    shown: tuple[str, str] = ("", "")
 
     def applied_to(self, text: str) -> str:
         """Return the text of the cell or file with the cure put in."""
@@ -66,15 +71,19 @@ def method_after(node: ast.AST, method: str) -> list[Edit]:
 
 
 def rewrite(
-    source: Source, edits: list[Edit], before: list[str], at: ast.stmt | None, where: str = ""
+    source: Source,
+    edits: list[Edit],
+    at: ast.stmt,
+    before: tuple[str, ...] = (),
+    where: str = "",
 ) -> Cure | None:
-    """Make one cure of edits in the text and lines to put before the statement `at`.
+    """Make one cure of edits in the text of the statement `at` and lines to put before it.
 
-    Returns None where the outcome would be no Python, as inside some f-strings.
+    Returns None where there is nothing to change, or the outcome would be no Python, as inside
+    some f-strings.
     """
     touched = [line for (line, _), (end, _), _ in edits for line in (line, end)]
-    if before and at is not None:
-        touched.append(at.lineno)
+    touched += [at.lineno] if before else []
     if not touched:
         return None
     first, last = min(touched), max(touched)
@@ -82,24 +91,35 @@ def rewrite(
     old = b"\n".join(raw).decode()
     for (line, start), (end_line, end), text in sorted(edits, reverse=True):
         tail = raw[end_line - first][end:]
-        raw[line - first : end_line - first + 1] = [
-            raw[line - first][:start] + text.encode() + tail
-        ]
-    new = "\n".join(line.decode() for line in raw)
-    added = ""
-    if before and at is not None:
-        indent = source.lines[at.lineno - 1][: at.col_offset]
-        lines = new.split("\n")
-        place = at.lineno - first
-        lines[place:place] = [indent + line for line in before]
-        added = "" if edits else "\n".join(before)
-        new = "\n".join(lines)
-    cure = Cure(source.filename, first, last, old, new, added, where)
+        changed = raw[line - first][:start] + text.encode() + tail
+        raw[line - first : end_line - first + 1] = [changed]
+    lines = b"\n".join(raw).decode().split("\n")
+    indent = source.lines[at.lineno - 1].encode()[: at.col_offset].decode()
+    place = at.lineno - first
+    lines[place:place] = [indent + line for line in before]
+    added = "" if edits else "\n".join(before)
+    cure = Cure(source.filename, first, last, old, "\n".join(lines), added, where)
     try:
-        ast.parse(cure.applied_to(source.text))
+        tree = ast.parse(cure.applied_to(source.text))
     except SyntaxError:
         return None
-    return cure
+    return replace(cure, shown=_shown(cure, at, tree, before))
+
+
+def _shown(cure: Cure, at: ast.stmt, tree: ast.Module, before: tuple[str, ...]) -> tuple[str, str]:
+    """Show a statement that goes over several lines on one; else the lines that differ."""
+    if not before and not hasattr(at, "body") and at.end_lineno > at.lineno:
+        changed = next(
+            n for n in ast.walk(tree) if isinstance(n, type(at)) and n.lineno == at.lineno
+        )
+        pair = ast.unparse(at), ast.unparse(changed)
+        if max(map(len, pair)) <= _WIDTH:
+            return pair
+    old, new = cure.old.split("\n"), cure.new.split("\n")
+    if len(old) == len(new):
+        pairs = [(a, b) for a, b in zip(old, new, strict=True) if a != b]
+        old, new = [a for a, _ in pairs], [b for _, b in pairs]
+    return dedent("\n".join(old)).strip(), dedent("\n".join(new)).strip()
 
 
 def takes_a_line_before(site: Site) -> bool:

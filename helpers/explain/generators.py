@@ -43,10 +43,10 @@ def generator(site: Site) -> Remedy | None:
             where = f"line {call.lineno}"
             if call.args:
                 edits = [replace_node(call.args[0], text)]
-            return Remedy(rewrite(site.source, edits, [], None, where), places)
+            return Remedy(rewrite(site.source, edits, definition, (), where), places)
     made = f"torch.Generator(device={text}).manual_seed({dice.value.initial_seed()})"
     named = isinstance(dice.node, ast.Name) and can_be_assigned(site, dice.node)
     if named and takes_a_line_before(site):
         line = f"{dice.text} = {made}"
-        return Remedy(rewrite(site.source, [], [line], site.statement), places)
-    return Remedy(rewrite(site.source, [replace_node(dice.node, made)], [], None), places)
+        return Remedy(rewrite(site.source, [], site.statement, (line,)), places)
+    return Remedy(rewrite(site.source, [replace_node(dice.node, made)], site.statement), places)

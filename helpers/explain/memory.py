@@ -61,7 +61,7 @@ def smaller(site: Site, error: BaseException) -> Cure | None:
     if rows < 1:
         return None
     text = f"{1 << (rows.bit_length() - 1):_}"
-    return rewrite(site.source, [replace_node(call.args[0], text)], [], None)
+    return rewrite(site.source, [replace_node(call.args[0], text)], site.statement)
 
 
 def _whole_number(node: ast.AST) -> int | None:

@@ -38,7 +38,7 @@ def load(site: Site, error: Exception) -> Remedy | None:
                 device = device_text(site, with_index(torch.device("cuda")))
             saved = Operand(site.source.segment(call.args[0]), _CPU, call.args[0])
             edits = with_keyword(site.source, call, "map_location", device)
-            return Remedy(rewrite(site.source, edits, [], None), (saved,))
+            return Remedy(rewrite(site.source, edits, site.statement), (saved,))
     return None
 
 
@@ -63,7 +63,7 @@ def wrong_device(site: Site) -> Remedy | None:
         edits = [replace_node(named, text)]
     here = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
     why = f"The devices that torch can use here: {here}."
-    return Remedy(rewrite(site.source, edits, [], None), places, why)
+    return Remedy(rewrite(site.source, edits, site.statement), places, why)
 
 
 def _device_argument(call: ast.Call) -> ast.expr | None:
@@ -85,10 +85,10 @@ def without_gpu(site: Site) -> Remedy | None:
             if definition is not None:
                 edits = [replace_node(definition.value, choice)]
                 where = f"line {definition.lineno}"
-                return Remedy(rewrite(site.source, edits, [], None, where), ())
+                return Remedy(rewrite(site.source, edits, definition, (), where), ())
             if can_be_assigned(site, name) and takes_a_line_before(site):
-                before = [f"{name.id} = {choice}"]
-                return Remedy(rewrite(site.source, [], before, site.statement), ())
+                before = (f"{name.id} = {choice}",)
+                return Remedy(rewrite(site.source, [], site.statement, before), ())
     edits: list[Edit] = []
     for call in ast.walk(site.statement):
         if not isinstance(call, ast.Call):
@@ -101,7 +101,7 @@ def without_gpu(site: Site) -> Remedy | None:
     if not (edits and takes_a_line_before(site)):
         return None
     before = [f"device = {choice}"]
-    return Remedy(rewrite(site.source, edits, before, site.statement), ())
+    return Remedy(rewrite(site.source, edits, site.statement, tuple(before)), ())
 
 
 def _is_gpu(value: object) -> bool:

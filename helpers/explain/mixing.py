@@ -15,16 +15,15 @@ from helpers.explain.editing import (
     can_be_assigned,
     method_after,
     rewrite,
+    span,
     takes_a_line_before,
     with_keyword,
 )
 from helpers.explain.names import MISSING, value_of
 from helpers.explain.operands import Operand, is_factory
-from helpers.explain.registering import cure_of_hidden_layers, cure_of_plain_attribute
+from helpers.explain.registering import left_out_of_the_network
 from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site
-
-_WHY = "torch computes on one device at a time, and copies nothing to another by itself."
 
 
 def advise(finding: Finding, *, other_type: bool = False) -> Remedy:
@@ -32,15 +31,12 @@ def advise(finding: Finding, *, other_type: bool = False) -> Remedy:
     culprit = finding.culprits[0]
     if isinstance(culprit.holder, torch.optim.Optimizer):
         return _optimizer_left_behind(finding, culprit)
+    special = None
     if len({ast.dump(o.node) for o in finding.culprits}) == 1:
-        special = (
-            _dropped_move(finding, culprit)
-            or _made_in_function(finding, culprit)
-            or _left_out_of_the_network(finding, culprit)
-        )
-        if special:
-            return special
-    return Remedy(_general(finding, other_type), why=_WHY)
+        special = _dropped_move(finding, culprit) or _made_in_function(finding, culprit)
+    special = special or left_out_of_the_network(finding)
+    why = "torch computes on one device, and with one type of number." if other_type else ""
+    return special or Remedy(_general(finding, other_type), why=why)
 
 
 def _general(finding: Finding, other_type: bool) -> Cure | None:
@@ -53,24 +49,26 @@ def _general(finding: Finding, other_type: bool) -> Cure | None:
         device = f"{device}, {numbers}" if numbers else device
     before: list[str] = []
     edits: list[Edit] = []
-    seen: set[str] = set()
+    seen: set[object] = set()
     culprits = [inner for o in finding.culprits for inner in _behind(o, finding.target)]
     for operand in culprits:
-        key = ast.dump(operand.node) if not _is_item(operand) else operand.text
+        key = operand.text if _is_item(operand) else operand.node
         if key in seen:
             continue
         seen.add(key)
         line = _line_before(site, operand, device)
         if line and takes_a_line_before(site):
-            if line not in before:
-                before.append(line)
+            before += [line] if line not in before else []
         elif operand.made:
             edits += with_device(site, operand.node, device)
+        elif operand.moved:  # .to(device), where `device` is another: say which
+            tail = span(operand.node.func.value)[1], span(operand.node)[1]
+            edits.append((*tail, f".to({device})"))
         elif operand.holder is None or isinstance(operand.holder, nn.Module):
             edits += method_after(operand.node, f".to({device})")
         else:
             return None
-    return rewrite(site.source, edits, before, site.statement)
+    return rewrite(site.source, edits, site.statement, tuple(before))
 
 
 def _behind(operand: Operand, target: torch.device) -> list[Operand]:
@@ -98,10 +96,23 @@ def _line_before(site: Site, operand: Operand, device: str) -> str:
     if isinstance(node, ast.Name):
         trained = leaf and operand.value.requires_grad
         if can_be_assigned(site, node) and not trained:
-            return f"{name} = {name}.to({device})"
+            names = _batch(site, name) or [name]
+            return f"{', '.join(names)} = {', '.join(f'{n}.to({device})' for n in names)}"
     elif isinstance(node, ast.Attribute | ast.Subscript) and _is_changed(site, node):
         return f"{name} = {name}.to({device})"
     return ""
+
+
+def _batch(site: Site, name: str) -> list[str]:
+    """Return the names of `for X, y in loader:`, which are best moved together; else nothing."""
+    for outer in site.source.parents(site.statement):
+        for part in ast.walk(outer.target) if isinstance(outer, ast.For) else ():
+            names = [e.id for e in getattr(part, "elts", ()) if isinstance(e, ast.Name)]
+            if name in names and len(names) == len(part.elts) == 2:
+                pair = [site.names.get(n) for n in names]
+                if all(isinstance(t, torch.Tensor) and t.device == pair[0].device for t in pair):
+                    return names
+    return []
 
 
 def _is_changed(site: Site, node: ast.AST) -> bool:
@@ -147,19 +158,9 @@ def _dropped_move(finding: Finding, culprit: Operand) -> Remedy | None:
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to" | "cuda"))
             ) if moved == name and node.lineno < site.statement.lineno:
                 call = site.source.segment(node.value)
-                cure = rewrite(
-                    site.source,
-                    [
-                        (
-                            (node.lineno, node.col_offset),
-                            (node.lineno, node.col_offset),
-                            f"{name} = ",
-                        )
-                    ],
-                    [],
-                    None,
-                    f"line {node.lineno}",
-                )
+                start = span(node)[0]
+                edits = [(start, start, f"{name} = ")]
+                cure = rewrite(site.source, edits, node, (), f"line {node.lineno}")
                 why = f"`{call}` returns a moved copy, which was not kept; `{name}` stays in place."
                 return Remedy(cure, why=why)
     return None
@@ -178,31 +179,13 @@ def _made_in_function(finding: Finding, culprit: Operand) -> Remedy | None:
         return None
     tensors = own_tensors(site, finding.target, list(site.arguments))
     device = device_text(site, finding.target, tensors)
-    cure = rewrite(
-        site.source, with_device(site, calls[0], device), [], None, f"line {definition.lineno}"
-    )
+    edits = with_device(site, calls[0], device)
+    cure = rewrite(site.source, edits, definition, (), f"line {definition.lineno}")
     function, text = site.frame.f_code.co_name, culprit.text
     why = f"`{function}` makes `{text}` itself; torch makes a tensor on the CPU unless told where."
     if function == "forward":
         why = f"`forward` makes `{text}` anew, and `net.to()` moves parameters and buffers only."
     return Remedy(cure, why=why)
-
-
-def _left_out_of_the_network(finding: Finding, culprit: Operand) -> Remedy | None:
-    """Register what a network keeps in a way that `.to()` does not see."""
-    site = finding.site
-    owner = site.names.get("self")
-    if not (site.in_function and isinstance(owner, nn.Module)):
-        return None
-    if isinstance(culprit.holder, nn.Module):
-        if any(module is culprit.holder for module in owner.modules()):
-            return None
-        cure = cure_of_hidden_layers(site, owner, culprit)
-        why = "`.to()` moves the layers it knows of; a plain list or dict hides them from it."
-    else:
-        cure = cure_of_plain_attribute(site, owner, culprit)
-        why = "`.to()` moves parameters and buffers; a tensor in a plain attribute stays behind."
-    return Remedy(cure, why=why) if cure else None
 
 
 def _optimizer_left_behind(finding: Finding, culprit: Operand) -> Remedy:
@@ -212,7 +195,7 @@ def _optimizer_left_behind(finding: Finding, culprit: Operand) -> Remedy:
         "The optimizer's state stays where the parameters were when it was made. Better than the "
         "line below: move the network before you make the optimizer."
     )
-    before = [f"{name}.load_state_dict({name}.state_dict())"]
+    before = (f"{name}.load_state_dict({name}.state_dict())",)
     if not takes_a_line_before(site):
         return Remedy(None, why=why)
-    return Remedy(rewrite(site.source, [], before, site.statement), why=why)
+    return Remedy(rewrite(site.source, [], site.statement, before), why=why)

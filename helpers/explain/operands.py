@@ -22,13 +22,13 @@ _FACTORIES = """
     randn randperm tensor zeros
 """
 FACTORIES = frozenset(_FACTORIES.split())
-_MOVES = ("to", "cpu", "cuda")
+MOVES = ("to", "cpu", "cuda")
 # What leads from a tensor to something that is no tensor.
 _ENDS = """
     item tolist numpy size dim numel get_device data_ptr shape dtype device ndim is_cuda parameters
     named_parameters state_dict
 """
-_NO_TENSOR = frozenset(_ENDS.split())
+NO_TENSOR = frozenset(_ENDS.split())
 _MANY = 50  # elements of a list that are looked at
 
 
@@ -37,9 +37,10 @@ class Operand:
     """One thing on one device, called as the student's line calls it.
 
     `node` is the expression in the line that it came from, and `holder` the network, optimizer,
-    list or dict that it was found in. `made` says that the line itself makes it, `index` that it
-    picks elements of another, `derived` that the line computes with it first, `distant` that what
-    comes of that is not known. `inner` is what a network's result was computed from.
+    list or dict that it was found in. `made` says that the line itself makes it, `moved` that
+    the line moves it there, `index` that it picks elements of another, `derived` that the line
+    computes with it first, `distant` that what comes of that is not known. `inner` is what a
+    network's result was computed from.
     """
 
     text: str
@@ -48,6 +49,7 @@ class Operand:
     value: Any = None
     holder: Any = None
     made: bool = False
+    moved: bool = False
     index: bool = False
     derived: bool = False
     distant: bool = False
@@ -76,7 +78,10 @@ def _parts(node: ast.AST | None) -> list[ast.AST]:
         case ast.With(items=items) | ast.AsyncWith(items=items):
             return [item.context_expr for item in items]
         case ast.Assign(targets=targets, value=value):
-            return [*(t for t in targets if isinstance(t, ast.Subscript | ast.Attribute)), value]
+            changed = [t for t in targets if isinstance(t, ast.Subscript)]
+            # w.grad = gradient: it is w that has to be where the gradient is
+            owners = [t.value for t in targets if isinstance(t, ast.Attribute) and t.attr == "grad"]
+            return [*changed, *owners, value]
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Try():
             return []
         case ast.stmt():
@@ -85,10 +90,6 @@ def _parts(node: ast.AST | None) -> list[ast.AST]:
 
 
 def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
-    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-        # w.grad = gradient: it is w that has to be where the gradient is
-        kept = isinstance(value_of(node.value, site.names), torch.Tensor)
-        return _collect(site, node.value) if kept else []
     value = value_of(node, site.names)
     if value is not MISSING:
         return list(expand(site, site.source.segment(node), value, node))
@@ -99,7 +100,7 @@ def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
             chosen = [replace(o, index=True) for o in _collect(site, key)]
             return _derived(_collect(site, base), not top) + chosen
         case ast.Attribute(value=base, attr=attr):
-            return [] if attr in _NO_TENSOR else _derived(_collect(site, base), not top)
+            return [] if attr in NO_TENSOR else _derived(_collect(site, base), not top)
         case ast.Lambda() | ast.FormattedValue():
             return []
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -128,10 +129,10 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
     received = _collect(site, receiver)
     if top:
         return received + given
-    if method in _MOVES:
+    if method in MOVES:
         device = _named_device(site, call)
-        return [Operand(text, device, call, derived=True)] if device else []
-    if method in _NO_TENSOR:
+        return [Operand(text, device, call, moved=True)] if device else []
+    if method in NO_TENSOR:
         return []
     known = isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor) or received
     return _derived(received + given) if known else _distant(given)
@@ -152,13 +153,22 @@ def is_factory(site: Site, node: ast.AST) -> bool:
     return node.func.attr in FACTORIES and value_of(node.func.value, site.names) is torch
 
 
+def is_of_torch(site: Site, node: ast.AST) -> bool:
+    """Say whether `node` calls a network, a layer, a loss or a function of torch."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = value_of(node.func, site.names)
+    of_torch = str(getattr(called, "__module__", "")).startswith("torch")
+    return isinstance(called, nn.Module) or (callable(called) and of_torch)
+
+
 def _named_device(site: Site, call: ast.Call) -> torch.device | None:
     """Return the device that a call's arguments name: device="cuda", `.to(device)`, `.cpu()`."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if method in ("cpu", "cuda") and not call.args:
         return with_index(torch.device(method))
     words = [word.value for word in call.keywords if word.arg == "device"]
-    words += call.args[:1] if method in _MOVES else []
+    words += call.args[:1] if method in MOVES else []
     for node in words:
         device = as_device(value_of(node, site.names))
         if device is None and isinstance(node, ast.Attribute) and node.attr == "device":

@@ -54,9 +54,9 @@ class Source:
             return None
 
     def segment(self, node: ast.AST) -> str:
-        """Return the text of `node` as the student wrote it, on one line."""
-        text = ast.get_source_segment(self.text, node) or ast.unparse(node)
-        return " ".join(text.split()) if "\n" in text else text
+        """Return the text of `node`, on one line; as the student wrote it, if it is on one."""
+        text = ast.get_source_segment(self.text, node) or "\n"
+        return ast.unparse(node) if "\n" in text else text
 
     def parents(self, node: ast.AST) -> list[ast.AST]:
         """Return what `node` stands in, from the inside out."""
@@ -138,7 +138,9 @@ class Site:
 
     @property
     def line(self) -> str:
-        """The failing line as it stands, without its indentation."""
+        """The failing line without its indentation; a statement over several lines as one."""
+        if self.statement is not None and not hasattr(self.statement, "body"):
+            return self.source.segment(self.statement)
         lines = self.source.lines if self.source else []
         return lines[self.lineno - 1].strip() if 0 < self.lineno <= len(lines) else ""
 

@@ -30,7 +30,7 @@ def to_host(site: Site) -> Remedy | None:
         place = Operand(text, found[0].device, receiver, found[0].value)
         graph = method == "numpy" and _has_gradient(receiver, found)
         edits = method_after(receiver, ".detach().cpu()" if graph else ".cpu()")
-        return Remedy(rewrite(site.source, edits, [], None), (place,))
+        return Remedy(rewrite(site.source, edits, site.statement), (place,))
     edits: list[Edit] = []
     for node in dict.fromkeys(o.node for o in found):
         mine = [o for o in found if o.node is node]
@@ -45,7 +45,7 @@ def to_host(site: Site) -> Remedy | None:
             )
         else:
             edits += method_after(node, method)
-    return Remedy(rewrite(site.source, edits, [], None), tuple(found))
+    return Remedy(rewrite(site.source, edits, site.statement), tuple(found))
 
 
 def lengths_to_host(site: Site) -> Remedy | None:
@@ -60,7 +60,7 @@ def lengths_to_host(site: Site) -> Remedy | None:
     if not numbers:
         return to_host(site)
     edits = method_after(numbers[-1].node, ".cpu()")
-    return Remedy(rewrite(site.source, edits, [], None), (numbers[-1],))
+    return Remedy(rewrite(site.source, edits, site.statement), (numbers[-1],))
 
 
 def _requires_grad(operand: Operand) -> bool:

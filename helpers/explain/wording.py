@@ -39,11 +39,12 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
         r"same device|same type of device|devices? types? [\w.]+ .*should match"
         r"|same GPU|different devices?\b|same devices?\b|at least two devices"
         r"|tensors? to be on \w+ *, but|expected device \S+ but got"
-        r"|expected it to be on (GPU|CPU|\w+)|should be either on cpu or on the same device"
+        r"|expected (it|them) to be on (GPU|CPU|\w+)|should be either on cpu or on the same device"
         r"|device type \w+ but got device type|backend \w+ but got backend"
         r"|gradient (with device type|located on device)|is not on the expected device"
         r"|same device type|expected '\w+' to be a? ?(CUDA|CPU)"
-        r"|must be on (the )?(CUDA|GPU|CPU)|must be a (CUDA|CPU) tensor|not at the same device"
+        r"|to have \S+ device, but got tensor with|must be on (the )?(CUDA|GPU|CPU)"
+        r"|must be a (CUDA|CPU) tensor|not at the same device"
         r"|storage has not been allocated on MPS|invalid gradient .*expected device"
         r"|Expected object of (type|device) .*cuda|must be on the current device"
         r"|device '?\w+'? does not (equal|match)|device type of \w+ .* (must|should|does)",
@@ -86,9 +87,15 @@ def recognise(error: BaseException) -> Wording | None:
     return None
 
 
-def mentions_devices(error: BaseException) -> bool:
-    """Say whether the text speaks of devices at all, in words that no family here knows."""
-    return bool(re.search(r"\b(devices?|cuda|gpu|cpu|mps|xpu)\b", str(error), re.IGNORECASE))
+def mentions_devices(error: BaseException) -> Wording | None:
+    """Return a wording for a text that may be a device error's in words that no family knows.
+
+    It speaks of devices at all, or of number types where the devices may differ as well.
+    """
+    if _TYPES.search(str(error)):
+        return Wording("mix", (), other_type=True)
+    spoken = re.search(r"\b(devices?|cuda|gpu|cpu|mps|xpu)\b", str(error), re.IGNORECASE)
+    return Wording("mix", ()) if spoken else None
 
 
 def _two_types(first: str, second: str) -> Wording | None:

@@ -1,0 +1,222 @@
+"""The change that an explanation offers works, and reads as the student would have written it."""
+
+import pytest
+
+MIX = "x = torch.ones(3, device=device)\ny = torch.ones(3)\n"
+CURES = [
+    ("a line before", MIX + "z = x + y", "y = y.to(device)"),
+    (
+        "the device in words",
+        MIX.replace("=device", "='meta'") + "del device\nz = x + y",
+        "y = y.to('meta')",
+    ),
+    (
+        "a variable of another name for the device",
+        "place = torch.device(device)\ndel device\n"
+        "x = torch.ones(3, device=place)\ny = torch.ones(3)\nz = x + y",
+        "y = y.to(place)",
+    ),
+    (
+        "two lines, for two things",
+        MIX + "h = torch.ones(3)\nz = torch.cat([x, y, h])",
+        "y = y.to(device)\nh = h.to(device)",
+    ),
+    (
+        "a network",
+        "net = nn.Linear(3, 2)\nz = net(torch.ones(1, 3, device=device))",
+        "net.to(device)",
+    ),
+    (
+        "a network and its input",
+        "net = nn.Linear(3, 2)\nx = torch.ones(1, 3)\n"
+        "y = torch.ones(1, 2, device=device)\nz = y + net(x)",
+        "net.to(device)\nx = x.to(device)",
+    ),
+    (
+        "a list",
+        "parts = [torch.ones(3, device=device), torch.ones(3)]\ntorch.cat(parts)",
+        "parts = [item.to(device) for item in parts]",
+    ),
+    (
+        "a tuple",
+        "parts = (torch.ones(3, device=device), torch.ones(3))\ntorch.cat(parts)",
+        "parts = tuple(item.to(device) for item in parts)",
+    ),
+    (
+        "keyword arguments",
+        "def add(a, b):\n    return a + b\n\n"
+        "batch = {'a': torch.ones(3, device=device), 'b': torch.ones(3)}\nadd(**batch)",
+        "batch = {key: value.to(device) for key, value in batch.items()}",
+    ),
+    (
+        "both names of a loop",
+        "net = nn.Linear(3, 2).to(device)\n"
+        "for X, y in [(torch.ones(1, 3), torch.ones(1, 2))]:\n    h = net(X)\n    h - y",
+        "X, y = X.to(device), y.to(device)",
+    ),
+    (
+        "in a function, the device of its argument",
+        "def shift(x):\n    y = load()\n    return x + y\n\ndef load():\n"
+        "    return torch.ones(3)\n\nshift(torch.ones(3, device=device))",
+        "y = y.to(x.device)",
+    ),
+]
+REWRITTEN = [
+    ("a factory", MIX + "z = x + torch.ones(3)", "z = x + torch.ones(3, device=device)"),
+    (
+        "a factory over several lines",
+        MIX + "z = x + torch.ones(\n    3,\n)",
+        "z = x + torch.ones(3, device=device)",
+    ),
+    (
+        "a factory without arguments but one",
+        MIX + "z = x + torch.tensor([1.0, 2.0, 3.0])",
+        "z = x + torch.tensor([1.0, 2.0, 3.0], device=device)",
+    ),
+    (
+        "an array of NumPy's",
+        MIX + "z = x + torch.from_numpy(np.ones(3))",
+        "z = x + torch.from_numpy(np.ones(3)).to(device)",
+    ),
+    (
+        "an element",
+        "p = (torch.ones(3), 1)\nz = torch.ones(3, device=device) + p[0]",
+        "z = torch.ones(3, device=device) + p[0].to(device)",
+    ),
+    ("after an if on its line", MIX + "if True: z = x + y", "if True: z = x + y.to(device)"),
+    (
+        "in an elif",
+        MIX + "if x is y:\n    pass\nelif (x + y) is not None:\n    pass",
+        "elif (x + y.to(device)) is not None:",
+    ),
+    ("after a semicolon", MIX + "a = 1; z = x + y", "a = 1; z = x + y.to(device)"),
+    (
+        "the variable of a comprehension",
+        MIX + "z = [x + b for b in [y]]",
+        "z = [x + b.to(device) for b in [y]]",
+    ),
+    (
+        "both places of a name that cannot be assigned",
+        MIX + "z = [x * b + b for b in [y]]",
+        "z = [x * b.to(device) + b.to(device) for b in [y]]",
+    ),
+    (
+        "an argument of a lambda",
+        MIX + "f = lambda v: x + v\nz = f(y)",
+        "f = lambda v: x + v.to(x.device)",
+    ),
+    (
+        "a variable from outside the function",
+        "mean = torch.ones(3)\ndef center(x):\n    return x - mean\n\n"
+        "center(torch.ones(3, device=device))",
+        "return x - mean.to(x.device)",
+    ),
+    (
+        "a tensor that learns",
+        "w = torch.ones(3, requires_grad=True)\nz = w * torch.ones(3, device=device)",
+        "z = w.to(device) * torch.ones(3, device=device)",
+    ),
+    (
+        "a move to the wrong device",
+        "x = torch.ones(3)\nz = torch.ones(3, device='meta') + x.to('cpu')",
+        "z = torch.ones(3, device='meta') + x.to(device)",
+    ),
+    ("a move whose result was dropped", MIX + "y.to(device)\nz = x + y", "y = y.to(device)"),
+    (
+        "what a function makes",
+        "def f(x):\n    y = torch.ones(3)\n    return x + y\n\nf(torch.ones(3, device=device))",
+        "y = torch.ones(3, device=x.device)",
+    ),
+    (
+        "what a function makes out of a size",
+        "def f(x):\n    y = 2 * torch.arange(x.shape[0])\n"
+        "    return x + y\n\nf(torch.ones(3, device=device))",
+        "y = 2 * torch.arange(x.shape[0], device=x.device)",
+    ),
+    (
+        "a plain attribute of a network",
+        "class Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.scale = torch.ones(3)  # later\n\n"
+        "    def forward(self, x):\n        return x * self.scale\n\n"
+        "net = Net().to(device)\nnet(torch.ones(2, 3, device=device))",
+        "self.register_buffer('scale', torch.ones(3))  # later",
+    ),
+    (
+        "two plain attributes",
+        "class Net(nn.Module):\n    def __init__(self, mean, std):\n"
+        "        super().__init__()\n        self.mean = mean\n        self.std = std\n\n"
+        "    def forward(self, x):\n        return (x - self.mean) / self.std\n\n"
+        "net = Net(torch.ones(3), torch.ones(3)).to(device)\nnet(torch.ones(2, 3, device=device))",
+        "self.register_buffer('mean', mean)\nself.register_buffer('std', std)",
+    ),
+    (
+        "a learning tensor in a plain attribute",
+        "class Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.w = torch.ones(3, requires_grad=True)\n\n"
+        "    def forward(self, x):\n        return x * self.w\n\n"
+        "net = Net().to(device)\nnet(torch.ones(2, 3, device=device))",
+        "self.w = nn.Parameter(torch.ones(3, requires_grad=True))",
+    ),
+    (
+        "layers in a list",
+        "class Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.layers = [nn.Linear(3, 3)]\n\n"
+        "    def forward(self, x):\n        for layer in self.layers:\n            x = layer(x)\n"
+        "        return x\n\nnet = Net().to(device)\nnet(torch.ones(2, 3, device=device))",
+        "self.layers = nn.ModuleList([nn.Linear(3, 3)])",
+    ),
+    (
+        "parameters in a list",
+        "class Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.ws = [nn.Parameter(torch.ones(3))]\n\n"
+        "    def forward(self, x):\n        for w in self.ws:\n            x = x * w\n"
+        "        return x\n\nnet = Net().to(device)\nnet(torch.ones(2, 3, device=device))",
+        "self.ws = nn.ParameterList([nn.Parameter(torch.ones(3))])",
+    ),
+    (
+        "a number where NumPy is asked",
+        "x = torch.ones(3, device=device)\nnp.asarray(x)",
+        "np.asarray(x.cpu())",
+    ),
+    (
+        "a list for NumPy",
+        "losses = [torch.ones((), device=device)]\nnp.array(losses)",
+        "np.array([item.cpu() for item in losses])",
+    ),
+    (
+        "a result for NumPy",
+        "net = nn.Linear(3, 2).to(device)\nnet(torch.ones(1, 3, device=device)).numpy()",
+        "net(torch.ones(1, 3, device=device)).detach().cpu().numpy()",
+    ),
+    ("a device of no such name", "torch.ones(3).to('gpu')", "torch.ones(3).to('cpu')"),
+]
+# meta tensors hold no numbers: what NumPy would read cannot be copied to the CPU
+READS_NUMBERS = {"a number where NumPy is asked", "a list for NumPy", "a result for NumPy"}
+
+
+@pytest.mark.parametrize(("code", "lines"), [c[1:] for c in CURES], ids=[c[0] for c in CURES])
+def test_it_adds(student, code, lines):
+    explanation = student.explain(code)
+    assert explanation.cure.added == lines
+    assert student.error_of(explanation.cure.applied_to(code)) is None
+
+
+@pytest.mark.parametrize(("name", "code", "line"), REWRITTEN, ids=[c[0] for c in REWRITTEN])
+def test_it_rewrites(student, name, code, line):
+    explanation = student.explain(code)
+    assert explanation.cure.shown[1] == line
+    if name not in READS_NUMBERS:
+        assert student.error_of(explanation.cure.applied_to(code)) is None
+
+
+def test_in_an_f_string_the_line_before_is_used(student):
+    code = MIX + "text = f'{(x + y).shape}'"
+    assert student.error_of(student.mend(code)) is None
+
+
+def test_a_cure_keeps_the_indentation_of_tabs(student):
+    code = (
+        "def f(x):\n\tif True:\n\t\ty = g()\n\t\treturn x + y\n\n"
+        "def g():\n\treturn torch.ones(3)\n\nf(torch.ones(3, device=device))"
+    )
+    assert "\t\ty = y.to(x.device)\n\t\treturn x + y" in student.mend(code)

@@ -1,0 +1,102 @@
+"""In a notebook the box stands under the traceback, and all else is as without it."""
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+BEGIN = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='meta')"
+MIX = "x = torch.ones(2)\ntorch.cat([t, x])"
+BREAK_IT = (
+    "from unittest import mock\n"
+    "broken = mock.patch('helpers.explain.notebook.diagnose', side_effect=KeyError('a fault'))\n"
+    "_ = broken.start()"
+)
+CELLS = {
+    "begin": BEGIN,
+    "before": MIX,
+    "install": "explain.install()\nexplain.install()",
+    "mix": MIX,
+    "other": "1 / 0",
+    "syntax": "1 +",
+    "timed": f"%%time\n{MIX}",
+    "timed line": "%time torch.cat([t, x])",
+    "awaited": f"import asyncio\nawait asyncio.sleep(0)\n{MIX}",
+    "shown by hand": f"with explain.explain():\n    {MIX.splitlines()[1]}",
+    "fine": "print('fine')",
+    "break the explainer": BREAK_IT,
+    "broken": MIX,
+    "mend the explainer": "broken.stop()",
+    "uninstall": "explain.uninstall()\nexplain.uninstall()",
+    "after": MIX,
+}
+
+
+def executed(*sources, allow_errors=True):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in sources])
+    NotebookClient(notebook, timeout=120, allow_errors=allow_errors).execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    return dict(zip(CELLS, executed(*CELLS.values()), strict=True))
+
+
+def boxes(cell_outputs):
+    return [o.data for o in cell_outputs if 'role="note"' in o.get("data", {}).get("text/html", "")]
+
+
+def errors(cell_outputs):
+    return [o for o in cell_outputs if o.output_type == "error"]
+
+
+def test_the_box_stands_under_the_traceback(outputs):
+    assert [o.output_type for o in outputs["mix"]] == ["error", "display_data"]
+    assert "`x` is on cpu" in outputs["mix"][1].data["text/plain"]
+
+
+def test_a_second_install_shows_no_second_box(outputs):
+    assert len(boxes(outputs["mix"])) == 1
+
+
+def test_the_error_is_shown_as_it_is_without_the_explainer(outputs):
+    before, after = errors(outputs["before"])[0], errors(outputs["mix"])[0]
+    assert (before.ename, before.evalue) == (after.ename, after.evalue)
+    assert len(before.traceback) == len(after.traceback)
+
+
+def test_a_program_that_runs_the_notebook_still_sees_it_fail():
+    with pytest.raises(CellExecutionError, match="expected device meta"):
+        executed(BEGIN + "\nexplain.install()", MIX, allow_errors=False)
+
+
+@pytest.mark.parametrize("cell", ["other", "syntax"])
+def test_any_other_error_has_no_box(outputs, cell):
+    assert boxes(outputs[cell]) == []
+    assert len(errors(outputs[cell])) == 1
+
+
+@pytest.mark.parametrize("cell", ["timed", "timed line", "awaited"])
+def test_a_cell_under_a_magic_or_with_await_has_its_box(outputs, cell):
+    assert "`x` is on cpu" in boxes(outputs[cell])[0]["text/plain"]
+
+
+def test_an_error_whose_box_was_shown_in_code_gets_no_second_one(outputs):
+    assert len(boxes(outputs["shown by hand"])) == 1
+
+
+def test_a_cell_that_works_shows_nothing_more(outputs):
+    assert [o.output_type for o in outputs["fine"]] == ["stream"]
+
+
+def test_a_fault_of_the_explainer_leaves_the_students_error_in_place(outputs):
+    assert errors(outputs["broken"])[0].evalue == errors(outputs["before"])[0].evalue
+    assert outputs["broken"][-1].text == (
+        "(This error could not be explained: KeyError: 'a fault')\n"
+    )
+
+
+def test_uninstalled_it_shows_nothing(outputs):
+    assert boxes(outputs["after"]) == []
+    assert len(errors(outputs["after"])) == 1
