@@ -78,17 +78,17 @@ def load(
 
 def _at(path: Path, store: Cache) -> Dataset:
     """The images at a path that the user named."""
-    if not path.exists():
-        raise DataError(
-            f"{path}: there is no such file or folder. Give the path of a copy of CIFAR-10, or "
-            "'auto', 'cifar10' or 'drawn'."
-        )
-    key = str(path.resolve())
     try:
+        if not (path.is_file() or path.is_dir()):
+            raise DataError(
+                f"{path}: there is no such file or folder. Give the path of a copy of CIFAR-10, or "
+                "'auto', 'cifar10' or 'drawn'."
+            )
         # Taken before reading: were the file changed meanwhile, the next load would notice.
         identity = identity_of(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+    key = str(path.resolve())
     if contents := store.load(key, identity):
         return _real(contents, f"read from {contents.layout} in {path.resolve().name}, cached")
     contents = read(path)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from helpers.cifar10 import pickles
 from helpers.cifar10.archives import Folder, open_archive
@@ -50,7 +52,7 @@ def read(path: Path) -> Contents:
 
 
 def _read(path: Path) -> Contents:
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise DataError("there is no such file or folder.")
     if path.is_dir():
         files = Folder(path)
@@ -88,11 +90,16 @@ def _read_images(files: _Files, found: dict[str, list[str]]) -> Contents:
     splits = []
     for split in ("train", "test"):
         names = sorted(found.get(split, []), key=lambda name: name.rsplit("/", 2)[1:])
-        labels = torch.tensor([CLASSES.index(_class(name)) for name in names]).long()
+        labels = _labels([CLASSES.index(_class(name)) for name in names])
         check_labels(split, labels)  # before the decoding: nobody should wait for an error
         splits.append((names, labels))
     train, test = (Images(decode(files, names), labels) for names, labels in splits)
     return Contents(train, test, "image folders")
+
+
+def _labels(numbers: list[int]) -> Tensor:
+    # Through NumPy, whatever default device torch has been given.
+    return torch.from_numpy(np.array(numbers, np.int64))
 
 
 def _class(name: str) -> str:
@@ -109,14 +116,14 @@ def _read_parquet(files: _Files, found: dict[str, list[str]]) -> Contents:
         ) from error
     splits = []
     for split in ("train", "test"):
-        images, labels = [torch.empty(0, 3, 32, 32, dtype=torch.uint8)], [torch.empty(0).long()]
+        images, labels = [decode({}, [])], [_labels([])]
         for name in sorted(found.get(split, [])):
             try:
                 table = pq.read_table(pa.BufferReader(files[name]), columns=["img", "label"])
                 _check_label_names(table.schema.metadata or {})
                 blobs = table["img"].combine_chunks().field("bytes").to_pylist()
                 rows = {f"row {row} of {name}": blob or b"" for row, blob in enumerate(blobs)}
-                labels.append(torch.tensor(table["label"].to_pylist(), dtype=torch.int64))
+                labels.append(_labels(table["label"].to_pylist()))
             except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
                 raise DataError(
                     f"{name} is damaged, or without the columns img (a struct with bytes) and "
@@ -165,6 +172,8 @@ def _instead(path: Path) -> str:
     if not path.is_dir():
         return ""
     names = sorted(entry.name for entry in path.iterdir())
+    if set(names) >= set(CLASSES):
+        return "; these are the classes of one part: name the folder that holds train and test"
     return f"; the folder holds {_some(names)}" if names else "; the folder is empty"
 
 

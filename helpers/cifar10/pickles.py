@@ -46,7 +46,7 @@ def _images(data: bytes | memoryview, name: str) -> Images:
     batch = _loads(data, name)
     try:
         images = torch.from_numpy(np.array(batch["data"], np.uint8).reshape(-1, *IMAGE_SHAPE))
-        labels = torch.tensor(batch["labels"], dtype=torch.int64)
+        labels = torch.from_numpy(np.array(batch["labels"], np.int64))
     except (KeyError, ValueError, TypeError) as error:
         raise DataError(
             f"{name} is no batch of CIFAR-10: expected 'data' of shape (N, 3072) and 'labels' of "

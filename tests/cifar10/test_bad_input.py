@@ -132,6 +132,15 @@ def test_a_folder_with_something_else_in_it(tmp_path):
     assert "cifar-10-batches-py" in message
 
 
+def test_the_training_images_alone(small):
+    assert "name the folder that holds train and test" in error_of(small.folders() / "train")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "no such file or folder" in error_of(tmp_path / "pipe")
+
+
 def test_an_empty_folder(tmp_path):
     assert "the folder is empty" in error_of(tmp_path)
 
