@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from helpers.explain.box import Explanation
+from helpers.explain.comprehensions import with_variables
 from helpers.explain.culprit import find_mix
 from helpers.explain.editing import Cure
 from helpers.explain.generators import generator
@@ -42,7 +43,7 @@ def diagnose(error: BaseException) -> Explanation | None:
         cause = error.__cause__
         return _unknown_wording(error) or (diagnose(cause) if cause is not None else None)
     kind = wording.kind
-    sites = student_sites(error.__traceback__)
+    sites = sites_of(error)
     if kind == "mix":
         return _mix(sites, wording) or _honest(sites, wording)
     if kind == "memory":
@@ -56,8 +57,14 @@ def diagnose(error: BaseException) -> Explanation | None:
             remedy = _REMEDIES[kind](site) if kind in _REMEDIES else None
         if remedy is not None:
             places = _listed(kind, remedy.places, 2)
-            return _explanation(kind, [site], places, remedy.cure, why=remedy.why)
+            why = WHYS.get(kind, remedy.why)
+            return _explanation(kind, [site], places, remedy.cure, why=why)
     return _explanation(kind, sites) if kind in _PLAIN else _honest(sites, wording)
+
+
+def sites_of(error: BaseException) -> list[Site]:
+    """List the student's places that `error` passed through, the innermost first."""
+    return [with_variables(site) for site in student_sites(error.__traceback__)]
 
 
 def _unknown_wording(error: BaseException) -> Explanation | None:
@@ -65,7 +72,7 @@ def _unknown_wording(error: BaseException) -> Explanation | None:
     wording = mentions_devices(error) if isinstance(error, Exception) else None
     if wording is None:
         return None
-    sites = student_sites(error.__traceback__)
+    sites = sites_of(error)
     if not sites or isinstance(sites[0].statement, ast.Raise | ast.Assert):
         return None  # the student's own words, and none of torch's
     if sites[0].deeper and is_own(sites[0].deeper[-1].f_code.co_filename):
@@ -97,7 +104,7 @@ def _listed(kind: str, operands: tuple[Operand, ...], most: int) -> tuple[tuple[
 
 def _place(kind: str, operand: Operand) -> tuple[str, str]:
     if kind == "load":
-        return operand.text, "was saved on a GPU"
+        return operand.text, "is sent to a GPU" if operand.moved else "was saved on a GPU"
     if not operand.text:
         return "", f"the numbers are drawn on {operand.device}"
     return operand.text, f"is on {operand.device}"

@@ -23,6 +23,7 @@ from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site
 
 _CPU = torch.device("cpu")
+_CHOICE = "'cuda' if torch.cuda.is_available() else 'cpu'"
 
 
 def load(site: Site, error: Exception) -> Remedy | None:
@@ -36,7 +37,8 @@ def load(site: Site, error: Exception) -> Remedy | None:
             device = "'cpu'"
             if "is_available() is False" not in str(error):
                 device = device_text(site, with_index(torch.device("cuda")))
-            saved = Operand(site.source.segment(call.args[0]), _CPU, call.args[0])
+            sent = any(word.arg == "map_location" for word in call.keywords)
+            saved = Operand(site.source.segment(call.args[0]), _CPU, call.args[0], moved=sent)
             edits = with_keyword(site.source, call, "map_location", device)
             return Remedy(rewrite(site.source, edits, site.statement), (saved,))
     return None
@@ -76,32 +78,55 @@ def _device_argument(call: ast.Call) -> ast.expr | None:
 
 def without_gpu(site: Site) -> Remedy | None:
     """Make the line use the GPU where there is one and the CPU where there is none."""
-    choice = "'cuda' if torch.cuda.is_available() else 'cpu'"
     if site.statement is None or value_of(ast.Name("torch"), site.names) is not torch:
         return None
+    return _chosen_by_name(site) or _chosen_here(site) or _asked_first(site)
+
+
+def _chosen_by_name(site: Site) -> Remedy | None:
+    """Mend the variable that names the GPU; where it came in as an argument, leave it."""
     for name in ast.walk(site.statement):
-        if isinstance(name, ast.Name) and _is_gpu(value_of(name, site.names)):
-            definition = definition_of(site, name.id)
-            if definition is not None:
-                edits = [replace_node(definition.value, choice)]
-                where = f"line {definition.lineno}"
-                return Remedy(rewrite(site.source, edits, definition, (), where), ())
-            if can_be_assigned(site, name) and takes_a_line_before(site):
-                before = (f"{name.id} = {choice}",)
-                return Remedy(rewrite(site.source, [], site.statement, before), ())
-    edits: list[Edit] = []
-    for call in ast.walk(site.statement):
-        if not isinstance(call, ast.Call):
+        if not (isinstance(name, ast.Name) and _is_gpu(value_of(name, site.names))):
             continue
-        named = _device_argument(call)
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
-            edits.append((span(call.func.value)[1], span(call)[1], ".to(device)"))
-        elif named is not None and _is_gpu(value_of(named, site.names)):
-            edits.append(replace_node(named, "device"))
+        definition = definition_of(site, name.id)
+        if definition is not None:
+            edits = [replace_node(definition.value, _CHOICE)]
+            where = f"line {definition.lineno}"
+            return Remedy(rewrite(site.source, edits, definition, (), where))
+        given = name.id in site.arguments
+        if not given and can_be_assigned(site, name) and takes_a_line_before(site):
+            before = (f"{name.id} = {_CHOICE}",)
+            return Remedy(rewrite(site.source, [], site.statement, before))
+    return None
+
+
+def _chosen_here(site: Site) -> Remedy | None:
+    """Put `device` in the place of "cuda" and of `.cuda()`, and choose it in a line before."""
+    edits: list[Edit] = []
+    for node in ast.walk(site.statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "cuda":
+                edits.append((span(node.func.value)[1], span(node)[1], ".to(device)"))
+        elif isinstance(node, ast.Constant) and _is_gpu(node.value):
+            outer = site.source.parents(node)[0]
+            if isinstance(outer, ast.Call | ast.keyword):
+                edits.append(replace_node(node, "device"))
     if not (edits and takes_a_line_before(site)):
         return None
-    before = [f"device = {choice}"]
-    return Remedy(rewrite(site.source, edits, site.statement, tuple(before)), ())
+    return Remedy(rewrite(site.source, edits, site.statement, (f"device = {_CHOICE}",)))
+
+
+def _asked_first(site: Site) -> Remedy | None:
+    """Ask for a GPU before a statement that is of use with one only, as `synchronize()` is."""
+    statement = site.statement
+    alone = isinstance(statement, ast.Expr) and statement.end_lineno == statement.lineno
+    if not (alone and takes_a_line_before(site)):
+        return None
+    if "torch.cuda." not in site.source.segment(statement):
+        return None
+    start = span(statement)[0]
+    before = ("if torch.cuda.is_available():",)
+    return Remedy(rewrite(site.source, [(start, start, "    ")], statement, before))
 
 
 def _is_gpu(value: object) -> bool:

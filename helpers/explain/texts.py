@@ -6,7 +6,7 @@ TITLES = {
     "mix": "Two devices meet in one line",
     "numpy": "NumPy reads the CPU's memory only",
     "generator": "The generator is on another device",
-    "load": "The file was saved on a GPU that is not here",
+    "load": "The file asks for a GPU that is not here",
     "memory": "The GPU's memory is full",
     "no-gpu": "This machine has no GPU that torch can use",
     "ordinal": "There is no GPU of this number",
