@@ -9,6 +9,8 @@ from html import escape
 from helpers.explain.editing import Cure
 
 _WIDTH = 100
+# Said of each piece of code, or a dark theme would put its own light letters or dark ground here.
+_PLAIN = "color:inherit;background:none"
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Explanation:
             lines.append(f"In `{_shortened(self.line)}`{where}:")
         lines += [f"  - {_quoted(name)}{what}" for name, what in self.places]
         lines.append(self.why)
-        width = max((len(label) for label, _ in self._code()), default=0)
-        for label, code in self._code():
+        width = max((len(label) for label, _ in self._change()), default=0)
+        for label, code in self._change():
             if "\n" in code:
                 lines += [label, textwrap.indent(code, "    ")]
             else:
@@ -52,18 +54,19 @@ class Explanation:
         parts = [f"<strong>{escape(self.title)}</strong>"]
         if self.line:
             where = f" ({_marked(self.where)})" if self.where else ""
-            parts.append(f"<br>In <code>{escape(_shortened(self.line))}</code>{where}:")
+            parts.append(f"<br>In {_code(_shortened(self.line))}{where}:")
         items = "".join(f"<li>{_marked(_quoted(n) + what)}</li>" for n, what in self.places)
         parts.append(f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>")
         parts.append(_marked(self.why))
-        for label, code in self._code():
-            shown = f'<pre style="margin:0.2em 0 0.2em 1em">{escape(code)}</pre>'
+        for label, code in self._change():
+            style = f"{_PLAIN};margin:0.2em 0 0.2em 1em;padding:0"
+            shown = f'<pre style="{style}">{escape(code)}</pre>'
             parts.append(f"<div>{_marked(label)}{shown}</div>")
         parts += [f"<div>{_marked(line)}</div>" for line in self.advice]
         style = "border:1px solid #0072B2;background:#F3F8FC;color:#1a1a1a;padding:0.6em 1em"
         return f'<div role="note" style="{style};margin:0.4em 0">{"".join(parts)}</div>'
 
-    def _code(self) -> list[tuple[str, str]]:
+    def _change(self) -> list[tuple[str, str]]:
         if self.cure is None:
             return []
         if self.cure.added:
@@ -83,5 +86,9 @@ def _quoted(name: str) -> str:
 
 def _marked(text: str) -> str:
     """Turn `code` in a sentence into HTML."""
-    pieces = escape(text).split("`")
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
+    pieces = text.split("`")
+    return "".join(_code(p) if i % 2 else escape(p) for i, p in enumerate(pieces))
+
+
+def _code(text: str) -> str:
+    return f'<code style="{_PLAIN}">{escape(text)}</code>'
