@@ -29,3 +29,42 @@ class ClassicNet(nn.Module):
         x = F.relu(self.fc1(x))
         x = F.relu(self.fc2(x))
         return self.fc3(x)
+
+
+class ScaledClassicNet(nn.Module):
+    """The classic network made wider and deeper; `width=1, depth=1` is the classic network.
+
+    Args:
+        width: multiplies the channels of every convolution and the size of every hidden layer.
+        depth: convolutions in each of the two blocks; those after the first are 3 by 3 and keep
+            the picture's size.
+
+    Raises:
+        ValueError: a width or depth that is no positive whole number.
+    """
+
+    def __init__(self, width: int = 1, depth: int = 1) -> None:
+        super().__init__()
+        for name, value in (("width", width), ("depth", depth)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        layers: list[nn.Module] = []
+        channels = 3
+        for out in (6 * width, 16 * width):
+            layers += [nn.Conv2d(channels, out, 5), nn.ReLU()]
+            for _ in range(depth - 1):
+                layers += [nn.Conv2d(out, out, 3, padding=1), nn.ReLU()]
+            layers.append(nn.MaxPool2d(2, 2))
+            channels = out
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(
+            nn.Linear(channels * 5 * 5, 120 * width),
+            nn.ReLU(),
+            nn.Linear(120 * width, 84 * width),
+            nn.ReLU(),
+            nn.Linear(84 * width, 10),
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Map float images `(N, 3, 32, 32)` to logits `(N, 10)`."""
+        return self.classifier(self.features(images).flatten(1))

@@ -1,0 +1,61 @@
+"""Training time an image against batch size, width and depth: the CPU and the GPU of one machine.
+
+A step on one batch that lies on the device: forward, backward, optimizer; no data loading.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from benchmarks._recording import devices, merged, record
+from helpers import cifar10
+from helpers.loaders import normalize
+from helpers.networks import ScaledClassicNet
+from helpers.timing import measure as measure_time
+
+BATCHES = (4, 16, 64, 256, 1024, 4096)
+WIDTHS = {"cpu": (1, 2, 4, 8, 16), "other": (1, 2, 4, 8, 16, 32)}
+DEPTHS = (1, 2, 4, 8)
+BATCH = 64  # for the curves of width and depth
+ROUNDS = 5
+
+
+def measure(cifar10_root: Path) -> dict[str, object]:
+    """Return seconds an image, medians with quartiles, for each curve and each device there is."""
+    images, labels = cifar10.load(cifar10_root).train
+    found = []
+    for device in devices():
+        widths = WIDTHS.get(device.type, WIDTHS["other"])
+        figures = {
+            "rounds": ROUNDS,
+            "batch_of_width_and_depth": BATCH,
+            "batch": _curve(BATCHES, lambda size, d=device: _step(images, labels, d, batch=size)),
+            "width": _curve(widths, lambda size, d=device: _step(images, labels, d, width=size)),
+            "depth": _curve(DEPTHS, lambda size, d=device: _step(images, labels, d, depth=size)),
+        }
+        found.append(record(device, figures))
+    return merged("batch_and_width", "seconds an image in a training step", found)
+
+
+def _curve(sizes: tuple[int, ...], make: Callable) -> dict[str, list]:
+    points = []
+    for size in sizes:
+        step, images, device = make(size)
+        taken = measure_time(step, device, runs=ROUNDS, seconds=0.5)
+        points.append([value / images for value in (taken.median, *taken.quartiles)])
+    return {"sizes": list(sizes), "seconds": points}
+
+
+def _step(images, labels, device: torch.device, *, batch: int = BATCH, width=1, depth=1):
+    net = ScaledClassicNet(width, depth).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
+    inputs, targets = normalize(images[:batch]).to(device), labels[:batch].to(device)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        F.cross_entropy(net(inputs), targets).backward()
+        optimizer.step()
+
+    return step, batch, device

@@ -1,0 +1,68 @@
+"""The classic network's training, data included: the course's `train` against the classic script.
+
+Baseline: the classic script in its steady state, with its PIL transforms, 2 worker processes and
+`loss.item()` in each step; starting the workers counts only where an epoch begins. Against it the
+course's `train` with its `ResidentLoader`, called anew for each run, so that all it sets up counts.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from benchmarks._recording import devices, merged, record
+from helpers import cifar10
+from helpers.loaders import ResidentLoader
+from helpers.networks import ClassicNet
+from helpers.steps import Setting, TrainingStep, matching_rate, whole_batches
+from helpers.timing import compare
+from helpers.training import train
+
+IMAGES = {4: 4096, 64: 8192, 512: 16384}  # a run, by the size of the batch
+ROUNDS = 5
+BASELINE = "classic script"
+
+
+def measure(cifar10_root: Path) -> dict[str, object]:
+    """Return images a second of each way and its ratio to the classic script, for each batch."""
+    dataset = cifar10.load(cifar10_root)
+    device = devices()[-1]
+    found: dict[str, dict[str, dict[str, object]]] = {}
+    for batch, count in IMAGES.items():
+        part = whole_batches(*dataset.train, batch)
+        classic = TrainingStep(Setting(batch_size=batch), *part, device)
+        few = dataset.train.images[:count], dataset.train.labels[:count]
+        resident = ResidentLoader(*few, batch, device=device)
+        ways: dict[str, Callable[[], object]] = {
+            BASELINE: lambda step=classic, steps=count // batch: _repeat(step, steps),
+            "course": lambda loader=resident: _train(loader, device),
+            "course, fused SGD": lambda loader=resident: _train(loader, device, fused=True),
+        }
+        comparison = compare(ways, device, rounds=ROUNDS, seconds=1e-3)
+        for name in ways:
+            ratio = comparison.ratio(name, BASELINE)
+            found.setdefault(name, {})[str(batch)] = {
+                "images_per_second": round(count / comparison[name].median),
+                "ratio_median": round(ratio.median, 2),
+                "ratio_range": [round(min(ratio.values), 2), round(max(ratio.values), 2)],
+            }
+    figures = {
+        "baseline": BASELINE,
+        "images_a_run": {str(batch): count for batch, count in IMAGES.items()},
+        "rounds": ROUNDS,
+        "data": dataset.provenance,
+        "ways": found,
+    }
+    return merged("training_steps", "images trained on a second", [record(device, figures)])
+
+
+def _repeat(step: TrainingStep, steps: int) -> None:
+    for _ in range(steps):
+        step()
+
+
+def _train(loader: ResidentLoader, device: torch.device, fused: bool | None = None) -> None:
+    net = ClassicNet().to(device)
+    rate = matching_rate(loader.batch_size)
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, fused=fused)
+    train(net, loader, optimizer, epochs=1)

@@ -1,0 +1,94 @@
+"""Copies from the host to a GPU: pageable and pinned memory, waiting for them or not.
+
+Baseline: a plain copy from pageable memory. Measures on a CUDA GPU; without one there is nothing to
+copy to, and the records of other machines stay as they are.
+"""
+
+import time
+from pathlib import Path
+
+import torch
+
+from benchmarks._recording import devices, merged, record
+from helpers.timing import compare
+
+SIZES = tuple(4096 * 8**power for power in range(6))  # bytes: 4 KB to 134 MB
+ROUNDS = 7
+
+
+def measure(cifar10_root: Path) -> dict[str, object]:
+    """Return GB/s for each kind of memory, when a call returns, and what a second stream gains."""
+    device = devices()[-1]
+    if device.type != "cuda":
+        print("no CUDA GPU: nothing to measure, records of other machines are kept")
+        return merged("transfers", "copies from the host to a GPU", [])
+    rates: dict[str, list[float]] = {"pageable": [], "pinned": []}
+    for size in SIZES:
+        pageable = torch.zeros(size, dtype=torch.uint8)
+        pinned = pageable.pin_memory()
+        target = torch.empty(size, dtype=torch.uint8, device=device)
+        ways = {
+            "pageable": lambda source=pageable, target=target: target.copy_(source),
+            "pinned": lambda source=pinned, target=target: target.copy_(source, non_blocking=True),
+        }
+        found = compare(ways, device, rounds=ROUNDS, seconds=0.3)
+        for kind in ways:
+            rates[kind].append(size / found[kind].median / 1e9)
+    figures = {
+        "rounds": ROUNDS,
+        "bytes": list(SIZES),
+        "gigabytes_per_second": rates,
+        "seconds_until_the_call_returns": _returns(pageable, pinned, target),
+        "overlap": _overlap(pinned, target, device),
+    }
+    return merged("transfers", "copies from the host to a GPU", [record(device, figures)])
+
+
+def _returns(pageable, pinned, target) -> dict[str, float]:
+    # This is the naive stopwatch on purpose: it asks when the CPU may go on, not when the copy
+    # is there.
+    found = {}
+    for name, source, non_blocking in (
+        ("pageable", pageable, False),
+        ("pageable, non_blocking", pageable, True),
+        ("pinned", pinned, False),
+        ("pinned, non_blocking", pinned, True),
+    ):
+        times = []
+        for _ in range(ROUNDS):
+            torch.cuda.synchronize(target.device)
+            started = time.perf_counter()
+            target.copy_(source, non_blocking=non_blocking)
+            times.append(time.perf_counter() - started)
+        found[name] = sorted(times)[ROUNDS // 2]
+    return found
+
+
+def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
+    """Seconds for a copy and matrix products, on one stream and on two."""
+    matrix = torch.randn(4096, 4096, device=device)
+    copying = torch.cuda.Stream(device)
+
+    def compute() -> None:
+        for _ in range(8):
+            matrix @ matrix
+
+    def on_one_stream() -> None:
+        target.copy_(pinned, non_blocking=True)
+        compute()
+
+    def on_two_streams() -> None:
+        copying.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(copying):
+            target.copy_(pinned, non_blocking=True)
+        compute()
+        torch.cuda.current_stream(device).wait_stream(copying)
+
+    ways = {
+        "copy alone": lambda: target.copy_(pinned, non_blocking=True),
+        "compute alone": compute,
+        "one stream": on_one_stream,
+        "two streams": on_two_streams,
+    }
+    found = compare(ways, device, rounds=ROUNDS, seconds=0.5)
+    return {name: found[name].median for name in ways}

@@ -1,0 +1,199 @@
+"""Training steps of the classic network in every setting that lesson 05 compares.
+
+`Setting` says what differs from the classic script; a `TrainingStep` does one step a call in that
+setting, data included. `why_not` says which settings a machine cannot run.
+"""
+
+import contextlib
+import importlib.util
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+from helpers.loaders import ResidentLoader
+from helpers.networks import ClassicNet
+
+CLASSIC_RATE, CLASSIC_BATCH = 0.001, 4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to train; the defaults are those of the classic script."""
+
+    batch_size: int = CLASSIC_BATCH
+    resident: bool = False  # images on the device; else two workers with per-image transforms
+    channels_last: bool = False
+    bf16: bool = False
+    fused: bool = False
+    compiled: bool = False
+    one_thread: bool = False
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate that matches the batch: see `matching_rate`."""
+        return matching_rate(self.batch_size)
+
+
+def matching_rate(batch_size: int) -> float:
+    """Return the learning rate for a batch of that size: it grows with the batch, up to a limit.
+
+    A batch twice as large takes half as many steps, so each goes twice as far (Goyal et al., 2017).
+    Beyond 0.1 the classic network with momentum 0.9 no longer learns steadily.
+    """
+    return min(CLASSIC_RATE * batch_size / CLASSIC_BATCH, 0.1)
+
+
+class PhotoDataset(Dataset[tuple[Tensor, int]]):
+    """Images one at a time, as torchvision hands them out: a NumPy row, to PIL, through transforms.
+
+    Args:
+        images: uint8 `(N, 3, 32, 32)`.
+        labels: int64 `(N,)`.
+    """
+
+    def __init__(self, images: Tensor, labels: Tensor) -> None:
+        self.data = images.permute(0, 2, 3, 1).contiguous().numpy()
+        self.targets = labels.tolist()
+        self.transform = transforms.Compose(
+            [transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))]
+        )
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return self.transform(Image.fromarray(self.data[index])), self.targets[index]
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+def photo_loader(
+    images: Tensor, labels: Tensor, batch_size: int, *, workers: int = 2
+) -> DataLoader[tuple[Tensor, Tensor]]:
+    """Return the classic script's loader: a `PhotoDataset`, shuffled, with worker processes."""
+    dataset = PhotoDataset(images, labels)
+    return DataLoader(dataset, batch_size=batch_size, shuffle=True, num_workers=workers)
+
+
+def endless(loader: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the batches of one epoch after the other."""
+    while True:
+        yield from loader
+
+
+def whole_batches(images: Tensor, labels: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
+    """Return the first images and labels, so many that every batch of an epoch is full.
+
+    Raises:
+        ValueError: there are not enough for one batch.
+    """
+    count = len(labels) // batch_size * batch_size
+    if not count:
+        raise ValueError(f"{len(labels)} images do not fill one batch of {batch_size}.")
+    return images[:count], labels[:count]
+
+
+Phase = Callable[[str], contextlib.AbstractContextManager[object]]
+
+
+def _no_phase(name: str) -> contextlib.AbstractContextManager[object]:
+    return contextlib.nullcontext()
+
+
+class TrainingStep:
+    """One training step a call, in one setting; keeps its network, its data and its optimizer.
+
+    Args:
+        setting: what differs from the classic script.
+        images: uint8 `(N, 3, 32, 32)`, on the CPU.
+        labels: int64 `(N,)`, on the CPU.
+        device: where the network lies.
+        net: a network to train; the classic one if None.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        images: Tensor,
+        labels: Tensor,
+        device: torch.device | str = "cpu",
+        net: nn.Module | None = None,
+    ) -> None:
+        self.setting, self.device = setting, torch.device(device)
+        layout = torch.channels_last if setting.channels_last else torch.contiguous_format
+        self.net = (net or ClassicNet()).to(self.device, memory_format=layout)
+        self.layout = layout
+        # Batches never change their size here, so nothing is compiled for sizes to come.
+        self.call_net = torch.compile(self.net, dynamic=False) if setting.compiled else self.net
+        self.optimizer = torch.optim.SGD(
+            self.net.parameters(),
+            lr=setting.learning_rate,
+            momentum=0.9,
+            fused=True if setting.fused else None,
+        )
+        if setting.resident:
+            loader = ResidentLoader(images, labels, setting.batch_size, device=self.device)
+        else:
+            loader = photo_loader(images, labels, setting.batch_size)
+        self.batches = endless(loader)
+        self.running_loss = 0.0
+
+    def __call__(self, phase: Phase = _no_phase) -> None:
+        """Do one step; `phase` wraps its four parts: data, forward, backward, optimizer."""
+        with _threads(1 if self.setting.one_thread else None):
+            with phase("data"):
+                images, labels = next(self.batches)
+                images = images.to(self.device, memory_format=self.layout)
+                labels = labels.to(self.device)
+            with phase("forward"):
+                self.optimizer.zero_grad()
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=self.setting.bf16):
+                    loss = F.cross_entropy(self.call_net(images), labels)
+            with phase("backward"):
+                loss.backward()
+            with phase("optimizer"):
+                self.optimizer.step()
+                if self.setting.resident:
+                    self.loss = loss.detach()
+                else:
+                    self.running_loss += loss.item()  # as the classic script does
+
+
+def why_not(setting: Setting, device: torch.device | str) -> str:
+    """Say why this machine cannot run `setting` on `device`; nothing if it can, as far as is known.
+
+    What `torch.compile` needs is looked for; whether it works shows in the first step.
+    """
+    kind = torch.device(device).type
+    if setting.one_thread and kind != "cpu":
+        return "one thread is a setting of the CPU"
+    if not setting.compiled:
+        return ""
+    if platform.system() == "Windows":
+        return "torch.compile needs a compiler that Windows does not bring along"
+    if kind not in ("cpu", "cuda"):
+        return f"this course does not measure torch.compile on {kind}"
+    if kind == "cuda" and importlib.util.find_spec("triton") is None:
+        return "torch.compile needs the package triton for a GPU, and it is not installed"
+    if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
+        return "torch.compile needs a C++ compiler (g++ or clang++), and none is found"
+    return ""
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if count is None or count == before:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,205 @@
+"""A stopwatch for tensor code: warms up, waits for the device, repeats, and reports the spread.
+
+It stands on `torch.utils.benchmark`, and adds what a comparison needs: the ways to compare take
+turns, so that a machine that slows down slows all of them, and a difference inside the spread is
+called none. Nothing is timed on a simulated GPU.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch.utils.benchmark import Timer
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """How long one call takes: `seconds` holds one value a run, each the mean over its calls."""
+
+    label: str
+    seconds: tuple[float, ...]
+    device: str
+
+    @property
+    def median(self) -> float:
+        """The median over the runs, in seconds a call."""
+        return statistics.median(self.seconds)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The first and the third quartile, in seconds a call."""
+        return _quartiles(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """The distance between the quartiles (IQR), in seconds a call."""
+        low, high = self.quartiles
+        return high - low
+
+    def __str__(self) -> str:
+        return (
+            f"{self.label or 'a call'}: {duration(self.median)} "
+            f"(IQR {duration(self.spread)}, {len(self.seconds)} runs)"
+        )
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as fast as its baseline something is: `values` holds one ratio a round."""
+
+    label: str
+    baseline: str
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median over the rounds; 2.0 is twice as fast as the baseline."""
+        return statistics.median(self.values)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The first and the third quartile of the ratios."""
+        return _quartiles(self.values)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the median lies farther from 1 than the spread of the ratios.
+
+        The spread is the IQR; with fewer than 7 rounds, whose quartiles say little, the range. Of
+        two ways that are equal, this calls about 1 pair in 20 different.
+        """
+        low, high = self.quartiles
+        if len(self.values) < 7:
+            low, high = min(self.values), max(self.values)
+        return abs(self.median - 1) > high - low
+
+    def __str__(self) -> str:
+        low, high = self.quartiles
+        found = f"{self.median:.2f} times as fast" if self.differs else "no difference"
+        return (
+            f"{self.label}: {found} (against {self.baseline}; median {self.median:.2f}, "
+            f"quartiles {low:.2f} to {high:.2f}, {len(self.values)} rounds)"
+        )
+
+
+class Comparison:
+    """Several ways, measured in turns: a `Measurement` of each, and its `Ratio` to any other."""
+
+    def __init__(self, measurements: Mapping[str, Measurement]) -> None:
+        self.measurements = dict(measurements)
+
+    def __getitem__(self, label: str) -> Measurement:
+        return self.measurements[label]
+
+    def ratio(self, label: str, baseline: str | None = None) -> Ratio:
+        """Return how many times as fast `label` is as `baseline` (the first one), pair by pair."""
+        baseline = next(iter(self.measurements)) if baseline is None else baseline
+        pairs = zip(self[label].seconds, self[baseline].seconds, strict=True)
+        return Ratio(label, baseline, tuple(base / own for own, base in pairs))
+
+    def __str__(self) -> str:
+        first, *others = self.measurements
+        lines = [str(self[first]), *(str(self.ratio(label)) for label in others)]
+        return "\n".join(lines)
+
+
+def measure(
+    call: Callable[[], object],
+    device: torch.device | str = "cpu",
+    *,
+    label: str = "",
+    runs: int = 7,
+    seconds: float = 0.5,
+) -> Measurement:
+    """Measure how long `call` takes on `device`; arguments and errors are those of `compare`."""
+    return compare({label: call}, device, rounds=runs, seconds=seconds)[label]
+
+
+def compare(
+    ways: Mapping[str, Callable[[], object]],
+    device: torch.device | str = "cpu",
+    *,
+    rounds: int = 7,
+    seconds: float = 0.5,
+) -> Comparison:
+    """Measure each of `ways` in turns, `rounds` times over, and return what was found.
+
+    A run calls one way so often that all its runs together take about `seconds`, but at least once;
+    before each run the way is called twice untimed. The clock is read when `device` has finished
+    its work. Torch keeps the number of threads that it has.
+
+    Args:
+        ways: label to function; each works on `device`, or on the CPU alone.
+        device: the device to wait for.
+        rounds: runs of each way; at least 3, or there is no spread to speak of.
+        seconds: timed seconds in all for each way.
+
+    Raises:
+        ValueError: fewer than 3 rounds, no time, or nothing to measure.
+        RuntimeError: the device is simulated.
+    """
+    device = torch.device(device)
+    refuse_simulated(device)
+    if not ways:
+        raise ValueError("there is nothing to measure: give at least one function to call.")
+    if not isinstance(rounds, int) or rounds < 3:
+        raise ValueError(f"rounds must be a whole number of at least 3, not {rounds!r}.")
+    if not seconds > 0:
+        raise ValueError(f"seconds must be above 0, not {seconds!r}.")
+
+    def clock() -> float:
+        _wait_for(device)
+        return time.perf_counter()
+
+    timers, calls = {}, {}
+    for label, call in ways.items():
+        call()  # the first call pays for what is set up once; it says nothing of the others
+        started = clock()
+        call()
+        once = max(clock() - started, 1e-9)
+        calls[label] = max(1, round(seconds / rounds / once))
+        # Left alone, Timer would set torch to one thread.
+        timers[label] = Timer(
+            "call()", globals={"call": call}, timer=clock, num_threads=torch.get_num_threads()
+        )
+    found: dict[str, list[float]] = {label: [] for label in ways}
+    for _ in range(rounds):
+        for label, timer in timers.items():
+            found[label].append(timer.timeit(calls[label]).mean)
+    return Comparison(
+        {label: Measurement(label, tuple(found[label]), str(device)) for label in ways}
+    )
+
+
+def refuse_simulated(device: torch.device | str) -> None:
+    """Raise RuntimeError if `device` is a simulated GPU: its times would be those of the CPU."""
+    if torch.device(device).type != "cuda":
+        return
+    from helpers import simulated_cuda  # only where it is needed: it hooks into torch
+
+    if simulated_cuda.is_enabled():
+        raise RuntimeError(
+            f"{device} is simulated: it computes on the CPU, so a time measured on it says nothing "
+            "of a GPU. Measure on 'cpu', or run this on a machine with a GPU."
+        )
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the unit that fits it: "1.25 s", "3.40 ms", "17.0 us"."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size or unit == "us":
+            break
+    value = seconds / size
+    return f"{value:.{max(0, 2 - len(str(int(value))) + 1)}f} {unit}"
+
+
+def _wait_for(device: torch.device) -> None:
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
+def _quartiles(values: tuple[float, ...]) -> tuple[float, float]:
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
