@@ -6,8 +6,7 @@ from types import TracebackType
 from typing import overload
 
 from helpers.explain.box import Explanation
-from helpers.explain.diagnosis import diagnose
-from helpers.explain.showing import mark, show
+from helpers.explain.showing import explanation_of, show_explanation_of
 
 
 class ExplainedBlock:
@@ -28,14 +27,8 @@ class ExplainedBlock:
     ) -> bool:
         if error is None:
             return False
-        self.explanation = explain(error)
-        if self.explanation is None:
-            return False
-        mark(error)
-        if self.go_on:
-            print(f"{type(error).__name__}: {error}")
-        show(self.explanation)
-        return self.go_on
+        self.explanation = show_explanation_of(error, message=self.go_on)
+        return self.go_on and self.explanation is not None
 
 
 @overload
@@ -62,4 +55,4 @@ def explain(
         return ExplainedBlock(go_on=go_on)
     if not isinstance(error, BaseException):
         raise TypeError(f"explain() takes an error that was caught, not a {type(error).__name__}.")
-    return diagnose(error)
+    return explanation_of(error)

@@ -7,10 +7,9 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from helpers.explain.diagnosis import diagnose
-from helpers.explain.showing import is_marked, mark, show
+from helpers.explain.showing import show_explanation_of
 
-_shown_before: list[BaseException | None] = [None]
+_seen: list[BaseException | None] = [None]
 
 
 def install() -> bool:
@@ -23,7 +22,7 @@ def install() -> bool:
     if shell is None:
         return False
     uninstall()
-    _shown_before[0] = getattr(sys, "last_value", None)
+    _seen[0] = getattr(sys, "last_value", None)
     shell.events.register("post_run_cell", _after_cell)
     return True
 
@@ -36,21 +35,10 @@ def uninstall() -> None:
 
 
 def _after_cell(result: Any) -> None:
+    last = getattr(sys, "last_value", None)
     error = result.error_in_exec
-    if error is None:
-        # `%%time` shows the error of its cell itself and then reports success, in IPython 7.
-        last = getattr(sys, "last_value", None)
-        error = last if last is not _shown_before[0] else None
-    _shown_before[0] = getattr(sys, "last_value", None)
-    if error is None or is_marked(error):
-        return
-    try:
-        explanation = diagnose(error)
-        if explanation is not None:
-            mark(error)
-            show(explanation)
-    except Exception as fault:
-        # The student's error stands above; a fault of the explainer's must not stand in its way.
-        print(
-            f"(This error could not be explained: {type(fault).__name__}: {fault})", file=sys.stderr
-        )
+    if error is None and last is not _seen[0]:
+        error = last  # `%%time` in IPython 7 shows its cell's error and then reports success
+    _seen[0] = last
+    if error is not None:
+        show_explanation_of(error)

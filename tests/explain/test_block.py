@@ -60,6 +60,16 @@ def test_the_block_never_holds_back_another_error():
         _ = 1 / 0
 
 
+def test_a_fault_of_the_explainer_never_hides_the_error(monkeypatch, capsys):
+    def broken(error):
+        raise KeyError("a fault")
+
+    monkeypatch.setattr("helpers.explain.showing.diagnose", broken)
+    with pytest.raises(RuntimeError, match="expected device"), explain(go_on=True):
+        mix()
+    assert capsys.readouterr().err == ("(This error could not be explained: KeyError: 'a fault')\n")
+
+
 def test_the_block_is_silent_where_nothing_fails(capsys):
     with explain() as block:
         torch.ones(3)

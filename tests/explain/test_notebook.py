@@ -9,7 +9,7 @@ BEGIN = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='me
 MIX = "x = torch.ones(2)\ntorch.cat([t, x])"
 BREAK_IT = (
     "from unittest import mock\n"
-    "broken = mock.patch('helpers.explain.notebook.diagnose', side_effect=KeyError('a fault'))\n"
+    "broken = mock.patch('helpers.explain.showing.diagnose', side_effect=KeyError('a fault'))\n"
     "_ = broken.start()"
 )
 CELLS = {
