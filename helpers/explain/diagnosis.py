@@ -17,7 +17,7 @@ from helpers.explain.missing_devices import load, without_gpu, wrong_device
 from helpers.explain.mixing import advise
 from helpers.explain.names import value_of
 from helpers.explain.operands import Operand
-from helpers.explain.source import Site, is_own, student_sites
+from helpers.explain.source import Site, is_said_by_hand, student_sites
 from helpers.explain.texts import ADVICE, TITLES, WHYS
 from helpers.explain.to_host import lengths_to_host, to_host
 from helpers.explain.wording import Wording, mentions_devices, recognise
@@ -73,10 +73,8 @@ def _unknown_wording(error: BaseException) -> Explanation | None:
     if wording is None:
         return None
     sites = sites_of(error)
-    if not sites or isinstance(sites[0].statement, ast.Raise | ast.Assert):
-        return None  # the student's own words, and none of torch's
-    if sites[0].deeper and is_own(sites[0].deeper[-1].f_code.co_filename):
-        return None  # this package's, which are written for students as they are
+    if not sites or is_said_by_hand(error, sites[0]):
+        return None  # the student's own words or this package's, and none of torch's
     return _mix(sites, wording, sure=True)
 
 

@@ -190,6 +190,13 @@ def is_library(filename: str) -> bool:
     return str(path).startswith(_LIBRARIES)
 
 
-def is_own(filename: str) -> bool:
-    """Say whether `filename` is a file of this package."""
-    return not filename.startswith("<") and str(Path(filename).resolve()).startswith(_OWN)
+def is_said_by_hand(error: Exception, site: Site) -> bool:
+    """Say whether a `raise` or `assert` of the student's, or of this package, made the error."""
+    if site.deeper:
+        frame = site.deeper[-1]
+        if not str(Path(frame.f_code.co_filename).resolve()).startswith(_OWN):
+            return False
+        site = _site(frame, frame.f_lasti, frame.f_lineno, "")
+    # Of an assertion, Python names the statement or the comparison, which one by its version.
+    asserted = isinstance(error, AssertionError) and isinstance(site.statement, ast.Assert)
+    return asserted or isinstance(site.node, ast.Raise)

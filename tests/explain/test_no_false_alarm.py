@@ -18,6 +18,8 @@ CODES = [
     HAND + "open(f'/no/such/folder/{x.device}/{y.device}')",
     HAND + "if x.device != y.device:\n    raise ValueError(f'x is on {x.device}, y is on cpu')",
     HAND + "assert x.device == y.device, 'x and y are not on one device'",
+    HAND + "assert all(t.is_meta for t in [x, y]), 'x and y are not on one device'",
+    HAND + "assert (x.device, y.device) == (device, device), 'not on one device'",
     HAND + "def check(x, y):\n    raise AssertionError('x is on meta, y on cpu')\n\ncheck(x, y)",
     HAND + "from helpers.devices import choose_device\n(x, y, choose_device('cuda:99'))",
     HAND + "from helpers.devices import where\nwhere(x, y, 'cuda')",
