@@ -1,0 +1,176 @@
+"""Autograd: gradients are made by PyTorch's engine unseen, so they get their place when looked at.
+
+A gradient is where its tensor is. While a backward pass runs, what has no note is taken to be on
+the device that the pass started from; hooks and a user's own `backward` see it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import _get_current_function_mode_stack
+
+from . import checks
+from .moving import freeze
+from .places import CPU, backward, index_of, move_storage, place_of, put_all, storage_of
+
+Tensor = torch.Tensor
+_grad = Tensor.grad.__get__
+
+
+def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """The handlers for gradients, for `.data`, and for starting a backward pass."""
+    return {
+        _grad: get_gradient,
+        Tensor.grad.__set__: set_gradient,
+        Tensor.data.__set__: set_data,
+        Tensor.backward: start,
+        torch.autograd.backward: start,
+        torch.autograd.grad: gradients_of,
+        Tensor.register_hook: register_hook,
+    }
+
+
+def get_gradient(mode, func, args, kwargs):
+    """`tensor.grad`: where the tensor is, unless somebody moved one of the two."""
+    gradient = func(*args)
+    if gradient is not None:
+        place = place_of(gradient)
+        if place.guessed or not place.sure:
+            _settle(mode, gradient, index_of(args[0]))
+    return gradient
+
+
+def _settle(mode, gradient: Tensor, where: int) -> None:
+    try:
+        storage = storage_of(gradient)
+    except (NotImplementedError, RuntimeError):
+        put_all(gradient, where, mode.memories)
+        return
+    if where >= 0 or storage.place.guessed:
+        move_storage(storage, where, mode.memories)
+
+
+def set_gradient(mode, func, args, kwargs):
+    """`tensor.grad = gradient`, which must be where the tensor is."""
+    owner, gradient = args
+    if isinstance(gradient, Tensor) and gradient is not owner:
+        here, there = index_of(owner), index_of(gradient)
+        if here != there:
+            if min(here, there) == CPU:
+                kinds = ("cpu" if there == CPU else "cuda", "cpu" if here == CPU else "cuda")
+                raise RuntimeError(
+                    f"attempting to assign a gradient with device type '{kinds[0]}' to a tensor "
+                    f"with device type '{kinds[1]}'. Please ensure that the gradient and the "
+                    "tensor are on the same device"
+                )
+            raise RuntimeError(
+                f"attempting to assign a gradient located on device with index '{there}' to a "
+                f"tensor located on device with index '{here}'. Please ensure that the gradient "
+                "and the tensor are on the same device"
+            )
+    return func(*args)
+
+
+def set_data(mode, func, args, kwargs):
+    """`tensor.data = other`: the tensor moves to where `other` is, its gradient does not."""
+    owner, other = args
+    gradient = _grad(owner)
+    if gradient is not None and index_of(owner) != index_of(other):
+        if index_of(owner) == CPU:
+            freeze(gradient)
+        else:
+            get_gradient(mode, _grad, (owner,), {})
+    return func(*args)
+
+
+def start(mode, func, args, kwargs):
+    """`loss.backward(gradient)` and `torch.autograd.backward(tensors, grad_tensors)`."""
+    names = ("gradient", "grad_tensors")
+    seeds = args[1] if len(args) > 1 else next((kwargs[n] for n in names if n in kwargs), None)
+    _check_seeds(mode, args[0] if args else kwargs.get("tensors"), seeds)
+    return func(*args, **kwargs)
+
+
+def gradients_of(mode, func, args, kwargs):
+    """`torch.autograd.grad(outputs, inputs, grad_outputs)`."""
+    outputs = args[0] if args else kwargs["outputs"]
+    inputs = args[1] if len(args) > 1 else kwargs["inputs"]
+    _check_seeds(mode, outputs, args[2] if len(args) > 2 else kwargs.get("grad_outputs"))
+    results = func(*args, **kwargs)
+    for source, result in zip(_as_tuple(inputs), _as_tuple(results), strict=False):
+        if isinstance(source, Tensor) and isinstance(result, Tensor):
+            place = place_of(result)
+            if place.guessed or not place.sure:
+                _settle(mode, result, index_of(source))
+    return results
+
+
+def _check_seeds(mode, outputs: object, seeds: object) -> None:
+    for number, (output, seed) in enumerate(
+        zip(_as_tuple(outputs), _as_tuple(seeds), strict=False)
+    ):
+        if isinstance(output, Tensor) and isinstance(seed, Tensor):
+            here, there = index_of(output), index_of(seed)
+            if here != there:
+                name = mode.machine.name
+                raise RuntimeError(
+                    f"invalid gradient at index {number} - expected device {name(here)} "
+                    f"but got {name(there)}"
+                )
+
+
+def _as_tuple(values: object) -> tuple:
+    return tuple(values) if isinstance(values, list | tuple) else (values,)
+
+
+def register_hook(mode, func, args, kwargs):
+    """`tensor.register_hook(hook)`: the hook sees a gradient that is where the tensor is."""
+    tensor, hook = args
+    where = index_of(tensor)
+
+    def hook_with_place(gradient: Tensor) -> Any:
+        place = place_of(gradient)
+        if not place.sure:
+            put_all(gradient, where, mode.memories, guess=True)
+        return hook(gradient)
+
+    return func(tensor, hook_with_place)
+
+
+def run_inside_backward(mode, func, args, kwargs):
+    """An operation in a hook or in a user's `backward`, on tensors that may have no note yet."""
+    return checks.run(mode, func, args, kwargs)
+
+
+def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch's function that starts the engine, with the mode on and the device remembered."""
+
+    def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        places = [index_of(output) for output in outputs if isinstance(output, Tensor)]
+        previous = backward.index
+        backward.index = max(places, default=CPU)
+        backward.depth += 1
+        try:
+            if mode in _get_current_function_mode_stack():
+                return run_engine(outputs, *args, **kwargs)
+            with mode:
+                return run_engine(outputs, *args, **kwargs)
+        finally:
+            backward.depth -= 1
+            backward.index = previous
+
+    return run
+
+
+def hook_arguments_with_places(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that hands gradients to a module's backward hooks, noting where they are."""
+
+    def packed(hooks: Any, indices: Any, values: Any, size: int) -> Any:
+        if backward.depth:
+            put_all(values, backward.index, mode.memories, guess=True)
+        return pack(hooks, indices, values, size)
+
+    return packed

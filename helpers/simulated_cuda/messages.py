@@ -1,0 +1,80 @@
+"""The texts that PyTorch raises on CUDA, word for word, and the types it raises them as.
+
+Nothing here decides when: `rules.py` and the handlers do. Where torch 2.11 and later versions
+differ, the running version's text is the one given.
+"""
+
+from __future__ import annotations
+
+import torch
+
+_VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+
+ORDINAL_ERROR = getattr(torch, "AcceleratorError", RuntimeError)
+
+FORKED = (
+    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
+    "use the 'spawn' start method"
+)
+
+SAME_DEVICE = "Expected all tensors to be on the same device, but "
+
+
+def two_devices(first: str, second: str) -> str:
+    """Element-wise operations: `first` is the device that is not the CPU."""
+    return f"{SAME_DEVICE}found at least two devices, {first} and {second}!"
+
+
+def wrong_argument(name: str, device: str, others: str, method: str) -> str:
+    """Operations that check each argument: `others` is where the first argument is."""
+    return (
+        f"{SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
+        f"(when checking argument in method wrapper_CUDA_{method})"
+    )
+
+
+def invalid_ordinal() -> Exception:
+    """What touching a device that is not there raises."""
+    text = (
+        "CUDA error: invalid device ordinal\n"
+        "GPU device may be out of range, do you have enough GPUs?\n"
+    )
+    if _VERSION < (2, 14):
+        text += (
+            "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+            "stacktrace below might be incorrect.\n"
+            "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+            "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+        )
+    return ORDINAL_ERROR(text)
+
+
+def out_of_memory(
+    wanted: int, index: int, total: int, free: int, allocated: int, cached: int
+) -> str:
+    """All sizes in bytes; `cached` is reserved by PyTorch and not allocated."""
+    return (
+        f"CUDA out of memory. Tried to allocate {size(wanted)}. GPU {index} has a total capacity "
+        f"of {size(total)} of which {size(free)} is free. Of the allocated memory "
+        f"{size(allocated)} is allocated by PyTorch, and {size(cached)} is reserved by PyTorch "
+        "but unallocated. If reserved but unallocated memory is large try setting "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "
+        "documentation for Memory Management  (https://docs.pytorch.org/docs/stable/notes/cuda.html"
+        "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
+    )
+
+
+def size(nbytes: int) -> str:
+    """A size as the caching allocator writes it: bytes, KiB, MiB or GiB with two decimals."""
+    if nbytes <= 1024:
+        return f"{nbytes} bytes"
+    for unit, scale in (("KiB", 1 << 10), ("MiB", 1 << 20)):
+        if nbytes <= scale << 10:
+            return f"{nbytes / scale:.2f} {unit}"
+    return f"{nbytes / (1 << 30):.2f} GiB"
+
+
+def tensor_type(tensor: torch.Tensor, where: int) -> str:
+    """`torch.cuda.FloatTensor` and its like; `where` is -1 for the CPU."""
+    name = tensor.type()
+    return name.replace("torch.", "torch.cuda.", 1) if where >= 0 else name

@@ -1,0 +1,174 @@
+"""Moving tensors between devices: `.to` in all its forms, `.cuda`, `.cpu`, `.type`, pinning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .factories import moving_copy
+from .places import _HOST, CPU, Place, backward, index_of, place_of, put_all, storage_of
+
+Tensor = torch.Tensor
+
+
+def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """The handlers for everything that moves a tensor or crosses devices on purpose."""
+    crossing = (Tensor.copy_, Tensor.set_, Tensor.record_stream)
+    return {
+        Tensor.to: to,
+        Tensor.cuda: cuda,
+        Tensor.cpu: cpu,
+        Tensor.type: type_,
+        Tensor.type_as: type_as,
+        Tensor.pin_memory: pin_memory,
+        Tensor.is_pinned: is_pinned,
+        Tensor.share_memory_: share_memory,
+        Tensor.is_shared: lambda mode, func, args, kwargs: func(*args, **kwargs),
+        **dict.fromkeys(crossing[:2], _cross),
+        Tensor.record_stream: lambda mode, func, args, kwargs: None,
+    }
+
+
+def _cross(mode, func, args, kwargs):
+    """Operations between any two devices: the destination stays where it is."""
+    return func(*args, **kwargs)
+
+
+def to(mode, func, args, kwargs):
+    """`Tensor.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)`, with all keywords."""
+    tensor, rest = args[0], list(args[1:])
+    options = dict(kwargs)
+    device, dtype = options.pop("device", None), options.pop("dtype", None)
+    other = options.pop("other", None)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    elif rest and isinstance(rest[0], torch.dtype):
+        dtype = rest.pop(0)
+    elif rest:
+        device = rest.pop(0)
+        if rest and not isinstance(rest[0], bool):
+            dtype = rest.pop(0)
+    if other is not None:
+        dtype = other.dtype
+        device = mode.machine.name(index_of(other)) if other.device.type == "cpu" else other.device
+    # What is left are the flags non_blocking and copy, in this order.
+    copy = options.get("copy", rest[1] if len(rest) > 1 else False)
+    where = mode.machine.resolve(device)
+    if (where is None and device is not None) or tensor.device.type != "cpu":
+        return _to_another_kind(func, tensor, device, dtype, options)
+    here = index_of(tensor)
+    if where is None or where == here:
+        result = tensor.to(
+            dtype or tensor.dtype, copy=copy, memory_format=options.get("memory_format")
+            or torch.preserve_format,
+        )  # fmt: skip
+        if result is not tensor:
+            _note(mode, result, here)
+        return result
+    if where >= 0:
+        mode.memories[where].check(tensor.numel() * (dtype or tensor.dtype).itemsize)
+    result = tensor.to(
+        dtype or tensor.dtype, copy=True,
+        memory_format=options.get("memory_format") or torch.preserve_format,
+    )  # fmt: skip
+    _note(mode, result, where)
+    return result
+
+
+def _to_another_kind(func, tensor, device, dtype, options):
+    """Devices that are not played here, such as meta: as without the simulator."""
+    if (isinstance(device, torch.device) and device.type == "cuda") or (
+        isinstance(device, str) and device.startswith("cuda")
+    ):
+        device = "cpu"
+    known = {"device": device, "dtype": dtype}
+    return func(tensor, **{k: v for k, v in known.items() if v is not None}, **options)
+
+
+def _note(mode, result: Tensor, where: int) -> None:
+    if where >= 0 or backward.depth:
+        put_all(result, where, mode.memories, guess=False)
+
+
+def cuda(mode, func, args, kwargs):
+    """`Tensor.cuda(device=None, non_blocking=False)`."""
+    tensor = args[0]
+    device = args[1] if len(args) > 1 else kwargs.get("device")
+    where = mode.machine.current if device is None else mode.machine.resolve(device)
+    if where is None or where == CPU:
+        raise RuntimeError("Invalid device, must be cuda device")
+    mode.machine.touch()
+    if index_of(tensor) == where:
+        return tensor
+    return moving_copy(mode, tensor, where)
+
+
+def cpu(mode, func, args, kwargs):
+    """`Tensor.cpu()`: the tensor itself where it is there already."""
+    tensor = args[0]
+    if index_of(tensor) == CPU:
+        return func(*args, **kwargs)
+    return moving_copy(mode, tensor, CPU)
+
+
+def type_(mode, func, args, kwargs):
+    """`Tensor.type()`, whose answer names the device, and `Tensor.type(dtype)`."""
+    tensor = args[0]
+    wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
+    here = index_of(tensor)
+    if wanted is None:
+        name = func(tensor)
+        return name.replace("torch.", "torch.cuda.", 1) if here >= 0 else name
+    where = here
+    if (isinstance(wanted, str) and "." in wanted) or isinstance(wanted, type):
+        name = wanted if isinstance(wanted, str) else f"{wanted.__module__}.{wanted.__qualname__}"
+        on_gpu = name.startswith("torch.cuda.")
+        where = (here if here >= 0 else mode.machine.current) if on_gpu else CPU
+        wanted = getattr(torch, name.rpartition(".")[2]).dtype
+    elif not isinstance(wanted, torch.dtype):
+        wanted = getattr(wanted, "dtype", wanted)
+    if where != here:
+        return moving_copy(mode, tensor, where, wanted)
+    result = func(tensor, wanted)
+    if result is not tensor:
+        _note(mode, result, here)
+    return result
+
+
+def type_as(mode, func, args, kwargs):
+    """`Tensor.type_as(other)`: the type and the device of `other`."""
+    return to(mode, Tensor.to, args, kwargs)
+
+
+def pin_memory(mode, func, args, kwargs):
+    """`Tensor.pin_memory()`: a copy that says it is pinned; only what is on the CPU can be."""
+    tensor = args[0]
+    place = place_of(tensor)
+    if index_of(tensor) >= 0:
+        kind = tensor.type().replace("torch.", "torch.cuda.", 1)
+        raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
+    if place.pinned:
+        return tensor
+    result = tensor.clone()
+    pinned = Place(CPU)
+    pinned.pinned = True
+    storage_of(result).place = pinned
+    return result
+
+
+def is_pinned(mode, func, args, kwargs):
+    """`Tensor.is_pinned()`."""
+    return place_of(args[0]).pinned
+
+
+def share_memory(mode, func, args, kwargs):
+    """`Tensor.share_memory_()`: nothing to do for what is on a GPU."""
+    return args[0] if index_of(args[0]) >= 0 else func(*args, **kwargs)
+
+
+def freeze(tensor: Tensor) -> None:
+    """Note that a tensor without a note is on the CPU, before its owner moves away."""
+    if not place_of(tensor).sure:
+        storage_of(tensor).place = _HOST
