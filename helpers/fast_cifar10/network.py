@@ -1,0 +1,118 @@
+"""The network of lesson 06: a fixed whitening layer, three groups of two convolutions, a head.
+
+The plan is that of Keller Jordan's airbench (2024, arXiv 2404.00498), which descends from
+hlb-CIFAR10 (tysam-code, 2023) and cifar10-fast (David Page, 2019). Nothing here trains anything.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class FastNet(nn.Module):
+    """Maps float images `(N, 3, S, S)`, S of at least 24, to logits `(N, 10)`.
+
+    Args:
+        widths: channels of the three groups of convolutions.
+        kernel: side of the patches that the first layer whitens, in pixels.
+        stride: step between patches; 2 halves the sides of everything that follows.
+        activation: "gelu", or "relu", which costs less on a CPU.
+        dirac: start the second convolution of a group, and as much of the first as fits, as a copy
+            of its input (Zagoruyko and Komodakis, DiracNets, 2017).
+    """
+
+    def __init__(
+        self,
+        widths: tuple[int, int, int] = (64, 256, 256),
+        *,
+        kernel: int = 2,
+        stride: int = 1,
+        activation: str = "gelu",
+        dirac: bool = True,
+    ) -> None:
+        super().__init__()
+        patch = 3 * kernel * kernel
+        # Each direction twice, with either sign: the activation would drop one half otherwise.
+        self.whiten = nn.Conv2d(3, 2 * patch, kernel, stride, padding=(kernel - 1) // 2)
+        self.whiten.weight.requires_grad_(False)
+        sizes = (2 * patch, *widths)
+        self.groups = nn.Sequential(
+            *(Group(sizes[i], sizes[i + 1], activation, dirac) for i in range(3))
+        )
+        self.activation = activation
+        self.head = nn.Linear(widths[-1], 10, bias=False)
+        self.reset()
+
+    def reset(self) -> None:
+        """Draw all weights anew, in place: a compiled network stays compiled."""
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d | nn.Linear | nn.BatchNorm2d):
+                module.reset_parameters()
+        nn.init.zeros_(self.whiten.bias)
+        for group in self.groups:
+            group.start_as_copy()
+        nn.init.normal_(self.head.weight)
+
+    def forward(self, images: Tensor, first_biases: bool = False) -> Tensor:
+        """Return the logits, divided by the width of the last group so that they start small.
+
+        Args:
+            first_biases: whether those of the whitening layer learn; if not, the gradient need not
+                be carried so far.
+        """
+        whiten = self.whiten
+        bias = whiten.bias if first_biases else whiten.bias.detach()
+        x = F.conv2d(images, whiten.weight, bias, whiten.stride, whiten.padding)
+        x = getattr(F, self.activation)(x)
+        x = self.groups(x).amax((2, 3))  # whatever the size of the image, one number a channel
+        return self.head(x) / x.shape[1]
+
+
+class Group(nn.Module):
+    """Convolution, 2x2 max pooling, convolution, with BatchNorm and activation after each."""
+
+    def __init__(self, inputs: int, outputs: int, activation: str, dirac: bool) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
+        self.norm1 = _norm(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.norm2 = _norm(outputs)
+        self.activation = activation
+        self.dirac = dirac
+
+    def start_as_copy(self) -> None:
+        """Make channel i of the output a copy of channel i of the input, where `dirac` is set."""
+        if self.dirac:
+            for conv in (self.conv1, self.conv2):
+                nn.init.dirac_(conv.weight.data[: conv.in_channels])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map `(N, inputs, S, S)` to `(N, outputs, S // 2, S // 2)`."""
+        activation = getattr(F, self.activation)
+        x = activation(self.norm1(F.max_pool2d(self.conv1(x), 2)))
+        return activation(self.norm2(self.conv2(x)))
+
+
+def _norm(channels: int) -> nn.BatchNorm2d:
+    # Statistics that follow the last few steps: in a run of seconds, older ones are out of date.
+    norm = nn.BatchNorm2d(channels, momentum=0.4)
+    norm.weight.requires_grad_(False)  # the next convolution can scale as well
+    return norm
+
+
+def whitening_filters(images: Tensor, kernel: int, floor: float = 5e-4) -> Tensor:
+    """Return filters `(3 k k, 3, k, k)` that turn patches of `images` into uncorrelated numbers.
+
+    They are the eigenvectors of the patches' covariance, each divided by the square root of its
+    eigenvalue, so that every output varies as much as any other (Page, 2019; tysam-code, 2023).
+
+    Args:
+        images: float `(N, 3, H, W)`, normalized as in training.
+        kernel: side of a patch, k, in pixels.
+        floor: added to the eigenvalues, so that the faintest directions are not blown up.
+    """
+    patches = images.float().unfold(2, kernel, 1).unfold(3, kernel, 1)
+    patches = patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, 3 * kernel * kernel)
+    values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
+    filters = vectors.T / (values[:, None] + floor).sqrt()
+    return filters.reshape(-1, 3, kernel, kernel)

@@ -1,0 +1,278 @@
+"""Lesson 06's network, augmentation, Muon and trainer do what the lesson says of them."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from helpers import drawn_images
+from helpers.fast_cifar10 import training
+from helpers.fast_cifar10.muon import Muon, orthogonalize, straight
+from helpers.fast_cifar10.network import FastNet, Group, whitening_filters
+from helpers.fast_cifar10.training import (
+    CPU,
+    GPU,
+    SWITCHES,
+    Settings,
+    Trainer,
+    augment,
+    batches,
+    on_device,
+    switched_off,
+)
+
+TINY = Settings(
+    widths=(8, 8, 8), kernel=3, stride=2, activation="relu", batch_size=50, epochs=2, muon_lr=0.1
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return drawn_images.draw(train=400, test=200)
+
+
+@pytest.fixture
+def numbered():
+    """One image whose pixel at (row, column) is 7 * row + column, in all colours."""
+    rows, columns = torch.meshgrid(torch.arange(32), torch.arange(32), indexing="ij")
+    return (7 * rows + columns).to(torch.uint8)[None, :, :, None].expand(1, 32, 32, 3).contiguous()
+
+
+def pixels(x):
+    mean, spread = torch.tensor(training.MEAN) * 255, torch.tensor(training.SPREAD) * 255
+    return (x * spread[:, None, None] + mean[:, None, None]).round().to(torch.uint8)
+
+
+def gathered(images, mirrored=False, shift=(0, 0)):
+    x = augment(images, torch.tensor([0]), torch.tensor([mirrored]), torch.tensor([shift]))
+    return pixels(x)[0, 0]
+
+
+@pytest.mark.parametrize(("size", "settings"), [(32, GPU), (32, CPU), (24, CPU), (16, GPU)])
+def test_the_network_gives_ten_logits_for_each_size_of_image(size, settings):
+    net = FastNet(settings.widths, kernel=settings.kernel, stride=settings.stride)
+    assert net(torch.zeros(2, 3, size, size)).shape == (2, 10)
+
+
+def test_whitened_patches_are_uncorrelated_and_vary_alike():
+    images = drawn_images.draw(train=300, test=0)[0].images
+    x = augment(*still(on_device(images, torch.zeros(300), "cpu")[0]))
+    filters = whitening_filters(x, 3, floor=0.0)
+    outputs = torch.nn.functional.conv2d(x, filters).permute(0, 2, 3, 1).reshape(-1, 27)
+    second_moments = outputs.T @ outputs / len(outputs)
+    assert torch.allclose(second_moments, torch.eye(27), atol=0.02)
+
+
+def still(images):
+    count = len(images)
+    return images, torch.arange(count), torch.zeros(count) > 0, torch.zeros(count, 2).long()
+
+
+@pytest.mark.parametrize("dirac", [True, False])
+def test_a_group_starts_as_a_copy_of_its_input_only_if_asked(dirac):
+    group = Group(4, 8, "relu", dirac)
+    group.start_as_copy()
+    x = torch.randn(2, 4, 8, 8)
+    assert torch.equal(group.conv1(x)[:, :4], x) == dirac
+
+
+def test_a_reset_draws_new_weights_into_the_old_tensors():
+    net = FastNet((8, 8, 8))
+    before, place = net.head.weight.clone(), net.head.weight.data_ptr()
+    net.reset()
+    assert not torch.equal(net.head.weight, before)
+    assert net.head.weight.data_ptr() == place
+
+
+def test_an_image_left_alone_comes_back_the_same(numbered):
+    assert torch.equal(gathered(numbered), numbered[0, :, :, 0])
+
+
+def test_a_mirrored_image_is_the_image_flipped(numbered):
+    assert torch.equal(gathered(numbered, mirrored=True), numbered[0, :, :, 0].flip(1))
+
+
+@pytest.mark.parametrize("shift", [(2, 0), (0, -2), (-1, 2)])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_moved_image_is_a_window_of_the_reflected_one(numbered, shift, mirrored):
+    image = numbered[:, :, :, 0].float()
+    image = image.flip(2) if mirrored else image
+    padded = torch.nn.functional.pad(image[None], (2,) * 4, "reflect")[0, 0]
+    top, left = 2 + shift[0], 2 + shift[1]
+    window = padded[top : top + 32, left : left + 32].to(torch.uint8)
+    assert torch.equal(gathered(numbered, mirrored, shift), window)
+
+
+def test_batches_lie_with_channels_last(numbered):
+    x = augment(numbered, *still(numbered)[1:])
+    assert x.is_contiguous(memory_format=torch.channels_last)
+
+
+def mirrored_in_epochs(flip):
+    """Which of 40 images, each dark on the left, comes mirrored in the first and second epoch."""
+    images = torch.zeros(40, 32, 32, 3, dtype=torch.uint8)
+    images[:, :, 16:] = 255
+    settings = replace(TINY, flip=flip, translate=0, batch_size=40)
+    stream = batches(images, torch.arange(40), settings)
+    epochs = []
+    for _ in range(2):
+        x, number = next(stream)
+        epochs.append((x[:, 0, 0, 0] > 0)[number.argsort()])
+    return epochs
+
+
+def test_alternating_mirrors_show_each_image_both_ways_in_two_epochs():
+    first, second = mirrored_in_epochs("alternating")
+    assert torch.equal(first, ~second)
+    assert 0 < first.sum() < 40
+
+
+def test_random_mirrors_show_some_images_the_same_way_twice():
+    first, second = mirrored_in_epochs("random")
+    assert 0 < (first == second).sum() < 40
+
+
+def test_without_mirrors_no_image_is_mirrored():
+    first, second = mirrored_in_epochs("none")
+    assert not first.any()
+    assert not second.any()
+
+
+def test_an_epoch_visits_every_image_once():
+    stream = batches(torch.zeros(60, 32, 32, 3, dtype=torch.uint8), torch.arange(60), TINY)
+    seen = next(stream)[1]
+    assert len(seen.unique()) == len(seen) == 50
+
+
+@pytest.mark.parametrize("shape", [(16, 40), (40, 16)])
+def test_the_iteration_brings_singular_values_near_one(shape):
+    values = torch.linalg.svdvals(orthogonalize(torch.randn(1, *shape), steps=5)[0])
+    assert values.min() > 0.5
+    assert values.max() < 1.5
+
+
+def test_the_iteration_keeps_the_singular_vectors():
+    matrix = torch.randn(6, 10, dtype=torch.float64)
+    u, _, v = torch.linalg.svd(matrix, full_matrices=False)
+    inner = u.T @ orthogonalize(matrix[None])[0] @ v.T
+    assert torch.allclose(inner, inner.diagonal().diag(), atol=1e-9)
+
+
+def test_the_straight_step_has_the_length_of_an_orthogonal_one():
+    matrix = torch.randn(1, 6, 10)
+    assert straight(matrix).norm().item() == pytest.approx(6**0.5)
+
+
+def test_muon_keeps_the_length_of_a_filter_and_steps_by_its_share():
+    weight = torch.nn.Parameter(torch.randn(6, 4, 3, 3))
+    weight.grad = torch.randn(6, 4, 3, 3)
+    before = weight.detach() * (6**0.5 / weight.detach().norm())
+    Muon([weight], lr=0.1, momentum=0.5).step()
+    assert (weight - before).norm().item() == pytest.approx(0.1 * 6**0.5, rel=0.4)
+
+
+@pytest.mark.parametrize("idea", SWITCHES)
+def test_every_idea_can_be_switched_off_and_training_still_runs(idea, drawn):
+    settings = switched_off(replace(TINY, epochs=0.25), idea)
+    assert settings != replace(TINY, epochs=0.25)
+    assert Trainer(settings, *drawn[0], "cpu").run().steps == 2
+
+
+def test_an_unknown_idea_is_refused_with_those_there_are():
+    with pytest.raises(ValueError, match=r"'magic'.*whitening"):
+        switched_off(CPU, "magic")
+
+
+def test_training_on_drawn_images_learns_them(drawn):
+    trainer = Trainer(replace(TINY, epochs=10), *drawn_images.draw(train=1500, test=0)[0], "cpu")
+    trainer.run()
+    assert trainer.accuracy(*on_device(*drawn[1], "cpu")) > 0.3
+
+
+def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(drawn):
+    trainer = Trainer(replace(TINY, epochs=0.5), *drawn[0], "cpu")
+    trainer.run(seed=1)
+    first = trainer.net.head.weight.clone()
+    trainer.run(seed=2)
+    assert not torch.equal(trainer.net.head.weight, first)
+    trainer.run(seed=1)
+    assert torch.equal(trainer.net.head.weight, first)
+
+
+def test_a_run_by_the_clock_ends_when_its_time_is_over(drawn, monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
+    run = Trainer(TINY, *drawn[0], "cpu").run(seconds=5.0)
+    assert run.steps == 5
+
+
+def test_observing_takes_no_time_from_the_clock(drawn, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
+    seen = []
+
+    def observe(run):
+        now[0] += 1000.0
+        seen.append(run.steps)
+
+    run = Trainer(TINY, *drawn[0], "cpu").run(steps=8, observe=observe, observations=4)
+    assert seen == [2, 4, 6, 8]
+    assert run.seconds == 0.0
+
+
+def test_learning_rates_end_near_nothing_unless_they_are_held(drawn, monkeypatch):
+    rates = {}
+    for falling in (True, False):
+        trainer = Trainer(replace(TINY, falling=falling), *drawn[0], "cpu")
+        made = []
+        original = trainer._optimizers
+        monkeypatch.setattr(trainer, "_optimizers", lambda o=original, m=made: m.extend(o()) or m)
+        trainer.run(steps=10)
+        rates[falling] = made[1].param_groups[0]["lr"]
+    assert rates[True] == pytest.approx(0.1 * TINY.muon_lr)
+    assert rates[False] == TINY.muon_lr
+
+
+def test_small_images_come_first_and_whole_ones_last(drawn, monkeypatch):
+    trainer = Trainer(replace(TINY, small_size=24, small_until=0.5), *drawn[0], "cpu")
+    sizes = []
+    original = trainer._loss_of
+
+    def noting(x, *others):
+        sizes.append(x.shape[-1])
+        return original(x, *others)
+
+    monkeypatch.setattr(trainer, "_loss_of", noting)
+    trainer.run(steps=4)
+    assert sizes == [24, 24, 32, 32]
+
+
+def test_a_loss_that_is_no_number_is_an_error_that_says_what_to_change(drawn):
+    trainer = Trainer(replace(TINY, head_lr=float("inf")), *drawn[0], "cpu")
+    with pytest.raises(FloatingPointError, match="diverged"):
+        trainer.run(steps=4)
+
+
+def test_answers_from_six_views_do_not_change_when_the_image_is_mirrored(drawn):
+    trainer = Trainer(TINY, *drawn[0], "cpu")
+    trainer.run(steps=3)
+    images, _ = on_device(*drawn[1], "cpu")
+    there, back = trainer.predict(images), trainer.predict(images.flip(2))
+    assert torch.allclose(there, back, atol=1e-4)
+    assert not torch.allclose(
+        trainer.predict(images, views=False), trainer.predict(images.flip(2), views=False)
+    )
+
+
+def test_bfloat16_trains_too(drawn):
+    trainer = Trainer(replace(TINY, precision="bfloat16"), *drawn[0], "cpu")
+    assert trainer.run(steps=2).loss < 10
