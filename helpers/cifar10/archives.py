@@ -3,7 +3,6 @@
 Archives are read in memory and never unpacked, so no name in one can reach a file on the disk.
 """
 
-import gzip
 import io
 import os
 import tarfile
@@ -109,22 +108,33 @@ def open_archive(path: Path) -> Mapping[str, bytes | memoryview] | None:
         if start.startswith(b"PK"):
             return Zip(path)
         if start.startswith(b"\x1f\x8b"):
-            with gzip.open(path) as file:
-                data = file.read(LARGEST_ARCHIVE + 1)
+            data = _unzip(path.read_bytes(), path)
         elif start[257:262] == b"ustar":
             _refuse_if_large(path.stat().st_size, path)
             data = path.read_bytes()
         else:
             return None
-        _refuse_if_large(len(data), path)
-        return _tar_files(bytearray(data))
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, tarfile.TarError) as error:
+        return _tar_files(data)
+    except (EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as error:
         raise DataError(
             f"{path.name} is cut off or damaged ({error}). Copy or download it anew."
         ) from error
 
 
-def _tar_files(data: bytearray) -> dict[str, memoryview]:
+def _unzip(data: bytes, path: Path) -> bytes:
+    """Unpack gzip's format in one piece, which takes half the time and memory of gzip.open."""
+    parts = []
+    while data:
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS + 16)
+        parts.append(unpacker.decompress(data, LARGEST_ARCHIVE + 1))
+        _refuse_if_large(sum(map(len, parts)), path)
+        if not unpacker.eof:
+            raise EOFError("the compressed data end too soon")
+        data = unpacker.unused_data.lstrip(b"\0")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _tar_files(data: bytes) -> dict[str, memoryview]:
     if not data.endswith(bytes(_BLOCK)):
         # tarfile reads such an archive up to where it breaks off, without a word.
         raise tarfile.ReadError("it lacks the zeros that a tar archive ends in")
@@ -143,7 +153,7 @@ def _tar_files(data: bytearray) -> dict[str, memoryview]:
     return files
 
 
-def _plain_tar_members(data: bytearray) -> list[tuple[str, int, int]] | None:
+def _plain_tar_members(data: bytes) -> list[tuple[str, int, int]] | None:
     """Name, start and size of each file; None where a header is of any but the plainest kind.
 
     tarfile takes 25 microseconds a member, more than reading 60,000 small files may cost; this

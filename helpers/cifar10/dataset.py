@@ -44,7 +44,7 @@ class Images(NamedTuple):
     labels: Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Images to train on, images to test with, and where they came from.
 
@@ -63,6 +63,11 @@ class Dataset:
     test: Images
     provenance: str
     drawn: bool
+
+    def __repr__(self) -> str:
+        # The tensors themselves would fill the page of whoever ends a cell in the data set.
+        train, test = len(self.train.labels), len(self.test.labels)
+        return f"<{self.name}: {train:,} training and {test:,} test images>"
 
 
 class Contents(NamedTuple):

@@ -166,18 +166,19 @@ class _Attempt:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise _NextServer(self._time_is_up())
-        request = urllib.request.Request(url, headers={"User-Agent": "gpu-course-kit"})
+        headers = {"User-Agent": "gpu-course-kit"}
         if offset:
-            request.add_header("Range", f"bytes={offset}-")
+            headers["Range"] = f"bytes={offset}-"
         try:
+            request = urllib.request.Request(url, headers=headers)
             response = urllib.request.urlopen(request, timeout=min(left, self.patience.stall))
-        except (HTTPException, OSError) as error:
+        except (HTTPException, OSError, ValueError) as error:  # ValueError: a mistyped address
             raise _NextServer(_reason(error)) from error
         with response:
             if not response.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
                 offset = 0  # this server sends it from the beginning whatever it was asked
-            length = response.headers.get("Content-Length")
-            if length is not None and offset + int(length) != self.expected.size:
+            length = response.headers.get("Content-Length", "")
+            if length.isdigit() and offset + int(length) != self.expected.size:
                 raise _NextServer(
                     f"it offers {offset + int(length):,} bytes, the file has {self.expected.size:,}"
                 )

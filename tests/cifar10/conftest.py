@@ -201,6 +201,7 @@ class Server:
             request.send_error(self.status)
             return
         start = int(asked.removeprefix("bytes=").rstrip("-")) if asked and self.ranges else 0
+        start = start if start < len(self.data) else 0
         request.send_response(206 if start else 200)
         if start:
             last = len(self.data) - 1

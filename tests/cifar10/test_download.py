@@ -158,6 +158,13 @@ def test_a_local_file_can_be_a_mirror(tmp_path, target):
     fetch([(tmp_path / "copy").as_uri()], target)
 
 
+@pytest.mark.parametrize(
+    "address", ["example.org/archive", "http://", "http://a b/", "ftp://[", ""]
+)
+def test_a_mistyped_address_is_passed_over(serve, target, address):
+    fetch([address, serve(DATA).url], target)
+
+
 def test_servers_with_the_same_trouble_are_told_of_together(target):
     message = error_of(["http://127.0.0.1:9/a", "http://localhost:9/a"], target)
     assert message.startswith("127.0.0.1, localhost: no connection")

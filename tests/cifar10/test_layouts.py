@@ -1,5 +1,6 @@
 """Every layout gives the pixels, labels and order that torchvision gives for the same files."""
 
+import gzip
 import shutil
 import tarfile
 
@@ -64,6 +65,13 @@ def test_image_folders_one_folder_deeper(small):
 
 def test_an_archive_is_known_by_its_content_and_not_its_name(small):
     path = small.tar().rename(small.root / "images.dat")
+    assert_image_folders(read(path), small.folders())
+
+
+def test_a_tar_compressed_in_several_pieces(small):
+    path = small.tar("tar")
+    data = path.read_bytes()
+    path.write_bytes(gzip.compress(data[:5000]) + gzip.compress(data[5000:]) + bytes(100))
     assert_image_folders(read(path), small.folders())
 
 

@@ -35,6 +35,10 @@ def test_a_path_gives_the_images_there(small, cache):
     assert (dataset.test.labels.shape, dataset.test.labels.dtype) == ((20,), torch.int64)
 
 
+def test_a_data_set_shown_in_a_notebook_is_one_line(small, cache):
+    assert repr(load(small.tar(), cache=cache)) == "<CIFAR-10: 50 training and 20 test images>"
+
+
 def test_a_path_can_be_text_and_start_at_home(small, cache, monkeypatch):
     monkeypatch.setenv("HOME", str(small.root))
     assert not load(f"~/{small.tar().name}", cache=cache).drawn
