@@ -8,6 +8,7 @@ import torch
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from helpers import explain, simulated_cuda
 from helpers.devices import choose_device, describe_device
 
 if TYPE_CHECKING:
@@ -17,26 +18,43 @@ if TYPE_CHECKING:
 RECORD_TYPE = "application/vnd.gpu-course.record+json"
 
 
-def start(device: str | torch.device = "auto", *, seed: int = 0) -> torch.device:
+def start(
+    device: str | torch.device = "auto", *, seed: int = 0, practise: bool = False, gpus: int = 1
+) -> torch.device:
     """Seed torch, choose the device, show a banner that names it, and return it.
+
+    From here on, a device error in a cell is followed by a box that explains it.
 
     Args:
         device: "auto" (the accelerator where there is one) or a device's name such as "cuda:1".
         seed: for torch's generators on every device.
+        practise: where there is no CUDA GPU, simulate `gpus` of them. For lessons about devices;
+            nothing may be timed on a simulated one.
 
     Raises:
         ValueError: the device cannot be used on this machine, or the seed is no whole number.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"seed must be a whole number, not {seed!r}.")
-    chosen = choose_device(device)
+    if practise and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):
+        simulated_cuda.enable(devices=gpus)
+    explain.install()
+    chosen = choose_device("cuda" if practise and str(device) == "auto" else device)
     torch.manual_seed(seed)
     what = describe_device(chosen)
-    box(
-        f"This notebook computes on {what}.",
-        f"torch {torch.__version__}, seed {seed}",
-        results={"device": what},
-    )
+    if practise and simulated_cuda.is_enabled():
+        box(
+            f"You practise on a simulated GPU: {what}.",
+            "Devices, moves and error messages behave as on a real one. The arithmetic runs on the "
+            f"CPU, so nothing here says how fast a GPU is. torch {torch.__version__}, seed {seed}",
+            results={"device": what},
+        )
+    else:
+        box(
+            f"This notebook computes on {what}.",
+            f"torch {torch.__version__}, seed {seed}",
+            results={"device": what},
+        )
     return chosen
 
 

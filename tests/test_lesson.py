@@ -5,7 +5,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from helpers import lesson
+from helpers import explain, lesson, simulated_cuda
 from helpers.cifar10 import Dataset, Images
 from helpers.training import Progress
 
@@ -100,3 +100,27 @@ def test_progress_is_one_line_updated_in_place(notebook):
     )
     assert second[0]["text/plain"].endswith("9.0 s; stopped")
     assert len(first) == len(second) == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="asks what a machine without a GPU shows")
+def test_practising_without_a_gpu_gives_a_simulated_one_and_says_so(notebook):
+    try:
+        device = None
+        with capture_output() as captured:
+            device = lesson.start(practise=True, gpus=2)
+        banner = captured.outputs[0].data
+        assert device == torch.device("cuda", 0)
+        assert torch.cuda.device_count() == 2
+        assert banner["text/plain"].startswith("You practise on a simulated GPU: cuda:0")
+        assert "imulated" in banner[lesson.RECORD_TYPE]["device"]
+    finally:
+        simulated_cuda.disable()
+        explain.uninstall()
+
+
+def test_without_practising_no_gpu_is_simulated(notebook):
+    try:
+        shown(lambda: lesson.start("cpu"))
+        assert not simulated_cuda.is_enabled()
+    finally:
+        explain.uninstall()
