@@ -16,7 +16,10 @@ from torch.utils.benchmark import Timer
 
 @dataclass(frozen=True)
 class Measurement:
-    """How long one call takes: `seconds` holds one value a run, each the mean over its calls."""
+    """How long a call takes: `seconds` holds one value a run, each the mean over its calls.
+
+    If `compare` was told how many units of work a call does, they are seconds a unit.
+    """
 
     label: str
     seconds: tuple[float, ...]
@@ -24,17 +27,17 @@ class Measurement:
 
     @property
     def median(self) -> float:
-        """The median over the runs, in seconds a call."""
+        """The median over the runs, in seconds."""
         return statistics.median(self.seconds)
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """The first and the third quartile, in seconds a call."""
+        """The first and the third quartile over the runs, in seconds."""
         return _quartiles(self.seconds)
 
     @property
     def spread(self) -> float:
-        """The distance between the quartiles (IQR), in seconds a call."""
+        """The distance between the quartiles (IQR), in seconds."""
         low, high = self.quartiles
         return high - low
 
@@ -123,6 +126,7 @@ def compare(
     *,
     rounds: int = 7,
     seconds: float = 0.5,
+    units: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Measure each of `ways` in turns, `rounds` times over, and return what was found.
 
@@ -135,6 +139,8 @@ def compare(
         device: the device to wait for.
         rounds: runs of each way; at least 3, or there is no spread to speak of.
         seconds: timed seconds in all for each way.
+        units: label to the work that one call does, where ways differ in it: images, say. Times
+            are then those of one unit.
 
     Raises:
         ValueError: fewer than 3 rounds, no time, or nothing to measure.
@@ -169,7 +175,12 @@ def compare(
         for label, timer in timers.items():
             found[label].append(timer.timeit(calls[label]).mean)
     return Comparison(
-        {label: Measurement(label, tuple(found[label]), str(device)) for label in ways}
+        {
+            label: Measurement(
+                label, tuple(value / (units or {}).get(label, 1) for value in values), str(device)
+            )
+            for label, values in found.items()
+        }
     )
 
 

@@ -161,3 +161,10 @@ def test_a_comparison_reads_as_one_line_a_way():
         "old: 2.00 ms (IQR 0.00 us, 7 runs)",
         "new: 2.00 times as fast (against old; median 2.00, quartiles 2.00 to 2.00, 7 rounds)",
     ]
+
+
+def test_ways_that_do_different_amounts_of_work_are_compared_by_the_unit():
+    ways = {"one image": lambda: time.sleep(0.002), "ten images": lambda: time.sleep(0.002)}
+    found = compare(ways, rounds=3, seconds=0.01, units={"one image": 1, "ten images": 10})
+    assert found["ten images"].median == pytest.approx(0.0002, rel=0.5)
+    assert 5 < found.ratio("ten images").median < 20

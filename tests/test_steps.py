@@ -1,0 +1,140 @@
+"""Settings of a training step do what they say, and what a machine cannot run is said in words."""
+
+import platform
+import shutil
+
+import pytest
+import torch
+
+from helpers.loaders import normalize
+from helpers.networks import ClassicNet, ScaledClassicNet
+from helpers.steps import (
+    PhotoDataset,
+    Setting,
+    TrainingStep,
+    endless,
+    matching_rate,
+    photo_loader,
+    whole_batches,
+    why_not,
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def part():
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (32, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    return images, torch.arange(32) % 10
+
+
+def test_the_photos_hold_the_numbers_that_the_tensors_hold(part):
+    photos = PhotoDataset(*part)
+    one_by_one = torch.stack([photos[i][0] for i in range(len(photos))])
+    assert torch.allclose(one_by_one, normalize(part[0]), atol=1e-6)
+    assert [photos[i][1] for i in range(len(photos))] == part[1].tolist()
+
+
+def test_endless_begins_the_next_epoch(part):
+    batches = endless(photo_loader(*part, 16, workers=0))
+    assert [len(next(batches)[1]) for _ in range(5)] == [16] * 5
+
+
+def test_whole_batches_leave_the_rest_out(part):
+    images, labels = whole_batches(*part, 12)
+    assert len(images) == len(labels) == 24
+
+
+def test_too_few_images_for_a_batch_are_refused(part):
+    with pytest.raises(ValueError, match="32 images do not fill one batch of 64"):
+        whole_batches(*part, 64)
+
+
+def test_the_rate_grows_with_the_batch_up_to_a_limit():
+    assert [matching_rate(size) for size in (4, 64, 4096)] == pytest.approx([0.001, 0.016, 0.1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"channels_last": True}, {"bf16": True}, {"fused": True}, {"one_thread": True}],
+    ids=str,
+)
+def test_a_step_learns_in_every_setting(part, change):
+    torch.manual_seed(0)
+    step = TrainingStep(Setting(batch_size=32, resident=True, **change), *part)
+    step.optimizer.param_groups[0]["lr"] = 0.05
+    step()
+    before = step.loss.item()
+    for _ in range(20):
+        step()
+    assert step.loss.item() < before
+
+
+def test_the_parts_of_a_step_come_in_their_order(part):
+    seen = []
+
+    class Phase:
+        def __init__(self, name):
+            seen.append(name)
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *error):
+            pass
+
+    TrainingStep(Setting(resident=True), *part)(Phase)
+    assert seen == ["data", "forward", "backward", "optimizer"]
+
+
+def test_one_thread_is_given_back(part):
+    torch.set_num_threads(2)
+    TrainingStep(Setting(resident=True, one_thread=True), *part)()
+    assert torch.get_num_threads() == 2
+
+
+def test_no_compiler_is_said_before_anything_is_compiled(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    assert "g++" in why_not(Setting(compiled=True), "cpu")
+    assert not why_not(Setting(), "cpu")
+
+
+def test_windows_is_said_before_anything_is_compiled(monkeypatch):
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
+    assert "Windows" in why_not(Setting(compiled=True), "cpu")
+
+
+def test_one_thread_is_no_setting_of_a_gpu():
+    assert "CPU" in why_not(Setting(one_thread=True), "cuda:0")
+
+
+def test_width_and_depth_one_is_the_classic_network():
+    classic = [tuple(p.shape) for p in ClassicNet().parameters()]
+    assert [tuple(p.shape) for p in ScaledClassicNet().parameters()] == classic
+
+
+def test_a_scaled_network_gives_the_answers_of_the_classic_one_for_its_weights():
+    classic, scaled = ClassicNet(), ScaledClassicNet()
+    own = dict(zip(scaled.state_dict(), classic.state_dict().values(), strict=True))
+    scaled.load_state_dict(own)
+    images = torch.randn(3, 3, 32, 32)
+    assert torch.allclose(scaled(images), classic(images), atol=1e-6)
+
+
+@pytest.mark.parametrize(("width", "depth"), [(3, 1), (1, 4), (2, 2)])
+def test_a_wider_or_deeper_network_still_gives_ten_answers(width, depth):
+    assert ScaledClassicNet(width, depth)(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "2"])
+def test_a_width_that_is_none_is_refused(size):
+    with pytest.raises(ValueError, match="width must be a whole number"):
+        ScaledClassicNet(width=size)
