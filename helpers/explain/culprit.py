@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from helpers.explain.operands import MOVES, NO_TENSOR, Operand, is_factory, is_of_torch, operands
+from helpers.explain.contents import Operand
+from helpers.explain.device_names import as_device
+from helpers.explain.operands import MOVES, NO_TENSOR, is_factory, is_of_torch, operands, unknowns
 from helpers.explain.source import Site
 
 _PASSED = (ast.Attribute, ast.Subscript, ast.UnaryOp, ast.keyword, ast.Starred, ast.List, ast.Tuple)
@@ -25,14 +27,17 @@ class Finding:
     settled: tuple[Operand, ...]
 
 
-def find_mix(sites: list[Site], *, sure: bool = False) -> Finding | None:
+def find_mix(
+    sites: list[Site], devices: tuple[str, ...] = (), *, sure: bool = False
+) -> Finding | None:
     """Find the line where two devices meet, the innermost first, and follow it to its origin.
 
     An argument that came in on the wrong device is the caller's to mend, a tensor made in a
-    function is that function's. `sure` asks for a mix that torch refuses in any operation.
+    function is that function's. `devices` are those that the error's text names; `sure` asks for
+    a mix that torch refuses in any operation.
     """
     for depth, site in enumerate(sites):
-        finding = judge(site, sure=sure)
+        finding = judge(site, devices, sure=sure)
         if finding is None:
             continue
         for outer in sites[depth + 1 :]:
@@ -51,7 +56,7 @@ def find_mix(sites: list[Site], *, sure: bool = False) -> Finding | None:
     return None
 
 
-def judge(site: Site, *, sure: bool = False) -> Finding | None:
+def judge(site: Site, devices: tuple[str, ...] = (), *, sure: bool = False) -> Finding | None:
     """Weigh what meets in the failing expression of `site`; None if it is all on one device.
 
     What torch mostly takes from the CPU, a single number, counts as well unless `sure` is asked.
@@ -62,12 +67,30 @@ def judge(site: Site, *, sure: bool = False) -> Finding | None:
     for place in (site,) if site.statement is site.node else (site, statement):
         found = operands(place)
         near = [o for o in found if not o.distant]
-        for pool in (near, found):
+        by_elimination = _eliminated(place, near, devices)
+        for pool in (near, by_elimination, found):
             group = [o for o in pool if not _harmless(o, pool)]
             if len({o.device for o in group}) > 1:
                 return _with_neighbours(_weigh(place, group))
     found = [] if sure else operands(site)
     return _weigh(site, found) if len({o.device for o in found}) > 1 else None
+
+
+def _eliminated(site: Site, known: list[Operand], devices: tuple[str, ...]) -> list[Operand]:
+    """Place the one thing whose device is not known, where the error names a device too many.
+
+    If `x` is on cuda:0 in `x + load()`, and cuda:0 met cpu, then it is `load()` that is on the CPU.
+    """
+    unknown = unknowns(site)
+    places = {o.device for o in known if not _harmless(o, known)}
+    if len(unknown) != 1 or len(places) != 1:
+        return []
+    place = next(iter(places))
+    named = [as_device(name) for name in devices]
+    others = {device for device in named if device is not None and device != place}
+    if len(others) != 1 or place.type not in {d.type for d in named if d is not None}:
+        return []
+    return [*known, replace(unknown[0], device=others.pop())]
 
 
 def _with_neighbours(finding: Finding) -> Finding:

@@ -9,6 +9,7 @@ from torch import nn
 
 from helpers.explain.box import Explanation
 from helpers.explain.comprehensions import with_variables
+from helpers.explain.contents import Operand
 from helpers.explain.culprit import find_mix
 from helpers.explain.editing import Cure
 from helpers.explain.generators import generator
@@ -16,7 +17,6 @@ from helpers.explain.memory import largest, size_text, smaller
 from helpers.explain.missing_devices import load, without_gpu, wrong_device
 from helpers.explain.mixing import advise
 from helpers.explain.names import value_of
-from helpers.explain.operands import Operand
 from helpers.explain.source import Site, is_said_by_hand, student_sites
 from helpers.explain.texts import ADVICE, TITLES, WHYS
 from helpers.explain.to_host import lengths_to_host, to_host
@@ -27,6 +27,7 @@ _REMEDIES = {
     "pin": to_host,
     "must-be-cpu": lengths_to_host,
     "generator": generator,
+    "load": load,
     "no-gpu": without_gpu,
     "ordinal": wrong_device,
     "name": wrong_device,
@@ -51,10 +52,7 @@ def diagnose(error: BaseException) -> Explanation | None:
     for site in sites:
         if site.source is None or site.node is None:
             continue
-        if kind == "load":
-            remedy = load(site, error)
-        else:
-            remedy = _REMEDIES[kind](site) if kind in _REMEDIES else None
+        remedy = _REMEDIES[kind](site, wording) if kind in _REMEDIES else None
         if remedy is not None:
             places = _listed(kind, remedy.places, 2)
             why = WHYS.get(kind, remedy.why)
@@ -79,7 +77,7 @@ def _unknown_wording(error: BaseException) -> Explanation | None:
 
 
 def _mix(sites: list[Site], wording: Wording, *, sure: bool = False) -> Explanation | None:
-    finding = find_mix(sites, sure=sure)
+    finding = find_mix(sites, wording.devices, sure=sure)
     if finding is None:
         return None
     remedy = advise(finding, other_type=wording.other_type)

@@ -6,6 +6,7 @@ import ast
 
 import torch
 
+from helpers.explain.contents import Operand
 from helpers.explain.culprit import definition_of
 from helpers.explain.device_names import as_device, device_text, with_index
 from helpers.explain.editing import (
@@ -16,12 +17,13 @@ from helpers.explain.editing import (
     with_keyword,
 )
 from helpers.explain.names import value_of
-from helpers.explain.operands import Operand, operands
+from helpers.explain.operands import operands
 from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site
+from helpers.explain.wording import Wording
 
 
-def generator(site: Site) -> Remedy | None:
+def generator(site: Site, wording: Wording) -> Remedy | None:
     """Make the generator on the device that the line draws its numbers on."""
     found = operands(site)
     dice = next((o for o in found if isinstance(o.value, torch.Generator)), None)

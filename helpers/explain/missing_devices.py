@@ -6,6 +6,7 @@ import ast
 
 import torch
 
+from helpers.explain.contents import Operand
 from helpers.explain.culprit import definition_of
 from helpers.explain.device_names import as_device, device_text, with_index
 from helpers.explain.editing import (
@@ -18,15 +19,16 @@ from helpers.explain.editing import (
     with_keyword,
 )
 from helpers.explain.names import value_of
-from helpers.explain.operands import Operand, operands
+from helpers.explain.operands import operands
 from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site
+from helpers.explain.wording import Wording
 
 _CPU = torch.device("cpu")
 _CHOICE = "'cuda' if torch.cuda.is_available() else 'cpu'"
 
 
-def load(site: Site, error: Exception) -> Remedy | None:
+def load(site: Site, wording: Wording) -> Remedy | None:
     """Say where to load what was saved from a GPU that is not here."""
     calls = [site.node, *ast.walk(site.statement)] if site.statement else []
     for call in calls:
@@ -35,7 +37,7 @@ def load(site: Site, error: Exception) -> Remedy | None:
         name = ast.unparse(call.func).split(".")[-1]
         if name in ("load", "load_state_dict_from_url") and call.args:
             device = "'cpu'"
-            if "is_available() is False" not in str(error):
+            if "is_available() is False" not in wording.text:
                 device = device_text(site, with_index(torch.device("cuda")))
             sent = any(word.arg == "map_location" for word in call.keywords)
             saved = Operand(site.source.segment(call.args[0]), _CPU, call.args[0], moved=sent)
@@ -44,7 +46,7 @@ def load(site: Site, error: Exception) -> Remedy | None:
     return None
 
 
-def wrong_device(site: Site) -> Remedy | None:
+def wrong_device(site: Site, wording: Wording) -> Remedy | None:
     """Name a device that there is, where the line names one that there is not."""
     nodes = [site.node, *ast.walk(site.statement)] if site.statement else [site.node]
     call = next((node for node in nodes if isinstance(node, ast.Call)), None)
@@ -76,7 +78,7 @@ def _device_argument(call: ast.Call) -> ast.expr | None:
     return named
 
 
-def without_gpu(site: Site) -> Remedy | None:
+def without_gpu(site: Site, wording: Wording) -> Remedy | None:
     """Make the line use the GPU where there is one and the CPU where there is none."""
     if site.statement is None or value_of(ast.Name("torch"), site.names) is not torch:
         return None

@@ -7,6 +7,7 @@ import ast
 import torch
 from torch import nn
 
+from helpers.explain.contents import Operand
 from helpers.explain.culprit import Finding, definition_of
 from helpers.explain.device_names import device_text, own_tensors
 from helpers.explain.editing import (
@@ -20,7 +21,7 @@ from helpers.explain.editing import (
     with_keyword,
 )
 from helpers.explain.names import MISSING, value_of
-from helpers.explain.operands import Operand, is_factory
+from helpers.explain.operands import is_factory
 from helpers.explain.registering import left_out_of_the_network
 from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site
@@ -92,15 +93,34 @@ def _line_before(site: Site, operand: Operand, device: str) -> str:
         return f"{name}.to({device.split(',')[0]})" if plain else ""
     if _is_item(operand):
         return _items_moved(site, operand, name, device)
-    leaf = operand.value is not None and getattr(operand.value, "is_leaf", False)
     if isinstance(node, ast.Name):
-        trained = leaf and operand.value.requires_grad
-        if can_be_assigned(site, node) and not trained:
+        if can_be_assigned(site, node) and not _is_learning(operand):
             names = _batch(site, name) or [name]
             return f"{', '.join(names)} = {', '.join(f'{n}.to({device})' for n in names)}"
     elif isinstance(node, ast.Attribute | ast.Subscript) and _is_changed(site, node):
         return f"{name} = {name}.to({device})"
+    elif isinstance(node, ast.Subscript):
+        return _whole_dictionary(site, node, device)
     return ""
+
+
+def _whole_dictionary(site: Site, entry: ast.Subscript, device: str) -> str:
+    """Return the line that moves a batch such as `batch["x"]` comes from, if it moves together."""
+    batch = value_of(entry.value, site.names)
+    if not (isinstance(batch, dict) and len(batch) > 1 and isinstance(entry.value, ast.Name)):
+        return ""
+    tensors = [value for value in batch.values() if isinstance(value, torch.Tensor)]
+    together = len(tensors) == len(batch) and len({t.device for t in tensors}) == 1
+    if not (together and can_be_assigned(site, entry.value)):
+        return ""
+    name = entry.value.id
+    return f"{name} = {{key: value.to({device}) for key, value in {name}.items()}}"
+
+
+def _is_learning(operand: Operand) -> bool:
+    """Say whether it is a tensor that gathers gradients, which a moved copy would not."""
+    value = operand.value
+    return isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad
 
 
 def _batch(site: Site, name: str) -> list[str]:
@@ -167,9 +187,11 @@ def _dropped_move(finding: Finding, culprit: Operand) -> Remedy | None:
 
 
 def _made_in_function(finding: Finding, culprit: Operand) -> Remedy | None:
-    """Make a tensor where it is needed, if the failing function is what made it."""
+    """Make a tensor where it is needed, if the failing function made it, or if it is to learn."""
     site = finding.site
-    if not (site.in_function and isinstance(culprit.node, ast.Name) and culprit.holder is None):
+    if not (isinstance(culprit.node, ast.Name) and culprit.holder is None):
+        return None
+    if not (site.in_function or _is_learning(culprit)):
         return None
     definition = definition_of(site, culprit.node.id)
     if definition is None:
@@ -183,7 +205,9 @@ def _made_in_function(finding: Finding, culprit: Operand) -> Remedy | None:
     cure = rewrite(site.source, edits, definition, (), f"line {definition.lineno}")
     function, text = site.frame.f_code.co_name, culprit.text
     why = f"`{function}` makes `{text}` itself; torch makes a tensor on the CPU unless told where."
-    if function == "forward":
+    if not site.in_function:
+        why = f"`{text}` is to learn, and `{text}.to(...)` would be another tensor beside it."
+    elif function == "forward":
         why = f"`forward` makes `{text}` anew, and `net.to()` moves parameters and buffers only."
     return Remedy(cure, why=why)
 

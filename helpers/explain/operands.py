@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections import UserDict
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+import builtins
+from dataclasses import replace
 from types import ModuleType
-from typing import Any
 
 import torch
 from torch import nn
 
+from helpers.explain.contents import Operand, expand
 from helpers.explain.device_names import as_device, with_index
 from helpers.explain.names import MISSING, value_of
 from helpers.explain.source import Site
@@ -22,6 +20,7 @@ _FACTORIES = """
     randn randperm tensor zeros
 """
 FACTORIES = frozenset(_FACTORIES.split())
+_CAN_BE_TENSORS = ("sum", "max", "min", "abs", "next", "pow", "getattr")
 MOVES = ("to", "cpu", "cuda")
 # What leads from a tensor to something that is no tensor.
 _ENDS = """
@@ -29,40 +28,19 @@ _ENDS = """
     named_parameters state_dict
 """
 NO_TENSOR = frozenset(_ENDS.split())
-_MANY = 50  # elements of a list that are looked at
-
-
-@dataclass(frozen=True)
-class Operand:
-    """One thing on one device, called as the student's line calls it.
-
-    `node` is the expression in the line that it came from, and `holder` the network, optimizer,
-    list or dict that it was found in. `made` says that the line itself makes it, `moved` that
-    the line moves it there, `index` that it picks elements of another, `derived` that the line
-    computes with it first, `distant` that what comes of that is not known. `inner` is what a
-    network's result was computed from.
-    """
-
-    text: str
-    device: torch.device
-    node: ast.AST
-    value: Any = None
-    holder: Any = None
-    made: bool = False
-    moved: bool = False
-    index: bool = False
-    derived: bool = False
-    distant: bool = False
-    inner: tuple[Operand, ...] = ()
-
-    @property
-    def scalar(self) -> bool:
-        """Whether it is a single number, which torch takes from the CPU without a word."""
-        return isinstance(self.value, torch.Tensor) and self.value.dim() == 0
 
 
 def operands(site: Site) -> list[Operand]:
     """List what takes part in the failing expression of `site`, in the order of the text."""
+    return [o for o in _all_of(site) if o.device is not None]
+
+
+def unknowns(site: Site) -> list[Operand]:
+    """List what takes part in it and could be on any device: what the student's functions gave."""
+    return [o for o in _all_of(site) if o.device is None]
+
+
+def _all_of(site: Site) -> list[Operand]:
     return [o for node in _parts(site.node) for o in _collect(site, node, top=True)]
 
 
@@ -98,9 +76,11 @@ def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
             return _of_call(site, node, top=top)
         case ast.Subscript(value=base, slice=key):
             chosen = [replace(o, index=True) for o in _collect(site, key)]
-            return _derived(_collect(site, base), not top) + chosen
+            return _derived(_collect(site, base) or _unknown(site, node), not top) + chosen
         case ast.Attribute(value=base, attr=attr):
-            return [] if attr in NO_TENSOR else _derived(_collect(site, base), not top)
+            if attr in NO_TENSOR:
+                return []
+            return _derived(_collect(site, base) or _unknown(site, node), not top)
         case ast.Lambda() | ast.FormattedValue():
             return []
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -122,9 +102,10 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
         if top or len(devices) != 1:
             return own + given
         result = Operand(text, own[0].device, call, None, called, derived=True)
-        return [replace(result, inner=(*own, *given))]
+        return [replace(result, inner=tuple(o for o in own + given if o.device is not None))]
     if not isinstance(call.func, ast.Attribute):
-        return given if top else _distant(given)
+        own = is_of_torch(site, call)
+        return given if top else _derived(given) if own else _unknown(site, call) + _distant(given)
     receiver, method = call.func.value, call.func.attr
     received = _collect(site, receiver)
     if top:
@@ -134,8 +115,17 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
         return [Operand(text, device, call, moved=True)] if device else []
     if method in NO_TENSOR:
         return []
-    known = isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor) or received
-    return _derived(received + given) if known else _distant(given)
+    if received or isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor):
+        return _derived(received + given)
+    return _unknown(site, call) + _distant(given)
+
+
+def _unknown(site: Site, node: ast.AST) -> list[Operand]:
+    """Stand for a result that may be a tensor; not for that of a function such as `len`."""
+    function = node.func.id if isinstance(getattr(node, "func", None), ast.Name) else ""
+    if function in vars(builtins) and function not in _CAN_BE_TENSORS:
+        return []
+    return [Operand(site.source.segment(node), None, node)]
 
 
 def _derived(found: list[Operand], derived: bool = True) -> list[Operand]:
@@ -176,58 +166,3 @@ def _named_device(site: Site, call: ast.Call) -> torch.device | None:
         if device is not None:
             return device
     return None
-
-
-def expand(
-    site: Site, text: str, value: Any, node: ast.AST, holder: Any = None, depth: int = 0
-) -> Iterator[Operand]:
-    """List the tensors and generators in `value`, each with its name as `text` leads to it."""
-    if isinstance(value, torch.Tensor | torch.Generator):
-        yield Operand(text, with_index(value.device), node, value, holder)
-    elif isinstance(value, nn.Module):
-        for name, tensor in tensors_of(value):
-            yield Operand(text + name, with_index(tensor.device), node, tensor, value)
-    elif isinstance(value, torch.optim.Optimizer):
-        yield from _of_optimizer(site, text, value, node)
-    elif depth < 3:
-        value = value.data if isinstance(value, UserDict) else value
-        pairs: Any = ()
-        if isinstance(value, dict):
-            pairs = dict.items(value)
-        elif isinstance(value, list | tuple):
-            pairs = enumerate(value)
-        for key, element in islice(pairs, _MANY):
-            yield from expand(site, f"{text}[{key!r}]", element, node, holder or value, depth + 1)
-
-
-def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """List a network's parameters and buffers, called as Python would: `[2].weight`."""
-    for path, inner in module.named_modules():
-        walked, prefix = module, ""
-        for step in path.split(".") if path else ():
-            listed = isinstance(walked, nn.Sequential | nn.ModuleList)
-            keyed = isinstance(walked, nn.ModuleDict)
-            prefix += f"[{step}]" if listed else f"[{step!r}]" if keyed else f".{step}"
-            walked = walked._modules[step]
-        for name, tensor in [*inner._parameters.items(), *inner._buffers.items()]:
-            if tensor is not None:
-                yield f"{prefix}.{name}", tensor
-
-
-def _of_optimizer(
-    site: Site, text: str, optimizer: torch.optim.Optimizer, node: ast.AST
-) -> Iterator[Operand]:
-    names = {
-        id(tensor): variable + name
-        for variable, value in site.names.items()
-        if isinstance(value, nn.Module) and not variable.startswith("_")
-        for name, tensor in tensors_of(value)
-    }
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    for number, parameter in enumerate(parameters):
-        name = names.get(id(parameter), f"parameter {number}")
-        yield Operand(name, with_index(parameter.device), node, parameter, optimizer)
-        for key, value in optimizer.state.get(parameter, {}).items():
-            if isinstance(value, torch.Tensor):
-                label = f"{text}.state[{name}][{key!r}]"
-                yield Operand(label, with_index(value.device), node, value, optimizer)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from helpers.explain.contents import Operand
 from helpers.explain.editing import Cure
-from helpers.explain.operands import Operand
 
 
 @dataclass(frozen=True)

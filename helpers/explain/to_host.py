@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import torch
 
+from helpers.explain.contents import Operand
+from helpers.explain.device_names import as_device
 from helpers.explain.editing import (
     Edit,
     method_after,
     replace_node,
     rewrite,
 )
-from helpers.explain.operands import Operand, operands
+from helpers.explain.operands import operands, unknowns
 from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site
+from helpers.explain.wording import Wording
 
 
-def to_host(site: Site) -> Remedy | None:
+def to_host(site: Site, wording: Wording) -> Remedy | None:
     """Copy to the CPU what NumPy, pinning or a sequence length wants there."""
     found = [o for o in operands(site) if o.device.type != "cpu"]
+    unknown = unknowns(site)
+    named = as_device(wording.devices[0]) if wording.devices else None
+    if not found and len(unknown) == 1 and named is not None:
+        found = [replace(unknown[0], device=named)]
     if not found:
         return None
     call = site.node
@@ -35,20 +43,20 @@ def to_host(site: Site) -> Remedy | None:
     for node in dict.fromkeys(o.node for o in found):
         mine = [o for o in found if o.node is node]
         method = ".detach().cpu()" if any(_requires_grad(o) for o in mine) else ".cpu()"
-        if isinstance(mine[0].holder, list | tuple):
-            name = site.source.segment(node)
-            edits.append(replace_node(node, f"[item{method} for item in {name}]"))
-        elif isinstance(mine[0].holder, dict):
-            name = site.source.segment(node)
-            edits.append(
-                replace_node(node, f"{{key: item{method} for key, item in {name}.items()}}")
-            )
+        holder, name = mine[0].holder, site.source.segment(node)
+        if isinstance(holder, list | tuple):
+            only_tensors = all(isinstance(element, torch.Tensor) for element in holder)
+            item = "item" if only_tensors else "torch.as_tensor(item)"
+            edits.append(replace_node(node, f"[{item}{method} for item in {name}]"))
+        elif isinstance(holder, dict):
+            text = f"{{key: item{method} for key, item in {name}.items()}}"
+            edits.append(replace_node(node, text))
         else:
             edits += method_after(node, method)
     return Remedy(rewrite(site.source, edits, site.statement), tuple(found))
 
 
-def lengths_to_host(site: Site) -> Remedy | None:
+def lengths_to_host(site: Site, wording: Wording) -> Remedy | None:
     """Copy to the CPU the whole numbers that torch wants there; the data stays on the GPU."""
     numbers = [
         o
@@ -58,7 +66,7 @@ def lengths_to_host(site: Site) -> Remedy | None:
         and not o.value.is_floating_point()
     ]
     if not numbers:
-        return to_host(site)
+        return to_host(site, wording)
     edits = method_after(numbers[-1].node, ".cpu()")
     return Remedy(rewrite(site.source, edits, site.statement), (numbers[-1],))
 

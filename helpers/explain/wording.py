@@ -62,6 +62,7 @@ class Wording:
 
     kind: str
     devices: tuple[str, ...]
+    text: str = ""
     other_type: bool = False  # besides the device, the number type differs
 
 
@@ -77,13 +78,13 @@ def recognise(error: BaseException) -> Wording | None:
     text = str(error)
     devices = tuple(dict.fromkeys(name.lower() for name in _NAMES.findall(text)))
     if isinstance(error, torch.OutOfMemoryError):
-        return Wording("memory", devices)
+        return Wording("memory", devices, text)
     types = _TYPES.search(text)
     if types:
         return _two_types(types.group(1), types.group(2))
     for kind, pattern in _COMPILED:
         if pattern.search(text):
-            return Wording(kind, devices)
+            return Wording(kind, devices, text)
     return None
 
 

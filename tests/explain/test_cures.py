@@ -114,7 +114,7 @@ REWRITTEN = [
     (
         "a tensor that learns",
         "w = torch.ones(3, requires_grad=True)\nz = w * torch.ones(3, device=device)",
-        "z = w.to(device) * torch.ones(3, device=device)",
+        "w = torch.ones(3, requires_grad=True, device=device)",
     ),
     (
         "a move to the wrong device",
@@ -220,3 +220,32 @@ def test_a_cure_keeps_the_indentation_of_tabs(student):
         "def g():\n\treturn torch.ones(3)\n\nf(torch.ones(3, device=device))"
     )
     assert "\t\ty = y.to(x.device)\n\t\treturn x + y" in student.mend(code)
+
+
+def test_a_learning_tensor_of_an_earlier_cell_is_moved_where_it_is_used(student):
+    names = student.names()
+    assert student.error_of("w = torch.ones(3, requires_grad=True)", names) is None
+    explanation = student.explain("z = w * torch.ones(3, device=device)", names)
+    assert explanation.cure.shown[1] == "z = w.to(device) * torch.ones(3, device=device)"
+
+
+def test_the_whole_of_a_batch_is_moved_with_its_first_entry(student):
+    code = (
+        "batch = {'x': torch.ones(3), 'y': torch.ones(3)}\nx = torch.ones(3, device=device)\n"
+        "x + batch['x']"
+    )
+    assert student.explain(code).cure.added == (
+        "batch = {key: value.to(device) for key, value in batch.items()}"
+    )
+
+
+def test_a_list_of_losses_with_numbers_among_them_is_read_for_numpy(student):
+    code = "losses = [0.5, torch.ones((), device=device)]\nnp.array(losses)"
+    assert student.explain(code).cure.shown[1] == (
+        "np.array([torch.as_tensor(item).cpu() for item in losses])"
+    )
+
+
+def test_what_a_function_gave_is_copied_for_numpy(student):
+    code = "def predict():\n    return torch.ones(3, device=device)\n\npredict().numpy()"
+    assert student.explain(code).cure.shown[1] == "predict().cpu().numpy()"

@@ -117,6 +117,12 @@ PLACES = [
         "outer(x, y)",
     ),
     (
+        "what a function gave, as all else is elsewhere",
+        "def load():\n    return torch.ones(3)\n\nx = torch.ones(3, device=device)\nx + load()",
+        "load()",
+        "x + load()",
+    ),
+    (
         "a variable of the surrounding function",
         "def outer():\n    scale = torch.ones(3)\n    def inner(x):\n        return x * scale\n"
         "    return inner(torch.ones(3, device=device))\n\nouter()",
@@ -199,11 +205,14 @@ def test_nothing_of_the_student_is_run_to_find_out(student):
         "net = nn.Linear(3, 2).to(device)\nbatch = Batch()\nnet(batch.x)"
     )
     explanation = student.explain(code, names)
-    assert (names["calls"], explanation.culprit) == ([1], "")
+    assert (names["calls"], explanation.culprit) == ([1], "batch.x")
 
 
 def test_what_cannot_be_placed_is_said_to_be_unknown(student):
-    code = "def load():\n    return torch.ones(3)\n\nx = torch.ones(3, device=device)\nx + load()"
+    code = (
+        "def load():\n    return torch.ones(3)\n\nx = torch.ones(3, device=device)\n"
+        "torch.cat([x, load(), load()])"
+    )
     explanation = student.explain(code)
     assert "could not be found out" in repr(explanation)
     assert "`where(x)`" in repr(explanation)
