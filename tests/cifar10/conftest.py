@@ -168,6 +168,7 @@ class Server:
         rate: bytes a second; None for all at once.
         cut: close the connection after so many bytes, the first time only.
         hang: accept the request and never answer.
+        freeze: send so many bytes, then nothing more.
         ranges: whether to honour a request for the rest of the file.
         asked: the Range of each request there was, None for the whole file.
     """
@@ -175,6 +176,7 @@ class Server:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.status, self.rate, self.cut, self.hang, self.ranges = 200, None, None, False, True
+        self.freeze = None
         self.asked: list[str | None] = []
         self.stopped = threading.Event()
         outer = self
@@ -210,7 +212,9 @@ class Server:
         request.end_headers()
         end = len(self.data) if self.cut is None else min(len(self.data), start + self.cut)
         self.cut = None
-        self._send(request, self.data[start:end])
+        self._send(request, self.data[start : self.freeze or end])
+        if self.freeze is not None:
+            self.stopped.wait(30)
 
     def _send(self, request: BaseHTTPRequestHandler, data: bytes) -> None:
         piece = len(data) if self.rate is None else max(1, self.rate // 50)

@@ -11,10 +11,10 @@ import pytest
 
 from helpers.cifar10.download import DownloadError, File, Patience, download
 
-DATA = random.Random(0).randbytes(300_000)
+DATA = random.Random(0).randbytes(150_000)
 EXPECTED = File(len(DATA), hashlib.md5(DATA).hexdigest())
 # Everything scaled down alike: a tenth to a thousandth of what a course waits for.
-QUICK = Patience(total=4, connect=0.5, stall=0.3, grace=0.2, rate=400_000)
+QUICK = Patience(total=8, connect=2, stall=1, grace=0.2, rate=100_000)
 
 
 @pytest.fixture
@@ -52,57 +52,55 @@ def test_503_everywhere_is_an_error_that_says_so(serve, target):
     assert "127.0.0.1: it answered 503" in error_of([serve(DATA, status=503).url], target)
 
 
-def test_no_server_there_is_an_error_within_a_second(target):
+def test_no_server_there_is_an_error_soon(target):
     start = time.monotonic()
     assert "no connection" in error_of(["http://127.0.0.1:9/archive"], target)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 4
 
 
 def test_a_server_that_never_answers_is_passed_over(serve, target):
     hanging = serve(DATA, hang=True)
     start = time.monotonic()
     fetch([hanging.url, serve(DATA).url], target)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 6
     assert len(hanging.asked) == 1
 
 
 def test_a_server_that_stops_sending_is_passed_over_and_resumed_elsewhere(serve, target):
-    stopping = serve(DATA, rate=50_000)
-    good = serve(DATA)
-    patience = Patience(total=4, connect=0.5, stall=0.01, grace=3, rate=0)
-    fetch([stopping.url, good.url], target, patience)
-    assert good.asked[0] is not None
+    stopping, good = serve(DATA, freeze=100_000), serve(DATA)
+    fetch([stopping.url, good.url], target)
+    assert good.asked == ["bytes=100000-"]
 
 
 def test_a_slow_server_is_left_for_a_faster_one_that_goes_on_where_it_stopped(serve, target):
-    slow, fast = serve(DATA, rate=150_000), serve(DATA)
+    slow, fast = serve(DATA, rate=60_000), serve(DATA)
     fetch([slow.url, fast.url], target)
     (resumed,) = fast.asked
     assert int(resumed.removeprefix("bytes=").rstrip("-")) > 0
 
 
 def test_a_slow_server_is_taken_after_all_where_the_others_fail(serve, target):
-    slow, broken = serve(DATA, rate=150_000), serve(DATA, status=503)
+    slow, broken = serve(DATA, rate=60_000), serve(DATA, status=503)
     fetch([slow.url, broken.url], target)
     assert len(slow.asked) == 2
 
 
 def test_a_server_too_slow_for_the_time_limit_is_given_up_at_once(serve, target):
     """55 kB/s for 170 MB within five minutes, a thousand times smaller."""
-    slow = serve(DATA, rate=30_000)
+    slow = serve(DATA, rate=10_000)
     start = time.monotonic()
     message = error_of([slow.url], target)
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 4
     assert "slow, " in message
-    assert "the time limit is 4 s" in message
+    assert "the time limit is 8 s" in message
     assert part_of(target).stat().st_size > 0
 
 
 def test_the_time_limit_holds_over_all_servers(serve, target):
-    patience = Patience(total=0.6, connect=0.5, stall=0.3, grace=9, rate=0)
+    patience = Patience(total=0.6, connect=2, stall=1, grace=9, rate=0)
     start = time.monotonic()
     message = error_of([serve(DATA, rate=60_000).url, serve(DATA).url], target, patience)
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 4
     assert "the time limit of 1 s was over" in message
 
 
@@ -113,22 +111,22 @@ def test_a_download_cut_off_is_resumed_at_the_same_server(serve, target):
 
 
 def test_a_download_is_resumed_from_an_earlier_attempt(serve, target):
-    part_of(target).write_bytes(DATA[:200_000])
+    part_of(target).write_bytes(DATA[:120_000])
     server = serve(DATA)
     fetch([server.url], target)
-    assert server.asked == ["bytes=200000-"]
+    assert server.asked == ["bytes=120000-"]
 
 
 def test_a_server_that_cannot_resume_sends_everything(serve, target):
-    part_of(target).write_bytes(DATA[:200_000])
+    part_of(target).write_bytes(DATA[:120_000])
     fetch([serve(DATA, ranges=False).url], target)
 
 
 def test_an_earlier_attempt_that_was_damaged_is_dropped(serve, target):
-    part_of(target).write_bytes(b"x" * 200_000)
+    part_of(target).write_bytes(b"x" * 120_000)
     server = serve(DATA)
     fetch([server.url], target)
-    assert server.asked == ["bytes=200000-", None]
+    assert server.asked == ["bytes=120000-", None]
 
 
 def test_an_earlier_attempt_longer_than_the_file_is_dropped(serve, target):
@@ -149,7 +147,7 @@ def test_a_page_in_place_of_the_file_is_refused_by_its_size(serve, target):
     """What a hotel's network sends until one has signed in."""
     part_of(target).write_bytes(DATA[:100])
     message = error_of([serve(b"<html>Welcome</html>").url], target)
-    assert "it offers 20 bytes, the file has 300,000" in message
+    assert "it offers 20 bytes, the file has 150,000" in message
     assert part_of(target).read_bytes() == DATA[:100]
 
 

@@ -205,9 +205,7 @@ def test_drawn_by_name_looks_nowhere(small, cache, monkeypatch):
 def test_a_failure_that_took_long_is_not_repeated_by_the_next_notebook(published, serve, cache):
     slow = serve(published, rate=len(published) // 100)
     load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
-    start = time.monotonic()
     dataset = load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
-    assert time.monotonic() - start < 1
     assert "tried within the last 1 minutes: 127.0.0.1: " in dataset.provenance
     assert len(slow.asked) == 1
 
@@ -261,7 +259,7 @@ def test_two_processes_download_once_and_fill_one_cache(published, serve, cache)
         )
         for _ in range(2)
     ]
-    outputs = [process.communicate(timeout=60)[0].split(maxsplit=2) for process in processes]
+    outputs = [process.communicate(timeout=180)[0].split(maxsplit=2) for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     assert outputs[0][:2] == outputs[1][:2]
     assert len(server.asked) == 1
