@@ -187,6 +187,10 @@ net.weight.device
 
 # %% [markdown]
 # Write `net = net.to(device)` all the same. Then there is one habit, and it is right for both.
+#
+# One forgotten move you hear of. Forget them all, the network's and the data's, and nothing is
+# mixed: everything runs on the CPU, without an error, as slowly as before. So when you wonder why
+# your GPU is no faster, ask `next(net.parameters()).device` first.
 
 # %% [markdown]
 # ## Matrix products and layers (8 minutes)
@@ -205,8 +209,13 @@ figures.draw_message()
 # %% [markdown]
 # `mat2` is the name of an argument, but not your name for it: inside torch, a matrix product is
 # `mm(self, mat2)`, so `mat2` is what stands right of the `@`. The method's name begins with
-# `wrapper_CUDA_`; what comes after it is the operation.
-#
+# `wrapper_CUDA_`; what comes after it is the operation. So: what stands right of the `@` is on the
+# CPU.
+
+# %%
+a @ b.to(device)
+
+# %% [markdown]
 # **Way 5: swapped.** Now `a` is on the CPU and `b` on the GPU. **Think first:** the tensor in the
 # wrong place is now `a`, the left one. Which one will the message name?
 
@@ -289,8 +298,8 @@ with refused():
 # No word about devices. But there are two of them in it, if you know the names that torch has for
 # its oldest types: `torch.FloatTensor` is a `float32` tensor on the CPU, and
 # `torch.cuda.FloatTensor` is one on a GPU. So: the input is on the CPU, and the weight on the GPU.
-# The end about MKLDNN, a library for convolutions on CPUs, offers a way out that is not yours; read
-# past it.
+# The end about MKLDNN, a library for convolutions on CPUs, is not always there and offers a way out
+# that is not yours; read past it.
 #
 # The order is fixed here: first the input, then the weight. Had you forgotten the network instead,
 # you would read
@@ -300,14 +309,18 @@ with refused():
 conv(images.to(device)).shape
 
 # %% [markdown]
-# **Way 9: an embedding.** It looks up rows of its weight, and says so: what it looks up is called
-# `index`, and the operation is `_index_select`.
+# **Way 9: an embedding.** It holds one row of numbers for each word and looks rows up, here those
+# of the words 1, 5 and 3. **Think first:** by what name will the message call `words`?
 
 # %%
 embedding = nn.Embedding(10, 4).to(device)
 words = torch.tensor([1, 5, 3])
 with refused():
     embedding(words)
+
+# %% [markdown]
+# `index`: to torch, looking rows up is indexing. The operation is `_index_select`, and the tensors
+# that `index` is compared with are the rows.
 
 # %%
 embedding(words.to(device)).shape
@@ -408,11 +421,12 @@ with refused():
 # %% [markdown]
 # Both. Brackets make a tensor with one dimension, if only of length 1, and the exception is for
 # tensors with none. And it is for numbers of the CPU: a number on the GPU would have to be waited
-# for and fetched, a cost that torch does not hide from you. These were **ways 13 and 14**; where
-# you want a number, write `.item()`, and you get a Python number from any device:
+# for and fetched, a cost that torch does not hide from you. These were **ways 13 and 14**. The
+# first is mended like any mix. For the second, `.item()` fetches the number, from any device, and
+# says so in your code:
 
 # %%
-torch.tensor(2.0, device=device).item() * torch.ones(3)
+x * torch.tensor([2.0], device=device), torch.tensor(2.0, device=device).item() * torch.ones(3)
 
 # %% [markdown]
 # ## Losses (5 minutes)
@@ -600,7 +614,7 @@ w.detach().cpu().numpy()
 #
 # **Way 21: a file from a GPU, loaded where there is none.** A saved tensor remembers its device,
 # and `torch.load` puts it back there. To see what your colleague without a GPU sees, the next cell
-# makes torch believe for a moment that there is none.
+# makes torch believe that there is none: `patch` replaces a function for the length of a block.
 
 # %%
 file = io.BytesIO()  # a file in memory, so that nothing is left on your disk
@@ -653,8 +667,8 @@ with refused(until=" GPU 0"):
 # %% [markdown]
 # ## One cause, many wordings (3 minutes)
 #
-# In how many ways does torch say that something is not where it has to be? Count them. The next
-# cells mix devices in eighteen ways, each as short as possible: `g` is on the GPU, `c` on the CPU.
+# The next cells mix devices in eighteen ways, each as short as possible: `g` is on the GPU, `c` on
+# the CPU. **Think first:** how many different texts will torch have for them?
 
 # %%
 g, c = torch.ones(2, 2, device=device), torch.ones(2, 2)
@@ -701,8 +715,8 @@ messages = [message_of(attempt) for attempt in on_tensors + on_networks]
 len(messages), len(set(messages))
 
 # %% [markdown]
-# Most of the texts differ, if only in a name. So sort them by the words that you would recognise
-# them by.
+# Eighteen attempts, thirteen texts. But many differ only in a name, so sort them by the words that
+# you would recognise them by.
 
 # %%
 wordings = [
@@ -721,8 +735,9 @@ sum(counts.values()) == len(messages)
 figures.plot_wordings(counts)
 
 # %% [markdown]
-# Two wordings cover most of what you will meet. The first says nothing but the devices, the second
-# names an argument of torch's, and neither names your variable.
+# Two wordings cover most of what you will meet. The one with `different from other tensors on`
+# names an argument of torch's, the one with `found at least two devices` names nothing but the
+# devices, and neither names your variable.
 
 # %% [markdown]
 # ## Let the notebook explain (3 minutes)
@@ -798,8 +813,9 @@ with explain(go_on=True):
 # <tr>
 # <td><code>got mat2 is on cpu, different from other tensors on cuda:0 (…
 # wrapper_CUDA_mm)</code></td>
-# <td>the right factor of a matrix product on the CPU, the left one on the GPU</td>
-# <td><code>a @ b.to(device)</code></td>
+# <td>the right factor of a matrix product on the CPU, the left one on the GPU; with the devices
+# swapped, the other way round</td>
+# <td><code>a @ b.to(device)</code>; else <code>a.to(device) @ b</code></td>
 # <td>4, 5</td>
 # </tr>
 # <tr>
@@ -903,4 +919,5 @@ with explain(go_on=True):
 # - Two exceptions: in arithmetic, a single number on the CPU (a tensor with no dimensions) goes
 #   with tensors of any device; and in square brackets, so does an index on the CPU.
 # - `.to` moves a module in place and returns a copy of a tensor. Always write `y = y.to(device)`.
+# - No error is no proof: if nothing was moved, everything runs on the CPU.
 # - Mend a mix where the tensor comes from, which is often not where the error is.
