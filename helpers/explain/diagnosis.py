@@ -13,7 +13,7 @@ from helpers.explain.contents import Operand
 from helpers.explain.culprit import find_mix
 from helpers.explain.editing import Cure
 from helpers.explain.generators import generator
-from helpers.explain.memory import largest, size_text, smaller
+from helpers.explain.memory import device_that_is_full, largest, reason, size_text, smaller
 from helpers.explain.missing_devices import load, without_gpu, wrong_device
 from helpers.explain.mixing import advise
 from helpers.explain.names import value_of
@@ -108,16 +108,13 @@ def _place(kind: str, operand: Operand) -> tuple[str, str]:
 
 def _memory(sites: list[Site], error: BaseException) -> Explanation:
     """Say what of the student's takes the GPU's memory."""
-    if not (sites and torch.cuda.is_available()):
+    device = device_that_is_full(str(error))
+    if not sites or device is None:
         return _explanation("memory", sites)
-    device = torch.device("cuda", torch.cuda.current_device())
-    places = tuple(
-        (name, f"takes {size_text(size)} of it") for name, size in largest(sites[0], device)
-    )
-    used = size_text(torch.cuda.memory_allocated(device))
-    why = f"What the line asks for does not fit beside the {used} that are in use on {device}."
+    sizes = largest(sites, device)
+    places = tuple((name, f"takes {size_text(size)} of it") for name, size in sizes)
     cure = smaller(sites[0], error) if sites[0].source else None
-    return _explanation("memory", sites, places, cure, why=why)
+    return _explanation("memory", sites, places, cure, why=reason(str(error), device))
 
 
 def _honest(sites: list[Site], wording: Wording) -> Explanation:
@@ -154,7 +151,7 @@ def _explanation(
         line, where = sites[0].line, f"line {sites[0].lineno}"
         if sites[0].in_function:
             where += f", in `{sites[0].frame.f_code.co_name}`"
-    if not advice and (cure is None or kind == "memory"):
+    if not advice and cure is None:
         advice = ADVICE.get(kind, ())
     return Explanation(
         kind, TITLES[kind], line, where, places, why or WHYS.get(kind, ""), cure, advice

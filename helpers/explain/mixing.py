@@ -216,8 +216,8 @@ def _optimizer_left_behind(finding: Finding, culprit: Operand) -> Remedy:
     site = finding.site
     name = site.source.segment(culprit.node)
     why = (
-        "The optimizer's state stays where the parameters were when it was made. Better than the "
-        "line below: move the network before you make the optimizer."
+        "Its state stays where it was made; loading it brings it to the parameters. Better still: "
+        "move the network before you make the optimizer."
     )
     before = (f"{name}.load_state_dict({name}.state_dict())",)
     if not takes_a_line_before(site):

@@ -31,7 +31,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     ),
     (
         "must-be-cpu",
-        r"'lengths' argument should be a 1D CPU|batch_sizes tensor should be on CPU"
+        r"'lengths' argument should be a 1D CPU|batch_sizes (tensor )?should (always )?be on CPU"
         r"|tensor_indices_or_sections to be on cpu|only implemented on CPU tensors",
     ),
     (
