@@ -1,6 +1,7 @@
 """Figures about devices: what a move copies, bytes, waiting, where the tensors of a network lie."""
 
 import math
+import textwrap
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
@@ -170,12 +171,13 @@ def plot_stages(stages: Mapping[str, Whereabouts], *, title: str) -> None:
     }
     figure, axis = new_figure(width=8.0, height=1.2 + 0.38 * len(names))
     for column, (stage, place) in enumerate(places.items()):
-        axis.text(column + 0.5, -0.35, stage, ha="center", va="center", size=9)
+        heading = textwrap.fill(stage, 60 // len(stages), break_long_words=False)
+        axis.text(column + 0.5, -0.4, heading, ha="center", va="center", size=9)
         for line, name in enumerate(names):
             device = place.get(name, "none yet")
             colour = {"none yet": "white", "cpu": _CPU}.get(device, _GPU)
             _box(axis, column + 0.03, line + 0.06, 0.94, 0.88, device, facecolor=colour)
-    axis.set(xlim=(0, len(stages)), ylim=(len(names), -0.8))
+    axis.set(xlim=(0, len(stages)), ylim=(len(names), -0.9))
     axis.set_yticks([line + 0.5 for line in range(len(names))], names, family="monospace", size=8)
     axis.set_xticks([])
     axis.tick_params(length=0)

@@ -46,8 +46,8 @@ device = lesson.start(seed=seed, practise=True, gpus=2)
 # %% [markdown]
 # The box says which GPU you have. On a machine without one, it is a simulated GPU: a program that
 # behaves as CUDA does, in what works, in what fails and in what is printed, while the CPU does the
-# arithmetic. The outputs on this page are the same either way. What cannot be practised is speed:
-# where a cell takes the time, it does so on a real GPU only, and says so.
+# arithmetic. The outputs on this page are the same either way. What cannot be practised is speed: a
+# cell that measures time does so on a real GPU only, and says so.
 #
 # ## The name of a device (4 minutes)
 #
@@ -115,8 +115,7 @@ torch.zeros(1, device="cuda").device
 # ## Which devices are there? (5 minutes)
 #
 # The next two cells ask torch. How many GPUs there are, and what they are called, is different on
-# every machine; that at least one can be used is not, because the first cell of this lesson has
-# seen to it.
+# every machine; that at least one can be used is not, because `lesson.start` has seen to it.
 
 # %% tags=["nbval-ignore-output"]
 [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
@@ -414,35 +413,39 @@ figures.plot_bytes(
 # every layer for the backward pass, and that adds up to far more.
 #
 # Now measure. `torch.cuda.memory_allocated` says how many bytes of a GPU your tensors hold. How
-# many more will it be after this line?
+# many more are they because of `big`?
 
 # %%
 before = torch.cuda.memory_allocated(device)
 big = torch.zeros(1024, 1024, device=device)
-torch.cuda.memory_allocated(device) - before
+with_big = torch.cuda.memory_allocated(device)
+del big
+with_big - before, torch.cuda.memory_allocated(device) - before
 
 # %% [markdown]
-# 1024 times 1024 numbers of 4 bytes: the arithmetic holds. Memory is given back when no name leads
-# to the tensor any more.
+# 1024 times 1024 numbers of 4 bytes: the arithmetic holds. The memory is given back as soon as no
+# name leads to the tensor any more.
 #
-# **Think first:** `row` is the first of 1024 rows. How many bytes are still held after `big` is
-# deleted?
+# **Think first:** here `row`, the first of the 1024 rows, outlives `big`. How many bytes does it
+# hold?
 
 # %%
+before = torch.cuda.memory_allocated(device)
+big = torch.zeros(1024, 1024, device=device)
 row = big[0]
 del big
-torch.cuda.memory_allocated(device) - before
+with_row = torch.cuda.memory_allocated(device)
+del row
+with_row - before, torch.cuda.memory_allocated(device) - before
 
 # %% [markdown]
 # All of them. A view has no numbers of its own, so it keeps the whole alive. That is how a program
 # that stores "one small result of each step" can fill a GPU: store `big[0].clone()` instead, or a
 # plain number.
-
-# %%
-del row
-torch.cuda.memory_allocated(device) - before
-
-# %% [markdown]
+#
+# A notebook has names that you did not write: it keeps what each cell has shown, in `Out`. A tensor
+# that you have looked at stays in memory until you restart. In this lesson they are small.
+#
 # One thing more shows up with small tensors:
 
 
@@ -500,10 +503,10 @@ bring, read = bytes_of_batch / 16e9, bytes_of_batch / 320e9
 f"{1e6 * bring:,.0f} microseconds to bring, {1e6 * read:,.0f} to read: {bring / read:.0f} to 1"
 
 # %% [markdown]
-# At best, by the brief. Newer GPUs have faster buses and faster memory, and the gap stays. So the
-# rule is: **carry few bytes, and carry them once.** Three programs show what that is worth. All go
-# ten times over a thousand small images, turn them into `float32` and add them up on the GPU. `Bus`
-# counts the bytes they carry.
+# At best, by the brief. Newer GPUs have a faster bus and still faster memory. So the rule is:
+# **carry few bytes, and carry them once.** Three programs show what that is worth. All go ten times
+# over a thousand small images, turn them into `float32` and add them up on the GPU. `Bus` counts
+# the bytes they carry.
 
 
 # %%
@@ -565,8 +568,8 @@ figures.plot_bytes(
 # bytes each. [Lesson 04](04_cifar10_on_gpu.ipynb) trains in the third way.
 #
 # Each transfer also has a cost that does not depend on its size, so a thousand small ones take much
-# longer than one large one. On a real GPU the next cell measures how many bytes a second get
-# through.
+# longer than one large one of the same total. On a real GPU the next cell measures how many bytes a
+# second get through.
 
 
 # %%

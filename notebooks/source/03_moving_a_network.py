@@ -30,6 +30,7 @@
 
 # %%
 import copy
+import math
 from pathlib import Path
 
 import torch
@@ -181,7 +182,7 @@ def memory_taken():
     return after - before
 
 
-memory_taken(), sum(-(-row.bytes // 512) * 512 for row in after.rows)
+memory_taken(), sum(512 * math.ceil(row.bytes / 512) for row in after.rows)
 
 # %% [markdown]
 # GPU memory is handed out in pieces of 512 bytes: each size in the table, rounded up, and added.
@@ -391,11 +392,12 @@ figures.plot_stages(stages, title="The gradients come along, the momentum stays 
 try:
     training_step(torch.ones(3, 4, device=device))
 except RuntimeError as error:
-    print(str(error).partition(" except")[0])
+    print(error)
 
 # %% [markdown]
-# *Tensors of the same index* are those that belong to one parameter: itself, its gradient and its
-# momentum. Two of the three are on the GPU.
+# The message does not say which two tensors, and the line that fails, `optimizer.step()`, names
+# none. With the table you know: the step adds the gradient, on `cuda:0`, to the momentum, on the
+# CPU.
 #
 # There are two ways out. Mostly you are free to choose the order, so **move first, and make the
 # optimizer after that**. If the optimizer is there and its state is worth something, let it load
@@ -525,7 +527,7 @@ def scores_of(net, images):
 
 # %% [markdown]
 # It moves the pictures to the network, and its answer to the CPU, where every caller can use it.
-# Three networks with the same weights, on two devices, one function:
+# The same weights on two devices, and one function for both:
 
 # %%
 twin = copy.deepcopy(net)
@@ -535,10 +537,10 @@ on_cpu = scores_of(twin.to("cpu"), pictures)
 on_gpu.device, device_of(net), device_of(twin), torch.allclose(on_gpu, on_cpu, atol=0.01)
 
 # %% [markdown]
-# `deepcopy` copies the tensors where they are, so the twin lies on the GPU until it is moved. The
-# scores agree to about two digits after the point, and that is all you may ask: a GPU adds in
-# another order than a CPU, and many GPUs round the inputs of convolutions to save time (TF32).
-# Never compare the results of two devices with `==`.
+# `deepcopy` copies the tensors where they are, so the twin lies on the GPU until it is moved. On a
+# real GPU the scores agree to about two digits after the point, and that is all you may ask: a GPU
+# adds in another order than a CPU, and many GPUs round the inputs of convolutions to save time
+# (TF32). Never compare the results of two devices with `==`.
 #
 # If a network is large, making it on the CPU and moving it takes twice the memory and a transfer.
 # Make it in place instead. Each layer takes `device=`, or you say it for a block:
