@@ -148,9 +148,7 @@ def _explanation(
     """Put an explanation together; the line is that of the first of `sites`."""
     line, where = "", ""
     if sites and sites[0].line:
-        line, where = sites[0].line, f"line {sites[0].lineno}"
-        if sites[0].in_function:
-            where += f", in `{sites[0].frame.f_code.co_name}`"
+        line, where = sites[0].line, sites[0].where
     if not advice and cure is None:
         advice = ADVICE.get(kind, ())
     return Explanation(

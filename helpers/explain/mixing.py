@@ -21,7 +21,7 @@ from helpers.explain.editing import (
     with_keyword,
 )
 from helpers.explain.names import MISSING, value_of
-from helpers.explain.operands import is_factory
+from helpers.explain.operands import is_factory, named_device
 from helpers.explain.registering import left_out_of_the_network
 from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site
@@ -176,7 +176,12 @@ def _dropped_move(finding: Finding, culprit: Operand) -> Remedy | None:
         match node:
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to" | "cuda"))
-            ) if moved == name and node.lineno < site.statement.lineno:
+            ) if (
+                moved == name
+                and node.lineno < site.statement.lineno
+                and site.source.scope_of(node) is scope
+                and named_device(site, node.value) == finding.target
+            ):
                 call = site.source.segment(node.value)
                 start = span(node)[0]
                 edits = [(start, start, f"{name} = ")]

@@ -7,9 +7,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from helpers.explain.showing import show_explanation_of
-
-_seen: list[BaseException | None] = [None]
+from helpers.explain.showing import mark_as_seen, show_explanation_of
 
 
 def install() -> bool:
@@ -22,7 +20,8 @@ def install() -> bool:
     if shell is None:
         return False
     uninstall()
-    _seen[0] = getattr(sys, "last_value", None)
+    if (earlier := getattr(sys, "last_value", None)) is not None:
+        mark_as_seen(earlier)
     shell.events.register("post_run_cell", _after_cell)
     return True
 
@@ -35,10 +34,7 @@ def uninstall() -> None:
 
 
 def _after_cell(result: Any) -> None:
-    last = getattr(sys, "last_value", None)
-    error = result.error_in_exec
-    if error is None and last is not _seen[0]:
-        error = last  # `%%time` in IPython 7 shows its cell's error and then reports success
-    _seen[0] = last
+    # `%%time` in IPython 7 shows its cell's error itself, and then reports success.
+    error = result.error_in_exec or getattr(sys, "last_value", None)
     if error is not None:
         show_explanation_of(error)

@@ -91,7 +91,7 @@ def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
 def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
     text = site.source.segment(call)
     if is_factory(site, call) and not top:
-        device = _named_device(site, call) or torch.get_default_device()
+        device = named_device(site, call) or torch.get_default_device()
         return [Operand(text, with_index(device), call, made=True)]
     arguments = [*call.args, *(word.value for word in call.keywords)]
     given = [o for argument in arguments for o in _collect(site, argument)]
@@ -111,7 +111,7 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
     if top:
         return received + given
     if method in MOVES:
-        device = _named_device(site, call)
+        device = named_device(site, call)
         return [Operand(text, device, call, moved=True)] if device else []
     if method in NO_TENSOR:
         return []
@@ -152,7 +152,7 @@ def is_of_torch(site: Site, node: ast.AST) -> bool:
     return isinstance(called, nn.Module) or (callable(called) and of_torch)
 
 
-def _named_device(site: Site, call: ast.Call) -> torch.device | None:
+def named_device(site: Site, call: ast.Call) -> torch.device | None:
     """Return the device that a call's arguments name: device="cuda", `.to(device)`, `.cpu()`."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if method in ("cpu", "cuda") and not call.args:

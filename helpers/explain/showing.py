@@ -14,7 +14,7 @@ from IPython.display import display
 from helpers.explain.box import Explanation
 from helpers.explain.diagnosis import diagnose
 
-_MARK = "_device_error_was_explained"
+_MARK = "_the_course_has_seen_this_error"
 
 
 def explanation_of(error: BaseException) -> Explanation | None:
@@ -28,17 +28,35 @@ def explanation_of(error: BaseException) -> Explanation | None:
 
 def show_explanation_of(error: BaseException, *, message: bool = False) -> Explanation | None:
     """Display the box of `error`, once; before it the error's message, if that is asked for."""
-    explanation = None if getattr(error, _MARK, False) else explanation_of(error)
+    if is_seen(error):
+        return None
+    mark_as_seen(error)
+    explanation = explanation_of(error)
     if explanation is None:
         return None
     if message:
         print(f"{type(error).__name__}: {error}")
     try:
-        setattr(error, _MARK, True)
         _show(explanation)
     except Exception as fault:
         _tell(fault)
     return explanation
+
+
+def mark_as_seen(error: BaseException) -> None:
+    """Remember on the error itself that it needs no box any more.
+
+    To keep the error elsewhere would keep the tensors of all its frames, and their memory.
+    """
+    try:
+        setattr(error, _MARK, True)
+    except AttributeError:  # its class allows no attributes
+        return
+
+
+def is_seen(error: BaseException) -> bool:
+    """Say whether `error` needs no box any more."""
+    return getattr(error, _MARK, False) is True
 
 
 def _show(explanation: Explanation) -> None:

@@ -137,6 +137,16 @@ class Site:
         return code.co_varnames[:count] if self.in_function else ()
 
     @property
+    def where(self) -> str:
+        """Say where the line is: its number, the file if it is no cell, and the function."""
+        path = Path(self.frame.f_code.co_filename)
+        cell = path.name.startswith("<") or path.parent.name.startswith("ipykernel_")
+        parts = [f"line {self.lineno}{'' if cell else f' of {path.name}'}"]
+        if self.in_function:
+            parts.append(f"in `{self.frame.f_code.co_name}`")
+        return ", ".join(parts)
+
+    @property
     def line(self) -> str:
         """The failing line without its indentation; a statement over several lines as one."""
         if self.statement is not None and not hasattr(self.statement, "body"):

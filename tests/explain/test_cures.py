@@ -249,3 +249,8 @@ def test_a_list_of_losses_with_numbers_among_them_is_read_for_numpy(student):
 def test_what_a_function_gave_is_copied_for_numpy(student):
     code = "def predict():\n    return torch.ones(3, device=device)\n\npredict().numpy()"
     assert student.explain(code).cure.shown[1] == "predict().cpu().numpy()"
+
+
+def test_a_dropped_change_of_the_number_type_is_no_dropped_move(student):
+    code = MIX + "y.to(torch.float16)\nz = x + y"
+    assert student.explain(code).cure.added == "y = y.to(device)"

@@ -15,6 +15,7 @@ CELLS = {
     "begin": BEGIN,
     "before": MIX,
     "install": "explain.install()\nexplain.install()",
+    "after a device error": "print('fine')",
     "mix": MIX,
     "other": "1 / 0",
     "syntax": "1 +",
@@ -104,6 +105,10 @@ def test_a_fault_of_the_explainer_leaves_the_students_error_in_place(outputs):
     assert outputs["broken"][-1].text == (
         "(This error could not be explained: KeyError: 'a fault')\n"
     )
+
+
+def test_an_error_from_before_the_install_is_left_alone(outputs):
+    assert boxes(outputs["install"]) == boxes(outputs["after a device error"]) == []
 
 
 def test_uninstalled_it_shows_nothing(outputs):

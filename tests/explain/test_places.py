@@ -1,5 +1,7 @@
 """The explanation names the right variable, in the right line, as the student's code calls it."""
 
+import importlib
+
 import pytest
 import torch
 
@@ -195,6 +197,17 @@ def test_the_line_number_and_the_function_are_named(student):
         "def f(x):\n    y = torch.ones(3)\n    return x + y\n\nf(torch.ones(3, device=device))"
     )
     assert explanation.where == "line 3, in `f`"
+
+
+def test_a_file_of_the_students_is_named(tmp_path, monkeypatch):
+    (tmp_path / "shifting.py").write_text(
+        "import torch\n\n\ndef shift(x):\n    return x + torch.ones(3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    shifting = importlib.import_module("shifting")
+    with pytest.raises(RuntimeError) as caught:
+        shifting.shift(torch.ones(3, device="meta"))
+    assert explain(caught.value).where == "line 5 of shifting.py, in `shift`"
 
 
 def test_nothing_of_the_student_is_run_to_find_out(student):
