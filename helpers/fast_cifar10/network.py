@@ -16,6 +16,7 @@ class FastNet(nn.Module):
         widths: channels of the three groups of convolutions.
         kernel: side of the patches that the first layer whitens, in pixels.
         stride: step between patches; 2 halves the sides of everything that follows.
+        directions: how many directions of a patch to keep, those that vary most first; None is all.
         activation: "gelu", or "relu", which costs less on a CPU.
         dirac: start the second convolution of a group, and as much of the first as fits, as a copy
             of its input (Zagoruyko and Komodakis, DiracNets, 2017).
@@ -27,15 +28,16 @@ class FastNet(nn.Module):
         *,
         kernel: int = 2,
         stride: int = 1,
+        directions: int | None = None,
         activation: str = "gelu",
         dirac: bool = True,
     ) -> None:
         super().__init__()
-        patch = 3 * kernel * kernel
+        first = 2 * (directions or 3 * kernel * kernel)
         # Each direction twice, with either sign: the activation would drop one half otherwise.
-        self.whiten = nn.Conv2d(3, 2 * patch, kernel, stride, padding=(kernel - 1) // 2)
+        self.whiten = nn.Conv2d(3, first, kernel, stride, padding=(kernel - 1) // 2)
         self.whiten.weight.requires_grad_(False)
-        sizes = (2 * patch, *widths)
+        sizes = (first, *widths)
         self.groups = nn.Sequential(
             *(Group(sizes[i], sizes[i + 1], activation, dirac) for i in range(3))
         )
@@ -105,6 +107,7 @@ def whitening_filters(images: Tensor, kernel: int, floor: float = 5e-4) -> Tenso
 
     They are the eigenvectors of the patches' covariance, each divided by the square root of its
     eigenvalue, so that every output varies as much as any other (Page, 2019; tysam-code, 2023).
+    The direction in which patches vary most comes first.
 
     Args:
         images: float `(N, 3, H, W)`, normalized as in training.
@@ -115,4 +118,4 @@ def whitening_filters(images: Tensor, kernel: int, floor: float = 5e-4) -> Tenso
     patches = patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, 3 * kernel * kernel)
     values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
     filters = vectors.T / (values[:, None] + floor).sqrt()
-    return filters.reshape(-1, 3, kernel, kernel)
+    return filters.flip(0).reshape(-1, 3, kernel, kernel)

@@ -1,0 +1,142 @@
+"""The course's 94 % recipe against a copy of airbench's script, in turn on one GPU.
+
+Baseline: `airbench94_muon.py` of KellerJordan's cifar10-airbench, read from the path in AIRBENCH
+and run as it is, in this process: the same GPU, the same torch, the same images. Its own clock
+stands: whitening, training and answering with six views, by CUDA's events. What compiles comes
+before and is timed beside it, for both. RACE_RUNS says how many runs each gets, 20 by default.
+
+Without a GPU or without AIRBENCH nothing is recorded, and the reason is printed.
+"""
+
+import contextlib
+import importlib.util
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from benchmarks._recording import devices, merged, record
+from helpers import cifar10
+from helpers.cifar10 import Dataset
+from helpers.fast_cifar10.training import GPU, Trainer, on_device, synchronize
+
+NAME = "against_airbench"
+WHAT = "test accuracy and seconds of every run, the course and airbench in turn"
+Run = dict[str, float]
+
+
+def measure(cifar10_root: Path) -> dict[str, Any]:
+    """Return every run of both, mean accuracies, the ratio of times, and what compiling took."""
+    device = devices()[-1]
+    script = Path(os.environ.get("AIRBENCH", "")).resolve()
+    if device.type != "cuda" or not script.is_file():
+        print("not measured: needs a CUDA GPU, and in AIRBENCH the path of airbench94_muon.py")
+        return merged(NAME, WHAT, [])
+    dataset = cifar10.load(cifar10_root)
+    counts = int(os.environ.get("RACE_RUNS", "20"))
+    with _images_for_airbench(dataset):
+        enter: dict[str, Callable[[], Callable[[int], Run]]] = {
+            "airbench": lambda: _airbench(script),
+            "course": lambda: _course(dataset, device),
+        }
+        contestants, ready = {}, {}
+        for name in enter:
+            started = time.perf_counter()
+            contestants[name] = enter[name]()
+            synchronize(device)
+            ready[name] = round(time.perf_counter() - started, 2)
+        runs: dict[str, list[Run]] = {name: [] for name in contestants}
+        for number in range(counts):
+            for name, contestant in contestants.items():
+                runs[name].append(contestant(number))
+                print(number, name, runs[name][-1], flush=True)
+    return merged(NAME, WHAT, [record(device, figures_of(runs, ready, dataset.provenance))])
+
+
+def figures_of(
+    runs: dict[str, list[Run]], ready: dict[str, float], provenance: str
+) -> dict[str, Any]:
+    """Return the record of a race: `runs` in the order they were run, pair by pair."""
+    pairs = zip(runs["course"], runs["airbench"], strict=True)
+    ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
+    return {
+        "data": provenance,
+        "baseline": "airbench",
+        "runs": runs,
+        "accuracy_mean": {
+            name: round(statistics.mean(run["accuracy"] for run in some), 5)
+            for name, some in runs.items()
+        },
+        "seconds_median": {
+            name: round(statistics.median(run["seconds"] for run in some), 4)
+            for name, some in runs.items()
+        },
+        "ratio_of_times_median": round(statistics.median(ratios), 3),
+        "ratio_of_times_range": [round(min(ratios), 3), round(max(ratios), 3)],
+        "seconds_making_ready": ready,
+        "command": f"AIRBENCH=.../airbench94_muon.py python -m benchmarks {NAME}",
+    }
+
+
+def _course(dataset: Dataset, device: torch.device) -> Callable[[int], Run]:
+    trainer = Trainer(GPU, *dataset.train, device)
+    images, labels = on_device(*dataset.test, device)
+    trainer.warm_up()
+
+    def run(number: int) -> Run:
+        seconds = trainer.run(number).seconds
+        synchronize(device)
+        started = time.perf_counter()
+        answers = trainer.predict(images).argmax(1)
+        synchronize(device)
+        seconds += time.perf_counter() - started
+        return {"accuracy": (answers == labels).double().mean().item(), "seconds": seconds}
+
+    return run
+
+
+def _airbench(script: Path) -> Callable[[int], Run]:
+    module = load_script(script)
+    told: dict[str, Any] = {}
+    # The script hands its local variables to this function, its clock among them.
+    module.print_training_details = lambda variables, is_final_entry: told.update(variables)
+    net = module.CifarNet().cuda().to(memory_format=torch.channels_last)
+    net.compile(mode="max-autotune")
+    module.main("warmup", net)
+
+    def run(number: int) -> Run:
+        accuracy = module.main(number, net)
+        return {"accuracy": accuracy, "seconds": told["time_seconds"]}
+
+    return run
+
+
+def load_script(path: Path) -> ModuleType:
+    """Import the Python file at `path` without running what it runs as a program."""
+    spec = importlib.util.spec_from_file_location("airbench_script", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"AIRBENCH={path} is no Python file: name airbench94_muon.py.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def _images_for_airbench(dataset: Dataset) -> Iterator[None]:
+    # Where the script looks for images that it has downloaded before: ./cifar10/*.pt
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("cifar10").mkdir()
+        for name, part in (("train", dataset.train), ("test", dataset.test)):
+            content = {
+                "images": part.images.permute(0, 2, 3, 1).contiguous(),
+                "labels": part.labels,
+                "classes": list(dataset.classes),
+            }
+            torch.save(content, Path("cifar10", f"{name}.pt"))
+        yield
