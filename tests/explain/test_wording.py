@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from helpers.explain.wording import recognise
+from helpers.explain.wording import mentions_devices, recognise
+from tests.record.cases import all_cases
+from tests.record.record import load
 
 MIXES = [
     # torch 2.14, and with other words in brackets since 1.5
@@ -95,6 +97,21 @@ NONE = [
 @pytest.mark.parametrize("text", MIXES)
 def test_a_mix_of_devices_is_recognised_in_each_wording(text):
     assert recognise(RuntimeError(text)).kind == "mix"
+
+
+def recorded_texts():
+    """What each failing case of the record said, in every version of torch that was asked."""
+    record = load()
+    for case in all_cases():
+        for version, entry in record.get(case.name, {}).items():
+            if case.outcome == entry.outcome == "raises":
+                yield pytest.param(entry.text, id=f"{case.name}, torch {version}")
+
+
+@pytest.mark.parametrize("text", recorded_texts())
+def test_what_the_record_says_is_taken_for_a_device_error(text):
+    error = RuntimeError(text)
+    assert recognise(error) or mentions_devices(error)
 
 
 @pytest.mark.parametrize(("text", "kind"), OTHERS.items())
