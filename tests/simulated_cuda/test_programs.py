@@ -1,0 +1,61 @@
+"""Whole programs written for CUDA: they run unchanged, and fail where one move is taken out."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import simulated_cuda
+
+PROGRAMS = {path.stem: path.read_text() for path in Path(__file__).parent.glob("programs/*.py")}
+MOVE = ".to(device)"
+
+# What CUDA says when two devices meet; every wording of the record is of one of these families.
+MISMATCH = (
+    r"Expected all tensors to be on the same device, but (found at least two devices|got )"
+    r"|Input type \(.*\) and weight type \(.*\) should be the same"
+    r"|Input and (hidden|parameter) tensors are not at the same device"
+    r"|(indices|index) should be .* same device"
+    r"|Attempted to set the storage"
+)
+
+
+def run(source: str) -> list[float]:
+    names: dict[str, object] = {"__name__": "__main__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a program may warn of what it is, on CUDA too
+        exec(compile(source, "<program>", "exec"), names)
+    return names["result"]
+
+
+@pytest.fixture
+def gpu():
+    with simulated_cuda.simulated():
+        yield
+
+
+def moves_taken_out() -> list:
+    cases = []
+    for name, source in sorted(PROGRAMS.items()):
+        for number, move in enumerate(re.finditer(re.escape(MOVE), source)):
+            line = source.count("\n", 0, move.start()) + 1
+            without = source[: move.start()] + source[move.end() :]
+            cases.append(pytest.param(without, id=f"{name}-{number}-line-{line}"))
+    return cases
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_a_program_gives_the_values_that_the_cpu_gives(name):
+    expected = run(PROGRAMS[name])
+    with simulated_cuda.simulated():
+        assert torch.cuda.is_available()
+        found = run(PROGRAMS[name])
+    assert found == expected
+
+
+@pytest.mark.parametrize("source", moves_taken_out())
+def test_a_program_with_one_move_taken_out_fails_as_on_cuda(gpu, source):
+    with pytest.raises(RuntimeError, match=MISMATCH):
+        run(source)
