@@ -107,7 +107,7 @@ def test_the_fastest_pipeline_is_named_with_its_ratio():
     speeds = {"PIL": {4: 2000.0, 64: 5000.0}, "resident": {4: 80_000.0, 64: 1_200_000.0}}
     figure = plots.pipelines(speeds, "PIL")
     axis = figure.axes[0]
-    assert axis.get_title() == "At batch 4, resident gives 40 times as many images"
+    assert axis.get_title() == "At batch 4: 40 times as many images a second from resident"
     assert {text.get_text() for text in axis.texts} == {"2k", "5k", "80k", "1.2M"}
 
 

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from helpers.plots.style import COLOURS, new_figure
 from helpers.timing import Measurement, duration
@@ -58,13 +60,12 @@ def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure
         colour, mark = (CPU_COLOUR, "o") if curve.kind == "cpu" else (GPU_COLOUR, "s")
         axis.plot(curve.sizes, micro, marker=mark, color=colour, label=curve.origin)
     axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
+    _plain_logarithmic(axis.yaxis)
     ticks = sorted({size for curve in found for size in curve.sizes})
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axis.minorticks_off()
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel(size_label)
     axis.set_ylabel("training time an image [µs]")
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.legend(fontsize=8)
     axis.set_title(_curves_title(found, unit))
     cpu, gpu = _first(found, cpu=True), _first(found, cpu=False)
@@ -72,6 +73,15 @@ def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure
     if where:
         axis.axvline(where, color="0.4", linestyle=":")
     return figure
+
+
+def _plain_logarithmic(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
+    """Make an axis logarithmic with ticks at `marks` times a power of ten, written in full."""
+    which = axis.axis_name
+    getattr(axis.axes, f"set_{which}scale")("log")
+    axis.set_major_locator(LogLocator(subs=marks))
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def _first(found: Sequence[Curve], *, cpu: bool) -> Curve | None:
@@ -104,17 +114,20 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
         proper: what `helpers.timing` found.
     """
     figure, axis = new_figure(height=3.2)
-    micro = [1e6 * value for value in naive]
-    axis.plot([1], [1e6 * single], "X", markersize=10, color=COLOURS[1], label="the first call")
-    axis.plot(range(2, len(micro) + 2), micro, ".", color=COLOURS[0], label="later calls, one each")
+    milli = [1e3 * value for value in naive]
+    axis.plot([1], [1e3 * single], "X", markersize=10, color=COLOURS[1], label="the first call")
+    axis.plot(range(2, len(milli) + 2), milli, "o", color=COLOURS[0], label="later calls, one each")
     low, high = proper.quartiles
-    axis.axhspan(1e6 * low, 1e6 * high, color=COLOURS[2], alpha=0.35)
-    axis.axhline(1e6 * proper.median, color=COLOURS[2], label="measured: median and quartiles")
-    axis.set_yscale("log")
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.yaxis.set_minor_formatter(lambda value, _: "")
+    axis.axhspan(1e3 * low, 1e3 * high, color=COLOURS[2], alpha=0.35)
+    axis.axhline(1e3 * proper.median, color=COLOURS[2], label="measured: median and quartiles")
+    everything = [single, *naive, proper.median]
+    if max(everything) > 8 * min(everything):
+        _plain_logarithmic(axis.yaxis)
+    else:
+        axis.set_ylim(0, 1.08 * max(everything) * 1e3)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel("call")
-    axis.set_ylabel("time the clock shows [µs]")
+    axis.set_ylabel("time the clock shows [ms]")
     axis.legend(fontsize=8)
     axis.set_title(
         f"The first call shows {duration(single)}, the measurement {duration(proper.median)}"
@@ -168,13 +181,16 @@ def pipelines(speeds: Mapping[str, Mapping[int, float]], baseline: str) -> Figur
         axis.bar_label(bars, [_short(height) for height in heights], fontsize=7)
     axis.set_xticks(range(len(batches)), [f"{batch}" for batch in batches])
     axis.set_yscale("log")
+    axis.yaxis.set_major_formatter(lambda value, _: _short(value))
     axis.margins(y=0.15)
     axis.set_xlabel("images a batch")
     axis.set_ylabel("images prepared a second")
     axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2, frameon=False)
     fastest = max(speeds, key=lambda way: speeds[way][batches[0]])
     ratio = speeds[fastest][batches[0]] / speeds[baseline][batches[0]]
-    axis.set_title(f"At batch {batches[0]}, {fastest} gives {ratio:.0f} times as many images")
+    axis.set_title(
+        f"At batch {batches[0]}: {ratio:.0f} times as many images a second from {fastest}"
+    )
     return figure
 
 
@@ -199,10 +215,8 @@ def transfers(sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where:
     figure, axis = new_figure()
     for (kind, values), mark in zip(rates.items(), "osDv", strict=False):
         axis.plot([size / 1e6 for size in sizes], values, marker=mark, label=kind)
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    _plain_logarithmic(axis.xaxis, (1,))
+    _plain_logarithmic(axis.yaxis)
     axis.set_xlabel("size of a copy [MB]")
     axis.set_ylabel("host to device [GB/s]")
     axis.legend(fontsize=8)
