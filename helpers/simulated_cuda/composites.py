@@ -5,20 +5,27 @@ Each takes the simulated machine and the function's own arguments, and raises wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import _VF
 
-from . import messages
 from .machine import Machine
-from .places import index_of
+from .places import CPU, index_of
+from .special_rules import check_attention_mask, first_decides
+
+Tensor = torch.Tensor
+Check = Callable[..., None]
 
 
-def _take_along_dim(machine: Machine, input: torch.Tensor, indices: torch.Tensor, *rest, **more):
-    here, there = machine.name(index_of(input)), machine.name(index_of(indices))
+def _place(machine: Machine, tensor: Tensor) -> torch.device:
+    return machine.name(index_of(tensor))
+
+
+def _take_along_dim(machine, input, indices, *rest, **more):
+    here, there = _place(machine, input), _place(machine, indices)
     if here != there:
         raise RuntimeError(
             f"Expected tensor to have {here} Device, but got tensor with {there} Device (while "
@@ -26,71 +33,145 @@ def _take_along_dim(machine: Machine, input: torch.Tensor, indices: torch.Tensor
         )
 
 
-def _attention(machine: Machine, query, key, value, attn_mask=None, *rest, **more):
-    places = [machine.name(index_of(tensor)) for tensor in (query, key, value)]
+def _attention(machine, query, key, value, attn_mask=None, *rest, **more):
+    places = [_place(machine, tensor) for tensor in (query, key, value)]
     if len(set(places)) > 1:
         raise RuntimeError(
             "Expected query, key, and value to have the same device type, but got query.device: "
             f"{places[0]} key.device: {places[1]} and value.device: {places[2]} instead."
         )
+    if isinstance(attn_mask, Tensor):
+        check_attention_mask(machine, query, attn_mask)
 
 
-def _same_as_input(machine: Machine, input: torch.Tensor, groups: dict[str, Any]) -> None:
+def _recurrent(machine, input, second, third, *rest, **more):
+    """`_VF.lstm` and its kin, whose packed form takes the batch sizes before the hidden state."""
+    packed = isinstance(second, Tensor) and second.dtype == torch.int64
+    hidden, weights = (third, rest[0]) if packed else (second, third)
+    hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
     here = index_of(input)
-    for name, tensors in groups.items():
+    for name, tensors in (("hidden", hiddens), ("parameter", weights)):
         for tensor in tensors:
-            if isinstance(tensor, torch.Tensor) and index_of(tensor) != here:
+            if index_of(tensor) != here:
                 raise RuntimeError(
                     f"Input and {name} tensors are not at the same device, found input tensor at "
-                    f"{machine.name(here)} and {name} tensor at {machine.name(index_of(tensor))}"
+                    f"{machine.name(here)} and {name} tensor at {_place(machine, tensor)}"
                 )
 
 
-def _recurrent(machine: Machine, input, second, third, *rest, **more):
-    """`_VF.lstm` and its kin, whose packed form takes the batch sizes before the hidden state."""
-    packed = isinstance(third, torch.Tensor) or (
-        isinstance(second, torch.Tensor) and second.dtype == torch.int64
-    )
-    hidden, weights = (third, rest[0]) if packed else (second, third)
-    hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
-    _same_as_input(machine, input, {"hidden": hiddens, "parameter": weights})
-
-
-def _recurrent_cell(method: str, names: tuple[str, ...]) -> Callable[..., None]:
+def _recurrent_cell(method: str, last: str) -> Check:
     """On CUDA a cell is two matrix products and one kernel that takes their sums."""
+    names = ("input_gates", "hidden_gates", last, "input_bias", "hidden_bias")
 
-    def check(machine: Machine, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None) -> None:
-        if index_of(input) < 0:
+    def check(machine, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
+        if index_of(input) == CPU:
             return
         hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
-        for first, second in ((input, w_ih), (hiddens[0], w_hh)):
-            _first_decides(machine, "mm", {"self": first, "mat2": second})
+        first_decides(machine, "mm", {"self": input, "mat2": w_ih})
+        first_decides(machine, "mm", {"self": hiddens[0], "mat2": w_hh})
         inside = (input, hiddens[0], hiddens[-1], b_ih, b_hh)
-        _first_decides(machine, method, dict(zip(names, inside, strict=True)))
+        first_decides(machine, method, dict(zip(names, inside, strict=True)))
 
     return check
 
 
-def _first_decides(machine: Machine, method: str, tensors: dict[str, Any]) -> None:
-    known = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
-    first = next(iter(known.values()))
-    for name, where in known.items():
-        if where != first:
-            places = str(machine.name(where)), str(machine.name(first))
-            raise RuntimeError(messages.wrong_argument(name, *places, method))
+def _root_mean_square_norm(machine, input, normalized_shape, weight=None, *rest, **more):
+    first_decides(machine, "__fused_rms_norm", {"input": input, "weight": weight})
 
 
-_LSTM_CELL = ("input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias")
-_GRU_CELL = ("input_gates", "hidden_gates", "hx", "input_bias", "hidden_bias")
+def _flat(tensors: Sequence[Any]) -> list[Tensor]:
+    """The tensors of `f(a, b)` and of `f([a, b])`."""
+    one = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
+    return [tensor for tensor in (tensors[0] if one else tensors) if isinstance(tensor, Tensor)]
 
-CHECKS: dict[Callable[..., Any], Callable[..., None]] = {
-    torch.take_along_dim: _take_along_dim,
-    torch.Tensor.take_along_dim: _take_along_dim,
+
+def _meshgrid(machine, *tensors, **more):
+    if len({index_of(tensor) for tensor in _flat(tensors)}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same device")
+
+
+def _block_diag(machine, *tensors):
+    places = [_place(machine, tensor) for tensor in _flat(tensors)]
+    for number, place in enumerate(places):
+        if place != places[0]:
+            raise RuntimeError(
+                "torch.block_diag: input tensors must all be on the same device. Input 0 is on "
+                f"device {places[0]} and input {number} is on device {place}"
+            )
+
+
+def _multi_dot(machine, tensors, **more):
+    places = [_place(machine, tensor) for tensor in tensors]
+    for number, place in enumerate(places):
+        if place != places[0]:
+            raise RuntimeError(
+                "multi_dot(): all tensors must be on the same device but tensor 0 is on "
+                f"{places[0]} and tensor {number} on {place}"
+            )
+
+
+def _quantile(machine, input, q, *rest, **more):
+    if isinstance(q, Tensor) and index_of(q) != index_of(input):
+        raise RuntimeError("quantile() q tensor must be on the same device as the input tensor")
+
+
+def _gradient(machine, input, *rest, spacing=None, **more):
+    steps = spacing if isinstance(spacing, list | tuple) else (spacing,)
+    for step in steps:
+        if isinstance(step, Tensor) and index_of(step) != index_of(input):
+            raise RuntimeError(
+                "torch.gradient expected each tensor to be on the same device, but got devices "
+                f"{_place(machine, input)} and {_place(machine, step)}!"
+            )
+
+
+def _inner(machine, input, other, **more):
+    here, there = _place(machine, input).type, _place(machine, other).type
+    if here != there:
+        raise RuntimeError(
+            f"Expected tensor to have {here} DeviceType, but got tensor with {there} DeviceType "
+            "(while checking arguments for inner())"
+        )
+
+
+def _tensor_split(machine, input, sections, *rest, **more):
+    if isinstance(sections, Tensor) and index_of(sections) != CPU:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on "
+            f"{_place(machine, sections)}"
+        )
+
+
+def _searchsorted(machine, sorted_sequence, input, *rest, sorter=None, **more):
+    places = [_place(machine, x) for x in (sorter, input) if isinstance(x, Tensor)]
+    if index_of(sorted_sequence) == index_of(input) and len(set(places)) > 1:
+        raise RuntimeError(
+            "torch.searchsorted(): sorter and boundary tensors should have same device type, but "
+            f"got sorter tensor device type {places[0]} and input value tensor device type "
+            f"{places[1]}"
+        )
+
+
+def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
+    """A check for `torch.name` and for `Tensor.name`."""
+    return {getattr(torch, name): check, getattr(Tensor, name): check}
+
+
+CHECKS: dict[Callable[..., Any], Check] = {
     F.scaled_dot_product_attention: _attention,
-    _VF.lstm_cell: _recurrent_cell("__thnn_fused_lstm_cell", _LSTM_CELL),
-    _VF.gru_cell: _recurrent_cell("__thnn_fused_gru_cell", _GRU_CELL),
-    _VF.lstm: _recurrent,
-    _VF.gru: _recurrent,
-    _VF.rnn_tanh: _recurrent,
-    _VF.rnn_relu: _recurrent,
+    F.rms_norm: _root_mean_square_norm,
+    torch.rms_norm: _root_mean_square_norm,
+    _VF.lstm_cell: _recurrent_cell("__thnn_fused_lstm_cell", "cx"),
+    _VF.gru_cell: _recurrent_cell("__thnn_fused_gru_cell", "hx"),
+    **dict.fromkeys((_VF.lstm, _VF.gru, _VF.rnn_tanh, _VF.rnn_relu), _recurrent),
+    **dict.fromkeys((torch.meshgrid, torch.cartesian_prod), _meshgrid),
+    torch.block_diag: _block_diag,
+    torch.linalg.multi_dot: _multi_dot,
+    torch.gradient: _gradient,
+    torch.searchsorted: _searchsorted,
+    **_as_method("take_along_dim", _take_along_dim),
+    **_as_method("quantile", _quantile),
+    **_as_method("nanquantile", _quantile),
+    **_as_method("inner", _inner),
+    **_as_method("tensor_split", _tensor_split),
 }

@@ -67,9 +67,10 @@ def set_gradient(mode, func, args, kwargs):
                     "tensor are on the same device"
                 )
             raise RuntimeError(
-                f"attempting to assign a gradient located on device with index '{there}' to a "
-                f"tensor located on device with index '{here}'. Please ensure that the gradient "
-                "and the tensor are on the same device"
+                # PyTorch prints the numbers as characters.
+                f"attempting to assign a gradient located on device with index '{chr(there)}' to "
+                f"a tensor located on device with index '{chr(here)}'. Please ensure that the "
+                "gradient and the tensor are on the same device"
             )
     return func(*args)
 

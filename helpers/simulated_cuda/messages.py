@@ -78,3 +78,15 @@ def tensor_type(tensor: torch.Tensor, where: int) -> str:
     """`torch.cuda.FloatTensor` and its like; `where` is -1 for the CPU."""
     name = tensor.type()
     return name.replace("torch.", "torch.cuda.", 1) if where >= 0 else name
+
+
+def no_kernel(operation: str) -> str:
+    """The beginning of the text for an operation that CUDA does not have.
+
+    PyTorch goes on with a list of everything that has it.
+    """
+    return (
+        f"Could not run 'aten::{operation}' with arguments from the 'CUDA' backend. This could be "
+        "because the operator doesn't exist for this backend, or was omitted during the "
+        "selective/custom build process (if using custom build)."
+    )

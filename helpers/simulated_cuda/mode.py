@@ -46,6 +46,8 @@ class SimulatedCUDA(TorchFunctionMode):
             if "device" in kwargs:
                 return factories.make(self, func, args, kwargs)
             where = _common_place((*args, *kwargs.values()))
+            if kwargs.get("generator") is not None:
+                factories.check_generator(kwargs["generator"], where)
         else:
             kwargs = {}
             where = _common_place(args)

@@ -62,15 +62,20 @@ upsample_trilinear3d_backward
 # These read from one device and write on another; the result is where the first tensor is.
 _CROSSING = """
 _copy_from _foreach_copy _has_compatible_shallow_copy_type _pack_padded_sequence _to_copy copy
-is_same_size is_set_to resize_as set slice_inverse
+is_same_size is_set_to resize_as as_strided_scatter diagonal_scatter select_scatter
+slice_scatter set slice_inverse
 """
 
 # Made of element-wise operations, and checked by the first of those.
-_MADE_OF_ITERATED = "allclose isclose addr_ complex polar ldexp"
+_MADE_OF_ITERATED = "allclose isclose ldexp soft_margin_loss"
 
 ITERATED = frozenset((_ITERATED + _MADE_OF_ITERATED).split())
 STRUCTURED = frozenset(_STRUCTURED.split())
 CROSSING = frozenset(_CROSSING.split())
 
 # Element-wise operations that refuse even a scalar from the CPU.
-NO_CPU_SCALARS = frozenset({"index_fill"})
+NO_CPU_SCALARS = frozenset(
+    {
+        "binary_cross_entropy"
+    }
+)  # fmt: skip

@@ -1,0 +1,232 @@
+"""Primitive operations that check places by themselves, or that CUDA breaks up in another way.
+
+Each rule gives the device of the result, or raises what CUDA raises. The sources named are
+PyTorch's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import messages
+from .machine import Machine
+from .places import CPU, index_of
+from .rules import Argument, Rule, check_each, iterate, tensor_arguments
+
+RULES: dict[str, Rule] = {}
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def add(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return add
+
+
+def refuse(machine: Machine, name: str, where: int, others: int, method: str) -> None:
+    """Raise what a generated wrapper raises for its argument `name`."""
+    places = str(machine.name(where)), str(machine.name(others))
+    raise RuntimeError(messages.wrong_argument(name, *places, method))
+
+
+def first_decides(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
+    """The check of a generated wrapper, for arguments given by hand; their common place."""
+    places = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
+    first = next(iter(places.values()))
+    for name, where in places.items():
+        if where != first:
+            refuse(machine, name, where, first, method)
+    return first
+
+
+def _two_devices(machine: Machine, *places: int) -> RuntimeError:
+    first, second = sorted(places, key=lambda where: where == CPU)[:2]
+    return RuntimeError(messages.two_devices(str(machine.name(first)), str(machine.name(second))))
+
+
+@_rule("index", "_unsafe_index")
+def _index(machine, func, args, kwargs):
+    """Indices may be on the CPU."""
+    source = index_of(args[0])
+    for index in args[1]:
+        if index is not None and index_of(index) not in (CPU, source):
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({machine.name(source)})"
+            )
+    return source
+
+
+@_rule("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_")
+def _index_put(machine, func, args, kwargs):
+    """What is assigned must be with the tensor or a scalar from the CPU; indices are fetched."""
+    source, values = index_of(args[0]), args[2]
+    if index_of(values) != source and not (index_of(values) == CPU and values.dim() == 0):
+        raise _two_devices(machine, source, index_of(values))
+    return source
+
+
+@_rule("index_fill", "index_fill_")
+def _index_fill(machine, func, args, kwargs):
+    """The index must be with the tensor; the value becomes a number."""
+    places = index_of(args[0]), index_of(args[2])
+    if places[0] != places[1]:
+        raise _two_devices(machine, *places)
+    return places[0]
+
+
+@_rule("masked_fill", "masked_fill_")
+def _masked_fill(machine, func, args, kwargs):
+    """The mask must be with the tensor; the value may be a scalar from the CPU."""
+    source, mask = index_of(args[0]), index_of(args[1])
+    if source != mask:
+        raise RuntimeError(
+            "expected self and mask to be on the same device, but got mask on "
+            f"{machine.name(mask)} and self on {machine.name(source)}"
+        )
+    return source
+
+
+@_rule("where")
+def _where(machine, func, args, kwargs):
+    """`where` moves any number of scalars from the CPU to the device before it checks."""
+    arguments = [
+        argument
+        for argument in tensor_arguments(func, args, kwargs)
+        if argument.tensor.dim() or argument.where != CPU
+    ]
+    return iterate(machine, arguments)
+
+
+@_rule("mse_loss")
+def _mse_loss(machine, func, args, kwargs):
+    """A scalar from the CPU passes the difference, but not the mean of it."""
+    where = iterate(machine, list(tensor_arguments(func, args, kwargs)))
+    if args[2:3] != (0,) and not any(tensor.dim() for tensor in args[:2]):
+        names = [str(machine.name(index_of(tensor))) for tensor in args[:2]]
+        raise RuntimeError(messages.two_devices(*names))
+    return where
+
+
+@_rule("embedding")
+def _embedding(machine, func, args, kwargs):
+    """An embedding is `index_select` on its weight."""
+    return first_decides(machine, "_index_select", {"self": args[0], "index": args[1]})
+
+
+@_rule("mv")
+def _matrix_vector(machine, func, args, kwargs):
+    """`mv` adds onto a result that is where the vector is."""
+    return first_decides(machine, "addmv_", {"self": args[1], "mat": args[0], "vec": args[1]})
+
+
+@_rule("_trilinear")
+def _trilinear(machine, func, args, kwargs):
+    """The sum of products of three tensors is two batched matrix products."""
+    first_decides(machine, "bmm", {"self": args[0], "mat2": args[1]})
+    return first_decides(machine, "bmm", {"self": args[0], "mat2": args[2]})
+
+
+def _through_out(*names: str) -> Rule:
+    """The rule of an operation that writes into a result made where its first tensor is."""
+
+    def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
+        tensors = dict(zip(names, args, strict=False))
+        base = func._schema.name.partition("::")[2].rstrip("_")
+        return first_decides(machine, f"out_{base}_out", tensors)
+
+    return rule
+
+
+def _result_with(position: int) -> Rule:
+    """An element-wise operation whose result is made where one argument is, before any check."""
+
+    def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
+        like = args[position]
+        result = Argument("result", like, index_of(like), written=True)
+        return iterate(machine, [result, *tensor_arguments(func, args, kwargs)])
+
+    return rule
+
+
+RULES.update(dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _result_with(0)))
+RULES["soft_margin_loss"] = _result_with(0)
+RULES["binary_cross_entropy_with_logits"] = _result_with(1)
+
+
+def _not_on_cuda(name: str) -> Rule:
+    def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
+        raise NotImplementedError(messages.no_kernel(name))
+
+    return rule
+
+
+RULES["histogram"] = _not_on_cuda("histogram.bins_tensor")
+RULES["_histogramdd_from_bin_tensors"] = _not_on_cuda("_histogramdd_from_bin_tensors")
+RULES["complex"] = _through_out("real", "imag")
+RULES["polar"] = _through_out("abs", "angle")
+RULES["addr_"] = _through_out("self", "vec1", "vec2")
+
+
+@_rule("masked_scatter")
+def _masked_scatter(machine, func, args, kwargs):
+    """`masked_scatter` is `masked_scatter_` on a copy."""
+    names = ("self", "mask", "source")
+    return first_decides(machine, "_masked_scatter_", dict(zip(names, args, strict=False)))
+
+
+@_rule("_ctc_loss")
+def _ctc_loss(machine, func, args, kwargs):
+    """The targets may be anywhere; the lengths may not."""
+    arguments = [a for a in tensor_arguments(func, args, kwargs) if a.name != "targets"]
+    return check_each(machine, func, arguments)
+
+
+@_rule("put")
+def _put(machine, func, args, kwargs):
+    """`put` is `put_` on a copy."""
+    names = ("self", "index", "source")
+    return first_decides(machine, "_put_", dict(zip(names, args, strict=False)))
+
+
+@_rule("stack", "_stack")
+def _stack(machine, func, args, kwargs):
+    """`stack` is `cat` on its tensors with one dimension more."""
+    arguments = list(tensor_arguments(func, args, kwargs))
+    has_out = any(argument.is_out for argument in func._schema.arguments)
+    return check_each(machine, func, arguments, "cat_out_out" if has_out else "cat")
+
+
+@_rule("_scaled_dot_product_flash_attention_for_cpu")
+def _masked_attention(machine, func, args, kwargs):
+    """CUDA has another kernel for attention with a mask, where sizes suit it."""
+    mask = kwargs.get("attn_mask")
+    if mask is None or len({index_of(tensor) for tensor in args[:3]}) > 1:
+        return check_each(machine, func, list(tensor_arguments(func, args, kwargs)))
+    return check_attention_mask(machine, args[0], mask)
+
+
+def check_attention_mask(machine: Machine, query: torch.Tensor, mask: torch.Tensor) -> int:
+    """The mask must be with the query, whatever kernel CUDA takes for the sizes."""
+    here, there = index_of(query), index_of(mask)
+    if here == CPU and there != CPU:
+        raise NotImplementedError(messages.no_kernel("_scaled_dot_product_flash_attention_for_cpu"))
+    if here != there and query.shape[-1] % (4 if query.dtype == torch.float32 else 8):
+        raise _two_devices(machine, here, there)
+    method = "__scaled_dot_product_efficient_attention"
+    return first_decides(machine, method, {"query": query, "attn_bias": mask})
+
+
+@_rule("native_batch_norm")
+def _batch_norm(machine, func, args, kwargs):
+    """Batch normalization is cuDNN's where the input allows it (native/Normalization.cpp)."""
+    signal, weight, bias, mean, variance, training = args[:6]
+    complete = weight is not None and bias is not None
+    statistics = (mean is None) == (variance is None) and (mean is not None or training)
+    by_cudnn = index_of(signal) >= 0 and signal.dim() >= 3 and complete and statistics
+    method = "_cudnn_batch_norm" if by_cudnn else "_native_batch_norm"
+    return check_each(machine, func, list(tensor_arguments(func, args, kwargs)), method)
