@@ -64,7 +64,9 @@ class SmallCifar10:
 
     def tar(self, kind: str = "tar.gz", inside: str = "", source: Path | None = None) -> Path:
         path = self.root / f"images.{kind}"
-        with tarfile.open(path, "w:gz" if kind.endswith("gz") else "w") as archive:
+        mode = "w:gz" if kind.endswith("gz") else "w"
+        # As the program tar writes; Python's own default adds a second header to every file.
+        with tarfile.open(path, mode, format=tarfile.GNU_FORMAT) as archive:
             archive.add(source or self.folders(), arcname=inside or ".")
         return path
 

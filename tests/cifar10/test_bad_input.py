@@ -58,8 +58,8 @@ def test_a_corrupt_image_in_a_zip(small):
 def test_a_corrupt_header_in_a_tar(small):
     path = small.tar("tar")
     data = bytearray(path.read_bytes())
-    place = data.index(b"train/cat/0003.jpg")
-    data[place] ^= 0x01
+    place = data.index(b"train/cat/0003.jpg") + len("train/cat/000")
+    data[place] ^= 0x04  # now it says 0007.jpg, which only the header's checksum can tell
     path.write_bytes(data)
     with pytest.raises(DataError):
         read(path)

@@ -119,7 +119,9 @@ def test_a_download_is_resumed_from_an_earlier_attempt(serve, target):
 
 def test_a_server_that_cannot_resume_sends_everything(serve, target):
     part_of(target).write_bytes(DATA[:120_000])
-    fetch([serve(DATA, ranges=False).url], target)
+    server = serve(DATA, ranges=False)
+    fetch([server.url], target)
+    assert len(server.asked) == 1
 
 
 def test_an_earlier_attempt_that_was_damaged_is_dropped(serve, target):

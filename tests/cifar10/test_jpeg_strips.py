@@ -85,6 +85,15 @@ def test_a_damaged_image_spoils_none_of_its_neighbours(noise):
     assert np.array_equal(decode(files, list(files)).numpy(), one_by_one(images))
 
 
+@pytest.mark.parametrize("marker", [b"\xff\xd9", b"\xff\xd3", b"\xff\xda"])
+def test_a_marker_that_damage_has_made_ends_no_strip(noise, marker):
+    images = [jpeg(pixels) for pixels in noise]
+    middle = (len(Strip.like(images[0]).header) + len(images[5])) // 2
+    images[5] = images[5][:middle] + marker + images[5][middle + 2 :]
+    strip = Strip.like(images[0])
+    assert [k for k, image in enumerate(images) if not strip.fits(image)] == [5]
+
+
 def test_a_decoder_that_disagrees_is_not_believed(noise, monkeypatch):
     images = [jpeg(pixels) for pixels in noise]
     files = {f"{k}.jpg": data for k, data in enumerate(images)}

@@ -11,6 +11,7 @@ from PIL import Image
 from torchvision.datasets import CIFAR10, ImageFolder
 
 from helpers import cifar10
+from helpers.cifar10.archives import _plain_tar_members
 from helpers.cifar10.dataset import OFFICIAL_BATCHES
 from helpers.cifar10.formats import read
 
@@ -51,6 +52,13 @@ def test_image_folders_give_what_torchvision_gives(small, kind, options):
 @pytest.mark.parametrize("inside", ["", "cifar10"])
 def test_image_folders_in_a_tar(small, kind, inside):
     assert_image_folders(read(small.tar(kind, inside)), small.folders())
+
+
+def test_the_fast_way_through_a_tar_finds_what_tarfile_finds(small):
+    path = small.tar("tar")
+    with tarfile.open(path) as archive:
+        members = [(m.name, m.offset_data, m.size) for m in archive if m.isfile()]
+    assert _plain_tar_members(path.read_bytes()) == members
 
 
 @pytest.mark.parametrize("inside", ["", "cifar10/"])
