@@ -345,8 +345,10 @@ x.to(y.device) + y
 # one real GPU, `try_gpu(1)` gives you the CPU in place of the second, and every cell still runs.
 
 # %% tags=["nbval-ignore-output"]
-second = try_gpu(1)
-Z = torch.full((2, 3), 2.0, device=second)
+from helpers.devices import try_gpu
+
+X = torch.ones(2, 3, device=device)
+Z = torch.full((2, 3), 2.0, device=try_gpu(1))
 Z
 
 # %% [markdown]
@@ -387,6 +389,7 @@ X + Z.to(X.device)
 # times the bytes of one.
 
 # %%
+X = torch.ones(2, 3, device=device)
 X.shape, X.numel(), X.element_size(), X.nbytes
 
 # %% [markdown]
@@ -494,11 +497,11 @@ except torch.OutOfMemoryError as error:
 # memory delivers up to 320 GB a second, says NVIDIA's product brief. The bus is PCI Express 3.0
 # with 16 lanes, which carries a little less than 16 GB a second in one direction.
 #
-# **Think first:** how many times as long does it take to bring a batch of `float32` images to the
+# **Think first:** how many times as long does it take to bring the batch of `float32` images to the
 # GPU as to read it once when it is there?
 
 # %%
-bytes_of_batch = batch[torch.float32]
+bytes_of_batch = 128 * 3 * 224 * 224 * 4
 bring, read = bytes_of_batch / 16e9, bytes_of_batch / 320e9
 f"{1e6 * bring:,.0f} microseconds to bring, {1e6 * read:,.0f} to read: {bring / read:.0f} to 1"
 
@@ -645,6 +648,7 @@ def fetches(action):
 # **Think first:** `X` is on the GPU. Which of these six lines have to fetch a number?
 
 # %%
+X = torch.ones(2, 3, device=device)
 {
     "X * 2 + 1": fetches(lambda: X * 2 + 1),
     "X.sum()": fetches(lambda: X.sum()),

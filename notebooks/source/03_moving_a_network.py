@@ -448,11 +448,12 @@ where(layer, adam)
 # trained with Adam?
 
 # %%
+net = LeNet().to(device)
 adam = torch.optim.Adam(net.parameters())
-net(images).sum().backward()
+net(torch.ones(8, 1, 28, 28, device=device)).sum().backward()
 adam.step()
 in_training = sum(row.bytes for row in where(net, adam).rows)
-round(in_training / sum(row.bytes for row in after.rows), 2)
+round(in_training / sum(parameter.nbytes for parameter in net.parameters()), 2)
 
 # %% [markdown]
 # Four times: the parameter, its gradient, and Adam's two. The outputs of the layers, which are kept
@@ -520,6 +521,9 @@ remembering.device, remembering.linear.weight.device
 
 
 # %%
+from helpers.devices import device_of
+
+
 def scores_of(net, images):
     with torch.no_grad():
         return net(images.to(device_of(net))).cpu()
@@ -530,6 +534,7 @@ def scores_of(net, images):
 # The same weights on two devices, and one function for both:
 
 # %%
+net = LeNet().to(device)
 twin = copy.deepcopy(net)
 pictures = torch.randn(8, 1, 28, 28)
 on_gpu = scores_of(net, pictures)
@@ -556,6 +561,7 @@ device_of(made_there), nn.Linear(2, 1, device=device).weight.device
 # A `state_dict` is a dictionary with the name of every parameter and every buffer, and its tensor.
 
 # %%
+net = LeNet().to(device)
 state = net.state_dict()
 list(state), {str(tensor.device) for tensor in state.values()}
 
@@ -602,7 +608,7 @@ devices_after_loading("cpu"), devices_after_loading(device), devices_after_loadi
 # %%
 reloaded = LeNet()
 reloaded.load_state_dict(loaded)
-device_of(reloaded), torch.equal(reloaded.out.bias, loaded["out.bias"].cpu())
+reloaded.out.bias.device, torch.equal(reloaded.out.bias, loaded["out.bias"].cpu())
 
 # %% [markdown]
 # On the CPU, with the right values. `load_state_dict` copies *values into* the parameters that are
@@ -615,9 +621,9 @@ device_of(reloaded), torch.equal(reloaded.out.bias, loaded["out.bias"].cpu())
 # %%
 with torch.device("meta"):
     hollow = LeNet()
-at_first = device_of(hollow)
+at_first = hollow.out.bias.device
 hollow.load_state_dict(torch.load(path, map_location=device), assign=True)
-at_first, device_of(hollow)
+at_first, hollow.out.bias.device
 
 # %% [markdown]
 # With `assign=True` it is the loaded tensors that become the parameters, so here, and only here,
