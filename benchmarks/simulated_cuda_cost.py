@@ -1,0 +1,88 @@
+"""What the simulated GPU costs: training steps of the classic network at batch 4.
+
+Baseline: the same steps on the plain CPU, in the same process, never simulated. Blocks of steps
+alternate between a process that simulates and one that does not, and the ratio is taken pair by
+pair. Also measured: a process that has imported the simulator and not enabled it.
+"""
+
+import datetime
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+STEPS = 400
+ROUNDS = 7
+
+# Runs in a process of its own, on one thread: steps of so little work are disturbed least so.
+_WORKER = """
+import sys, time, torch
+from torch import nn
+from helpers.networks import ClassicNet
+kind = sys.argv[1]
+if kind != "plain":
+    from helpers import simulated_cuda
+if kind == "enabled":
+    simulated_cuda.enable()
+torch.set_num_threads(1)
+torch.manual_seed(0)
+device = "cuda" if kind == "enabled" else "cpu"
+net = ClassicNet().to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
+criterion = nn.CrossEntropyLoss()
+images = torch.rand(4, 3, 32, 32).to(device)
+labels = torch.tensor([0, 1, 2, 3]).to(device)
+def steps(count):
+    started = time.perf_counter()
+    for _ in range(count):
+        optimizer.zero_grad()
+        loss = criterion(net(images), labels)
+        loss.backward()
+        optimizer.step()
+    return (time.perf_counter() - started) / count
+steps(50)
+for line in sys.stdin:
+    print(steps(int(line)), flush=True)
+"""
+
+
+def measure(cifar10_root: Path | None = None) -> dict[str, object]:
+    """Return microseconds a step of each process, and the ratios to the plain one."""
+    kinds = ("plain", "imported", "enabled")
+    workers = {
+        kind: subprocess.Popen(
+            [sys.executable, "-c", _WORKER, kind],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[1],
+        )
+        for kind in kinds
+    }
+    seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(ROUNDS):
+        for kind, worker in workers.items():
+            worker.stdin.write(f"{STEPS}\n")
+            worker.stdin.flush()
+            seconds[kind].append(float(worker.stdout.readline()))
+    for worker in workers.values():
+        worker.communicate()
+    ratios = {
+        kind: [mine / base for mine, base in zip(seconds[kind], seconds["plain"], strict=True)]
+        for kind in kinds
+    }
+    return {
+        "what": "a training step of the classic network, batch 4, one thread",
+        "baseline": "plain",
+        "microseconds": {k: round(1e6 * statistics.median(v)) for k, v in seconds.items()},
+        "ratio_median": {k: round(statistics.median(v), 2) for k, v in ratios.items()},
+        "ratio_range": {k: [round(min(v), 2), round(max(v), 2)] for k, v in ratios.items()},
+        "rounds": ROUNDS,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "torch": torch.__version__,
+        "date": datetime.date.today().isoformat(),
+    }
