@@ -57,20 +57,9 @@ device = lesson.start(seed=seed, practise=True)
 device
 
 # %% [markdown]
-# ## One error, word by word (6 minutes)
-#
-# Take two tensors, one on the GPU and one on the CPU. A tensor that you make without a word about
-# devices lies on the CPU.
-
-# %%
-x = torch.tensor([1.0, 2.0, 3.0], device=device)
-y = torch.tensor([10.0, 20.0, 30.0])
-x.device, y.device
-
-# %% [markdown]
-# You are about to add them, and that will end in an error. An error ends a cell, and this lesson
-# wants to go on after each. So its errors come in a block that prints the error's type and message,
-# and that complains if there was no error. You need not write such blocks yourself.
+# An error ends a cell. This lesson provokes many and wants to go on, so it puts each into a block
+# that prints the error's type and message, and that fails if there was no error. You need not write
+# such blocks yourself.
 
 
 # %%
@@ -82,8 +71,19 @@ def refused(until="\n"):
     except (RuntimeError, TypeError) as error:
         print(f"{type(error).__name__}: {str(error).partition(until)[0]}")
     else:
-        raise AssertionError("torch did not refuse this, and the lesson says that it does")
+        raise AssertionError("torch did not refuse this; run the section again from its start")
 
+
+# %% [markdown]
+# ## One error, word by word (6 minutes)
+#
+# Take two tensors, one on the GPU and one on the CPU. A tensor that you make without a word about
+# devices lies on the CPU.
+
+# %%
+x = torch.tensor([1.0, 2.0, 3.0], device=device)
+y = torch.tensor([10.0, 20.0, 30.0])
+x.device, y.device
 
 # %% [markdown]
 # **Way 1: an addition.** **Think first:** with `x + y`, torch could do three things: copy `y` to
@@ -150,9 +150,12 @@ y.to(device) + x
 # %% [markdown]
 # ## The move that moves nothing (3 minutes)
 #
-# **Way 3: a result nobody keeps.** You have found out that `y` is on the CPU. So you move it:
+# **Way 3: a result nobody keeps.** The same two tensors. You know that `y` is on the CPU, so you
+# move it:
 
 # %%
+x = torch.tensor([1.0, 2.0, 3.0], device=device)
+y = torch.tensor([10.0, 20.0, 30.0])
 y.to(device)
 
 # %% [markdown]
@@ -521,11 +524,12 @@ with refused():
 # RuntimeError: Expected all tensors to be on the same device, but found at least two devices, ...
 # ```
 #
-# Read it **from the bottom up**: first the message, then upwards to the first line that is *yours*
-# (Colab names your cells by words with `ipython-input` in them). That is `x + steps`, and one of
-# the two is on the CPU. `x` came in on the GPU; `steps` was made one line above, and without a word
-# about devices a tensor is made on the CPU. `net.to(device)` could not help: it moves what the
-# network holds, and `steps` did not exist then.
+# Read it **from the bottom up**: first the message, then upwards to the first line that is *yours*,
+# past the lines of torch and, on a simulated GPU, of the course's `helpers`. (Colab names your
+# cells by words with `ipython-input` in them.) Here that line is `x + steps`, and one of the two is
+# on the CPU. `x` came in on the GPU; `steps` was made one line above, and without a word about
+# devices a tensor is made on the CPU. `net.to(device)` could not help: it moves what the network
+# holds, and `steps` did not exist then.
 #
 # The fix belongs where the tensor is *made*. Take the device from the input, and the module works
 # wherever it is called:
@@ -811,8 +815,8 @@ with explain(go_on=True):
 # <td>1&#8209;3, 13, 14, 17&#8209;19</td>
 # </tr>
 # <tr>
-# <td><code>got mat2 is on cpu, different from other tensors on cuda:0 (…
-# wrapper_CUDA_mm)</code></td>
+# <td><code>got mat2 is on cpu, different from other tensors on cuda:0</code>
+# <code>(… wrapper_CUDA_mm)</code></td>
 # <td>the right factor of a matrix product on the CPU, the left one on the GPU; with the devices
 # swapped, the other way round</td>
 # <td><code>a @ b.to(device)</code>; else <code>a.to(device) @ b</code></td>
@@ -831,8 +835,8 @@ with explain(go_on=True):
 # <td>7</td>
 # </tr>
 # <tr>
-# <td><code>Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the
-# same</code></td>
+# <td><code>Input type (torch.FloatTensor) and weight type</code>
+# <code>(torch.cuda.FloatTensor) should be the same</code></td>
 # <td>the images on the CPU, the convolution on the GPU; with <code>cuda</code> in the first
 # brackets, the other way round</td>
 # <td><code>conv(images.to(device))</code>; else <code>net = net.to(device)</code></td>
@@ -851,22 +855,23 @@ with explain(go_on=True):
 # <td>10</td>
 # </tr>
 # <tr>
-# <td><code>indices should be either on cpu or on the same device as the indexed tensor
-# (cpu)</code></td>
+# <td>
+# <code>indices should be either on cpu or on the same device as the indexed tensor (cpu)</code>
+# </td>
 # <td>the index on the GPU, the tensor on the CPU</td>
 # <td><code>table[rows.cpu()]</code></td>
 # <td>11</td>
 # </tr>
 # <tr>
-# <td><code>expected self and mask to be on the same device, but got mask on cpu and self on
-# cuda:0</code></td>
+# <td><code>expected self and mask to be on the same device,</code>
+# <code>but got mask on cpu and self on cuda:0</code></td>
 # <td>as it says</td>
 # <td><code>mask.to(device)</code></td>
 # <td>12</td>
 # </tr>
 # <tr>
-# <td><code>got target is on cpu, …</code> or <code>got weight is on cpu, … (…
-# wrapper_CUDA_nll_loss_forward)</code></td>
+# <td><code>got target is on cpu, …</code> or <code>got weight is on cpu, …</code>
+# <code>(… wrapper_CUDA_nll_loss_forward)</code></td>
 # <td>the labels, or the class weights, of a loss on the CPU</td>
 # <td><code>targets.to(device)</code>, or <code>loss = loss.to(device)</code></td>
 # <td>15, 16</td>
@@ -878,8 +883,8 @@ with explain(go_on=True):
 # <td>20</td>
 # </tr>
 # <tr>
-# <td><code>Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is
-# False</code></td>
+# <td><code>Attempting to deserialize object on a CUDA device</code>
+# <code>but torch.cuda.is_available() is False</code></td>
 # <td>the file was saved on a GPU; there is none here</td>
 # <td><code>torch.load(path, map_location=device)</code></td>
 # <td>21</td>
