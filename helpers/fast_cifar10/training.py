@@ -303,7 +303,7 @@ class Trainer:
         return loss.detach()
 
     def _whiten(self) -> None:
-        some = torch.arange(0, len(self.labels), max(1, len(self.labels) // 5000)).to(self.device)
+        some = torch.arange(0, len(self.labels), max(1, len(self.labels) // 2000)).to(self.device)
         still = torch.zeros(len(some), 2, dtype=torch.int64, device=self.device)
         x = augment(self.images, some, still[:, 0] > 0, still)
         filters = whitening_filters(x, self.settings.kernel)[: self.settings.directions]
