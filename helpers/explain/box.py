@@ -59,7 +59,7 @@ class Explanation:
         parts.append(f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>")
         parts.append(_marked(self.why))
         for label, code in self._change():
-            style = f"{_PLAIN};margin:0.2em 0 0.2em 1em;padding:0"
+            style = f"{_PLAIN};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
             shown = f'<pre style="{style}">{escape(code)}</pre>'
             parts.append(f"<div>{_marked(label)}{shown}</div>")
         parts += [f"<div>{_marked(line)}</div>" for line in self.advice]
