@@ -309,7 +309,7 @@ torch.equal(resident.cpu(), batch)
 # You may stop it with the stop button. It ends the step it is in, writes the checkpoint, and then
 # stops.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 torch.manual_seed(seed)
 net = Net().to(device)
 optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
