@@ -71,7 +71,6 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "clocks": [f"{clock:g}" for clock in clocks],
         "medians": medians,
         "runs": runs,
-        "threads": torch.get_num_threads(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "load_at_the_end": round(os.getloadavg()[0], 1),
         "command": f"python -m benchmarks {NAME}",
@@ -96,6 +95,7 @@ def _run(settings: Settings, dataset: Dataset, seed: int, clock: float) -> dict[
         "accuracy_one_view": round(trainer.accuracy(*test, views=False), 4),
         "accuracy_six_views": round(trainer.accuracy(*test), 4),
         "seconds_making_ready": round(ready, 2),
+        "threads": torch.get_num_threads(),
         "seconds_judging": round(time.perf_counter() - judged, 1),
     }
 

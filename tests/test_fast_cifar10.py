@@ -217,6 +217,14 @@ def test_a_run_by_the_clock_ends_when_its_time_is_over(drawn, monkeypatch):
     assert run.steps == 5
 
 
+def test_making_ready_leaves_the_quicker_number_of_threads(drawn, monkeypatch):
+    trainer = Trainer(TINY, *drawn[0], "cpu")
+    monkeypatch.setattr(training, "THREADS", 2)
+    monkeypatch.setattr(trainer, "_seconds_with", lambda threads: {1: 2.0, 2: 1.0}[threads])
+    trainer.warm_up()
+    assert torch.get_num_threads() == 2
+
+
 def test_observing_takes_no_time_from_the_clock(drawn, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])

@@ -18,6 +18,7 @@ from helpers.fast_cifar10.muon import Muon, orthogonalize, straight
 from helpers.fast_cifar10.network import FastNet, whitening_filters
 
 MEAN, SPREAD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)  # of CIFAR-10, by colour
+THREADS = torch.get_num_threads()  # as many as torch takes if nobody says otherwise
 VIEWS = [  # (mirrored, shift in pixels, weight): what the network's answers are averaged over
     (mirrored, shift, 0.25 if shift == 0 else 0.125)
     for mirrored in (False, True)
@@ -193,8 +194,14 @@ class Trainer:
         self._orthogonalize = prepared(orthogonalize, "default")
 
     def warm_up(self) -> float:
-        """Compile, and make the device ready, by a few steps and answers; return the seconds."""
+        """Compile, and make the device ready, by a few steps and answers; return the seconds.
+
+        On a CPU this also tries one thread against all and leaves torch with the quicker number:
+        where other programs want the cores, threads that wait for each other are slower than one.
+        """
         started = time.perf_counter()
+        if self.device.type == "cpu":
+            torch.set_num_threads(min((1, THREADS), key=self._seconds_with))
         self.run(steps=10 if self.settings.compiled else 3)
         some = self.images[: self.settings.batch_size]
         for views in (False, True):
@@ -286,6 +293,11 @@ class Trainer:
         """Return the share of right answers, from 0 to 1; images and labels as `on_device` has."""
         right = self.predict(images, views=views).argmax(1) == labels
         return right.double().mean().item()
+
+    def _seconds_with(self, threads: int) -> float:
+        torch.set_num_threads(threads)
+        self.run(steps=1)
+        return self.run(steps=4).seconds
 
     def _loss(self, x: Tensor, y: Tensor, first_biases: bool) -> Tensor:
         # Summed: the gradients of a mean over thousands of images are too small for float16.
