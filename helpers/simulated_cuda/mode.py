@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import autocast, checks, factories, gradients, looking, moving
+from . import autocast, checks, factories, gradients, looking, moving, tracebacks
 from .machine import Machine
 from .places import CPU, UNKNOWN, backward, place_of, put_all, storage_of
 
@@ -38,22 +38,27 @@ class SimulatedCUDA(TorchFunctionMode):
         }
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Run one operation; raises what CUDA raises."""
-        handler = self.handlers.get(func)
-        if handler is not None:
-            return handler(self, func, args, kwargs or {})
-        if kwargs:
-            if "device" in kwargs:
-                return factories.make(self, func, args, kwargs)
-            where = _common_place((*args, *kwargs.values()))
-            if kwargs.get("generator") is not None:
-                factories.check_generator(kwargs["generator"], where)
-        else:
-            kwargs = {}
-            where = _common_place(args)
-        if where == CPU and not backward.depth:
-            return func(*args, **kwargs)
-        return self.run(func, args, kwargs, where)
+        """Run one operation; raises what CUDA raises, without frames of the simulator."""
+        try:
+            handler = self.handlers.get(func)
+            if handler is not None:
+                return handler(self, func, args, kwargs or {})
+            if kwargs:
+                if "device" in kwargs:
+                    return factories.make(self, func, args, kwargs)
+                where = _common_place((*args, *kwargs.values()))
+                if kwargs.get("generator") is not None:
+                    factories.check_generator(kwargs["generator"], where)
+            else:
+                kwargs = {}
+                where = _common_place(args)
+            if where == CPU and not backward.depth:
+                return func(*args, **kwargs)
+            return self.run(func, args, kwargs, where)
+        except Exception as error:
+            # Raised again like this, Python does not add this frame either.
+            error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+            raise
 
     def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, where: int) -> Any:
         """Run an operation whose tensors' common place is `where`, and note where its result is."""

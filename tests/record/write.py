@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import gc
 import sys
 import warnings
 from collections.abc import Callable
@@ -35,7 +34,6 @@ def run_case(code: str, shows: str = "") -> Entry:
     finally:
         torch.set_default_device(None)
         names.clear()
-        gc.collect()
     return Entry("works", value=value)
 
 

@@ -13,7 +13,7 @@ from tests.record.write import run_case
 RECORD = load()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def two_gpus():
     with simulated_cuda.simulated(devices=2), warnings.catch_warnings():
         warnings.simplefilter("ignore")
