@@ -13,7 +13,7 @@ from helpers.devices import choose_device, describe_device
 
 if TYPE_CHECKING:
     from helpers.cifar10 import Dataset
-    from helpers.training import Progress
+    from helpers.history import Progress
 
 RECORD_TYPE = "application/vnd.gpu-course.record+json"
 

@@ -7,7 +7,7 @@ from IPython.utils.capture import capture_output
 
 from helpers import explain, lesson, simulated_cuda
 from helpers.cifar10 import Dataset, Images
-from helpers.training import Progress
+from helpers.history import Progress
 
 
 @pytest.fixture

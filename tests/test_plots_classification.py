@@ -7,9 +7,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from helpers.evaluation import Evaluation
+from helpers.history import History
 from helpers.plots import classification as plots
 from helpers.plots.style import show
-from helpers.training import History
 
 CLASSES = ("ant", "bee", "cow")
 

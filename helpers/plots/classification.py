@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from helpers.evaluation import Evaluation
+from helpers.history import History
 from helpers.plots.style import COLOURS, new_figure
-from helpers.training import History
 
 RIGHT, WRONG = COLOURS[0], COLOURS[1]
 
