@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import composites, rules
-from .places import CPU, backward, index_of, put_all
+from .places import CPU, backward, index_of, move_storage, put_all, storage_of
 
 
 def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
@@ -23,7 +23,11 @@ def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     if refuse is not None:
         refuse(mode.machine, *args, **kwargs)
     with CheckedSteps(mode, _first_place(args)):
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+    if func is torch._VF._pad_packed_sequence:
+        # The lengths, which PyTorch keeps on the CPU.
+        move_storage(storage_of(result[1]), CPU, mode.memories)
+    return result
 
 
 def _first_place(values: Any) -> int:

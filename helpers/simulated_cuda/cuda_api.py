@@ -89,7 +89,6 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "init": machine.touch,
         "_lazy_init": machine.touch,
         "_lazy_call": lambda callable, **kwargs: callable(),
-        "_is_compiled": lambda: True,
         "_is_in_bad_fork": lambda: machine.forked,
         "device_count": lambda: machine.count,
         "_device_count_nvml": lambda: machine.count,
@@ -160,13 +159,15 @@ def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
     return _Type(name, (), {"__module__": "torch.cuda", "dtype": dtype})
 
 
-def compile_nothing(model: Any = None, **options: Any) -> Any:
-    """What stands in for `torch.compile`: the function itself, and a word that says so."""
-    warnings.warn(
-        "The GPU is simulated: torch.compile gives back your function as it is. What it computes "
-        "is the same; how fast a GPU would compute it cannot be seen here.",
-        stacklevel=2,
-    )
-    if model is None:
-        return lambda function: function
-    return model
+def as_it_is(name: str) -> Callable[..., Any]:
+    """What stands in for a compiler: the function itself comes back, and a word that says so."""
+
+    def compile_nothing(model: Any = None, *args: Any, **options: Any) -> Any:
+        warnings.warn(
+            f"The GPU is simulated: {name} gives back your function as it is. What it computes is "
+            "the same; how fast a GPU would compute it cannot be seen here.",
+            stacklevel=2,
+        )
+        return (lambda function: function) if model is None else model
+
+    return compile_nothing

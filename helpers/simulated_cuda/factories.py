@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _device as default_device
 
-from .places import CPU, Place, backward, index_of, move_storage, put_all, storage_of
+from .places import CPU, Place, backward, bytes_of, index_of, put_all, storage_of
 
 # These keep the memory of what they are given where they can; on a device it must be a copy.
 _SHARING = {torch.as_tensor, torch.asarray}
@@ -56,10 +56,19 @@ def make(mode, func, args, kwargs):
     return result
 
 
+def making(mode, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A factory that modes do not see, as one that they do."""
+
+    def make_on_device(*args: Any, **kwargs: Any) -> Any:
+        return make(mode, function, args, kwargs)
+
+    return make_on_device
+
+
 def moving_copy(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | None = None):
     """A copy of `tensor` on the device `where`, as `.to` makes it: autograd sees it."""
     if where >= 0:
-        mode.memories[where].check(tensor.numel() * (dtype or tensor.dtype).itemsize)
+        mode.memories[where].check(bytes_of(tensor, dtype))
     result = tensor.to(dtype or tensor.dtype, copy=True)
     if where >= 0 or backward.depth:
         put_all(result, where, mode.memories)
@@ -95,8 +104,3 @@ def _check_room(mode, func, args, kwargs, where: int) -> None:
         return
     if isinstance(shape, torch.Tensor) and shape.layout == torch.strided:
         mode.memories[where].check(shape.untyped_storage().nbytes())
-
-
-def relocate(mode, tensor: torch.Tensor, where: int) -> None:
-    """Note that a tensor that PyTorch made unseen is on `where`."""
-    move_storage(storage_of(tensor), where, mode.memories)

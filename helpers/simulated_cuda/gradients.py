@@ -166,6 +166,23 @@ def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., Any]:
+    """The beginning of `saved_tensors_hooks`: the hook that saves sees where a tensor is."""
+
+    def __init__(hooks: Any, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
+        def pack(tensor: Tensor) -> Any:
+            if mode.running >= 0:
+                put_all(tensor, mode.running, mode.memories)
+            if mode in _get_current_function_mode_stack():
+                return pack_hook(tensor)
+            with mode:
+                return pack_hook(tensor)
+
+        initialize(hooks, pack, unpack_hook)
+
+    return __init__
+
+
 def hook_arguments_with_places(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
     """The method that hands gradients to a module's backward hooks, noting where they are."""
 

@@ -15,10 +15,12 @@ from . import (
     accelerator_api,
     autocast,
     cuda_api,
+    factories,
     files,
     generators,
     gradients,
     memory_api,
+    parallel,
     places,
     processes,
     streams,
@@ -114,12 +116,21 @@ class Installation:
         # There is no cuDNN here to pack the weights of recurrent networks for.
         self._replace(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
         self._replace(torch, "Generator", generators.replacement(machine))
-        self._replace(torch, "compile", cuda_api.compile_nothing)
+        self._replace(torch, "compile", cuda_api.as_it_is("torch.compile"))
+        self._replace(torch.jit, "script", cuda_api.as_it_is("torch.jit.script"))
+        self._replace(torch.jit, "trace", cuda_api.as_it_is("torch.jit.trace"))
+        for name in ("nested_tensor", "as_nested_tensor"):
+            self._wrap(torch.nested, name, lambda function: factories.making(mode, function))
+        self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
+        for name, replacement in parallel.replacements().items():
+            self._replace(torch.nn.parallel.comm, name, replacement)
         self._wrap(torch, "set_autocast_enabled", autocast.remember)
         self._wrap(torch.autograd, "_engine_run_backward",
                    lambda run: gradients.with_places(mode, run))  # fmt: skip
         self._wrap(BackwardHook, "_pack_with_none",
                    lambda pack: gradients.hook_arguments_with_places(mode, pack))  # fmt: skip
+        self._wrap(torch.autograd.graph.saved_tensors_hooks, "__init__",
+                   lambda begin: gradients.saving_with_places(mode, begin))  # fmt: skip
         self._wrap(DeviceContext, "__torch_function__", self._with_simulated_default)
         self._wrap(threading.Thread, "_bootstrap_inner",
                    lambda run: processes.in_every_thread(mode, run))  # fmt: skip

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import autocast, checks, factories, gradients, looking, moving, tracebacks
 from .machine import Machine
-from .places import CPU, UNKNOWN, backward, place_of, put_all, storage_of
+from .places import CPU, PLAIN, UNKNOWN, backward, place_of, put_all, storage_of
 
 Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -30,6 +30,8 @@ class SimulatedCUDA(TorchFunctionMode):
         super().__init__()
         self.machine = machine
         self.memories = machine.memories
+        # The place of the operation that is running, for hooks that PyTorch calls in its midst.
+        self.running = CPU
         self.handlers: dict[Callable[..., Any], Handler] = {
             **factories.handlers(),
             **moving.handlers(),
@@ -65,11 +67,14 @@ class SimulatedCUDA(TorchFunctionMode):
         if where >= 0:
             if autocast.state.used and torch.is_autocast_enabled("cuda"):
                 return autocast.run(self, func, args, kwargs, where)
+            self.running = where
             try:
                 result = func(*args, **kwargs)
             except RuntimeError as error:
                 self.memories[where].explain_failed_allocation(error)
                 raise
+            finally:
+                self.running = CPU
             if type(result) is torch.Tensor:
                 # The common case of `put`, spelled out: this runs once for every operation.
                 try:
@@ -92,9 +97,10 @@ def _common_place(values: Any) -> int:
     for value in values:
         if isinstance(value, torch.Tensor):
             try:
-                where = storage_of(value).place.index
+                place = storage_of(value).place if type(value) in PLAIN else place_of(value)
             except (NotImplementedError, RuntimeError):
-                where = place_of(value).index
+                place = place_of(value)
+            where = place.index
         elif value.__class__ is list or value.__class__ is tuple:
             where = _common_place(value)
             if where == _NO_TENSOR:

@@ -8,14 +8,13 @@ from typing import Any
 import torch
 
 from .factories import moving_copy
-from .places import _HOST, CPU, Place, backward, index_of, place_of, put_all, storage_of
+from .places import _HOST, CPU, Place, backward, bytes_of, index_of, place_of, put_all, storage_of
 
 Tensor = torch.Tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """The handlers for everything that moves a tensor or crosses devices on purpose."""
-    crossing = (Tensor.copy_, Tensor.set_, Tensor.record_stream)
     return {
         Tensor.to: to,
         Tensor.cuda: cuda,
@@ -26,8 +25,8 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.is_pinned: is_pinned,
         Tensor.share_memory_: share_memory,
         Tensor.is_shared: lambda mode, func, args, kwargs: func(*args, **kwargs),
-        **dict.fromkeys(crossing[:2], _cross),
-        Tensor.record_stream: lambda mode, func, args, kwargs: None,
+        Tensor.copy_: _cross,
+        Tensor.set_: _cross,
     }
 
 
@@ -68,7 +67,7 @@ def to(mode, func, args, kwargs):
             _note(mode, result, here)
         return result
     if where >= 0:
-        mode.memories[where].check(tensor.numel() * (dtype or tensor.dtype).itemsize)
+        mode.memories[where].check(bytes_of(tensor, dtype))
     result = tensor.to(
         dtype or tensor.dtype, copy=True,
         memory_format=options.get("memory_format") or torch.preserve_format,

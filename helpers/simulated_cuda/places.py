@@ -16,6 +16,8 @@ from .memory import DeviceMemory
 CPU = -1
 
 storage_of = torch.Tensor.untyped_storage
+# Types that have no say in what happens to them.
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 class Place:
@@ -66,15 +68,23 @@ def uninstall() -> None:
 
 def place_of(tensor: torch.Tensor) -> Place:
     """The note on a tensor's storage; sparse tensors answer for their values."""
-    try:
-        return storage_of(tensor).place
-    except (NotImplementedError, RuntimeError):
-        return _place_without_storage(tensor)
+    # A subclass is not asked what it makes of the question.
+    with torch._C.DisableTorchFunctionSubclass():
+        try:
+            return storage_of(tensor).place
+        except (NotImplementedError, RuntimeError):
+            return _place_without_storage(tensor)
 
 
 def index_of(tensor: torch.Tensor) -> int:
     """The simulated device's number, or `CPU`; inside a backward pass, what autograd works on."""
-    place = place_of(tensor)
+    if type(tensor) in PLAIN:
+        try:
+            place = storage_of(tensor).place
+        except (NotImplementedError, RuntimeError):
+            place = place_of(tensor)
+    else:
+        place = place_of(tensor)
     if not place.sure and backward.depth:
         return backward.index
     return place.index
@@ -100,6 +110,12 @@ def _place_without_storage(tensor: torch.Tensor) -> Place:
     return UNKNOWN
 
 
+def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
+    """How many bytes the elements of a tensor take, as `dtype` if that is given."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor.numel() * (dtype or tensor.dtype).itemsize
+
+
 def put(
     tensor: torch.Tensor, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
@@ -107,14 +123,15 @@ def put(
 
     Raises `torch.OutOfMemoryError` where the device has no room for it.
     """
-    try:
-        storage = storage_of(tensor)
-    except (NotImplementedError, RuntimeError):
-        for part in _parts(tensor):
-            put(part, index, memories, guess)
-        return
-    if storage.place.sure or tensor.is_meta:
-        return
+    with torch._C.DisableTorchFunctionSubclass():
+        try:
+            storage = storage_of(tensor)
+        except (NotImplementedError, RuntimeError):
+            for part in _parts(tensor):
+                put(part, index, memories, guess)
+            return
+        if storage.place.sure or tensor.is_meta:
+            return
     move_storage(storage, index, memories, guess)
 
 
