@@ -31,8 +31,8 @@ def _installation() -> Installation | None:
 def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) -> None:
     """Simulate CUDA devices from here on, in this thread and those that start later.
 
-    Called again with the same arguments it does nothing; with others, it starts afresh, and tensors
-    made before are on the CPU.
+    Called again with the same arguments it does nothing; with others, it starts afresh, and
+    tensors made before are on the CPU.
 
     Args:
         devices: how many devices there are.
@@ -43,12 +43,12 @@ def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) 
         RuntimeError: there is a real CUDA device and `over_real` is not set.
         ValueError: `devices` or `memory` is less than one.
     """
+    machine = Machine(devices, memory)
     installed = _installation()
     if installed is not None:
         if (installed.machine.count, installed.machine.total) == (devices, memory):
             return
         disable()
-    machine = Machine(devices, memory)
     if torch.cuda.is_available() and not over_real:
         raise RuntimeError(
             f"This machine has a real GPU, {torch.cuda.get_device_name(0)}: use that. To practise "

@@ -35,6 +35,7 @@ class DeviceProperties:
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
     gcnArchName: str = ""
+    uuid: str = "00000000-0000-0000-0000-000000000000"
 
     def __repr__(self) -> str:
         return (
@@ -61,7 +62,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
     def get_device_properties(device: Any = None) -> DeviceProperties:
         try:
             device_number(machine, device)
-        except messages.ORDINAL_ERROR:
+        except messages.CUDA_ERROR:
             raise AssertionError("Invalid device id") from None
         return DeviceProperties(NAME, *CAPABILITY, machine.total)
 
@@ -105,6 +106,9 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "synchronize": synchronize,
         "ipc_collect": lambda: None,
         "is_current_stream_capturing": lambda: False,
+        "_sleep": lambda cycles: None,
+        "default_generators": (torch.default_generator,) * machine.count,
+        **dict.fromkeys(("CUDAGraph", "graph", "make_graphed_callables"), no_graphs),
         **_random(machine),
     }
 
@@ -157,6 +161,14 @@ def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
             return torch.empty(*(args or (0,)), dtype=dtype, device="cuda")
 
     return _Type(name, (), {"__module__": "torch.cuda", "dtype": dtype})
+
+
+def no_graphs(*args: Any, **kwargs: Any) -> Any:
+    """What stands in for CUDA graphs."""
+    raise RuntimeError(
+        "A simulated GPU records no CUDA graphs: there is no queue of kernels to record. Run the "
+        "steps one by one, or on a machine with a GPU."
+    )
 
 
 def as_it_is(name: str) -> Callable[..., Any]:

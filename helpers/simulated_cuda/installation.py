@@ -20,6 +20,7 @@ from . import (
     generators,
     gradients,
     memory_api,
+    moving,
     parallel,
     places,
     processes,
@@ -69,6 +70,7 @@ class Installation:
             else:
                 setattr(owner, name, original)
         places.uninstall()
+        places.forget_all()
 
     def _replace(self, owner: object, name: str, replacement: object) -> None:
         # vars: a method of a class is to be put back as the function it is there.
@@ -115,6 +117,7 @@ class Installation:
                     self._replace(module, name, _distinct(replacement))
         # There is no cuDNN here to pack the weights of recurrent networks for.
         self._replace(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
+        self._wrap(torch._C._nn, "_parse_to", lambda parse: moving.parsing_places(mode, parse))
         self._replace(torch, "Generator", generators.replacement(machine))
         self._replace(torch, "compile", cuda_api.as_it_is("torch.compile"))
         self._replace(torch.jit, "script", cuda_api.as_it_is("torch.jit.script"))
@@ -138,7 +141,7 @@ class Installation:
 
 def _distinct(replacement: Any) -> Any:
     """A function of its own for every name: PyTorch's compiler keeps a table by function."""
-    if isinstance(replacement, type):
+    if isinstance(replacement, type) or not callable(replacement):
         return replacement
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -150,8 +153,9 @@ def _distinct(replacement: Any) -> Any:
 def push_at_bottom(mode: SimulatedCUDA) -> None:
     """Put the mode under all others, so that leaving one of those does not take this one away."""
     others = [_pop_mode() for _ in range(len(_get_current_function_mode_stack()))]
-    # PyTorch insists that its default device is the lowest of all.
-    if others and isinstance(others[-1], DeviceContext):
+    # PyTorch insists that the default device, once set, is the lowest of all.
+    default = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    if others and others[-1] is default:
         _push_mode(others.pop())
     _push_mode(mode)
     for other in reversed(others):

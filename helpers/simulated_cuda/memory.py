@@ -44,6 +44,8 @@ class DeviceMemory:
     def __init__(self, index: int, total: int) -> None:
         self.index = index
         self.total = total
+        # Less than all where set_per_process_memory_fraction was called.
+        self.limit = total
         self.allocated = self.reserved = self.requested = 0
         self.peak_allocated = self.peak_reserved = self.peak_requested = 0
         self.blocks = self.peak_blocks = 0
@@ -67,14 +69,14 @@ class DeviceMemory:
 
     def check(self, nbytes: int) -> None:
         """Raise `torch.OutOfMemoryError` where `nbytes` bytes more would not fit; count nothing."""
-        if self.allocated + rounded(nbytes) > self.total:
+        if self.allocated + rounded(nbytes) > self.limit:
             self.refuse(nbytes)
 
     def refuse(self, nbytes: int) -> None:
         """Raise the `torch.OutOfMemoryError` that asking for `nbytes` bytes gives."""
         self.out_of_memory_errors += 1
-        # What the driver could still give after the cache was emptied, and what holds the rest.
-        self.reserved = max(self.allocated, min(self.reserved, self.total))
+        # The allocator gives back what it does not use before it gives up.
+        self.empty_cache()
         raise torch.OutOfMemoryError(
             messages.out_of_memory(
                 nbytes, self.index, self.total, self.total - self.reserved, self.allocated,
@@ -99,10 +101,8 @@ class DeviceMemory:
 
     def empty_cache(self) -> None:
         """Give back what is reserved and not used."""
-        if self.allocated == 0:
-            self.reserved = 0
-        else:
-            self.reserved = min(self.reserved, _segment(self.allocated))
+        segments = (self.allocated + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
+        self.reserved = min(self.reserved, self.total, segments)
 
     def reset_peaks(self) -> None:
         """Start the peak figures again from what is in use now."""
@@ -111,9 +111,9 @@ class DeviceMemory:
 
     def _reserve(self, nbytes: int, block: int, allocated: int) -> None:
         wanted = max(self.reserved + _segment(block), allocated)
-        if wanted > self.total:
-            if allocated > self.total:
+        if wanted > self.limit:
+            if allocated > self.limit:
                 self.refuse(nbytes)
-            wanted = self.total
+            wanted = self.limit
         self.reserved = wanted
         self.peak_reserved = max(self.peak_reserved, wanted)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from . import messages
 from .cuda_api import device_number
 from .machine import Machine
 from .memory import DeviceMemory
@@ -72,7 +73,11 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
     summarize = torch.cuda.memory.memory_summary
 
     def of(device: Any) -> DeviceMemory:
-        return machine.memories[device_number(machine, device)]
+        try:
+            return machine.memories[device_number(machine, device)]
+        except messages.CUDA_ERROR:
+            text = "Invalid device argument : did you call init?"
+            raise RuntimeError(text) from None
 
     def memory_stats(device: Any = None) -> OrderedDict[str, int]:
         _claim_gradients()
@@ -99,7 +104,14 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         # Two pools are not kept apart here: the short table leaves them out.
         return summarize(device, abbreviated=True)
 
+    def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+        memory = of(device)
+        memory.limit = int(fraction * memory.total)
+
     return {
+        "set_per_process_memory_fraction": set_per_process_memory_fraction,
         "memory_stats": memory_stats,
         "memory_stats_as_nested_dict": memory_stats,
         "memory_summary": memory_summary,

@@ -10,7 +10,7 @@ import torch
 
 _VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 
-ORDINAL_ERROR = getattr(torch, "AcceleratorError", RuntimeError)
+CUDA_ERROR = getattr(torch, "AcceleratorError", RuntimeError)
 
 FORKED = (
     "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
@@ -33,20 +33,26 @@ def wrong_argument(name: str, device: str, others: str, method: str) -> str:
     )
 
 
+_ADVICE = (
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
+    "below might be incorrect.\n"
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+
+
 def invalid_ordinal() -> Exception:
     """What touching a device that is not there raises."""
     text = (
         "CUDA error: invalid device ordinal\n"
         "GPU device may be out of range, do you have enough GPUs?\n"
     )
-    if _VERSION < (2, 14):
-        text += (
-            "CUDA kernel errors might be asynchronously reported at some other API call, so the "
-            "stacktrace below might be incorrect.\n"
-            "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-            "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
-        )
-    return ORDINAL_ERROR(text)
+    return CUDA_ERROR(text if _VERSION >= (2, 14) else text + _ADVICE)
+
+
+def initialization_error() -> Exception:
+    """What using a tensor on the device raises in a forked process."""
+    return CUDA_ERROR("CUDA error: initialization error\n" + _ADVICE)
 
 
 def out_of_memory(

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import autocast, checks, factories, gradients, looking, moving, tracebacks
+from . import autocast, checks, factories, gradients, looking, messages, moving, tracebacks
 from .machine import Machine
 from .places import CPU, PLAIN, UNKNOWN, backward, place_of, put_all, storage_of
 
@@ -65,6 +65,8 @@ class SimulatedCUDA(TorchFunctionMode):
     def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, where: int) -> Any:
         """Run an operation whose tensors' common place is `where`, and note where its result is."""
         if where >= 0:
+            if self.machine.forked:
+                raise messages.initialization_error()
             if autocast.state.used and torch.is_autocast_enabled("cuda"):
                 return autocast.run(self, func, args, kwargs, where)
             self.running = where

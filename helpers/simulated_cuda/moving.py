@@ -86,6 +86,21 @@ def _to_another_kind(func, tensor, device, dtype, options):
     return func(tensor, **{k: v for k, v in known.items() if v is not None}, **options)
 
 
+def parsing_places(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
+    """What reads the arguments of `Module.to`: a tensor given as an example says where it is."""
+
+    def parse_to(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], int) and not isinstance(args[0], bool):
+            args = (torch.device("cuda", args[0]), *args[1:])
+        device, *rest = parse(*args, **kwargs)
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, Tensor) and index_of(value) >= 0:
+                device = mode.machine.name(index_of(value))
+        return device, *rest
+
+    return parse_to
+
+
 def _note(mode, result: Tensor, where: int) -> None:
     if where >= 0 or backward.depth:
         put_all(result, where, mode.memories, guess=False)

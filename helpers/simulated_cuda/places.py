@@ -6,6 +6,7 @@ exactly as long as the memory it speaks of, whoever holds it: a variable, a view
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterable
 
@@ -61,9 +62,16 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take the default away again; notes on storages that still live say nothing to anybody."""
+    """Take the default away again."""
     if "place" in vars(torch.UntypedStorage):
         del torch.UntypedStorage.place
+
+
+def forget_all() -> None:
+    """Let every storage that has a note be on the CPU: the devices are gone."""
+    for thing in gc.get_objects():
+        if type(thing) is Place and thing.index != CPU:
+            thing.index = CPU
 
 
 def place_of(tensor: torch.Tensor) -> Place:
