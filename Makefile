@@ -25,7 +25,8 @@ lab: $(READY)
 test: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pytest --nbval
+	$(BIN)/pytest -n 2 --dist loadfile tests
+	$(BIN)/pytest --nbval notebooks
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
