@@ -168,10 +168,11 @@ def test_a_finished_run_resumed_is_left_as_it_is(tmp_path):
 def test_ctrl_c_waits_for_the_end_of_the_step():
     steps = []
     press = stop_at(3)
+    handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         seeded_run(2, report=lambda p: (steps.append(p.step), press(p)), report_seconds=0)
     assert steps[-1] == 3
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_training_works_outside_the_main_thread():

@@ -1,0 +1,101 @@
+"""Checkpoints: what is written says `cuda:0`, and without CUDA it cannot be read as it is."""
+
+import io
+import pickle
+import zipfile
+
+import pytest
+import torch
+from torch import nn
+
+from helpers import simulated_cuda
+
+
+def saved(thing, **options) -> io.BytesIO:
+    file = io.BytesIO()
+    torch.save(thing, file, **options)
+    file.seek(0)
+    return file
+
+
+@pytest.fixture
+def checkpoint():
+    with simulated_cuda.simulated():
+        return saved(nn.Linear(2, 1).to("cuda").state_dict())
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_checkpoint_says_which_device_it_comes_from(gpu, zipped):
+    file = saved(torch.ones(3, device=gpu), _use_new_zipfile_serialization=zipped)
+    content = file.getvalue()
+    if zipped:
+        with zipfile.ZipFile(file) as archive:
+            content = archive.read(next(n for n in archive.namelist() if n.endswith("data.pkl")))
+    assert b"cuda:0" in content
+
+
+def test_without_cuda_a_checkpoint_needs_map_location(checkpoint):
+    with pytest.raises(RuntimeError, match=r"^Attempting to deserialize object on a CUDA device"):
+        torch.load(checkpoint)
+    checkpoint.seek(0)
+    state = torch.load(checkpoint, map_location="cpu")
+    assert {value.device.type for value in state.values()} == {"cpu"}
+
+
+def test_what_is_saved_on_the_cpu_is_the_same_file_with_and_without(off):
+    def content():
+        return saved({"w": torch.arange(3.0)}).getvalue()
+
+    before = content()
+    with simulated_cuda.simulated():
+        assert content() == before
+
+
+def test_a_checkpoint_of_one_device_loads_onto_another(two_gpus):
+    file = saved(torch.ones(3, device="cuda:0"))
+    assert str(torch.load(file, map_location="cuda:1").device) == "cuda:1"
+    file.seek(0)
+    assert str(torch.load(file, map_location={"cuda:0": "cuda:1"}).device) == "cuda:1"
+
+
+def test_loading_counts_as_memory(gpu):
+    file = saved(torch.ones(1 << 20, device=gpu))
+    before = torch.cuda.memory_allocated()
+    x = torch.load(file)
+    assert torch.cuda.memory_allocated() - before == x.nbytes
+
+
+def test_training_resumes_from_a_checkpoint_on_the_device(gpu):
+    def make():
+        torch.manual_seed(0)
+        net = nn.Linear(2, 1).to(gpu)
+        return net, torch.optim.Adam(net.parameters())
+
+    def step(net, optimizer):
+        optimizer.zero_grad()
+        net(torch.ones(4, 2, device=gpu)).sum().backward()
+        optimizer.step()
+
+    net, optimizer = make()
+    step(net, optimizer)
+    file = saved({"net": net.state_dict(), "optimizer": optimizer.state_dict()})
+    step(net, optimizer)
+    again, its_optimizer = make()
+    state = torch.load(file)
+    again.load_state_dict(state["net"])
+    its_optimizer.load_state_dict(state["optimizer"])
+    step(again, its_optimizer)
+    assert torch.equal(again.weight, net.weight)
+
+
+def test_pickle_and_whole_modules_keep_the_device(gpu):
+    net = nn.BatchNorm1d(2).to(gpu)
+    for copy in (pickle.loads(pickle.dumps(net)), torch.load(saved(net), weights_only=False)):
+        assert {str(value.device) for value in copy.state_dict().values()} == {"cuda:0"}
+
+
+def test_views_that_share_memory_share_it_after_loading(gpu):
+    x = torch.zeros(4, device=gpu)
+    state = torch.load(saved({"all": x, "half": x[:2]}))
+    state["half"] += 1
+    assert state["all"].tolist() == [1, 1, 0, 0]

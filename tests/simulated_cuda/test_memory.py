@@ -1,0 +1,132 @@
+"""The figures of a device's memory follow what is made and freed, as the caching allocator's do."""
+
+import gc
+
+import pytest
+import torch
+from torch import nn
+
+from helpers import simulated_cuda
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def small_gpu():
+    gc.collect()
+    with simulated_cuda.simulated(memory=10 * MIB):
+        yield
+
+
+def test_training_leaks_nothing(gpu):
+    def train():
+        net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)).to(gpu)
+        optimizer = torch.optim.Adam(net.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.ones(8, 64, device=gpu)).sum().backward()
+            optimizer.step()
+
+    train()
+    gc.collect()
+    before = torch.cuda.memory_allocated()
+    for _ in range(5):
+        train()
+    gc.collect()
+    assert torch.cuda.memory_allocated() == before
+
+
+def test_what_autograd_keeps_counts_until_the_graph_is_gone(gpu):
+    w = torch.ones(256, 256, device=gpu, requires_grad=True)
+    before = torch.cuda.memory_allocated()
+    loss = w.exp().sin().sum()
+    during = torch.cuda.memory_allocated()
+    del loss
+    # What `sin` was given is kept for its gradient; what `sin` gave is not.
+    assert during - before == w.nbytes + 512
+    assert torch.cuda.memory_allocated() == before
+
+
+def test_an_optimizer_takes_the_memory_of_its_state(gpu):
+    w = nn.Parameter(torch.ones(256, 256, device=gpu))
+    optimizer = torch.optim.Adam([w])
+    w.sum().backward()
+    before = torch.cuda.memory_allocated()
+    optimizer.step()
+    assert torch.cuda.memory_allocated() - before == 2 * w.nbytes
+
+
+def test_the_peak_is_kept_until_it_is_reset(gpu):
+    x = torch.ones(MIB, device=gpu)
+    size = x.nbytes
+    del x
+    assert torch.cuda.max_memory_allocated() == size
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated() == 0
+
+
+def test_the_cache_keeps_what_was_freed_until_it_is_emptied(gpu):
+    x = torch.ones(MIB, device=gpu)
+    del x
+    assert torch.cuda.memory_reserved() >= 4 * MIB
+    free, total = torch.cuda.mem_get_info()
+    assert total - free == torch.cuda.memory_reserved()
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() == 0
+
+
+def test_each_device_has_its_own_memory(two_gpus):
+    x = torch.ones(MIB, device="cuda:1")
+    assert torch.cuda.memory_allocated(0) == 0
+    assert torch.cuda.memory_allocated(1) == torch.accelerator.memory_allocated(1) == x.nbytes
+
+
+def test_the_summary_is_pytorchs_own_table(gpu):
+    x = torch.ones(MIB, device=gpu)
+    summary = torch.cuda.memory_summary()
+    assert "PyTorch CUDA memory summary, device ID 0" in summary
+    assert f"{x.nbytes >> 10} KiB" in summary
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda: torch.empty(20 * MIB, dtype=torch.uint8, device="cuda"),
+        lambda: torch.ones(20 * MIB, dtype=torch.uint8, device="cuda"),
+        lambda: torch.zeros(20 * MIB, dtype=torch.uint8).to("cuda"),
+        lambda: torch.zeros(20 * MIB, dtype=torch.uint8).cuda(),
+        lambda: torch.ones(2000, 1, device="cuda") @ torch.ones(1, 2000, device="cuda"),
+        lambda: torch.ones(MIB, device="cuda").repeat(3),
+        lambda: nn.Linear(2000, 2000).to("cuda"),
+        lambda: nn.Linear(2000, 2000, device="cuda"),
+    ],
+)
+def test_a_full_device_says_so_in_cudas_words(small_gpu, program):
+    with pytest.raises(torch.cuda.OutOfMemoryError, match=r"^CUDA out of memory. Tried to alloc"):
+        program()
+
+
+def test_memory_that_was_freed_can_be_used_again(small_gpu):
+    def how_many_fit():
+        kept = []
+        try:
+            while True:
+                kept.append(torch.empty(MIB, dtype=torch.uint8, device="cuda"))
+        except torch.OutOfMemoryError:
+            return len(kept)
+
+    assert how_many_fit() == 10
+    assert how_many_fit() == 10
+    assert torch.cuda.memory_stats()["num_ooms"] == 2
+
+
+def test_a_size_larger_than_the_machine_is_refused_at_once(gpu):
+    with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 1048576.00 GiB"):
+        torch.zeros(1 << 50, dtype=torch.uint8, device=gpu)
+
+
+def test_a_share_of_the_memory_can_be_set(small_gpu):
+    torch.cuda.set_per_process_memory_fraction(0.5)
+    torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.empty(6 * MIB, dtype=torch.uint8, device="cuda")
