@@ -8,6 +8,15 @@ import torch
 from helpers.drawn_images import CLASSES, draw
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """On a busy machine several threads keep waiting for each other, so small are the tensors."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def drawn():
     return draw(4000, 1000)
