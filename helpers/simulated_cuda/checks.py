@@ -65,6 +65,6 @@ class CheckedSteps(TorchDispatchMode):
         result = func(*args, **kwargs)
         if func._schema.name == "aten::_pack_padded_sequence":
             put_all(result[0], where, self.mode.memories)
-        elif where >= 0 or backward.depth:
+        elif where >= 0:
             put_all(result, where, self.mode.memories, guess=backward.depth > 0)
         return result

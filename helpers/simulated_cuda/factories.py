@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _device as default_device
 
-from .places import CPU, Place, backward, bytes_of, index_of, put_all, storage_of
+from .places import CPU, Place, bytes_of, index_of, put_all, storage_of
 
 # These keep the memory of what they are given where they can; on a device it must be a copy.
 _SHARING = {torch.as_tensor, torch.asarray}
@@ -47,8 +47,6 @@ def make(mode, func, args, kwargs):
             place = Place(CPU)
             place.pinned = True
             storage_of(result).place = place
-        elif backward.depth:
-            put_all(result, CPU, mode.memories)
         return result
     if func in _SHARING and result is not source:
         result = result.clone()
@@ -70,7 +68,7 @@ def moving_copy(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | Non
     if where >= 0:
         mode.memories[where].check(bytes_of(tensor, dtype))
     result = tensor.to(dtype or tensor.dtype, copy=True)
-    if where >= 0 or backward.depth:
+    if where >= 0:
         put_all(result, where, mode.memories)
     return result
 

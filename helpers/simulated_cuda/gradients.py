@@ -1,20 +1,20 @@
 """Autograd: gradients are made by PyTorch's engine unseen, so they get their place when looked at.
 
-A gradient is where its tensor is. While a backward pass runs, what has no note is taken to be on
-the device that the pass started from; hooks and a user's own `backward` see it so.
+A gradient is where its tensor is: for `.grad`, for hooks, for a user's own `backward`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import getattr_static
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
-from . import checks
 from .moving import freeze
-from .places import CPU, backward, index_of, move_storage, place_of, put_all, storage_of
+from .places import CPU, UNKNOWN, backward, index_of, move_storage, place_of, put_all, storage_of
 
 Tensor = torch.Tensor
 _grad = Tensor.grad.__get__
@@ -37,20 +37,24 @@ def get_gradient(mode, func, args, kwargs):
     """`tensor.grad`: where the tensor is, unless somebody moved one of the two."""
     gradient = func(*args)
     if gradient is not None:
-        place = place_of(gradient)
-        if place.guessed or not place.sure:
-            _settle(mode, gradient, index_of(args[0]))
+        settle(mode, gradient, index_of(args[0]))
     return gradient
 
 
-def _settle(mode, gradient: Tensor, where: int) -> None:
+def settle(mode, gradient: Tensor, where: int) -> None:
+    """Note where a gradient is that autograd made; what somebody put somewhere stays there."""
+    place = place_of(gradient)
+    if place.sure and (not place.guessed or place.index == where):
+        return
     try:
         storage = storage_of(gradient)
     except (NotImplementedError, RuntimeError):
-        put_all(gradient, where, mode.memories)
+        put_all(gradient, where, mode.memories, guess=True)
         return
-    if where >= 0 or storage.place.guessed:
-        move_storage(storage, where, mode.memories)
+    if where >= 0:
+        move_storage(storage, where, mode.memories, guess=True)
+    else:
+        storage.place = UNKNOWN
 
 
 def set_gradient(mode, func, args, kwargs):
@@ -103,9 +107,7 @@ def gradients_of(mode, func, args, kwargs):
     results = func(*args, **kwargs)
     for source, result in zip(_as_tuple(inputs), _as_tuple(results), strict=False):
         if isinstance(source, Tensor) and isinstance(result, Tensor):
-            place = place_of(result)
-            if place.guessed or not place.sure:
-                _settle(mode, result, index_of(source))
+            settle(mode, result, index_of(source))
     return results
 
 
@@ -133,26 +135,16 @@ def register_hook(mode, func, args, kwargs):
     where = index_of(tensor)
 
     def hook_with_place(gradient: Tensor) -> Any:
-        place = place_of(gradient)
-        if not place.sure:
-            put_all(gradient, where, mode.memories, guess=True)
+        settle(mode, gradient, where)
         return hook(gradient)
 
     return func(tensor, hook_with_place)
 
 
-def run_inside_backward(mode, func, args, kwargs):
-    """An operation in a hook or in a user's `backward`, on tensors that may have no note yet."""
-    return checks.run(mode, func, args, kwargs)
-
-
 def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
-    """PyTorch's function that starts the engine, with the mode on and the device remembered."""
+    """PyTorch's function that starts the engine, with the mode on for hooks and the like."""
 
     def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        places = [index_of(output) for output in outputs if isinstance(output, Tensor)]
-        previous = backward.index
-        backward.index = max(places, default=CPU)
         backward.depth += 1
         try:
             if mode in _get_current_function_mode_stack():
@@ -161,7 +153,6 @@ def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
                 return run_engine(outputs, *args, **kwargs)
         finally:
             backward.depth -= 1
-            backward.index = previous
 
     return run
 
@@ -183,12 +174,56 @@ def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., An
     return __init__
 
 
+def applying_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
+    """`Function.apply`, remembering where its outputs are for when their gradients come."""
+
+    # As the class has it: a class method, in some versions of PyTorch one written in C.
+    method = getattr_static(torch.autograd.Function, "apply")
+
+    def apply_and_remember(cls: type, *args: Any, **kwargs: Any) -> Any:
+        results = method.__get__(None, cls)(*args, **kwargs)
+        outputs = _as_tuple(results)
+        for output in outputs:
+            if isinstance(output, Tensor) and isinstance(output.grad_fn, BackwardCFunction):
+                output.grad_fn.places_of_outputs = [
+                    index_of(x) if isinstance(x, Tensor) else CPU for x in outputs
+                ]
+                break
+        return results
+
+    return classmethod(apply_and_remember)
+
+
+def backward_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's own `backward`, which gets each gradient where the output is that it belongs to."""
+
+    def apply_with_places(node: Any, *gradients: Any) -> Any:
+        for gradient, where in zip(gradients, getattr(node, "places_of_outputs", ()), strict=False):
+            if isinstance(gradient, Tensor):
+                settle(mode, gradient, where)
+        return apply(node, *gradients)
+
+    return apply_with_places
+
+
+def module_hooks_with_places(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
+    """The methods that prepare a module's backward hooks, remembering where its tensors are."""
+
+    def begin_and_remember(hooks: Any, values: Any) -> Any:
+        places = [index_of(value) for value in _as_tuple(values) if isinstance(value, Tensor)]
+        hooks.place = max(places, default=CPU)
+        return begin(hooks, values)
+
+    return begin_and_remember
+
+
 def hook_arguments_with_places(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
     """The method that hands gradients to a module's backward hooks, noting where they are."""
 
     def packed(hooks: Any, indices: Any, values: Any, size: int) -> Any:
-        if backward.depth:
-            put_all(values, backward.index, mode.memories, guess=True)
+        for value in values:
+            if isinstance(value, Tensor) and backward.depth:
+                settle(mode, value, getattr(hooks, "place", CPU))
         return pack(hooks, indices, values, size)
 
     return packed

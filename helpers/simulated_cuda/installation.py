@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 from torch.utils.hooks import BackwardHook
@@ -132,6 +133,14 @@ class Installation:
                    lambda run: gradients.with_places(mode, run))  # fmt: skip
         self._wrap(BackwardHook, "_pack_with_none",
                    lambda pack: gradients.hook_arguments_with_places(mode, pack))  # fmt: skip
+        for name in ("setup_input_hook", "setup_output_hook"):
+            self._wrap(
+                BackwardHook, name, lambda begin: gradients.module_hooks_with_places(mode, begin)
+            )
+        self._wrap(torch.autograd.Function, "apply",
+                   lambda apply: gradients.applying_with_places(mode, apply))  # fmt: skip
+        self._wrap(BackwardCFunction, "apply",
+                   lambda apply: gradients.backward_with_places(mode, apply))  # fmt: skip
         self._wrap(torch.autograd.graph.saved_tensors_hooks, "__init__",
                    lambda begin: gradients.saving_with_places(mode, begin))  # fmt: skip
         self._wrap(DeviceContext, "__torch_function__", self._with_simulated_default)

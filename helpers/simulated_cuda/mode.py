@@ -54,7 +54,7 @@ class SimulatedCUDA(TorchFunctionMode):
             else:
                 kwargs = {}
                 where = _common_place(args)
-            if where == CPU and not backward.depth:
+            if where == CPU:
                 return func(*args, **kwargs)
             return self.run(func, args, kwargs, where)
         except Exception as error:
@@ -88,9 +88,7 @@ class SimulatedCUDA(TorchFunctionMode):
             return result
         if where == _MIXED:
             return checks.run(self, func, args, kwargs)
-        if where == _NO_TENSOR:
-            return func(*args, **kwargs)
-        return gradients.run_inside_backward(self, func, args, kwargs)
+        return func(*args, **kwargs)
 
 
 def _common_place(values: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .factories import moving_copy
-from .places import _HOST, CPU, Place, backward, bytes_of, index_of, place_of, put_all, storage_of
+from .places import CPU, Place, bytes_of, index_of, place_of, put_all, storage_of
 
 Tensor = torch.Tensor
 
@@ -102,7 +102,7 @@ def parsing_places(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _note(mode, result: Tensor, where: int) -> None:
-    if where >= 0 or backward.depth:
+    if where >= 0:
         put_all(result, where, mode.memories, guess=False)
 
 
@@ -185,4 +185,4 @@ def share_memory(mode, func, args, kwargs):
 def freeze(tensor: Tensor) -> None:
     """Note that a tensor without a note is on the CPU, before its owner moves away."""
     if not place_of(tensor).sure:
-        storage_of(tensor).place = _HOST
+        put_all(tensor, CPU, [])

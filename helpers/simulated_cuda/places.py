@@ -24,8 +24,9 @@ PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 class Place:
     """Where a storage is: `index` is the simulated device, or `CPU`.
 
-    `sure` is false for the place that a storage has for want of a note; `guessed` is true where a
-    note was made while autograd ran and the owner of the tensor knows better.
+    `sure` is false for the place that a storage has for want of a note. `guessed` is true where a
+    note was made while autograd ran: what it computes may pass from device to device without a
+    copy, since all of it is on the CPU, and whoever looks at it last knows better.
     """
 
     __slots__ = ("guessed", "index", "memory", "nbytes", "pinned", "sure")
@@ -47,9 +48,8 @@ _HOST = Place(CPU)
 
 
 class _Backward(threading.local):
-    """The device that autograd works on in this thread, where what it makes has no note yet."""
+    """How many backward passes are under way in this thread, one within the other."""
 
-    index = CPU
     depth = 0
 
 
@@ -85,17 +85,13 @@ def place_of(tensor: torch.Tensor) -> Place:
 
 
 def index_of(tensor: torch.Tensor) -> int:
-    """The simulated device's number, or `CPU`; inside a backward pass, what autograd works on."""
+    """The simulated device's number, or `CPU`."""
     if type(tensor) in PLAIN:
         try:
-            place = storage_of(tensor).place
+            return storage_of(tensor).place.index
         except (NotImplementedError, RuntimeError):
-            place = place_of(tensor)
-    else:
-        place = place_of(tensor)
-    if not place.sure and backward.depth:
-        return backward.index
-    return place.index
+            pass
+    return place_of(tensor).index
 
 
 def _parts(tensor: torch.Tensor) -> Iterable[torch.Tensor]:

@@ -1,0 +1,113 @@
+"""Gradients are where their tensors are, in hooks, in a user's own backward, and after moves."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+def test_hooks_of_tensors_and_modules_see_the_device(gpu):
+    seen, kept = [], []
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)).to(gpu)
+    net[0].weight.register_hook(lambda grad: seen.append(grad.device))
+    net[0].weight.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.device))
+    net[0].register_full_backward_hook(lambda module, grad_in, grad_out: kept.append(grad_out[0]))
+    net[2].register_full_backward_pre_hook(lambda module, grad_out: seen.append(grad_out[0].device))
+    net(torch.ones(4, 2, device=gpu)).sum().backward()
+    assert seen == [gpu] * 3
+    # Kept for later, as Grad-CAM does: it can be used with what is on the device.
+    assert (kept[0] * torch.ones(4, 3, device=gpu)).device == gpu
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        assert grad.device == x.device
+        return 2 * grad * x + torch.zeros(x.shape, device=x.device)
+
+
+class Careless(Square):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * torch.ones(2)
+
+
+def test_a_function_of_ones_own_works_on_the_device(gpu):
+    x = torch.tensor([1.0, 2.0], device=gpu, requires_grad=True)
+    (3 * Square.apply(x)).sum().backward()
+    assert x.grad.device == gpu
+    assert x.grad.tolist() == [6, 12]
+
+
+def test_a_mix_inside_a_function_of_ones_own_is_refused(gpu):
+    x = torch.ones(2, device=gpu, requires_grad=True)
+    with pytest.raises(RuntimeError, match="found at least two devices, cuda:0 and cpu"):
+        Careless.apply(x).sum().backward()
+
+
+def test_a_graph_over_both_devices_gives_each_its_gradient(gpu):
+    w = torch.ones(2, requires_grad=True)
+    v = torch.ones(2, device=gpu, requires_grad=True)
+    ((Square.apply(w).to(gpu) * Square.apply(v)).cpu() + w).sum().backward()
+    assert (w.grad + torch.zeros(2)).device.type == "cpu"
+    assert (v.grad + torch.zeros(2, device=gpu)).device == gpu
+
+
+def test_a_penalty_on_gradients_works(gpu):
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).to(gpu)
+    x = torch.ones(5, 3, device=gpu, requires_grad=True)
+    (grad,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+    ((grad.norm(dim=1) - 1) ** 2).mean().backward()
+    assert {str(p.grad.device) for p in net.parameters() if p.grad is not None} == {"cuda:0"}
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointing_recomputes_on_the_device(gpu, reentrant):
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Dropout(0.5)).to(gpu)
+    x = torch.ones(2, 3, device=gpu, requires_grad=True)
+    checkpoint(net, x, use_reentrant=reentrant).sum().backward()
+    assert x.grad.device == net[0].weight.grad.device == gpu
+
+
+def test_saved_tensors_can_wait_on_the_cpu(gpu):
+    x = torch.ones(3, device=gpu, requires_grad=True)
+    with torch.autograd.graph.save_on_cpu():
+        y = (x.exp() * x.sin()).sum()
+    y.backward()
+    assert (x.grad + x).device == gpu
+
+
+def test_moving_by_data_leaves_the_gradient_behind(gpu):
+    w = nn.Parameter(torch.ones(2))
+    w.sum().backward()
+    w.data = w.data.to(gpu)
+    assert w.device == gpu
+    assert w.grad.device.type == "cpu"
+
+
+def test_moving_a_module_takes_the_gradient_along(gpu):
+    net = nn.Linear(2, 1)
+    net(torch.ones(1, 2)).sum().backward()
+    weight, grad = net.weight, net.weight.grad
+    net.to(gpu)
+    assert net.weight is weight
+    assert grad.device == weight.grad.device == gpu
+    net.cpu()
+    assert weight.grad.device.type == weight.device.type == "cpu"
+
+
+def test_a_copy_is_on_the_device_and_shares_nothing(gpu):
+    net = nn.Linear(2, 1).to(gpu)
+    twin = copy.deepcopy(net)
+    assert twin.weight.device == gpu and isinstance(twin.weight, nn.Parameter)
+    with torch.no_grad():
+        twin.weight.zero_()
+    assert net.weight.abs().sum() > 0
