@@ -200,7 +200,7 @@ class Trainer:
         where other programs want the cores, threads that wait for each other are slower than one.
         """
         started = time.perf_counter()
-        if self.device.type == "cpu":
+        if self.device.type == "cpu" and self.settings.batch_size <= 250:
             torch.set_num_threads(min((1, THREADS), key=self._seconds_with))
         self.run(steps=10 if self.settings.compiled else 3)
         some = self.images[: self.settings.batch_size]
@@ -234,13 +234,13 @@ class Trainer:
         settings, run = self.settings, Run()
         per_epoch = max(1, len(self.labels) // settings.batch_size)
         steps = steps or max(1, round(settings.epochs * per_epoch))
-        synchronize(self.device)
-        started = time.perf_counter()
         self.net.reset()
         self.net.train()
+        optimizers = self._optimizers()
+        synchronize(self.device)
+        started = time.perf_counter()
         if settings.whiten:
             self._whiten()
-        optimizers = self._optimizers()
         done, observed = 0.0, 0
         for x, y in batches(self.images, self.labels, settings, self._augment):
             loss = self._backward(x, y, done)
@@ -297,7 +297,7 @@ class Trainer:
     def _seconds_with(self, threads: int) -> float:
         torch.set_num_threads(threads)
         self.run(steps=1)
-        return self.run(steps=4).seconds
+        return self.run(steps=8).seconds
 
     def _loss(self, x: Tensor, y: Tensor, first_biases: bool) -> Tensor:
         # Summed: the gradients of a mean over thousands of images are too small for float16.

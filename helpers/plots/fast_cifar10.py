@@ -14,14 +14,14 @@ from helpers.plots.style import COLOURS, new_figure
 from helpers.records import Record
 
 
-def filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 12) -> Figure:
+def filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> Figure:
     """Draw filters `(N, 3, k, k)` as small colour images, from the commonest direction on.
 
     Args:
         spreads: standard deviation of the patches along each filter's direction.
     """
     rows = -(-len(weights) // columns)
-    figure, axes = new_figure(rows, columns, width=0.75 * columns, height=1.0 * rows + 0.7)
+    figure, axes = new_figure(rows, columns, width=0.85 * columns, height=1.05 * rows + 0.8)
     for axis in np.ravel(axes):
         axis.set_axis_off()
     for weight, spread, axis in zip(weights, spreads, np.ravel(axes), strict=False):

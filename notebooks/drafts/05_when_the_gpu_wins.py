@@ -448,11 +448,14 @@ all(at_batch[size]["resident batches"] > at_batch[size]["PIL, 2 workers"] for si
 
 
 # %%
+# Drawn by lot: a copy of CIFAR-10 may have its images sorted by class.
+lot = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))[:rate_images]
+
+
 def final_loss(batch_size, rate):
     torch.manual_seed(seed)
     net = ClassicNet().to(device)
-    part = images[:rate_images], labels[:rate_images]
-    loader = ResidentLoader(*part, batch_size, device=device, seed=seed)
+    loader = ResidentLoader(images[lot], labels[lot], batch_size, device=device, seed=seed)
     optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
     return train(net, loader, optimizer, epochs=2).losses[-1]
 
