@@ -1,7 +1,7 @@
 """Run the benchmarks and write their results: `python -m benchmarks [NAME ...] [--cifar10 PATH]`.
 
 A benchmark is a module of this folder with a function `measure(cifar10_root) -> dict`; its result
-goes to results/NAME.json.
+goes to helpers/recorded/NAME.json, which travels with the package.
 """
 
 import argparse
@@ -9,6 +9,8 @@ import importlib
 import json
 import os
 from pathlib import Path
+
+from helpers.records import RESULTS
 
 HERE = Path(__file__).parent
 
@@ -36,8 +38,8 @@ def main() -> None:
         print(f"{name} ...", flush=True)
         result = importlib.import_module(f"benchmarks.{name}").measure(Path(arguments.cifar10))
         text = json.dumps(result, indent=2) + "\n"
-        (HERE / "results").mkdir(exist_ok=True)
-        (HERE / "results" / f"{name}.json").write_text(text)
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{name}.json").write_text(text)
         print(text, flush=True)
 
 

@@ -29,7 +29,7 @@ def record(device: torch.device, figures: dict[str, Any]) -> Record:
 
 
 def merged(name: str, what: str, found: list[Record]) -> dict[str, Any]:
-    """Return the content of results/NAME.json: `found`, and what other devices left there."""
+    """Return the content of NAME.json: `found`, and what other devices left there."""
     new = {one.device for one in found}
     kept = [old for old in records.read(name) if old.device not in new]
     return {"what": what, "records": [asdict(one) for one in [*found, *kept]]}

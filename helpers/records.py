@@ -1,4 +1,7 @@
-"""Reads what `benchmarks/` has recorded, so that a lesson can show figures of a GPU it lacks."""
+"""Reads what `benchmarks/` has recorded, so that a lesson can show figures of a GPU it lacks.
+
+The records lie inside the package, so that they come along wherever it is fetched, as in Colab.
+"""
 
 import json
 from collections.abc import Mapping
@@ -6,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Beside the package in a clone; a copy that pip installed has no records, which `read` reports.
-RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
+RESULTS = Path(__file__).resolve().parent / "recorded"
 
 
 @dataclass(frozen=True)
