@@ -1,5 +1,6 @@
 """The first line of every notebook, and what it says of itself: banner, seed, data, results."""
 
+import os
 from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING
@@ -46,16 +47,29 @@ def start(
         box(
             f"You practise on a simulated GPU: {what}.",
             "Devices, moves and error messages behave as on a real one. The arithmetic runs on the "
-            f"CPU, so nothing here says how fast a GPU is. torch {torch.__version__}, seed {seed}",
+            f"CPU, so nothing here says how fast a GPU is. torch {torch.__version__}, seed {seed}"
+            f"{_how_colab_gives_a_gpu()}",
             results={"device": what},
         )
     else:
         box(
             f"This notebook computes on {what}.",
-            f"torch {torch.__version__}, seed {seed}",
+            f"torch {torch.__version__}, seed {seed}{_how_colab_gives_a_gpu()}",
             results={"device": what},
         )
     return chosen
+
+
+def _how_colab_gives_a_gpu() -> str:
+    """A sentence for a student whose Colab runtime has no GPU; nothing anywhere else."""
+    real = torch.cuda.is_available() and not simulated_cuda.is_enabled()
+    # Colab sets the variable on every runtime.
+    if real or "COLAB_RELEASE_TAG" not in os.environ:
+        return ""
+    return (
+        ". This Colab runtime has no GPU. To get one: Runtime > Change runtime type > T4 GPU > "
+        "Save, then run the notebook from the top"
+    )
 
 
 def show_data(dataset: "Dataset") -> None:

@@ -46,6 +46,27 @@ def test_start_twice_with_its_own_result_gives_the_same_device(notebook):
         assert lesson.start(device) == device
 
 
+@pytest.mark.parametrize("practise", [False, True])
+def test_in_colab_without_a_gpu_the_banner_names_the_menu_that_gives_one(
+    notebook, monkeypatch, practise
+):
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    try:
+        (banner,) = shown(lambda: lesson.start(practise=practise))
+    finally:
+        simulated_cuda.disable()
+    assert "Runtime > Change runtime type > T4 GPU" in banner["text/plain"]
+    assert "Runtime &gt; Change runtime type &gt; T4 GPU" in banner["text/html"]
+    assert ("a simulated GPU" in banner["text/plain"]) == practise
+
+
+def test_outside_colab_no_banner_speaks_of_menus(notebook, monkeypatch):
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+    (banner,) = shown(lambda: lesson.start("cpu"))
+    assert "Runtime" not in banner["text/plain"]
+
+
 @pytest.mark.parametrize("seed", ["1", 1.5, None, True])
 def test_a_seed_that_is_no_whole_number_is_refused(seed):
     with pytest.raises(ValueError, match="seed must be a whole number"):

@@ -12,25 +12,40 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from helpers.instructor.course_folder import CourseFolder
 from helpers.instructor.lesson_source import LessonSource
 
-# Runs before anything else, so it may lean on nothing but Python itself.
+# Runs before anything else, so it may lean on nothing but Python itself. It unpacks under another
+# name first, so that a broken fetch leaves nothing that looks like the course.
 BOOTSTRAP = """\
-# Finds the course's package `helpers`: installed, in this clone, or fetched (in Colab, say).
+# Sets up: makes the course's package `helpers` importable, and fetches it where it is not.
 import importlib.util
-import pathlib
-import subprocess
+import io
+import os
 import sys
+import urllib.request
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 if importlib.util.find_spec("helpers") is None:
-    here = pathlib.Path.cwd()
-    clones = [p for p in (here, *here.parents) if (p / "helpers" / "lesson.py").is_file()]
-    if clones:
-        sys.path.insert(0, str(clones[0]))
-    else:
-        url = "https://github.com/{repository}/archive/{tag}.zip"
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", url]
-        if subprocess.run(pip, capture_output=True).returncode:
-            raise RuntimeError(f"Could not fetch the course's helpers: is {{url}} within reach?")
-        importlib.invalidate_caches()"""
+    source = os.environ.get("COURSE_SOURCE") or "https://github.com/{repository}/archive/{tag}.zip"
+    copy = Path.cwd() / "{folder}"
+    places = [Path.cwd(), *Path.cwd().parents, Path(source), copy]
+    found = [place for place in places if (place / "helpers" / "lesson.py").is_file()]
+    try:
+        if not found:
+            archive = io.BytesIO(urllib.request.urlopen(source, timeout=30).read())
+            with TemporaryDirectory(dir=".") as half:
+                zipfile.ZipFile(archive).extractall(half)
+                next(Path(half).glob("*/helpers")).parent.rename(copy)
+    except Exception as problem:
+        raise RuntimeError(
+            f"The course could not be fetched from {{source}} ({{problem!r}}). Is there a network? "
+            "Run this cell again, or open the notebook inside a whole copy of the course."
+        ) from None
+    sys.path.insert(0, str(found[0] if found else copy))
+
+from helpers import packages
+
+packages.require()"""
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -94,7 +109,9 @@ def badge(course: CourseFolder, path: str) -> str:
 
 def bootstrap(course: CourseFolder) -> NotebookNode:
     """The cell that makes `import helpers` work wherever the notebook was opened."""
-    code = BOOTSTRAP.format(repository=course.repository, tag=course.tag)
+    # As GitHub calls what it sends, so that two versions side by side do not mix.
+    folder = f"{course.repository.split('/')[-1]}-{course.tag.replace('/', '-')}"
+    code = BOOTSTRAP.format(repository=course.repository, tag=course.tag, folder=folder)
     return new_code_cell(code, metadata={"tags": ["bootstrap"]})
 
 
