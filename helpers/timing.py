@@ -5,6 +5,7 @@ turns, so that a machine that slows down slows all of them, and a difference ins
 called none. Nothing is timed on a simulated GPU.
 """
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -68,15 +69,21 @@ class Ratio:
 
     @property
     def differs(self) -> bool:
-        """Whether the median lies farther from 1 than the spread of the ratios.
+        """Whether the median lies farther from 1 than the spread, on a logarithmic scale.
 
-        The spread is the IQR; with fewer than 7 rounds, whose quartiles say little, the range. Of
-        two ways that are equal, this calls about 1 pair in 20 different.
+        The spread is the IQR. Fewer than 8 rounds must besides lie all on the same side of 1; with
+        3 or 4, whose quartiles say little, the spread is one and a half times the range. Of pairs
+        of equal ways this calls fewer than 1 in 20 different, for any number of rounds from 3 on.
         """
-        low, high = self.quartiles
-        if len(self.values) < 7:
-            low, high = min(self.values), max(self.values)
-        return abs(self.median - 1) > high - low
+        # In logarithms twice as fast and half as fast are equally far from 1.
+        logs = tuple(math.log(value) for value in self.values)
+        if len(logs) < 5:
+            spread = 1.5 * (max(logs) - min(logs))
+        else:
+            low, high = _quartiles(logs)
+            spread = high - low
+        agree = len(logs) >= 8 or min(logs) > 0 or max(logs) < 0
+        return agree and abs(statistics.median(logs)) > spread
 
     def __str__(self) -> str:
         low, high = self.quartiles

@@ -95,16 +95,36 @@ def test_a_difference_outside_the_spread_is_told(factor):
     assert f"{factor:.2f} times as fast" in str(ratio)
 
 
-def test_few_rounds_must_agree_more_closely():
-    # Quartiles of 3 values would call this a difference: the median is 1.2, the IQR 0.15.
-    assert not Ratio("new", "old", (1.0, 1.2, 1.3)).differs
+def test_three_rounds_must_agree_more_closely():
+    # Quartiles of 3 values would call this a difference: the median is 1.2, the IQR 0.1.
+    assert not Ratio("new", "old", (1.05, 1.2, 1.25)).differs
 
 
-def test_equal_ways_are_seldom_called_different():
-    generator = torch.Generator().manual_seed(0)
-    noise = 1 + 0.05 * torch.randn(1000, 2, 7, generator=generator)
-    wrong = sum(Ratio("a", "b", tuple((b / a).tolist())).differs for a, b in noise)
-    assert wrong < 100
+@pytest.mark.parametrize(("rounds", "differs"), [(7, False), (9, True)])
+def test_few_rounds_must_lie_on_the_same_side(rounds, differs):
+    values = (0.99, *(1.1 + i / 1000 for i in range(rounds - 1)))
+    assert Ratio("new", "old", values).differs is differs
+
+
+def test_a_large_ratio_may_scatter():
+    assert Ratio("new", "old", (2.1, 3.0, 3.5, 5.0, 6.0)).differs
+
+
+def test_both_ways_round_the_verdict_is_the_same():
+    generator = torch.Generator().manual_seed(1)
+    for noise in torch.randn(500, 5, generator=generator, dtype=torch.float64):
+        values = tuple((1.05 * (0.05 * noise).exp()).tolist())
+        turned = tuple(1 / value for value in values)
+        assert Ratio("a", "b", values).differs == Ratio("b", "a", turned).differs
+
+
+@pytest.mark.parametrize("rounds", [3, 4, 5, 6, 7, 8, 9, 12])
+def test_fewer_than_one_in_twenty_equal_ways_are_called_different(rounds):
+    generator = torch.Generator().manual_seed(rounds)
+    noise = 1 + 0.05 * torch.randn(2000, 2, rounds, generator=generator)
+    ratios = (noise[:, 0] / noise[:, 1]).tolist()
+    wrong = sum(Ratio("a", "b", tuple(values)).differs for values in ratios)
+    assert wrong < 2000 / 20
 
 
 @pytest.mark.parametrize(
