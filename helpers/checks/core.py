@@ -1,0 +1,10 @@
+"""What a lab's module of checks is written with."""
+
+from __future__ import annotations
+
+from helpers.checks.hints import Hint, NotRight
+from helpers.checks.lab import Exercise, Lab, Verdict
+from helpers.checks.probes import Move, Watch
+from helpers.checks.trial import Outcome, Trial
+
+__all__ = ["Exercise", "Hint", "Lab", "Move", "NotRight", "Outcome", "Trial", "Verdict", "Watch"]

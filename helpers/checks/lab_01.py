@@ -1,0 +1,494 @@
+"""The checks of lab 01, tensors and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from helpers.checks.core import Hint, Lab, Trial
+
+lab = Lab("01_tensors_and_devices")
+
+_MOVING = "Moving a tensor"
+_DEVICES = "Which devices are there?"
+_LIVES = "Where a tensor lives"
+_MEMORY = "How much memory a tensor takes"
+_WAITING = "Hidden waiting"
+
+# Exercise 1
+NO_LIST = Hint(
+    "no-list",
+    "`move_all` returns {what}; a list of {count} tensors is asked for.",
+    "Collect one tensor for each that came in, in the same order, and return the list.",
+    _MOVING,
+)
+NOT_MOVED = Hint(
+    "result-dropped",
+    "You asked for {wanted}, and a tensor that `move_all` returns is still on {found}.",
+    "`.to` leaves the tensor it is called on where it is. What does it give you, and where does "
+    "your function keep that?",
+    _MOVING,
+)
+OTHER_DEVICE = Hint(
+    "other-device",
+    "You asked for {wanted}, and a tensor that `move_all` returns is on {found}.",
+    "The device to go to is an argument of the function. Does your code use it for every tensor?",
+    _MOVING,
+)
+WRONG_NUMBERS = Hint(
+    "wrong-numbers",
+    "The tensors that come back do not hold the numbers of those that went in, in their order.",
+    "Compare the first and the last tensor that come back with those that went in.",
+    _MOVING,
+)
+OTHER_DTYPE = Hint(
+    "dtype-changed",
+    "A {before} tensor comes back as {after}.",
+    "A move should change where the numbers are and nothing else. Which part of your line names a "
+    "type, or makes the numbers anew?",
+    _MOVING,
+)
+INPUT_CHANGED = Hint(
+    "input-changed",
+    "After the call, the list that was handed in is another: your function has changed it.",
+    "Whoever calls your function may still need their list. Which line writes into it?",
+    _MOVING,
+)
+NEEDLESS_COPY = Hint(
+    "needless-copy",
+    "A tensor that was on {device} already was copied all the same.",
+    "A plain move to where a tensor is costs nothing. What in your line forces a new tensor?",
+    _MOVING,
+)
+
+
+@lab.exercise(1, points=2, right="Every tensor goes where it was sent, and only if it has to.")
+def exercise_1(trial: Trial, move_all: Callable[..., Any]) -> None:
+    """`move_all(tensors, device)`: a new list with every tensor on `device`."""
+    kinds = [torch.float32, torch.float16, torch.int64, torch.float64]
+    for target in [*trial.devices, str(trial.device)]:
+        for count in (trial.random.randint(2, 5), 0):
+            given = [
+                trial.normal(3, i + 1, device=trial.devices[i % 2 - 1]).mul(9).to(kinds[i % 4])
+                for i in range(count)
+            ]
+            before = list(given)
+            result = trial.call(move_all, given, target)
+            trial.expect_result(result)
+            unchanged = len(given) == count and all(map(_is, given, before))
+            trial.expect(unchanged, INPUT_CHANGED)
+            what = f"{type(result).__name__}"
+            what = f"a list of {len(result)}" if isinstance(result, list) else f"a {what}"
+            good = isinstance(result, list) and len(result) == count
+            trial.expect(good and all(map(_is_tensor, result)), NO_LIST, what=what, count=count)
+            _compare_moved(trial, before, result, torch.device(target))
+
+
+def _compare_moved(
+    trial: Trial, before: list[torch.Tensor], result: list[torch.Tensor], target: torch.device
+) -> None:
+    for was, now in zip(before, result, strict=True):
+        if now.device != target:
+            hint = NOT_MOVED if now.device == was.device else OTHER_DEVICE
+            raise hint.of(wanted=target, found=now.device)
+    for was, now in zip(before, result, strict=True):
+        trial.expect(now.dtype == was.dtype, OTHER_DTYPE, before=was.dtype, after=now.dtype)
+        trial.expect(torch.equal(now.cpu(), was.cpu()), WRONG_NUMBERS)
+        there = was.device == target
+        trial.expect(not there or now is was, NEEDLESS_COPY, device=target)
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+# Exercise 2
+NOT_A_DEVICE = Hint(
+    "not-a-device",
+    "`{name}` returns {what}; a `torch.device` is asked for.",
+    "A device's name in quotes is a string. Which function makes a device of it?",
+    "The name of a device",
+)
+NO_NUMBER = Hint(
+    "no-number",
+    "`{name}` returns `cuda` without a number.",
+    "Without a number it means whichever GPU is current. Where does the number come from here?",
+    "The name of a device",
+)
+WRONG_GPU = Hint(
+    "wrong-gpu",
+    "On a machine with {gpus}, `try_gpu({i})` returns {found}.",
+    "The first GPU is number 0. With {gpus}, which numbers are there?",
+    _DEVICES,
+)
+NO_FALLBACK = Hint(
+    "no-fallback",
+    "On a machine with {gpus}, `try_gpu({i})` returns {found}, and there is no such GPU.",
+    "What does `torch.cuda.device_count()` say there, and how does {i} compare with it?",
+    _DEVICES,
+)
+NO_DEFAULT = Hint(
+    "no-default",
+    "`try_gpu()` without a number does not work.",
+    "The function was given with a default for its argument. Keep it.",
+    _DEVICES,
+)
+EMPTY_LIST = Hint(
+    "empty-list",
+    "On a machine without a GPU, `try_all_gpus` returns an empty list.",
+    "A program that goes through the list should still have one device to work on there.",
+    _DEVICES,
+)
+WRONG_LIST = Hint(
+    "wrong-list",
+    "On a machine with {gpus}, `try_all_gpus` returns {found}.",
+    "Write down by hand which devices there are on such a machine, and count again from 0.",
+    _DEVICES,
+)
+NOT_A_LIST = Hint(
+    "not-a-list",
+    "`try_all_gpus` returns {what}; a list is asked for.",
+    "A program that uses it wants to know the length and to go through it more than once.",
+    _DEVICES,
+)
+
+
+@lab.exercise(2, points=3, right="Your program finds its devices on every machine.")
+def exercise_2(trial: Trial, try_gpu: Callable[..., Any], try_all_gpus: Callable[..., Any]) -> None:
+    """`try_gpu(i=0)` and `try_all_gpus()`, on machines with several numbers of GPUs."""
+    for gpus in [*trial.random.sample([2, 3, 5], 2), 1, 0]:
+        with trial.machine_with(gpus):
+            _check_try_gpu(trial, try_gpu, gpus)
+            _check_try_all_gpus(trial, try_all_gpus, gpus)
+
+
+def _check_try_gpu(trial: Trial, try_gpu: Callable[..., Any], gpus: int) -> None:
+    told = {0: "no GPU", 1: "one GPU"}.get(gpus, f"{gpus} GPUs")
+    for i in range(gpus + 2):
+        found = trial.call(try_gpu, i)
+        trial.expect_result(found)
+        _check_device(trial, found, "try_gpu")
+        expected = torch.device("cuda", i) if i < gpus else torch.device("cpu")
+        hint = WRONG_GPU if i < gpus else NO_FALLBACK
+        trial.expect(found == expected, hint, gpus=told, i=i, found=found)
+    outcome = trial.outcome(try_gpu)
+    expected = torch.device("cuda:0") if gpus else torch.device("cpu")
+    trial.expect(outcome.value == expected, WRONG_GPU, gpus=told, i="", found=outcome.value)
+
+
+def _check_try_all_gpus(trial: Trial, try_all_gpus: Callable[..., Any], gpus: int) -> None:
+    told = {0: "no GPU", 1: "one GPU"}.get(gpus, f"{gpus} GPUs")
+    found = trial.call(try_all_gpus)
+    trial.expect_result(found)
+    trial.expect(isinstance(found, list), NOT_A_LIST, what=f"a {type(found).__name__}")
+    for device in found:
+        _check_device(trial, device, "try_all_gpus")
+    trial.expect(found or gpus, EMPTY_LIST)
+    expected = [torch.device("cuda", i) for i in range(gpus)] or [torch.device("cpu")]
+    shown = ", ".join(map(str, found)) or "an empty list"
+    trial.expect(found == expected, WRONG_LIST, gpus=told, found=shown)
+
+
+def _check_device(trial: Trial, device: object, name: str) -> None:
+    good = isinstance(device, torch.device)
+    trial.expect(good, NOT_A_DEVICE, name=name, what=f"a {type(device).__name__}")
+    numbered = device.type != "cuda" or device.index is not None
+    trial.expect(numbered, NO_NUMBER, name=name)
+
+
+# Exercise 3
+NOT_ADDED = Hint(
+    "no-tensor",
+    "`add_ramp` returns a {what}; a tensor of shape {shape} is asked for.",
+    "What do you return: the sum, or something on the way to it?",
+    _LIVES,
+)
+WRONG_SHAPE = Hint(
+    "wrong-shape",
+    "For an X of shape {given}, `add_ramp` returns the shape {found}.",
+    "The result has the shape of X. Which of its two lengths is the number of columns?",
+    _LIVES,
+)
+WRONG_PLACE = Hint(
+    "result-elsewhere",
+    "X is on {given}, and what `add_ramp` returns is on {found}.",
+    "The result should be where X is, whichever device that is. Where does your code learn it?",
+    _LIVES,
+)
+WRONG_RAMP = Hint(
+    "wrong-ramp",
+    "Column 0 should stay as it is, column 1 grow by 1, column 2 by 2. For an X of shape {given} "
+    "that is not so.",
+    "Print what you add to X. Where does it begin, which way does it run, and how long is it?",
+    _LIVES,
+)
+RAMP_DTYPE = Hint(
+    "dtype-changed",
+    "X is {before}, and what `add_ramp` returns is {after}.",
+    "Of which type is what you add? Ask X for its own.",
+    _LIVES,
+)
+CALLERS_X = Hint(
+    "input-changed",
+    "After the call, X itself holds other numbers than before.",
+    "Some operations write into the tensor on their left. Make a new tensor instead.",
+    _MOVING,
+)
+CARRIED = Hint(
+    "carried",
+    "X is on {device}, and your function carries {bytes} bytes between devices to get there.",
+    "Nothing needs to be carried if the numbers are made where they are needed. Which call makes "
+    "them, and where?",
+    _LIVES,
+)
+
+
+@lab.exercise(3, points=2, right="The ramp is made where X is, and nothing is carried.")
+def exercise_3(trial: Trial, add_ramp: Callable[..., Any]) -> None:
+    """`add_ramp(X)`: X plus 0, 1, 2, ... along its columns, made on X's device."""
+    kinds = [torch.float64, torch.float32, torch.float32]
+    for device, dtype in zip(trial.devices, kinds, strict=False):
+        rows = trial.random.randint(2, 6)
+        for shape in ((rows, rows + trial.random.randint(1, 5)), (rows, rows), (rows + 3, 1)):
+            X = trial.normal(*shape, device=device, dtype=dtype)
+            before = X.clone()
+            with trial.watch() as watch:
+                result = trial.call(add_ramp, X)
+            trial.expect_result(result)
+            trial.expect(torch.equal(X, before), CALLERS_X)
+            what = type(result).__name__
+            trial.expect(_is_tensor(result), NOT_ADDED, what=what, shape=shape)
+            trial.expect(result.device == device, WRONG_PLACE, given=device, found=result.device)
+            found = tuple(result.shape)
+            trial.expect(found == shape, WRONG_SHAPE, given=shape, found=found)
+            trial.expect(result.dtype == dtype, RAMP_DTYPE, before=dtype, after=result.dtype)
+            ramp = torch.arange(shape[1], dtype=torch.float64)
+            close = torch.allclose(result.cpu().double(), before.cpu().double() + ramp, atol=1e-3)
+            trial.expect(close, WRONG_RAMP, given=shape)
+            carried = sum(move.bytes for move in watch.moves)
+            trial.expect(not carried, CARRIED, device=device, bytes=carried)
+
+
+# Exercise 4
+NOT_A_NUMBER = Hint(
+    "not-a-whole-number",
+    "`gpu_bytes` returns {what}; a whole number (int) of bytes is asked for.",
+    "Bytes come whole. Does a division in your function make a fraction of them?",
+    _MEMORY,
+)
+ALLOCATES = Hint(
+    "allocates",
+    "For the shape {shape}, `gpu_bytes` tries to make the tensor, which is larger than any memory.",
+    "You know the shape and the type. Which numbers do you need of them, and none of the tensor?",
+    _MEMORY,
+)
+NOT_ROUNDED = Hint(
+    "not-rounded",
+    "For {dtype} and the shape {shape}, {found} bytes is what the numbers take, and torch hands "
+    "out more than that.",
+    "How large are the pieces in which torch hands out the memory of a GPU?",
+    _MEMORY,
+)
+WRONG_PIECES = Hint(
+    "wrong-pieces",
+    "For {dtype} and the shape {shape}, your answer is {found} bytes. As many pieces as are "
+    "needed, and no more, is another number.",
+    "Try sizes just below, at and just above a multiple of 512: how many pieces does each need?",
+    _MEMORY,
+)
+OTHER_TYPE = Hint(
+    "dtype-ignored",
+    "Your answer for {dtype} is that of a type with {size} bytes a number.",
+    "What does one element of this type take? torch can tell you.",
+    _MEMORY,
+)
+WRONG_BYTES = Hint(
+    "wrong-bytes",
+    "For {dtype} and the shape {shape}, your answer is {found} bytes.",
+    "How many numbers does a tensor of this shape have? Try `()`, `(3,)` and `(0, 5)` too.",
+    _MEMORY,
+)
+
+
+@lab.exercise(4, points=2, right="You can tell what fits before you try it.")
+def exercise_4(trial: Trial, gpu_bytes: Callable[..., Any]) -> None:
+    """`gpu_bytes(shape, dtype)`: what torch hands out for such a tensor on a GPU."""
+    draw = trial.random.randint
+    cases = [((draw(2, 9), draw(3, 30), draw(31, 60)), d) for d in _SIZES]
+    cases += [((128 * draw(2, 9),), torch.float32), ((64 * draw(2, 9) + 1,), torch.float64)]
+    cases += [((), torch.uint8), ((draw(1, 100),), torch.uint8), ((0, draw(2, 9)), torch.float32)]
+    cases += [((2**20, 2**23 + draw(1, 9)), torch.float16)]
+    for shape, dtype in cases:
+        numbers = int(np.prod(shape, dtype=np.int64))
+        exact = numbers * _SIZES[dtype]
+        outcome = trial.outcome(gpu_bytes, shape, dtype)
+        if outcome.error is not None:
+            full = isinstance(outcome.error, torch.OutOfMemoryError | MemoryError)
+            if numbers > 2**40 and (full or "allocate" in str(outcome.error)):
+                raise ALLOCATES.of(shape=shape)
+            raise trial.why(outcome.error)
+        found = outcome.value
+        trial.expect_result(found)
+        whole = isinstance(found, int) and not isinstance(found, bool)
+        trial.expect(whole, NOT_A_NUMBER, what=f"{found!r}")
+        if found == _rounded(exact):
+            continue
+        told = {"dtype": str(dtype).removeprefix("torch."), "shape": shape}
+        if found == exact:
+            raise NOT_ROUNDED.of(found=found, **told)
+        for size in {1, 2, 4, 8} - {_SIZES[dtype]}:
+            if found in (numbers * size, _rounded(numbers * size)) and numbers > 512:
+                raise OTHER_TYPE.of(size=size, **told)
+        hint = WRONG_PIECES if found % 512 == 0 and abs(found - exact) <= 1024 else WRONG_BYTES
+        raise hint.of(found=found, **told)
+
+
+_SIZES = {torch.uint8: 1, torch.float16: 2, torch.float32: 4, torch.float64: 8}
+
+
+def _rounded(size: int) -> int:
+    return (size + 511) // 512 * 512
+
+
+# Exercise 5
+NOT_A_FLOAT = Hint(
+    "not-a-number",
+    "`mean_of` returns a {what}; a plain Python number is asked for.",
+    "A tensor with one number in it is still a tensor on its device. What makes a number of it?",
+    _WAITING,
+)
+MEAN_OF_MEANS = Hint(
+    "mean-of-means",
+    "Your result is the mean of the batches' means. The last batch is smaller than the others, and "
+    "its numbers should not count for more.",
+    "Which two totals does the mean over all numbers need?",
+    _WAITING,
+)
+WRONG_MEAN = Hint(
+    "wrong-mean",
+    "For batches of {sizes} numbers, the result is not their mean.",
+    "Try it with two batches that you can work out in your head, of 1 and of 3 numbers.",
+    _WAITING,
+)
+MANY_FETCHES = Hint(
+    "many-fetches",
+    "For {batches} batches, your function takes numbers from the GPU {fetched} times; once is "
+    "enough.",
+    "Which line in your loop makes a Python number of a tensor, or brings it to the CPU?",
+    _WAITING,
+)
+
+
+@lab.exercise(5, points=3, right="The right mean, and the CPU waits once.")
+def exercise_5(trial: Trial, mean_of: Callable[..., Any]) -> None:
+    """`mean_of(batches)`: the mean of all numbers as a Python number, with one fetch."""
+    for device in trial.devices:
+        full, last = trial.random.randint(5, 9), trial.random.randint(1, 3)
+        count = trial.random.randint(4, 8)
+        sizes = [full] * count + [last]
+        batches = [trial.normal(n, 3, device=device) + 5 * i for i, n in enumerate(sizes, start=1)]
+        exact = torch.cat([b.cpu().double() for b in batches]).mean().item()
+        means = sum(b.cpu().double().mean().item() for b in batches) / len(batches)
+        copies = [b.clone() for b in batches]
+        with trial.watch() as watch:
+            result = trial.call(mean_of, batches)
+        trial.expect_result(result)
+        plain = isinstance(result, float | int) and not isinstance(result, bool)
+        trial.expect(plain, NOT_A_FLOAT, what=type(result).__name__)
+        kept = len(batches) == len(copies) and all(map(torch.equal, batches, copies))
+        trial.expect(kept, BATCHES_CHANGED)
+        trial.expect(abs(result - means) > 1e-3 * abs(means), MEAN_OF_MEANS)
+        close = abs(result - exact) <= 1e-4 * abs(exact)
+        trial.expect(close, WRONG_MEAN, sizes=", ".join(str(3 * n) for n in sizes))
+        if device.type != "cpu":
+            few = watch.fetched <= 1
+            trial.expect(few, MANY_FETCHES, batches=len(batches), fetched=watch.fetched)
+
+
+BATCHES_CHANGED = Hint(
+    "input-changed",
+    "After the call, the batches that were handed in hold other numbers.",
+    "Which line writes into a batch? Begin your total with a tensor of its own.",
+    _MOVING,
+)
+
+# Exercise 6
+NOT_AN_ARRAY = Hint(
+    "not-an-array",
+    "`to_numpy` returns a {what}; a NumPy array is asked for.",
+    "A list or a tensor has the numbers too, and is no array. Which method makes one?",
+    _WAITING,
+)
+REFUSED = Hint(
+    "refused",
+    "For a tensor {kind}, `to_numpy` stops with {error}.",
+    "Read what the message says to call first, and try a tensor of this kind yourself.",
+    _WAITING,
+)
+SHARED = Hint(
+    "shared-memory",
+    "For a tensor on the CPU, writing into the array changes the tensor too.",
+    "An array made from a CPU tensor uses the tensor's own memory. When is a copy made, and when "
+    "not?",
+    _MOVING,
+)
+TENSOR_CHANGED = Hint(
+    "tensor-changed",
+    "After the call, the tensor that was handed in is another: {what}.",
+    "Methods whose name ends in an underscore, and some settings, change the tensor itself.",
+    _MOVING,
+)
+ARRAY_DIFFERS = Hint(
+    "wrong-array",
+    "The array is {found}; the tensor is {given}.",
+    "Shape, type and numbers should all be those of the tensor.",
+    _WAITING,
+)
+
+
+@lab.exercise(6, points=2, right="Any tensor becomes an array that is yours alone.")
+def exercise_6(trial: Trial, to_numpy: Callable[..., Any]) -> None:
+    """`to_numpy(X)`: an array of its own, from any device, gradients or not."""
+    for device in trial.devices:
+        for gradients in (False, True):
+            dtype = trial.random.choice([torch.float32, torch.float64])
+            shape = (trial.random.randint(2, 5), trial.random.randint(2, 5))
+            X = trial.normal(*shape, device=device, dtype=dtype, requires_grad=gradients)
+            _check_to_numpy(trial, to_numpy, X)
+    whole = trial.integers(-99, 99, (trial.random.randint(2, 9),), trial.device, torch.int16)
+    _check_to_numpy(trial, to_numpy, whole)
+
+
+def _check_to_numpy(trial: Trial, to_numpy: Callable[..., Any], X: torch.Tensor) -> None:
+    expected = np.array(X.detach().cpu().tolist(), dtype=str(X.dtype).removeprefix("torch."))
+    given = X.device, X.requires_grad
+    outcome = trial.outcome(to_numpy, X)
+    if outcome.error is not None:
+        kind = f"on {X.device}{' that needs a gradient' if X.requires_grad else ''}"
+        if isinstance(outcome.error, TypeError | RuntimeError) and "numpy" in str(outcome.error):
+            error = f"{type(outcome.error).__name__}: {outcome.error}"
+            raise REFUSED.of(kind=kind, error=error.rstrip("."))
+        raise trial.why(outcome.error)
+    array = outcome.value
+    trial.expect_result(array)
+    good = isinstance(array, np.ndarray)
+    trial.expect(good, NOT_AN_ARRAY, what=type(array).__name__)
+    lost = given[1] and not X.requires_grad
+    trial.expect(not lost, TENSOR_CHANGED, what="it no longer needs a gradient")
+    trial.expect(X.device == given[0], TENSOR_CHANGED, what=f"it is on {X.device}")
+    shown = [f"of shape {a.shape} and type {a.dtype}" for a in (array, expected)]
+    same = array.shape == expected.shape and array.dtype == expected.dtype
+    trial.expect(same, ARRAY_DIFFERS, found=shown[0], given=shown[1])
+    equal = np.array_equal(array, expected)
+    trial.expect(equal, ARRAY_DIFFERS, found="of other numbers", given=shown[1])
+    trial.expect(array.flags.writeable, SHARED)
+    array += 1
+    kept = np.array_equal(np.array(X.detach().cpu().tolist(), dtype=expected.dtype), expected)
+    trial.expect(kept, SHARED)

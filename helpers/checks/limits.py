@@ -1,0 +1,202 @@
+"""Stop a student's code that takes too long or fills the memory, on any thread and any system.
+
+Where there is SIGALRM, a timer looks in on the main thread ten times a second; elsewhere another
+thread does. What they raise is no `Exception`, so `except Exception` does not keep it, and code
+that catches everything is interrupted again in its `except` clause, line by line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import sys
+import threading
+from pathlib import Path
+from time import monotonic
+from types import FrameType, TracebackType
+
+import torch
+
+from helpers import simulated_cuda
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+GIB = 1 << 30
+# What the code may take on top of what the process has: looked at with every tick, and, where the
+# system can refuse more, as much again at once. Other threads need some in between.
+MEMORY = 2 * GIB
+ADDRESSES = 4 * GIB
+_TICK = 0.1
+_OWN = str(Path(__file__).parent)
+_PROCESS = Path("/proc/self/statm")
+_MACHINE = Path("/proc/meminfo")
+
+
+class Stopped(BaseException):
+    """The code was stopped. No `Exception`: code that catches those must not keep it."""
+
+
+class OutOfTime(Stopped):
+    """It took longer than it may."""
+
+
+class OutOfMemory(Stopped):
+    """It took more memory than it may."""
+
+
+class Limits:
+    """`with Limits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
+
+    Everything is as before when the block is left: signal handler, timer, address limit, tracing.
+    """
+
+    def __init__(self, seconds: float, *, memory: int = MEMORY) -> None:
+        self.seconds = seconds
+        self.memory = memory
+        self._over = False
+        self._stopped = False
+
+    def __enter__(self) -> Limits:
+        self._boundary = sys._getframe(1)
+        self._trace = sys.gettrace()
+        self._most = _bytes_in_use() + min(self.memory, _free_bytes() // 2)
+        self._deadline = monotonic() + self.seconds
+        self._addresses = _limit_addresses(max(ADDRESSES, 2 * self.memory))
+        on_main = threading.current_thread() is threading.main_thread()
+        self._watchdog = None
+        if on_main and hasattr(signal, "setitimer"):
+            self._handler = signal.signal(signal.SIGALRM, self._on_signal)
+            self._timer = signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
+            self._begun = monotonic()
+        else:
+            self._end = threading.Event()
+            self._watchdog = threading.Thread(
+                target=self._watch, args=(threading.get_ident(),), daemon=True
+            )
+            self._watchdog.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._over = True
+        if self._watchdog is None:
+            first, interval = self._timer
+            left = max(0.01, first - (monotonic() - self._begun)) if first else 0
+            signal.setitimer(signal.ITIMER_REAL, left, interval)
+            # None: a handler that was not made in Python, and cannot be put back from here.
+            signal.signal(
+                signal.SIGALRM, signal.SIG_DFL if self._handler is None else self._handler
+            )
+        else:
+            self._end.set()
+            self._watchdog.join()
+            _raise_in(threading.get_ident(), None)
+        sys.settrace(self._trace)
+        if self._addresses is not None:
+            resource.setrlimit(resource.RLIMIT_AS, self._addresses)
+
+    def _verdict(self) -> type[Stopped] | None:
+        if monotonic() > self._deadline:
+            return OutOfTime
+        return OutOfMemory if _bytes_in_use() > self._most else None
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._over:
+            return
+        stopped = self._verdict()
+        foreign = self._foreign_frames(frame)
+        # A second time only if the code went on all the same, and not while this package cleans up.
+        if stopped is None or (self._stopped and not foreign):
+            return
+        self._stopped = True
+        self._interrupt_lines(foreign, stopped)
+        raise stopped
+
+    def _foreign_frames(self, frame: FrameType | None) -> list[FrameType]:
+        """The frames that run inside the block and are not this package's."""
+        found = []
+        while frame is not None and frame is not self._boundary:
+            if not frame.f_code.co_filename.startswith(_OWN):
+                found.append(frame)
+            frame = frame.f_back
+        return found
+
+    def _interrupt_lines(self, frames: list[FrameType], stopped: type[Stopped]) -> None:
+        """Raise again at the next line of these frames: that of `except: pass`, for one."""
+
+        def at_line(frame: FrameType, event: str, argument: object) -> object:
+            if event == "line" and not self._over:
+                raise stopped
+            return at_line
+
+        for frame in frames:
+            frame.f_trace = at_line
+        sys.settrace(lambda frame, event, argument: None)
+
+    def _watch(self, ident: int) -> None:
+        while not self._end.wait(_TICK):
+            stopped = self._verdict()
+            if stopped is None:
+                continue
+            frame = sys._current_frames().get(ident)
+            if not self._stopped or self._foreign_frames(frame):
+                self._stopped = True
+                _raise_in(ident, stopped)
+
+
+def end_threads(before: set[int]) -> None:
+    """End the threads that are not in `before`, as far as they are in Python code."""
+    mine = threading.get_ident()
+    left = [t for t in threading.enumerate() if t.ident not in before and t.ident != mine]
+    for thread in left:
+        _raise_in(thread.ident, SystemExit)
+    deadline = monotonic() + 0.5
+    for thread in left:
+        thread.join(max(0.0, deadline - monotonic()))
+
+
+def _raise_in(ident: int | None, kind: type[BaseException] | None) -> None:
+    if ident is not None:
+        argument = ctypes.py_object(kind) if kind else None
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), argument)
+
+
+def _bytes_in_use() -> int:
+    """Bytes of this process that lie in the machine's memory; 0 where nobody says."""
+    if resource is None or not _PROCESS.exists():
+        return 0
+    return int(_PROCESS.read_text().split()[1]) * resource.getpagesize()
+
+
+def _free_bytes() -> int:
+    if not _MACHINE.exists():
+        return 1 << 60
+    with contextlib.suppress(StopIteration, ValueError):
+        lines = _MACHINE.read_text().splitlines()
+        return 1024 * int(
+            next(line for line in lines if line.startswith("MemAvailable")).split()[1]
+        )
+    return 1 << 60
+
+
+def _limit_addresses(more: int) -> tuple[int, int] | None:
+    """Let the process have `more` bytes of addresses; returns the limit there was.
+
+    Not beside a real GPU: CUDA takes addresses far beyond the memory it uses.
+    """
+    real_gpu = torch.cuda.is_available() and not simulated_cuda.is_enabled()
+    if resource is None or not _PROCESS.exists() or real_gpu:
+        return None
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(_PROCESS.read_text().split()[0]) * resource.getpagesize()
+    others = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([taken + more, *others]), before[1]))
+    return before

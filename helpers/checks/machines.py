@@ -1,0 +1,81 @@
+"""Machines to try a student's code on: with two GPUs, with three, with none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+import torch
+
+from helpers import simulated_cuda
+from helpers.simulated_cuda.machine import Machine
+from helpers.simulated_cuda.memory import DeviceMemory
+
+
+@contextmanager
+def machine_to_judge_on() -> Iterator[None]:
+    """Let the block have at least one GPU: a real one, else two simulated ones.
+
+    A notebook on a plain CPU gets them for the length of the check, since a tensor that was not
+    moved cannot be told from one that was where there is one place only.
+    """
+    real = torch.cuda.is_available() and not simulated_cuda.is_enabled()
+    if real:
+        yield
+    else:
+        with machine(2):
+            yield
+
+
+@contextmanager
+def machine(gpus: int) -> Iterator[None]:
+    """Let the block see exactly `gpus` CUDA devices, simulated unless there are that many.
+
+    Tensors made before stay where they are, and those made inside are to be forgotten after it.
+    """
+    if simulated_cuda.is_enabled():
+        with _resized(torch._course_simulated_cuda.machine, gpus), _availability(gpus):
+            yield
+    elif torch.cuda.is_available() and torch.cuda.device_count() == gpus:
+        yield
+    elif gpus == 0:
+        with _availability(0):
+            yield
+    else:
+        with simulated_cuda.simulated(devices=gpus, over_real=True):
+            yield
+
+
+@contextmanager
+def _resized(simulated: Machine, gpus: int) -> Iterator[None]:
+    """Give the simulated machine another number of devices, without starting it afresh."""
+    before = simulated.count, list(simulated.devices), list(simulated.memories), simulated.current
+    # In place: others hold these lists.
+    for index in range(len(simulated.devices), gpus):
+        simulated.devices.append(torch.device("cuda", index))
+        simulated.memories.append(DeviceMemory(index, simulated.total))
+    simulated.count = gpus
+    simulated.current = min(simulated.current, max(0, gpus - 1))
+    try:
+        yield
+    finally:
+        simulated.count, devices, memories, simulated.current = before
+        del simulated.devices[len(devices) :], simulated.memories[len(memories) :]
+
+
+@contextmanager
+def _availability(gpus: int) -> Iterator[None]:
+    if gpus > 0:
+        yield
+        return
+    with ExitStack() as stack:
+        for module in (torch.cuda, torch.accelerator):
+            stack.enter_context(patch.object(module, "is_available", lambda: False))
+            stack.enter_context(patch.object(module, "device_count", lambda: 0))
+        stack.enter_context(
+            patch.object(
+                torch.accelerator, "current_accelerator", lambda check_available=False: None
+            )
+        )
+        yield
