@@ -238,7 +238,7 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 # Fourteen million against 456. (`device="meta"` makes layers without numbers in them, enough to
 # count.) The convolution is no better at *everything*; it gives up what images do not need.
 #
-# |  | fits any task | made for one kind of task |
+# | level | fits any task | made for one kind of task |
 # |---|---|---|
 # | network | MLP: each pair of numbers has its own weight | CNN: all windows share their weights |
 # | processor | CPU: each ALU has its own control unit | GPU: all lanes share their instructions |

@@ -379,7 +379,7 @@ X + Z.to(X.device)
 #   it is shown, so it knows it as `cuda:0`.
 #
 # On a shared machine take the last one: your program cannot touch the others' GPUs by accident.
-# What two GPUs can do together is the subject of [lesson 07](07_more_than_one_gpu.ipynb).
+# What two GPUs can do together goes beyond this lesson.
 
 # %% [markdown]
 # ## How much memory a tensor takes (7 minutes)
