@@ -76,15 +76,22 @@ def assemble_lesson(
     cells = [*generated[:2], *map(_copied, source.cells), generated[2]]
     notebook = new_notebook(cells=cells, metadata=nbformat.from_dict(METADATA))
     notebook.metadata["title"] = source.header.title
-    notebook.metadata["course"] = nbformat.from_dict(
-        {
-            "source": f"notebooks/source/{source.name}.py",
-            "source_sha256": source.sha256,
-            "generated_sha256": _digest("".join(cell.source for cell in generated)),
-        }
+    notebook.metadata["course"] = course_metadata(
+        f"notebooks/source/{source.name}.py", source.sha256, generated
     )
     set_stable_ids(notebook)
     return notebook
+
+
+def course_metadata(file: str, sha256: str, generated: list[NotebookNode]) -> NotebookNode:
+    """What a notebook keeps of its making, for `course build --check` to compare."""
+    return nbformat.from_dict(
+        {
+            "source": file,
+            "source_sha256": sha256,
+            "generated_sha256": _digest("".join(cell.source for cell in generated)),
+        }
+    )
 
 
 def opening(course: CourseFolder, source: LessonSource, path: str) -> str:
@@ -94,10 +101,10 @@ def opening(course: CourseFolder, source: LessonSource, path: str) -> str:
         f"# {header.title}",
         header.promise,
         f"About {header.minutes} minutes. {badge(course, path)}",
-        "**When you are through, you can**\n\n" + _bullets(header.objectives),
+        "**When you are through, you can**\n\n" + bullets(header.objectives),
     ]
     if header.prerequisites:
-        parts.append("**What you need to begin**\n\n" + _bullets(header.prerequisites))
+        parts.append("**What you need to begin**\n\n" + bullets(header.prerequisites))
     return "\n\n".join(parts)
 
 
@@ -135,9 +142,9 @@ def closing(
         )
     else:
         ways.append("This is the last lesson. Take what you have learned to a network of your own.")
-    parts = ["## What to do next\n\n" + _bullets(ways)]
+    parts = ["## What to do next\n\n" + bullets(ways)]
     if source.header.credits:
-        parts.append("## Credits\n\n" + _bullets(source.header.credits))
+        parts.append("## Credits\n\n" + bullets(source.header.credits))
     site = f"https://github.com/{course.repository}"
     parts.append(
         f"Part of [{course.repository.split('/')[-1]}]({site}); "
@@ -160,7 +167,8 @@ def _copied(cell: NotebookNode) -> NotebookNode:
     return new_cell(cell.source, metadata=dict(cell.metadata))
 
 
-def _bullets(entries: list[str]) -> str:
+def bullets(entries: list[str]) -> str:
+    """Markdown of a list."""
     return "\n".join(f"- {entry}" for entry in entries)
 
 

@@ -1,4 +1,4 @@
-"""Builds the lessons from their sources, executes them, and checks that they are up to date."""
+"""Builds the notebooks from their sources, executes them, and checks that they are up to date."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from helpers.instructor.assemble import assemble_lesson
-from helpers.instructor.course_folder import CourseError, CourseFolder, pick
+from helpers.instructor.course_folder import CourseError, CourseFolder
 from helpers.instructor.kernels import ThisPython, anchor_data_folder
-from helpers.instructor.lesson_source import read_source
 from helpers.instructor.stored_outputs import (
     first_line,
     output_problems,
@@ -25,6 +23,9 @@ from helpers.instructor.stored_outputs import (
     plain_text,
     tidy,
 )
+from helpers.instructor.targets import Target, assembled, strays, targets
+
+__all__ = ["assembled", "build", "check", "execute", "read_notebook", "write_atomically"]
 
 
 def build(
@@ -35,29 +36,34 @@ def build(
     cell_timeout: int = 1800,
     say: Callable[[str], None] = print,
 ) -> list[str]:
-    """Build the lessons that are not up to date; return the names of those that were written.
+    """Build the notebooks that are not up to date; return the names of those that were written.
 
-    `asked` limits it to some lessons, `force` executes those that are up to date too. A lesson
-    whose code is unchanged keeps its outputs and is not executed. Raises `CourseError` at the
-    first cell that fails; the notebook that stood there stays.
+    `asked` limits it to some lessons and labs, `force` executes those that are up to date too. A
+    notebook whose code is unchanged keeps its outputs and is not executed. Raises `CourseError` at
+    the first cell that fails; the notebook that stood there stays.
     """
     anchor_data_folder()
     written = []
-    for name in pick(course.lesson_names(), asked, "Lesson"):
-        fresh = assembled(course, name)
-        stored = _read_stored(course.notebook_of(name))
-        if not force and stored is not None and not _differences(fresh, stored):
+    for target in targets(course, asked):
+        name = target.name
+        fresh = target.assemble()
+        stored = _read_stored(target.path)
+        up_to_date = stored is not None and not _differences(target, fresh, stored)
+        if up_to_date and not (force and target.executed):
             say(f"{name}: up to date")
             continue
         begun = monotonic()
-        if not force and stored is not None and _keep_outputs(fresh, stored):
+        if not target.executed:
+            how = "written"
+        elif not force and stored is not None and _keep_outputs(fresh, stored):
             how = "text changed, outputs kept"
         else:
             say(f"{name}: executing ...")
-            execute(fresh, name, folder=course.notebooks, cell_timeout=cell_timeout)
+            target.path.parent.mkdir(parents=True, exist_ok=True)
+            execute(fresh, name, folder=target.path.parent, cell_timeout=cell_timeout)
             how = f"executed in {monotonic() - begun:.0f} s"
         fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
-        write_atomically(course.notebook_of(name), nbformat.writes(fresh) + "\n")
+        write_atomically(target.path, nbformat.writes(fresh) + "\n")
         say(f"{name}: {how}")
         written.append(name)
     return written
@@ -66,33 +72,20 @@ def build(
 def check(course: CourseFolder) -> list[str]:
     """Say what is not up to date: one sentence a notebook, with the command that mends it.
 
-    Executes nothing. An empty list means that every built lesson is what `build` would write.
+    Executes nothing. An empty list means that every built notebook is what `build` would write.
     """
     findings = []
-    names = course.lesson_names()
-    for name in names:
+    wanted = targets(course, [])
+    for target in wanted:
         try:
-            stored = _read_stored(course.notebook_of(name))
-            reasons = _differences(assembled(course, name), stored)
+            reasons = _differences(target, target.assemble(), _read_stored(target.path))
         except CourseError as error:
             reasons = [str(error)]
         if reasons:
-            findings.append(f"{name}: {'; '.join(reasons)}. To mend it: course build {name}")
-    for name in course.built_names():
-        if name not in names:
             findings.append(
-                f"{name}: the notebook has no source. To mend it: write "
-                f"notebooks/source/{name}.py, or delete notebooks/{name}.ipynb"
+                f"{target.name}: {'; '.join(reasons)}. To mend it: course build {target.asked_as}"
             )
-    return findings
-
-
-def assembled(course: CourseFolder, name: str) -> NotebookNode:
-    """The notebook of one lesson as its source builds it today, without outputs."""
-    names = course.lesson_names()
-    place = names.index(name) + 1
-    following = read_source(course.source_of(names[place])) if place < len(names) else None
-    return assemble_lesson(course, read_source(course.source_of(name)), following)
+    return findings + strays(course, wanted)
 
 
 def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: int) -> None:
@@ -174,7 +167,7 @@ def _read_stored(path: Path) -> NotebookNode | None:
     return read_notebook(path) if path.exists() else None
 
 
-def _differences(fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
+def _differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
     """Why a stored notebook is not what its source builds today, as short sentences."""
     if stored is None:
         return ["it has not been built"]
@@ -189,7 +182,11 @@ def _differences(fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
             f"it was edited by hand at cell {edited[0] + 1}; the edit belongs in the source"
         )
     code = [cell for cell in stored.cells if cell.cell_type == "code"]
-    if code and not any(cell.outputs for cell in code):
+    has_outputs = any(cell.outputs for cell in code)
+    if not target.executed:
+        if has_outputs or any(cell.execution_count for cell in code):
+            reasons.append("it has been executed, and students get it without outputs")
+    elif code and not has_outputs:
         reasons.append("it has code but no outputs")
     elif noted.get("outputs_sha256") != outputs_digest(stored):
         reasons.append("its outputs are not those that the build stored")
@@ -205,8 +202,9 @@ def _edited_cells(fresh: NotebookNode, stored: NotebookNode) -> list[int]:
     return edited
 
 
-def _essence(cell: NotebookNode) -> tuple[str, str, str, list[str]]:
-    return cell.cell_type, cell.id, cell.source, list(cell.metadata.get("tags", []))
+def _essence(cell: NotebookNode) -> tuple[object, ...]:
+    kept = cell.metadata
+    return cell.cell_type, cell.id, cell.source, list(kept.get("tags", [])), kept.get("nbgrader")
 
 
 def _keep_outputs(fresh: NotebookNode, stored: NotebookNode) -> bool:

@@ -41,11 +41,13 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "build",
         help="make the notebooks from their sources and execute them",
-        description="Make notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it. "
-        "A lesson that is up to date is left alone, and one whose code is unchanged keeps its "
-        "outputs.",
+        description="Make notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it; of "
+        "labs/source/NAME.py make labs/NAME.ipynb, without answers, and labs/solutions/NAME.ipynb. "
+        "What is up to date is left alone, and what has unchanged code keeps its outputs.",
     )
-    command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
+    command.add_argument(
+        "names", nargs="*", metavar="NAME", help="lessons, or labs as labs/NAME (default: all)"
+    )
     command.add_argument(
         "--check", action="store_true", help="execute nothing; fail if a notebook is out of date"
     )

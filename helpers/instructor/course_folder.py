@@ -13,7 +13,7 @@ class CourseError(Exception):
 
 @dataclass(frozen=True)
 class CourseFolder:
-    """A course on disk: lessons in `notebooks/`, their text in `notebooks/source/`.
+    """A course on disk: lessons in `notebooks/`, labs in `labs/`, their texts in `source/` there.
 
     `repository` ("owner/name" on GitHub) and `tag` say where the published copy stands that
     badges and bootstrap cells point at.
@@ -39,6 +39,16 @@ class CourseFolder:
         return self.root / "labs"
 
     @property
+    def lab_sources(self) -> Path:
+        """Folder of the labs as text."""
+        return self.labs / "source"
+
+    @property
+    def solutions(self) -> Path:
+        """Folder of the labs with answers, executed."""
+        return self.labs / "solutions"
+
+    @property
     def runs(self) -> Path:
         """Folder that `course run` writes into."""
         return self.root / "runs"
@@ -50,6 +60,14 @@ class CourseFolder:
     def built_names(self) -> list[str]:
         """Names of all notebooks in the lessons' folder, in the order of the course."""
         return sorted(path.stem for path in self.notebooks.glob("[!._]*.ipynb"))
+
+    def lab_names(self) -> list[str]:
+        """Names of all labs that have a source, in the order of the course."""
+        return sorted(path.stem for path in self.lab_sources.glob("[!._]*.py"))
+
+    def lab_source_of(self, name: str) -> Path:
+        """Where the text of lab `name` stands."""
+        return self.lab_sources / f"{name}.py"
 
     def source_of(self, name: str) -> Path:
         """Where the text of lesson `name` stands."""
