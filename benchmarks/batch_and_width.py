@@ -30,6 +30,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         widths = WIDTHS.get(device.type, WIDTHS["other"])
         figures = {
             "rounds": ROUNDS,
+            "command": "python -m benchmarks batch_and_width",
             "batch_of_width_and_depth": BATCH,
             "batch": _curve(BATCHES, lambda size, d=device: _step(images, labels, d, batch=size)),
             "width": _curve(widths, lambda size, d=device: _step(images, labels, d, width=size)),

@@ -52,6 +52,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     figures = {
         "baseline": BASELINE,
         "rounds": ROUNDS,
+        "command": "python -m benchmarks input_pipeline",
         "data": dataset.provenance,
         "ways": found,
     }

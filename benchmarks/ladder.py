@@ -34,6 +34,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     climb, top = ladder.climb()
     figures = {
         "rounds": ROUNDS,
+        "command": "python -m benchmarks ladder",
         "data": dataset.provenance,
         "climb": [asdict(rung) for rung in climb],
         "alone": [asdict(rung) for rung in ladder.alone()],

@@ -5,9 +5,6 @@ alternate between a process that simulates and one that does not, and the ratio 
 pair. Also measured: a process that has imported the simulator and not enabled it.
 """
 
-import datetime
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -15,6 +12,9 @@ from pathlib import Path
 
 import torch
 
+from benchmarks._recording import merged, record
+
+NAME = "simulated_cuda_cost"
 STEPS = 400
 ROUNDS = 7
 
@@ -75,14 +75,13 @@ def measure(cifar10_root: Path | None = None) -> dict[str, object]:
         kind: [mine / base for mine, base in zip(seconds[kind], seconds["plain"], strict=True)]
         for kind in kinds
     }
-    return {
-        "what": "a training step of the classic network, batch 4, one thread",
+    figures = {
         "baseline": "plain",
         "microseconds": {k: round(1e6 * statistics.median(v)) for k, v in seconds.items()},
         "ratio_median": {k: round(statistics.median(v), 2) for k, v in ratios.items()},
         "ratio_range": {k: [round(min(v), 2), round(max(v), 2)] for k, v in ratios.items()},
         "rounds": ROUNDS,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "torch": torch.__version__,
-        "date": datetime.date.today().isoformat(),
+        "command": f"python -m benchmarks {NAME}",
     }
+    what = "a training step of the classic network, batch 4, one thread"
+    return merged(NAME, what, [record(torch.device("cpu"), figures)])

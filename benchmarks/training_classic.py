@@ -6,9 +6,6 @@ defaults. Against it the course's `train` with its `ResidentLoader`, data loadin
 Runs alternate, so that both see the same drift of the machine; the ratio is taken pair by pair.
 """
 
-import datetime
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -19,14 +16,16 @@ from torch import nn
 from torch.utils.data import DataLoader
 from torchvision import datasets, transforms
 
+from benchmarks._recording import merged, record
 from helpers import cifar10
 from helpers.loaders import ResidentLoader, worker_loader
 from helpers.networks import ClassicNet
 from helpers.training import train
 
+NAME = "training_classic"
 BATCH_SIZE = 4
 IMAGES = 2_400  # a run; a multiple of the batch size
-ROUNDS = 3
+ROUNDS = 9
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
@@ -56,18 +55,19 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         name: [speed / base for speed, base in zip(values, baseline, strict=True)]
         for name, values in speeds.items()
     }
-    return {
-        "what": f"training the classic network, batch {BATCH_SIZE}, {IMAGES} images a run",
+    figures = {
         "data": dataset.provenance,
+        "batch_size": BATCH_SIZE,
+        "images_a_run": IMAGES,
         "baseline": "classic script",
         "images_per_second": {n: round(statistics.median(v)) for n, v in speeds.items()},
         "ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios.items()},
         "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios.items()},
         "rounds": ROUNDS,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, no GPU used",
-        "torch": torch.__version__,
-        "date": datetime.date.today().isoformat(),
+        "command": f"python -m benchmarks {NAME}",
     }
+    what = "training the classic network with batches of 4, data included"
+    return merged(NAME, what, [record(torch.device("cpu"), figures)])
 
 
 def _as_torchvision_holds_them(images: torch.Tensor, labels: torch.Tensor) -> datasets.CIFAR10:

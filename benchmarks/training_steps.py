@@ -53,6 +53,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "baseline": BASELINE,
         "images_a_run": {str(batch): count for batch, count in IMAGES.items()},
         "rounds": ROUNDS,
+        "command": "python -m benchmarks training_steps",
         "data": dataset.provenance,
         "ways": found,
     }

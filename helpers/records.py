@@ -28,13 +28,15 @@ class Record:
         return f"{self.device}, torch {self.torch}, recorded {self.date}"
 
 
-def read(name: str, results: Path = RESULTS) -> list[Record]:
+def read(name: str, results: Path | None = None) -> list[Record]:
     """Return the records of benchmark `name`, the newest first; none if there is no file.
+
+    `results` is the folder to look in, that of the package if None.
 
     Raises:
         ValueError: the file is there and is no record.
     """
-    path = results / f"{name}.json"
+    path = (results or RESULTS) / f"{name}.json"
     if not path.exists():
         return []
     try:
@@ -47,6 +49,6 @@ def read(name: str, results: Path = RESULTS) -> list[Record]:
     return sorted(records, key=lambda record: record.date, reverse=True)
 
 
-def newest(name: str, kind: str, results: Path = RESULTS) -> Record | None:
+def newest(name: str, kind: str, results: Path | None = None) -> Record | None:
     """Return the newest record of benchmark `name` on a device of `kind`, None if there is none."""
     return next((record for record in read(name, results) if record.kind == kind), None)

@@ -8,6 +8,7 @@ import contextlib
 import importlib.util
 import platform
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -173,6 +174,8 @@ def why_not(setting: Setting, device: torch.device | str) -> str:
     kind = torch.device(device).type
     if setting.one_thread and kind != "cpu":
         return "one thread is a setting of the CPU"
+    if setting.bf16 and not computes_in_bf16(device):
+        return f"autocast to bfloat16 does not work on {kind} here"
     if not setting.compiled:
         return ""
     if platform.system() == "Windows":
@@ -184,6 +187,22 @@ def why_not(setting: Setting, device: torch.device | str) -> str:
     if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
         return "torch.compile needs a C++ compiler (g++ or clang++), and none is found"
     return ""
+
+
+def computes_in_bf16(device: torch.device | str) -> bool:
+    """Tell whether autocast to bfloat16 works on `device`, by a convolution there and back.
+
+    Older systems refuse it (macOS before 14, on mps), some with a warning, and compute in float32.
+    """
+    kind = torch.device(device).type
+    try:
+        with warnings.catch_warnings(action="ignore"), torch.autocast(kind, torch.bfloat16):
+            images = torch.zeros(1, 1, 2, 2, device=device)
+            output = nn.Conv2d(1, 1, 1, device=device)(images)
+        output.sum().backward()
+    except (RuntimeError, TypeError, AssertionError):
+        return False
+    return output.dtype == torch.bfloat16
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import torch
 from PIL import Image
 from torchvision import transforms
 
-from helpers.loaders import CHUNK, EpochOrder, ResidentLoader, normalize, worker_loader
+from helpers.loaders import CHUNK_ON_CPU, EpochOrder, ResidentLoader, normalize, worker_loader
 
 
 def some_images(count: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -23,9 +23,9 @@ def test_normalize_gives_what_torchvisions_transforms_give():
     assert torch.equal(normalize(images), torch.stack(expected))
 
 
-@pytest.mark.parametrize("batch_size", [1, 4, 7, CHUNK - 1, CHUNK, CHUNK + 1])
+@pytest.mark.parametrize("batch_size", [1, 4, 7, CHUNK_ON_CPU - 1, CHUNK_ON_CPU, CHUNK_ON_CPU + 1])
 def test_resident_loader_visits_every_image_once(batch_size):
-    images, _ = some_images(CHUNK + 10)
+    images, _ = some_images(2 * CHUNK_ON_CPU + 10)
     labels = torch.arange(len(images))
     batches = list(ResidentLoader(images[:, :, :1, :1], labels, batch_size))
     assert len(batches) == len(ResidentLoader(images, labels, batch_size))

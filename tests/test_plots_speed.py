@@ -1,15 +1,13 @@
 """The figures of lesson 05 say what they found, from live measurements and from records."""
 
-import json
-
 import matplotlib.pyplot as plt
 import pytest
 
-from helpers import records
 from helpers.ladder import Rung
 from helpers.plots import ladder as ladder_plot
 from helpers.plots import speed as plots
 from helpers.plots.speed import Curve
+from helpers.records import Record
 from helpers.timing import Measurement
 
 SIZES = (4, 16, 64, 256)
@@ -78,6 +76,18 @@ def test_the_title_says_from_where_the_gpu_wins():
     ]
 
 
+def test_a_record_of_a_gpu_becomes_a_curve_beside_that_of_this_cpu():
+    seconds = [[median, 0.9 * median, 1.1 * median] for median in (32e-4, 16e-4, 0.5e-4, 0.1e-4)]
+    figures = {"batch": {"sizes": list(SIZES), "seconds": seconds}}
+    record = Record("made-up GPU", "cuda", "9.9", "2000-01-01", figures)
+    figure = plots.curves(
+        [CPU, plots.recorded_curve(record, "batch")], "images a batch", unit="batch"
+    )
+    assert figure.axes[0].get_title() == "The GPU wins from a batch of about 32 on"
+    legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert legend == ["a CPU", "made-up GPU, torch 9.9, recorded 2000-01-01"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "title"),
     [
@@ -135,30 +145,3 @@ def test_copies_are_compared_at_the_largest_size():
     figure = plots.transfers([4096, 10**8], rates, "a made-up GPU")
     title = figure.axes[0].get_title()
     assert title.startswith("A large copy from pinned memory runs 4.0 times as fast")
-
-
-def entry(device, kind, date):
-    return {"device": device, "kind": kind, "torch": "2.11.0", "date": date, "figures": {"x": 1}}
-
-
-def test_the_newest_record_of_a_kind_of_device_is_read(tmp_path):
-    entries = [
-        entry("old GPU", "cuda", "2026-01-02"),
-        entry("a CPU", "cpu", "2026-03-01"),
-        entry("new GPU", "cuda", "2026-02-01"),
-    ]
-    (tmp_path / "curves.json").write_text(json.dumps({"records": entries}))
-    found = records.newest("curves", "cuda", tmp_path)
-    assert found.origin == "new GPU, torch 2.11.0, recorded 2026-02-01"
-    assert records.newest("curves", "mps", tmp_path) is None
-
-
-def test_what_nobody_has_recorded_is_none(tmp_path):
-    assert records.newest("curves", "cuda", tmp_path) is None
-
-
-@pytest.mark.parametrize("text", ["{", '{"other": 1}', '{"records": [{"device": "x"}]}'])
-def test_a_damaged_record_is_told(tmp_path, text):
-    (tmp_path / "curves.json").write_text(text)
-    with pytest.raises(ValueError, match="no record of a benchmark"):
-        records.read("curves", tmp_path)

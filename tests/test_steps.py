@@ -1,7 +1,9 @@
 """Settings of a training step do what they say, and what a machine cannot run is said in words."""
 
+import contextlib
 import platform
 import shutil
+import warnings
 
 import pytest
 import torch
@@ -110,6 +112,25 @@ def test_no_compiler_is_said_before_anything_is_compiled(monkeypatch):
 def test_windows_is_said_before_anything_is_compiled(monkeypatch):
     monkeypatch.setattr(platform, "system", lambda: "Windows")
     assert "Windows" in why_not(Setting(compiled=True), "cpu")
+
+
+def test_the_cpu_computes_in_bf16():
+    assert why_not(Setting(bf16=True), "cpu") == ""
+
+
+@pytest.mark.skipif(torch.backends.mps.is_available(), reason="here there is such a device")
+def test_a_device_that_cannot_compute_in_bf16_is_told():
+    assert why_not(Setting(bf16=True), "mps") == "autocast to bfloat16 does not work on mps here"
+
+
+def test_an_autocast_that_only_warns_and_computes_in_float32_is_noticed(monkeypatch, recwarn):
+    class Refusing(contextlib.nullcontext):
+        def __init__(self, kind, dtype):
+            warnings.warn(f"{dtype} is not supported on {kind}. Disabling autocast.", stacklevel=2)
+
+    monkeypatch.setattr(torch, "autocast", Refusing)
+    assert "does not work" in why_not(Setting(bf16=True), "cpu")
+    assert not recwarn.list  # the reason says it; a warning beside it says it twice
 
 
 def test_one_thread_is_no_setting_of_a_gpu():
