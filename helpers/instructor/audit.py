@@ -113,8 +113,8 @@ def _says_something(output: NotebookNode, patterns: Patterns) -> bool:
         return False
     kinds = [kind for kind in output.data if kind not in NOT_COMPARED and kind not in _IMAGES]
     if any(kind in _IMAGES for kind in output.data):
-        # What stands beside an image is its size, the same for every figure.
-        kinds = [kind for kind in kinds if kind != "text/plain"]
+        # What stands beside an image is its size, the same for every figure, or its description.
+        kinds = [kind for kind in kinds if kind not in ("text/plain", "text/html")]
     return any(_remains(str(output.data[kind]), patterns) for kind in kinds)
 
 

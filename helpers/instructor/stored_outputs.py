@@ -18,6 +18,8 @@ _ABSOLUTE_PATH = re.compile(
     r"|(?<![\w.])~/[\w.@+\-]+"
 )
 _WARNING = re.compile(r"^\S+:\d+: \w*Warning: .*|^\[W\d+ .*|^\w*Warning: .*", re.MULTILINE)
+# A figure's pixels as letters, in which a path can be found by chance.
+_PIXELS = re.compile(r"(?<=;base64,)[\w+/=]+")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 # What `helpers.lesson.record` leaves in a notebook. Spelled out again, because importing it from
@@ -44,7 +46,8 @@ def output_texts(output: NotebookNode) -> list[str]:
     texts = []
     for kind, value in output.data.items():
         if kind.startswith(_TEXT_TYPES):
-            texts.append(value if isinstance(value, str) else json.dumps(value))
+            text = value if isinstance(value, str) else json.dumps(value)
+            texts.append(_PIXELS.sub("", text))
     return texts
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from helpers.devices import Row, Whereabouts
-from helpers.plots.style import COLOURS, new_figure, show
+from helpers.plots.style import COLOURS, RED_INK, new_figure, show
 
 _CPU, _GPU = "#FFF4E5", "#E3F0FA"
 _WAITING = "#D9D9D9"
@@ -43,7 +43,7 @@ def draw_move() -> None:
         for number in range(4):
             _box(axis, left + 1.0 + 0.6 * number, 1.25, 0.6, 0.6, str(number))
     _arrow(axis, (4.15, 1.55), (5.85, 1.55), COLOURS[1])
-    axis.text(5.0, 2.05, "copies\n32 bytes", ha="center", va="center", color=COLOURS[1], size=9)
+    axis.text(5.0, 2.05, "copies\n32 bytes", ha="center", va="center", color=RED_INK, size=9)
     axis.text(5.0, 1.15, "y = x.to(device)", ha="center", va="center", family="monospace", size=8)
     figure.suptitle("After a move there are two tensors")
     show(

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.plots.style import COLOURS, new_figure
+from helpers.plots.style import COLOURS, ink_on, new_figure
 from helpers.records import Record
 
 
@@ -120,7 +120,7 @@ def within_a_clock(record: Record) -> Figure:
                 ends = [100 * r["accuracy_six_views"] for r in runs]
                 axis.plot([places[-1]] * len(ends), ends, ".", color="black", zorder=3)
         bars = axis.bar(places, heights, width * 0.9, color=COLOURS[i], label=recipe)
-        axis.bar_label(bars, fmt="%.1f", label_type="center", color="white")
+        axis.bar_label(bars, fmt="%.1f", label_type="center", color=ink_on(COLOURS[i]))
     axis.set_xticks(range(len(clocks)), [f"{float(c):g} s" for c in clocks])
     axis.set_xlabel("time in training")
     axis.set_ylabel("right answers, six views [%]")

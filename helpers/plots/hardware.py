@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.ticker import LogLocator
 
-from helpers.plots.style import COLOURS, new_figure, show
+from helpers.plots.style import COLOURS, LIGHT_BLUE, RED_INK, new_figure, show
 
 _CONTROL, _ALU, _MEMORY = "#F5C77E", "#9CC9E8", "#D9D9D9"
 _MARKERS = ("o", "s", "D")
@@ -46,7 +46,7 @@ def draw_computer() -> None:
     _box(axis, 8.1, 2.5, 1.6, 1.6, "program\ncells 0, 1, 2, …")
     _box(axis, 8.1, 0.5, 1.6, 1.6, "data\nx, y")
     _arrow(axis, (7.9, 3.4), (5.4, 3.4), color=COLOURS[1])
-    axis.text(6.75, 3.6, "instructions", ha="center", color=COLOURS[1], fontsize=9)
+    axis.text(6.75, 3.6, "instructions", ha="center", color=RED_INK, fontsize=9)
     _arrow(axis, (7.9, 1.2), (5.4, 1.2), color=COLOURS[0], arrowstyle="<|-|>")
     axis.text(6.75, 1.4, "LOAD, STORE", ha="center", color=COLOURS[0], fontsize=9)
     _arrow(axis, (2.6, 1.2), (3.2, 1.2), color=COLOURS[0], arrowstyle="<|-|>")
@@ -114,7 +114,7 @@ def draw_matrix_product(rows: int = 4, inner: int = 3, columns: int = 5) -> None
             for j in range(width):
                 needed = (name == "x" and i == row) or (name == "w" and j == column)
                 made = name == "x @ w" and (i, j) == (row, column)
-                colour = COLOURS[1] if made else COLOURS[4] if needed else "white"
+                colour = COLOURS[1] if made else LIGHT_BLUE if needed else "white"
                 _box(axis, x + j, y + height - 1 - i, 1, 1, facecolor=colour, linewidth=0.8)
         axis.text(x + width / 2, y + height + 0.25, name, ha="center", family="monospace")
     y = rows - 1 - row + 0.5

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from helpers.plots.style import COLOURS, new_figure, show
+from helpers.plots.style import COLOURS, RED_INK, new_figure, show
 
 _CPU, _GPU = "#F3F8FC", "#FFF4E5"
 _BLUE, _RED, _GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
@@ -57,7 +57,7 @@ def draw_two_memories() -> None:
     refused.plot([9.95, 11.0], [0.95, 2.5], color="#333333", linewidth=1.2)
     refused.plot([4.5, 9.3], [1.6, 0.8], color="#333333", linewidth=1.2, linestyle=":")
     refused.text(6.5, 1.27, "✗", ha="center", va="center", fontsize=20, color=_RED)
-    refused.text(6.5, 2.0, "out of reach", ha="center", fontsize=9, color=_RED)
+    refused.text(6.5, 2.0, "out of reach", ha="center", fontsize=9, color=RED_INK)
     mended.text(0.1, 4.25, "x + y.to(device)", fontsize=11, family="monospace")
     _tensor(mended, 11.2, 1.4, "copy of y", (10, 20, 30), _BLUE)
     _tensor(mended, 11.2, 0.25, "sum", (11, 22, 33), _GREEN)

@@ -9,7 +9,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from helpers.plots.style import COLOURS, new_figure
+from helpers.plots.style import COLOURS, ink_on, new_figure
+from helpers.records import Record
 from helpers.timing import Measurement, duration
 
 CPU_COLOUR, GPU_COLOUR = COLOURS[0], COLOURS[1]
@@ -23,6 +24,13 @@ class Curve:
     kind: str  # "cpu", "cuda", ...
     sizes: Sequence[float]
     seconds: Sequence[float]
+
+
+def recorded_curve(record: Record, which: str) -> Curve:
+    """Return the curve `which` ("batch", "width", "depth") of a record of batch_and_width."""
+    found = record.figures[which]
+    medians = [median for median, *_ in found["seconds"]]
+    return Curve(record.origin, record.kind, found["sizes"], medians)
 
 
 def crossing(slow_start: Curve, winner: Curve) -> float | None:
@@ -151,7 +159,7 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
             width > 0.07 * max(sum(p.values()) * 1e6 for p in parts.values()) for width in widths
         ]
         texts = [f"{width:.0f}" if shown else "" for width, shown in zip(widths, wide, strict=True)]
-        axis.bar_label(bars, texts, label_type="center", color="white", fontsize=8)
+        axis.bar_label(bars, texts, label_type="center", color=ink_on(colour), fontsize=8)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)

@@ -16,7 +16,7 @@ def masked(text):
 
 def test_every_pattern_of_the_file_is_read():
     text = SANITIZER.read_text(encoding="utf-8")
-    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 5
+    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 6
 
 
 def test_the_file_reads_the_same_in_every_encoding():
@@ -38,6 +38,10 @@ def test_the_file_reads_the_same_in_every_encoding():
         ("loss ≈ 1.234", "loss MEASURED"),
         ("≈ 1,234.5", "MEASURED"),
         ("≈ -0.1", "MEASURED"),
+        (
+            '<img alt="A line." src="data:image/png;base64,iVBO+/A=">',
+            '<img alt="A line." src="data:image/png;base64,PIXELS">',
+        ),
     ],
 )
 def test_what_is_measured_is_masked(text, expected):

@@ -62,6 +62,14 @@ def test_an_image_is_not_searched(cells):
     assert output_problems(cells.notebook(cells.code("plot()", image))) == []
 
 
+def test_an_image_inside_html_is_not_searched_but_its_description_is(cells):
+    html = '<img alt="{alt}" src="data:image/png;base64,iVBOR+/home/ada/AAA/BBB=">'
+    fine = cells.shown({"text/html": html.format(alt="A line."), "text/plain": "A line."})
+    assert output_problems(cells.notebook(cells.code("plot()", fine))) == []
+    path = cells.shown({"text/html": html.format(alt="from /home/ada/data.zip")})
+    assert len(output_problems(cells.notebook(cells.code("plot()", path)))) == 1
+
+
 def test_errors_stderr_and_warnings_are_found_with_their_cell(cells):
     notebook = cells.notebook(
         cells.text("# Title"),
