@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
     _add_run(commands)
+    _add_release(commands)
     return parser
 
 
@@ -127,6 +128,30 @@ def _run(options: argparse.Namespace) -> int:
     if finished.stopped:
         return 130
     return 0 if all(row.passed for row in finished.rows) else 1
+
+
+def _add_release(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "release",
+        help="point every badge and every bootstrap cell at a fork",
+        description="Write where the course is published into pyproject.toml, the pages, the "
+        "sources and the generated cells of all notebooks. Nothing is executed and nothing is "
+        "pushed.",
+    )
+    command.add_argument(
+        "--repo", required=True, metavar="OWNER/NAME", help="the fork's name on GitHub"
+    )
+    command.add_argument(
+        "--tag", metavar="TAG", help="a tag or branch of it (default: the present one)"
+    )
+    command.set_defaults(command=_release)
+
+
+def _release(options: argparse.Namespace) -> int:
+    from helpers.instructor.release import release
+
+    release(open_course(options.root), options.repo, options.tag)
+    return 0
 
 
 def _positive(text: str) -> int:
