@@ -77,7 +77,9 @@ def colab_environment(**changes: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
     if "CIFAR10_ROOT" in kept:
         kept["CIFAR10_ROOT"] = str(Path(kept["CIFAR10_ROOT"]).absolute())
-    return kept | {"COLAB_RELEASE_TAG": "release-colab"} | changes
+    # Or the kernel's debugger complains of Python 3.13 on every start.
+    quiet = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return kept | quiet | {"COLAB_RELEASE_TAG": "release-colab"} | changes
 
 
 def publish(folder: Path) -> str:
