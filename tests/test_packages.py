@@ -14,7 +14,7 @@ def pretend(monkeypatch, versions):
     """Make this Python look as if it had other versions; None for a package that is missing."""
 
     def version(name):
-        found = versions.get(name, packages.OLDEST.get(name))
+        found = versions.get(name, packages.OLDEST[name])
         if found is None:
             raise metadata.PackageNotFoundError(name)
         return found
@@ -31,6 +31,12 @@ def test_the_oldest_versions_are_those_that_the_package_asks_for():
     wanted = {r.name: str(r.specifier) for r in map(Requirement, project["dependencies"])}
     del wanted["ipython"]
     assert wanted == {name: f">={oldest}" for name, oldest in packages.OLDEST.items()}
+
+
+def test_what_colab_has_is_new_enough(monkeypatch):
+    lines = (ROOT / "tests" / "colab_versions.txt").read_text("utf-8").splitlines()
+    pretend(monkeypatch, dict(line.split("==") for line in lines if "==" in line))
+    packages.require()
 
 
 def test_what_is_missing_and_what_is_too_old_is_named_together(monkeypatch):
