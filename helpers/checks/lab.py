@@ -136,7 +136,7 @@ class Lab:
             exercise.given.clear()
 
 
-def hint_ids(module: object) -> set[str]:
-    """The ids of all hints that a lab's module can give."""
+def hint_ids(module: object, *, general: bool = True) -> set[str]:
+    """The ids of all hints that a lab's module can give; without the `general` ones, its own."""
     own = {value.id for value in vars(module).values() if isinstance(value, Hint)}
-    return own | {hint.id for hint in hints.GENERAL}
+    return own | {hint.id for hint in hints.GENERAL} if general else own

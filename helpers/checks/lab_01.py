@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.checks.core import Hint, Lab, Trial
+from helpers.checks.core import Hint, Lab, NotRight, Trial
 
 lab = Lab("01_tensors_and_devices")
 
@@ -178,7 +178,10 @@ def _check_try_gpu(trial: Trial, try_gpu: Callable[..., Any], gpus: int) -> None
         expected = torch.device("cuda", i) if i < gpus else torch.device("cpu")
         hint = WRONG_GPU if i < gpus else NO_FALLBACK
         trial.expect(found == expected, hint, gpus=told, i=i, found=found)
-    outcome = trial.outcome(try_gpu)
+    try:
+        outcome = trial.outcome(try_gpu)
+    except NotRight:
+        raise NO_DEFAULT.of() from None
     expected = torch.device("cuda:0") if gpus else torch.device("cpu")
     trial.expect(outcome.value == expected, WRONG_GPU, gpus=told, i="", found=outcome.value)
 
