@@ -92,7 +92,7 @@ def tables_without_header(notebook: NotebookNode) -> list[str]:
 
 def markdown_tables_without_header(text: str) -> list[str]:
     """The header rows of a markdown text in which a column has no name."""
-    rows = (row.strip("|").split("|") for row in _TABLE.findall(without_fences(text)))
+    rows = (row[1:-1].split("|") for row in _TABLE.findall(without_fences(text)))
     return [
         f"a column of this table has no name: |{'|'.join(row)}|"
         for row in rows
