@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from helpers.instructor.batch_command import add_batch
 from helpers.instructor.course_folder import CourseError, open_course
+from helpers.instructor.grading import command as grading
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +36,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
     _add_run(commands)
+    add_batch(commands)
     _add_release(commands)
+    grading.add_grade(commands)
+    grading.add_similar(commands)
     return parser
 
 

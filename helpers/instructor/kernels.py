@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakSet
@@ -12,6 +13,8 @@ from weakref import WeakSet
 from ipykernel.kernelspec import RESOURCES, get_kernel_dict
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
+
+from helpers.instructor.warm_kernels import PROVISIONER, WarmKernels
 
 
 class ThisPython(AsyncKernelManager):
@@ -22,6 +25,10 @@ class ThisPython(AsyncKernelManager):
     """
 
     started: ClassVar[WeakSet[ThisPython]] = WeakSet()
+    # What `kernel_class` makes different for one job.
+    warm: ClassVar[WarmKernels | None] = None
+    additions: ClassVar[Mapping[str, str]] = {}
+    group: ClassVar[str] = ""
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
@@ -30,14 +37,37 @@ class ThisPython(AsyncKernelManager):
     @property
     def kernel_spec(self) -> KernelSpec:
         """The specification of a kernel in this environment, whatever else is registered."""
-        return KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=CRITICAL"]))
+        spec = KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=CRITICAL"]))
+        spec.env |= self.additions
+        if self.warm is not None:
+            spec.metadata |= {"kernel_provisioner": {"provisioner_name": PROVISIONER}}
+        return spec
 
 
-def kill_kernels() -> None:
-    """End every kernel that is running, with the processes it started, without waiting."""
+def kernel_class(
+    *,
+    warm: WarmKernels | None = None,
+    environment: Mapping[str, str] | None = None,
+    group: str = "",
+) -> type[ThisPython]:
+    """A kind of `ThisPython` for one job: nbclient takes a class, and passes nothing on to it.
+
+    Args:
+        warm: fork the kernel from this server instead of starting it anew.
+        environment: variables of the environment that the kernel gets besides this process's.
+        group: `kill_kernels` ends the kernels of one group alone when it is asked to.
+    """
+    own = {"warm": warm, "additions": dict(environment or {}), "group": group}
+    return type("ThisPython", (ThisPython,), own)
+
+
+def kill_kernels(group: str | None = None) -> None:
+    """End every kernel that is running (of the group), with what it started, without waiting."""
     for manager in list(ThisPython.started):
         provisioner = manager.provisioner
         if provisioner is None or not provisioner.has_process:
+            continue
+        if group is not None and manager.group != group:
             continue
         # It may have ended between the question and the signal.
         with contextlib.suppress(ProcessLookupError):

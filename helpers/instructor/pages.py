@@ -14,8 +14,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _LINK = re.compile(r"\]\((\w+)\.ipynb\)")
 
 
-def write_page(notebook_file: Path) -> Path:
-    """Write `NAME.html` beside `NAME.ipynb` and return its path.
+def write_page(notebook_file: Path, *, index: str = "index.html") -> Path:
+    """Write `NAME.html` beside `NAME.ipynb` and return its path; `index` is where it leads back.
 
     The page carries its figures and styles in itself; links to other notebooks lead to their
     pages. Only a page with formulas asks the network for something: the script that sets them.
@@ -32,7 +32,8 @@ def write_page(notebook_file: Path) -> Path:
     )
     formulas = any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     resources = {"metadata": {"name": notebook_file.stem, "path": str(notebook_file.parent)}}
-    text, _ = exporter.from_notebook_node(notebook, {**resources, "has_formulas": formulas})
+    shown = {"has_formulas": formulas, "index": index}
+    text, _ = exporter.from_notebook_node(notebook, {**resources, **shown})
     page = notebook_file.with_suffix(".html")
     page.write_text(text, encoding="utf-8")
     return page

@@ -1,16 +1,41 @@
-"""What a person sees of a run on the terminal: one progress bar, and a line for each notebook."""
+"""What a person sees of a run on the terminal: one progress bar, and lines as notebooks end."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 
 from tqdm import tqdm
 
-from helpers.instructor.batch import Job, Outcome, Watcher
+from helpers.instructor.engine import Watcher
+from helpers.instructor.runner import PASSED, Job, Outcome
 
-_FORMAT = "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} cells, {elapsed}{postfix}"
+_CELLS = "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} cells, {elapsed}{postfix}"
+_RUNS = (
+    "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} runs, {elapsed}, {remaining} left{postfix}"
+)
+
+
+class _Bar:
+    """A bar on a terminal whose clock goes on; nothing at all elsewhere."""
+
+    def __init__(self, total: int, form: str) -> None:
+        shown = sys.stderr.isatty()
+        self.bar = tqdm(total=total, bar_format=form, disable=not shown, leave=False)
+        self._over = threading.Event()
+        if shown:
+            threading.Thread(target=self._tick, daemon=True).start()
+
+    def _tick(self) -> None:
+        while not self._over.wait(0.5):
+            self.bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar off the screen."""
+        self._over.set()
+        self.bar.close()
 
 
 class ProgressBar(Watcher):
@@ -25,12 +50,8 @@ class ProgressBar(Watcher):
         self._done: Counter[str] = Counter()
         self._running: list[str] = []
         self._describe = describe
-        self._bar = tqdm(
-            total=sum(cells.values()),
-            bar_format=_FORMAT,
-            disable=not sys.stderr.isatty(),
-            leave=False,
-        )
+        self._shown = _Bar(sum(cells.values()), _CELLS)
+        self._bar = self._shown.bar
 
     def began(self, job: Job) -> None:
         self._running.append(job.name)
@@ -39,9 +60,6 @@ class ProgressBar(Watcher):
     def cell_done(self, job: Job) -> None:
         self._done[job.name] += 1
         self._bar.update()
-
-    def waiting(self) -> None:
-        self._bar.refresh()
 
     def ended(self, outcome: Outcome) -> None:
         name = outcome.job.name
@@ -53,4 +71,33 @@ class ProgressBar(Watcher):
 
     def close(self) -> None:
         """Take the bar off the screen."""
-        self._bar.close()
+        self._shown.close()
+
+
+class BatchProgress(Watcher):
+    """One bar over the runs of a batch, and a line for each that did not pass.
+
+    Where stderr is no terminal there is no bar: a line after each tenth of the runs instead, so
+    that a log of a night stays short.
+    """
+
+    def __init__(self, total: int, describe: Callable[[Outcome], str]) -> None:
+        self._total, self._describe = total, describe
+        self._ended = self._failed = 0
+        self._shown = _Bar(total, _RUNS)
+
+    def ended(self, outcome: Outcome) -> None:
+        self._ended += 1
+        bar = self._shown.bar
+        if outcome.status != PASSED:
+            self._failed += 1
+            bar.write(self._describe(outcome))
+            bar.set_postfix_str(f", {self._failed} did not pass", refresh=False)
+        bar.update()
+        tenth = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
+        if bar.disable and tenth and self._ended < self._total:
+            print(f"{self._ended} of {self._total} runs ended", flush=True)
+
+    def close(self) -> None:
+        """Take the bar off the screen."""
+        self._shown.close()

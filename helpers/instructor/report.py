@@ -13,7 +13,7 @@ import jinja2
 import nbformat
 from nbformat import NotebookNode
 
-from helpers.instructor.batch import PASSED, Outcome
+from helpers.instructor.runner import PASSED, Outcome
 from helpers.instructor.stored_outputs import RECORD_TYPE
 
 # What a notebook records of its circumstances; everything else it records is a result.
@@ -98,15 +98,9 @@ def collect_records(notebook: NotebookNode) -> dict[str, object]:
 
 def write_report(run: Run, folder: Path) -> Path:
     """Write `index.html`, which needs no other file and no network, and `results.json`."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["seconds"] = show_seconds
     page = folder / "index.html"
-    page.write_text(environment.get_template("index.html.j2").render(run=run), encoding="utf-8")
+    text = page_environment().get_template("index.html.j2").render(run=run)
+    page.write_text(text, encoding="utf-8")
     table = {
         "begun": run.begun.isoformat(timespec="seconds"),
         "seconds": round(run.seconds, 1),
@@ -124,6 +118,19 @@ def write_report(run: Run, folder: Path) -> Path:
     }
     (folder / "results.json").write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     return page
+
+
+def page_environment() -> jinja2.Environment:
+    """Where the reports' templates are found; what they show is text and never HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["seconds"] = show_seconds
+    environment.filters["value"] = show_value
+    return environment
 
 
 def show_value(value: object) -> str:

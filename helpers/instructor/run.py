@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
-from helpers.instructor import batch, build
+from helpers.instructor import build, engine
 from helpers.instructor.course_folder import CourseError, CourseFolder, pick
 from helpers.instructor.pages import write_page
-from helpers.instructor.parameters import defaults_of, fit_parameters
+from helpers.instructor.parameters import choices_of, defaults_of, fit_parameters
 from helpers.instructor.progress import ProgressBar
 from helpers.instructor.report import (
     Row,
@@ -23,6 +23,7 @@ from helpers.instructor.report import (
     show_seconds,
     write_report,
 )
+from helpers.instructor.runner import NOT_RUN, STOPPED, Job, Limits, Outcome
 
 
 def run(
@@ -51,7 +52,11 @@ def run(
     if not names:
         raise CourseError(f"{course.notebooks} has no notebooks yet. Build them: course build.")
     notebooks = {name: build.read_notebook(course.notebook_of(name)) for name in names}
-    fitted = fit_parameters(parameters, {name: defaults_of(nb) for name, nb in notebooks.items()})
+    fitted = fit_parameters(
+        parameters,
+        {name: defaults_of(notebook) for name, notebook in notebooks.items()},
+        {name: choices_of(notebook) for name, notebook in notebooks.items()},
+    )
     for finding in build.check(course):
         print(f"Note: {finding}", file=sys.stderr)
     begun = datetime.now().astimezone()
@@ -60,7 +65,7 @@ def run(
     # parameters means what it means to the person who typed it.
     here = Path.cwd()
     jobs = [
-        batch.Job(name, course.notebook_of(name), folder / f"{name}.ipynb", here, fitted[name])
+        Job(name, course.notebook_of(name), folder / f"{name}.ipynb", here, fitted[name])
         for name in names
     ]
     # papermill adds a cell where it sets parameters.
@@ -70,7 +75,7 @@ def run(
     }
     rows: dict[str, Row] = {}
 
-    def describe(outcome: batch.Outcome) -> str:
+    def describe(outcome: Outcome) -> str:
         rows[outcome.job.name] = _row(outcome)
         return _line(rows[outcome.job.name])
 
@@ -79,13 +84,18 @@ def run(
     clock = monotonic()
     bar = ProgressBar(cells, describe)
     try:
-        outcomes = batch.run_jobs(jobs, bar, workers=workers, cell_timeout=cell_timeout)
+        outcomes = engine.run_jobs(
+            jobs,
+            bar,
+            workers=engine.Workers(jobs=workers),
+            limits=Limits(cell=cell_timeout),
+        )
     finally:
         bar.close()
     for outcome in outcomes:
         if outcome.job.name not in rows:
             print(describe(outcome))
-    stopped = any(o.status in (batch.STOPPED, batch.NOT_RUN) for o in outcomes)
+    stopped = any(o.status in (STOPPED, NOT_RUN) for o in outcomes)
     finished = Run(
         begun, monotonic() - clock, [rows[name] for name in names], list(parameters), stopped
     )
@@ -129,7 +139,7 @@ def point_latest(runs: Path, name: str) -> None:
     coming.replace(latest)
 
 
-def _row(outcome: batch.Outcome) -> Row:
+def _row(outcome: Outcome) -> Row:
     made = outcome.job.output.exists()
     return make_row(outcome, write_page(outcome.job.output).name if made else "")
 

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
-from helpers.instructor.batch import FAILED, NOT_RUN, PASSED, Job, Outcome
+from helpers.instructor.runner import FAILED, NOT_RUN, PASSED, Job, Outcome
 from helpers.instructor.report import (
     Run,
     collect_records,

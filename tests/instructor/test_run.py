@@ -196,7 +196,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_starts(
 ):
     (tmp_path / "something").write_text("")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_module.batch, "run_jobs", lambda *_, **__: pytest.fail("started"))
+    monkeypatch.setattr(run_module.engine, "run_jobs", lambda *_, **__: pytest.fail("started"))
     runs = sorted(course.folder.runs.glob("*"))
     assert cli.main(["--root", str(course.root), "run", *words]) == 1
     assert message in capsys.readouterr().err

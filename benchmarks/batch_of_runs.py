@@ -1,0 +1,125 @@
+"""24 runs of lesson 03 over a grid of seeds: `course batch` against a loop of `papermill`.
+
+Baseline: `papermill notebooks/03_moving_a_network.ipynb OUT -p seed N`, one command after the
+other, as a shell's loop runs them. Against it `course batch 03 --grid seed ...` with two runs at
+once, with its kernels forked from one that has the imports, and with kernels that start anew. Both
+do all of their work inside the time that is taken: starting, running, and the batch also its tables
+and page. The loop is measured over some of the runs and multiplied: its runs have nothing in common.
+"""
+
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+LESSON = "03_moving_a_network"
+RUNS = 24
+# Of the baseline's 24; the median of their times stands for each of them.
+LOOP = 6
+JOBS = 2
+
+
+def measure(cifar10_root: Path) -> dict[str, object]:
+    """Return seconds and ratios; the lesson needs no images, so `cifar10_root` is not read.
+
+    Raises:
+        RuntimeError: a run failed, or an output of the batch is not papermill's.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        loop = [_papermill(scratch, seed) for seed in range(LOOP)]
+        warm = _batch(scratch / "warm", [])
+        fresh = _batch(scratch / "fresh", ["--fresh-kernels"])
+        compared = _compare(scratch)
+        inside = _inside(scratch / "warm")
+    baseline = statistics.median(loop) * RUNS
+    return {
+        "what": f"{RUNS} runs of lesson 03 over a grid of seeds",
+        "baseline": f"a loop of {RUNS} papermill commands",
+        "seconds": {
+            "papermill, one command": [round(seconds, 2) for seconds in loop],
+            f"papermill, {RUNS} commands": round(baseline, 1),
+            f"course batch, {JOBS} at once, forked kernels": round(warm, 1),
+            f"course batch, {JOBS} at once, fresh kernels": round(fresh, 1),
+        },
+        "ratio": {
+            "forked kernels": round(baseline / warm, 2),
+            "fresh kernels": round(baseline / fresh, 2),
+        },
+        "inside a forked run, median seconds": inside,
+        "outputs compared with papermill's and equal": compared,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}",
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _papermill(scratch: Path, seed: int) -> float:
+    """Seconds that one command takes, as a shell sees it."""
+    words = [ROOT / "notebooks" / f"{LESSON}.ipynb", scratch / f"{seed}.ipynb"]
+    command = [sys.executable, "-m", "papermill", *map(str, words), "-p", "seed", str(seed)]
+    return _timed([*command, "-k", "python3", "--no-progress-bar"], scratch)
+
+
+def _batch(out: Path, further: list[str]) -> float:
+    """Seconds that a whole batch takes."""
+    seeds = [str(seed) for seed in range(RUNS)]
+    command = [sys.executable, "-m", "helpers.instructor.cli", "--root", str(ROOT), "batch", LESSON]
+    command += ["--grid", "seed", *seeds, "--jobs", str(JOBS), "--out", str(out)]
+    return _timed([*command, *further], out.parent)
+
+
+def _timed(command: list[str], folder: Path) -> float:
+    begun = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    seconds = time.perf_counter() - begun
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return seconds
+
+
+def _compare(scratch: Path) -> int:
+    """How many outputs of the batch equal papermill's, over all runs that both made."""
+    compared = 0
+    for file in sorted((scratch / "warm" / "state").glob("*.json")):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        theirs = scratch / f"{record['parameters']['seed']}.ipynb"
+        if not theirs.exists():
+            continue
+        ours = nbformat.read(scratch / "warm" / record["file"], as_version=4)
+        for one, other in zip(_outputs(ours), _outputs(nbformat.read(theirs, 4)), strict=True):
+            if one != other:
+                raise RuntimeError(f"{record['run']} shows {one}, and papermill's run {other}.")
+            compared += 1
+    return compared
+
+
+def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
+    """All outputs, without the seconds that a cell may show on a page of papermill's."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [output for cell in cells for output in cell.outputs]
+
+
+def _inside(out: Path) -> dict[str, float]:
+    """Where the time of a run goes: in its cells, and before and after them."""
+    cells, rest = [], []
+    for file in (out / "state").glob("*.json"):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        notebook = nbformat.read(out / record["file"], as_version=4)
+        noted = (cell.metadata.get("papermill", {}) for cell in notebook.cells)
+        seconds = sum(cell.get("duration") or 0 for cell in noted)
+        cells.append(seconds)
+        rest.append(record["seconds"] - seconds)
+    return {
+        "cells": round(statistics.median(cells), 2),
+        "starting and ending": round(statistics.median(rest), 2),
+    }

@@ -1,0 +1,52 @@
+"""Which GPUs there are, asked of the driver's own tool so that this process opens none."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as nvidia-smi tells of it; memory in MiB."""
+
+    index: str
+    name: str
+    memory: int
+    free: int
+    driver: str
+
+
+def installed() -> list[Gpu]:
+    """The NVIDIA GPUs of this machine; none where there is no driver or it does not answer."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    command = [
+        "nvidia-smi",
+        "--query-gpu=index,name,memory.total,memory.free,driver_version",
+        "--format=csv,noheader,nounits",
+    ]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    rows = list(csv.reader(told.stdout.splitlines(), skipinitialspace=True))
+    return [
+        Gpu(index, name, _number(memory), _number(free), driver)
+        for index, name, memory, free, driver in (row for row in rows if len(row) == 5)
+    ]
+
+
+def visible() -> tuple[str, ...]:
+    """Names of the GPUs that this process may use, as CUDA_VISIBLE_DEVICES takes them."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return tuple(name.strip() for name in named.split(",") if name.strip() not in ("", "-1"))
+    return tuple(gpu.index for gpu in installed())
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0
