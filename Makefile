@@ -6,6 +6,7 @@
 #   make bench    measure again what benchmarks/ records
 #   make build    rebuild the notebooks whose source has changed
 #   make colab    run every notebook alone, with the versions that Colab has (a download of 3 GB)
+#   make site     make the course a web site, build/site/index.html, and check its links
 #   make pins     choose the pinned versions anew from the ranges in pyproject.toml
 
 PYTHON ?= python3
@@ -19,26 +20,31 @@ READY := $(VENV)/.ready
 # hundredth of its speed. So many turns cost nothing on a quiet machine and 2 to 3 times less on a busy one.
 export GOMP_SPINCOUNT ?= 10000
 
-.PHONY: course lab test bench build colab pins clean
+.PHONY: course lab test bench build colab site pins clean
 .DEFAULT_GOAL := course
 
 course: $(READY)
 	$(BIN)/course run
 
 lab: $(READY)
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab --LabApp.default_url='/lab/tree/index.md?factory=Markdown%20Preview'
 
 test: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pytest -n 2 --dist loadfile tests
-	$(BIN)/pytest --nbval notebooks
+	$(BIN)/pytest --nbval notebooks labs/solutions
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 build: $(READY)
 	$(BIN)/course build
+	$(BIN)/python -m helpers.instructor.start_page
+
+# Every warning counts, a link inside the course that leads nowhere above all.
+site: $(READY)
+	$(BIN)/sphinx-build -c site -b html -W --keep-going -n -q -d build/doctrees . build/site
 
 # uv installs in half of pip's time; pip steps in where only pip knows the way to an index.
 # The stamp is written last, so an interrupted installation is finished by the next make.

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from helpers.evaluation import Evaluation
 from helpers.history import History
-from helpers.plots.style import COLOURS, new_figure
+from helpers.plots.style import COLOURS, RED_INK, new_figure
 
-RIGHT, WRONG = COLOURS[0], COLOURS[1]
+RIGHT, WRONG = COLOURS[0], RED_INK
 
 
 def image_grid(
