@@ -67,8 +67,9 @@ def ink_on(colour: str) -> str:
 def output_of(png: bytes, alt: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Return data and metadata of the output that shows an image with its alternative text.
 
-    JupyterLab and Colab drop the alternative text that stands in the metadata of a PNG, but prefer
-    HTML to a PNG where an output has both. The PNG is for those that show no HTML, PDF above all.
+    JupyterLab drops the alternative text that stands in the metadata of a PNG (seen in 4.6), but
+    prefers HTML to a PNG where an output has both, as nbconvert does. The PNG is for those that
+    show no HTML, PDF above all.
     """
     image = base64.b64encode(png).decode()
     html = (
