@@ -73,7 +73,8 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
 
 def _batch(options: argparse.Namespace) -> int:
     # Imported here: the other commands do not wait for it.
-    from helpers.instructor.batch import Options, batch
+    from helpers.instructor.batch import batch
+    from helpers.instructor.batch_work import Options
     from helpers.instructor.plan import make_plan
 
     # So that `timeout` and a batch system end a batch as Ctrl-C does. One in a script's background

@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_build(commands)
     _add_run(commands)
     add_batch(commands)
+    _add_doctor(commands)
     _add_release(commands)
     grading.add_grade(commands)
     grading.add_similar(commands)
@@ -157,6 +158,29 @@ def _release(options: argparse.Namespace) -> int:
 
     release(open_course(options.root), options.repo, options.tag)
     return 0
+
+
+def _add_doctor(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "doctor",
+        help="say what is wrong with this machine, and how to mend it",
+        description="Look at Python, packages, torch, GPU, kernel, images, disk and versions. The "
+        "exit status is 1 if there is a problem.",
+    )
+    command.add_argument("--json", action="store_true", help="for another program to read")
+    command.set_defaults(command=_doctor)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from helpers.instructor.doctor import PROBLEM, as_json, doctor, show
+
+    try:
+        root = open_course(options.root).root
+    except CourseError:
+        root = None
+    findings = doctor(root)
+    print(as_json(findings) if options.json else show(findings))
+    return int(any(finding.level == PROBLEM for finding in findings))
 
 
 def _positive(text: str) -> int:

@@ -67,7 +67,8 @@ def kill_kernels(group: str | None = None) -> None:
         provisioner = manager.provisioner
         if provisioner is None or not provisioner.has_process:
             continue
-        if group is not None and manager.group != group:
+        # The number of one that has ended may be another process's by now.
+        if provisioner.process.poll() is not None or (group not in (None, manager.group)):
             continue
         # It may have ended between the question and the signal.
         with contextlib.suppress(ProcessLookupError):
