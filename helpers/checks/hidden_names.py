@@ -17,7 +17,8 @@ def hidden_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
     """A name that `function` uses and that no longer means the module or built-in it should.
 
     Returns the name and what it means now. With `any_value`, a function or class that covers it
-    counts too; otherwise a plain value only.
+    counts too (of a module's name, one of the notebook's own: `from time import time` is nothing
+    to complain of); otherwise a plain value only.
     """
     function = inspect.unwrap(function) if callable(function) else function
     function = getattr(function, "__func__", function)
@@ -31,7 +32,8 @@ def hidden_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
             continue
         value = names[name]
         if name in _MODULES:
-            covered = not inspect.ismodule(value) and (any_value or not callable(value))
+            own = getattr(value, "__module__", None) == names.get("__name__")
+            covered = not inspect.ismodule(value) and (not callable(value) or (any_value and own))
         elif name in vars(builtins) and name not in _COVERED_BY_IPYTHON:
             covered = value is not vars(builtins)[name] and (any_value or not callable(value))
         else:

@@ -28,7 +28,7 @@ class Hint:
         return NotRight(self, values)
 
 
-@dataclass
+@dataclass(eq=False)
 class NotRight(Exception):
     """An answer that is not right, and the hint on why; `values` fill in the hint's text."""
 
@@ -86,7 +86,7 @@ TOO_LONG = Hint(
 )
 TOO_MUCH_MEMORY = Hint(
     "too-much-memory",
-    "`{name}` was stopped because it took more than {gibibytes:.1f} GiB of memory.",
+    "`{name}` takes more memory than there is to spare.",
     "Look for a tensor or a list that is larger than the exercise needs, or that grows in a loop.",
 )
 ENDS_THE_PROGRAM = Hint(

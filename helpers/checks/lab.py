@@ -13,7 +13,7 @@ from helpers.checks.limits import Stopped
 from helpers.checks.machines import machine_to_judge_on
 from helpers.checks.sandbox import Kept, sandbox
 from helpers.checks.showing import NotYet, show
-from helpers.checks.trial import Trial
+from helpers.checks.trial import Trial, told
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Exercise:
         """Judge the answers and show nothing; `seed` repeats the inputs of another try."""
         names = list(inspect.signature(self.judging).parameters)[1:]
         if len(answers) != len(names):
-            raise TypeError(f"This check takes {' and '.join(names)}: check.{self}({names})")
+            raise TypeError(f"This check is called like this: check.{self}({', '.join(names)})")
         trial = Trial({id(a): n for a, n in zip(answers, names, strict=True)}, self.seconds, seed)
         mistake = None
         kept = Kept()
@@ -83,9 +83,7 @@ class Exercise:
             mistake = trial.why(stopped)
         except Exception as error:
             # Something the student's object did when the check looked at it.
-            mistake = hints.UNSAFE_RESULT.of(
-                name=trial.name, error=f"{type(error).__name__}: {error}"
-            )
+            mistake = hints.UNSAFE_RESULT.of(name=trial.name, error=told(error))
         # Not to keep the student's tensors alive.
         if mistake is not None:
             mistake.__traceback__ = mistake.__cause__ = mistake.__context__ = None

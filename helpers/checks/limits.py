@@ -146,10 +146,24 @@ class Limits:
             stopped = self._verdict()
             if stopped is None:
                 continue
-            frame = sys._current_frames().get(ident)
-            if not self._stopped or self._foreign_frames(frame):
+            if not self._stopped:
                 self._stopped = True
                 _raise_in(ident, stopped)
+            else:
+                self._insist(ident, stopped)
+
+    def _insist(self, ident: int, stopped: type[Stopped]) -> None:
+        """Raise in quick succession, so that the second finds the `except` clause of the first."""
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            for _ in range(1000):
+                frame = sys._current_frames().get(ident)
+                if self._over or not self._foreign_frames(frame):
+                    return
+                _raise_in(ident, stopped)
+        finally:
+            sys.setswitchinterval(interval)
 
 
 def end_threads(before: set[int]) -> None:

@@ -21,14 +21,15 @@ class Move:
 
 
 class _Fetches(TorchDispatchMode):
-    """Counts the single numbers that Python takes out of tensors: `.item()`, `float()`, `if`."""
+    """Counts the single numbers that Python takes off a GPU: `.item()`, `float()`, `if`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.numbers = 0
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        self.numbers += operation is torch.ops.aten._local_scalar_dense.default
+        if operation is torch.ops.aten._local_scalar_dense.default:
+            self.numbers += args[0].device.type != "cpu"
         return operation(*args, **(kwargs or {}))
 
 
@@ -68,13 +69,14 @@ class Watch(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         """Run one operation and note what it did."""
         result = func(*args, **(kwargs or {}))
-        sources = [value for value in args if isinstance(value, torch.Tensor)]
+        given = (*args, *(kwargs or {}).values())
+        sources = [value for value in given if isinstance(value, torch.Tensor)]
         if func is torch.Tensor.tolist and sources[0].device.type != "cpu":
             self._lists += 1
         elif isinstance(result, torch.Tensor) and "__get__" not in getattr(func, "__name__", ""):
             target = result.device
             if not sources:
-                if not args or not _holds_tensor(args):
+                if not _holds_tensor(given):
                     self.made.append(target)
             elif func in _CARRIERS and sources[0].device != target:
                 self.moves.append(Move(result.nbytes, sources[0].device, target))

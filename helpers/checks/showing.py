@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from helpers.checks.lab import Exercise, Verdict
 
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
+_PRINTED_LINES = 20
 _GREEN, _PALE_GREEN = "#00735C", "#EFF9F5"
 _ORANGE, _PALE_ORANGE = "#B34700", "#FFF6EC"
 
@@ -51,9 +52,10 @@ def show(exercise: Exercise, verdict: Verdict) -> None:
         },
         raw=True,
     )
-    if verdict.printed.text:
-        cut = "\n... (cut here)" if verdict.printed.cut else ""
-        print(f"Your code printed:\n{verdict.printed.text.rstrip()}{cut}")
+    if verdict.printed.text.strip():
+        lines = verdict.printed.text.rstrip().splitlines()
+        cut = verdict.printed.cut or len(lines) > _PRINTED_LINES
+        print("\n".join(["Your code printed:", *lines[:_PRINTED_LINES], *["... (cut here)"] * cut]))
 
 
 def _lines(exercise: Exercise, verdict: Verdict) -> list[str]:
@@ -90,7 +92,7 @@ def _html(title: str, lines: list[str], bar: str, *, passed: bool) -> str:
         f'<div role="status" style="border:1px solid {colour};border-left-width:6px;'
         f'background:{ground};color:#1a1a1a;padding:0.6em 1em;margin:0.4em 0">'
         f'<strong style="color:{colour}">{sign} {escape(title)}</strong>{said}'
-        f'<div style="margin-top:0.4em;color:#444"><span style="color:{colour};letter-spacing:2px" '
+        f'<div style="margin-top:0.4em;color:#444"><span style="color:{_GREEN};letter-spacing:2px" '
         f'aria-hidden="true">{escape(bar.split(" ")[0])}</span> '
         f"{escape(bar.split(' ', 1)[1])}</div></div>"
     )

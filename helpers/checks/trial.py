@@ -15,7 +15,7 @@ import torch
 from helpers.checks import hints
 from helpers.checks.hidden_names import hidden_name
 from helpers.checks.hints import Hint, NotRight
-from helpers.checks.limits import MEMORY, OutOfMemory, OutOfTime, Stopped
+from helpers.checks.limits import OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
 from helpers.checks.sandbox import AskedForInput, EndedTheProgram
@@ -141,8 +141,10 @@ class Trial:
             return hints.TOO_DEEP.of(name=name)
         if isinstance(error, OutOfTime):
             return hints.TOO_LONG.of(name=name, seconds=self.seconds)
-        if isinstance(error, OutOfMemory | MemoryError) or "can't allocate memory" in str(error):
-            return hints.TOO_MUCH_MEMORY.of(name=name, gibibytes=MEMORY / 2**30)
+        if isinstance(error, OutOfMemory | MemoryError | torch.OutOfMemoryError) or (
+            "can't allocate memory" in told(error)
+        ):
+            return hints.TOO_MUCH_MEMORY.of(name=name)
         if isinstance(error, EndedTheProgram | SystemExit):
             return hints.ENDS_THE_PROGRAM.of(name=name)
         if isinstance(error, AskedForInput):
@@ -158,7 +160,7 @@ class Trial:
         with suppress(Exception):
             line = sites_of(error)[0].line
         where = f" It happens in `{line}`." if line else ""
-        return hints.RAISED.of(name=name, error=_told(error), where=where)
+        return hints.RAISED.of(name=name, error=told(error), where=where)
 
     def hidden(self) -> NotRight | None:
         """The hint for a name such as `torch` that the notebook has given to a plain value."""
@@ -201,8 +203,11 @@ def _without_cure(explanation: Explanation) -> str:
     return " ".join([*parts, explanation.why])
 
 
-def _told(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+def told(error: BaseException) -> str:
+    """Type and text of an error on one line, cut to fit a hint, without its last full stop."""
+    text = ""
+    with suppress(Exception):  # a class of the student's may fail to say what it is
+        text = " ".join(str(error).split())
     text = text if len(text) <= _SHORTEST else text[: _SHORTEST - 4] + " ..."
     return f"{type(error).__name__}: {text}".rstrip(": .")
 

@@ -111,7 +111,7 @@ def opening(course: CourseFolder, source: LessonSource, path: str) -> str:
 def badge(course: CourseFolder, path: str) -> str:
     """Markdown of the badge that opens the published copy of the notebook in Colab."""
     image = "https://colab.research.google.com/assets/colab-badge.svg"
-    return f"[![Open in Colab]({image})]({_colab(course, path)})"
+    return f"[![Open in Colab]({image})]({colab_address(course, path)})"
 
 
 def bootstrap(course: CourseFolder) -> NotebookNode:
@@ -132,13 +132,14 @@ def closing(
         lab = f"{source.name}.ipynb"
         ways.append(
             f"Practise: [the lab that goes with this lesson](../labs/{lab}) "
-            f"([in Colab]({_colab(course, f'labs/{lab}')}))"
+            f"([in Colab]({colab_address(course, f'labs/{lab}')}))"
         )
     if following is not None:
         file = f"{following.name}.ipynb"
+        colab = colab_address(course, f"notebooks/{file}")
         ways.append(
-            f"Go on: [{following.header.title}]({file}) "
-            f"([in Colab]({_colab(course, f'notebooks/{file}')})). {following.header.promise}"
+            f"Go on: [{following.header.title}]({file}) ([in Colab]({colab})). "
+            f"{following.header.promise}"
         )
     else:
         ways.append("This is the last lesson. Take what you have learned to a network of your own.")
@@ -172,7 +173,8 @@ def bullets(entries: list[str]) -> str:
     return "\n".join(f"- {entry}" for entry in entries)
 
 
-def _colab(course: CourseFolder, path: str) -> str:
+def colab_address(course: CourseFolder, path: str) -> str:
+    """Where Colab opens the published copy of a notebook."""
     site = "https://colab.research.google.com/github"
     return f"{site}/{course.repository}/blob/{course.tag}/{path}"
 

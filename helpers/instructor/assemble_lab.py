@@ -11,11 +11,13 @@ from helpers.instructor.assemble import (
     badge,
     bootstrap,
     bullets,
+    colab_address,
     course_metadata,
     set_stable_ids,
 )
 from helpers.instructor.course_folder import CourseFolder
 from helpers.instructor.lab_source import (
+    check_lab,
     nbgrader_metadata,
     points_of,
     solution_cells,
@@ -27,6 +29,7 @@ from helpers.instructor.lesson_source import LessonSource, read_source
 def assemble_lab(course: CourseFolder, name: str, *, answers: bool) -> NotebookNode:
     """The notebook of lab `name`, with its answers or with stubs in their place."""
     source = read_source(course.lab_source_of(name))
+    check_lab(source)
     lesson_file = course.source_of(name)
     lesson = read_source(lesson_file) if lesson_file.is_file() else None
     up = "../.." if answers else ".."
@@ -71,7 +74,12 @@ def _opening(
     ]
     needed = list(header.prerequisites)
     if lesson is not None:
-        needed.insert(0, f"The lesson: [{lesson.header.title}]({up}/notebooks/{source.name}.ipynb)")
+        file = f"notebooks/{source.name}.ipynb"
+        needed.insert(
+            0,
+            f"The lesson: [{lesson.header.title}]({up}/{file}) "
+            f"([in Colab]({colab_address(course, file)}))",
+        )
     if needed:
         parts.append("**What you need to begin**\n\n" + bullets(needed))
     parts.append(

@@ -91,7 +91,6 @@ _MARKS_IN_ORDER = re.compile(
 def _cells(
     source: LessonSource, change: Callable[[str, int, str | None], str]
 ) -> list[NotebookNode]:
-    check_lab(source)
     cells = []
     parts: dict[int, int] = {}
     for place, cell in enumerate(source.cells):

@@ -97,7 +97,7 @@ def makes_room_and_forgets_the_numbers(tensors, device):
     return [torch.full_like(tensor, 3, device=device) for tensor in tensors]
 
 
-@answers.wrong(1, "raised")
+@answers.wrong(1, "device-error")
 def stacks_them(tensors, device):
     return list(torch.stack(tensors).to(device))
 
