@@ -27,7 +27,7 @@ course: $(READY)
 	$(BIN)/course run
 
 lab: $(READY)
-	$(BIN)/jupyter lab --LabApp.default_url='/lab/tree/index.md?factory=Markdown%20Preview'
+	$(BIN)/jupyter lab --config=jupyterlab/config.json
 
 test: $(READY)
 	$(BIN)/ruff check
