@@ -1,0 +1,166 @@
+"""A box to run a stranger's code in: no network, nobody else's files, and an end to everything.
+
+With bubblewrap the code sees the system's programs, Python's packages and the course's `helpers`,
+all of them read only, and an empty folder in memory that vanishes with it. Where there is no
+bubblewrap the limits hold all the same, but files and network are open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+import helpers
+
+# What Python and torch need of a system; a machine has some of them.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/nix/store")
+_SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd")
+_HOME = "/home/student"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may take: seconds for a cell and for all, bytes, processes."""
+
+    cell_seconds: float = 30
+    seconds: float = 300
+    memory: int = 3 << 30
+    processes: int = 24
+    disk: int = 64 << 20
+    answer: int = 20 << 20
+
+
+@cache
+def bubblewrap() -> str | None:
+    """Where bubblewrap is, if it works here; containers often forbid it."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return None
+    command = [program, "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"]
+    try:
+        tried = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return program if tried.returncode == 0 else None
+
+
+class Box:
+    """A running Python program, shut in. Its standard input and output are pipes to here."""
+
+    def __init__(self, module: str, limits: Limits, *, shut: bool = True) -> None:
+        self.limits = limits
+        self._folder: Path | None = None
+        program = bubblewrap() if shut else None
+        arguments = [sys.executable, "-m", module]
+        environment = _environment()
+        if program is not None:
+            command = [program, *_walls(limits), *arguments]
+            folder = "/"
+        else:
+            self._folder = Path(tempfile.mkdtemp(prefix="submission-"))
+            environment |= {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
+            command, folder = arguments, str(self._folder)
+        self.shut = program is not None
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        self._seen: dict[int, psutil.Process] = {}
+
+    def over_limit(self) -> str:
+        """Which limit the programs in the box are over at this moment, in words; "" for none."""
+        with contextlib.suppress(psutil.Error):
+            family = psutil.Process(self.process.pid).children(recursive=True)
+            self._seen |= {one.pid: one for one in family}
+            if len(family) > self.limits.processes:
+                return f"started more than {self.limits.processes} processes"
+            taken = 0
+            for one in family:
+                with contextlib.suppress(psutil.Error):
+                    taken += _memory_of(one)
+            if taken > self.limits.memory:
+                return f"took more than {self.limits.memory / 2**30:.1f} GiB of memory"
+        return ""
+
+    def end(self) -> None:
+        """End everything that runs in the box, and throw away what it wrote."""
+        with contextlib.suppress(psutil.Error):
+            family = psutil.Process(self.process.pid).children(recursive=True)
+            self._seen |= {one.pid: one for one in family}
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        # Without walls a process may have left the group; with them the first one takes all along.
+        for one in self._seen.values():
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _memory_of(process: psutil.Process) -> int:
+    """Bytes of memory; what forks share counts once, on systems that tell."""
+    if psutil.LINUX:
+        return process.memory_full_info().pss
+    return process.memory_info().rss
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the instructor's own: no tokens, no paths."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": _HOME,
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(Path(helpers.__file__).parents[1]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "IPYTHONDIR": f"{_HOME}/.ipython",
+        "MPLCONFIGDIR": f"{_HOME}/.matplotlib",
+        "MPLBACKEND": "agg",
+        "OMP_NUM_THREADS": "1",
+    } | {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
+
+
+def _walls(limits: Limits) -> list[str]:
+    package = Path(helpers.__file__).parent
+    prefixes = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    readable = [Path(p) for p in _SYSTEM] + [Path("/etc", name) for name in _SETTINGS]
+    walls: list[str] = []
+    for path in readable:
+        if path.is_symlink() and path.parent == Path("/"):
+            walls += ["--symlink", str(path.readlink()), str(path)]
+        elif path.exists():
+            walls += ["--ro-bind", str(path), str(path)]
+    for path in sorted({*prefixes, Path(sys.prefix), package}):
+        if not any(path.is_relative_to(system) for system in map(Path, _SYSTEM)):
+            walls += ["--ro-bind", str(path), str(path)]
+    walls += ["--proc", "/proc", "--dev", "/dev"]
+    for gpu in sorted(Path("/dev").glob("nvidia*")):
+        walls += ["--dev-bind-try", str(gpu), str(gpu)]
+    for folder in (_HOME, "/tmp"):
+        walls += ["--size", str(limits.disk), "--tmpfs", folder]
+    # What stands in the tree of folders between is read only too.
+    return [
+        *walls,
+        *("--remount-ro", "/"),
+        *("--unshare-all", "--die-with-parent", "--new-session", "--hostname", "lab"),
+        *("--chdir", _HOME),
+    ]

@@ -1,0 +1,240 @@
+"""Runs one student's cells inside the box, and says after each what came of it.
+
+It reads its task as JSON from standard input and answers with a line of JSON a cell, each signed
+with a key from the task, so that a line that the student's code prints counts for nothing. It runs
+in one process with that code: it makes forging hard, not impossible, which is why what looks like
+an attempt is noted for the instructor to read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_TEXT = 20_000
+_PICTURE = 2_000_000
+_OUTPUTS = 50
+
+
+def main() -> None:
+    """Do what standard input asks for."""
+    task = json.loads(sys.stdin.buffer.read())
+    say = _make_voice(bytes.fromhex(task.pop("key")))
+    _close_the_doors()
+    Paper(task, say).run()
+
+
+def _make_voice(key: bytes) -> Any:
+    """The function that sends a signed message; the only way out."""
+    channel = os.fdopen(os.dup(1), "wb", buffering=0)
+    place = 0
+
+    def say(**message: Any) -> None:
+        nonlocal place
+        text = json.dumps({**message, "place": place})
+        sign = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+        place += 1
+        channel.write(f"{sign} {text}\n".encode())
+
+    return say
+
+
+def _close_the_doors() -> None:
+    """Standard input ends at once, and what is written past Python goes nowhere."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+
+
+class Paper:
+    """The cells of one student, run in order in one IPython shell."""
+
+    def __init__(self, task: dict[str, Any], say: Any) -> None:
+        from IPython.core.interactiveshell import InteractiveShell
+
+        self.cells: list[dict[str, Any]] = task["cells"]
+        self.skip: set[int] = set(task["skip"])
+        self.judged: set[int] = set(task["judged"])
+        self.seconds: float = task["seconds"]
+        self.walled: bool = task["walled"]
+        self.say = say
+        self.shell = InteractiveShell.instance()
+        self.shell.ask_exit = lambda: None
+        self.checks: dict[str, str] = {}
+        self.untouched: Any = None
+
+    def run(self) -> None:
+        """Run every cell that is not to be skipped, and tell of each."""
+        home = Path.cwd()
+        for place, cell in enumerate(self.cells):
+            kind = cell["kind"]
+            if kind == "text" or place in self.skip:
+                continue
+            if kind == "check" and cell["exercise"] in self.judged:
+                continue
+            if kind != "given" and self.untouched is None:
+                self._remember()
+            self.say(begin=place)
+            found = (
+                self._check(cell)
+                if kind == "check"
+                else self._execute(cell["source"], self.seconds)
+            )
+            self.say(cell=place, **found)
+            self._tidy(home)
+        self.say(end=True)
+
+    def _remember(self) -> None:
+        """After the lab's own first cells: which names are checks, and what is whose."""
+        from helpers.instructor.grading.integrity import Untouched
+
+        names = self.shell.user_ns
+        self.checks = {
+            name: value.__name__
+            for name, value in names.items()
+            if isinstance(value, ModuleType) and value.__name__.startswith("helpers.checks.")
+        }
+        self.untouched = Untouched()
+
+    def _check(self, cell: dict[str, Any]) -> dict[str, Any]:
+        from helpers.instructor.grading.integrity import fresh_checks
+
+        mended = self.untouched.mend()
+        exercise = None
+        for name, module in self.checks.items():
+            fresh = fresh_checks(module)
+            self.shell.user_ns[name] = fresh
+            exercise = fresh.lab.exercises[cell["exercise"]]
+        # A little more than the check's own limit, which says what was too long.
+        found = self._execute(cell["source"], max(self.seconds, exercise.seconds + 5))
+        during = self.untouched.mend()
+        given = list(exercise.given)
+        beginning = f"NotYet: exercise {exercise.number}: "
+        return found | {
+            "passed": bool(exercise.passed) and not during and not found["error"],
+            "hint": given[-1] if given else None,
+            "message": found["error"].removeprefix(beginning),
+            "mended": mended,
+            "replaced": during,
+        }
+
+    def _execute(self, source: str, seconds: float) -> dict[str, Any]:
+        """Run one cell within its time; what it shows and prints, cut to a readable length."""
+        from IPython.core.displayhook import CapturingDisplayHook
+        from IPython.core.displaypub import CapturingDisplayPublisher
+
+        from helpers.checks.limits import Limits, Stopped
+
+        shell = self.shell
+        shown = CapturingDisplayPublisher()
+        values: list[Any] = []
+        hook = CapturingDisplayHook(shell=shell, outputs=values)
+        streams = _Cut(), _Cut()
+        error: list[str] = []
+
+        def keep(kind: type, value: BaseException, trace: list[str]) -> None:
+            error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:_TEXT]]
+
+        before = {thread.ident for thread in threading.enumerate()}
+        old = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
+        shell._showtraceback = keep
+        try:
+            shell.display_pub, sys.displayhook = shown, hook
+            sys.stdout, sys.stderr = streams
+            with Limits(seconds):
+                result = shell.run_cell(source, store_history=False)
+            if not result.success and not error:
+                error[:] = [f"{type(result.error_in_exec).__name__}: {result.error_in_exec}", ""]
+        except Stopped as stopped:
+            error[:] = [f"stopped: {type(stopped).__name__}", ""]
+        except BaseException as other:
+            error[:] = [f"{type(other).__name__}: {other}"[:500], ""]
+        finally:
+            shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = old
+            with contextlib.suppress(BaseException):
+                _end_threads(before)
+        outputs = [{"name": "stdout", "text": str(streams[0])}] if str(streams[0]) else []
+        outputs += [{"name": "stderr", "text": str(streams[1])}] if str(streams[1]) else []
+        outputs += [{"data": _small(one["data"])} for one in shown.outputs[:_OUTPUTS]]
+        outputs += [{"data": _small(one["data"])} for one in values[:_OUTPUTS]]
+        return {
+            "outputs": outputs,
+            "error": error[0] if error else "",
+            "traceback": error[1] if error else "",
+        }
+
+    def _tidy(self, home: Path) -> None:
+        """End what the cell has left running, and stand where we stood."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if self.walled:
+            # All that runs in the box but this process and the box's first.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(-1, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            home.mkdir(parents=True, exist_ok=True)
+            os.chdir(home)
+
+
+class _Cut:
+    """A text stream that keeps its beginning."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._room = _TEXT
+
+    def write(self, text: str) -> int:
+        """Keep `text` as long as there is room."""
+        if self._room > 0:
+            self._parts.append(text[: self._room])
+            self._room -= len(text)
+            if self._room <= 0:
+                self._parts.append("\n... (cut here)")
+        return len(text)
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
+
+    def isatty(self) -> bool:
+        """It is no terminal."""
+        return False
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
+
+
+def _small(data: dict[str, Any]) -> dict[str, Any]:
+    """Text and pictures of an output: what an instructor's browser can show without harm."""
+    kept: dict[str, Any] = {}
+    text = data.get("text/plain")
+    if isinstance(text, str):
+        kept["text/plain"] = text[:_TEXT]
+    for kind in ("image/png", "image/jpeg"):
+        picture = data.get(kind)
+        if isinstance(picture, bytes):
+            import base64
+
+            picture = base64.b64encode(picture).decode()
+        if isinstance(picture, str) and len(picture) <= _PICTURE:
+            kept[kind] = picture
+    return kept
+
+
+def _end_threads(before: set[int | None]) -> None:
+    from helpers.checks.limits import end_threads
+
+    end_threads(before)
+
+
+if __name__ == "__main__":
+    main()
