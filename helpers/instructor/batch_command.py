@@ -105,8 +105,9 @@ def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
         raise CourseError("A plan stands alone: it names the notebooks itself.")
     table = read_plan(Path(files[0])) if files else {"notebooks": list(options.what)}
     table = dict(table)
-    _add(table, "parameters", dict(options.parameters))
-    _add(table, "grid", {name: values for name, *values in options.grid})
+    _add(table, "parameters", _once("-p", options.parameters, dict(options.parameters)))
+    grid = {name: values for name, *values in options.grid}
+    _add(table, "grid", _once("--grid", options.grid, grid))
     if options.case:
         table["list"] = [_case(words) for words in options.case]
     for name in ("repeats", "seeds", "retries", "jobs", "out", "folder"):
@@ -127,6 +128,14 @@ def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
     what = {key: table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")}
     digest = hashlib.sha256(json.dumps([what, table.get("repeats")]).encode()).hexdigest()
     return table, f"batch_{Path(options.what[0]).stem}_{digest[:6]}"
+
+
+def _once(option: str, given: list[list[str]], read: dict[str, object]) -> dict[str, object]:
+    names = [name for name, *_ in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise CourseError(f"{option} gives parameter {name!r} twice.")
+    return read
 
 
 def _add(table: dict[str, object], key: str, more: dict[str, object]) -> None:
