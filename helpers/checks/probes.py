@@ -10,6 +10,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from helpers import simulated_cuda
+from helpers.simulated_cuda.places import CPU, index_of
+
 
 @dataclass(frozen=True)
 class Move:
@@ -29,8 +32,11 @@ class _Fetches(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         if operation is torch.ops.aten._local_scalar_dense.default:
-            self.numbers += args[0].device.type != "cpu"
-        return operation(*args, **(kwargs or {}))
+            self.numbers += _on_gpu(args[0])
+        # A simulated GPU has looked at this operation before, or must not: in a backward pass it
+        # would see tensors that have no place yet.
+        with torch._C.DisableTorchFunction():
+            return operation(*args, **(kwargs or {}))
 
 
 class Watch(TorchFunctionMode):
@@ -81,6 +87,12 @@ class Watch(TorchFunctionMode):
             elif func in _CARRIERS and sources[0].device != target:
                 self.moves.append(Move(result.nbytes, sources[0].device, target))
         return result
+
+
+def _on_gpu(tensor: torch.Tensor) -> bool:
+    if simulated_cuda.is_enabled():  # beneath it every tensor says that it is on the CPU
+        return index_of(tensor) != CPU
+    return tensor.device.type != "cpu"
 
 
 def _holds_tensor(args: tuple[Any, ...]) -> bool:
