@@ -165,7 +165,8 @@ class Work(engine.Watcher):
             # A killed batch may have left it half full.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        return Job(run.name, file, self._places.unfinished(run), folder, run.setting.parameters)
+        output, parameters = self._places.unfinished(run), run.setting.parameters
+        return Job(run.name, file, output, folder, parameters, own=not given)
 
     def _limits(self) -> Limits:
         return Limits(self._plan.cell_limit, self._plan.run_limit, self._plan.retries)

@@ -44,21 +44,42 @@ def run_jobs(
     def stop_everywhere(group: str) -> None:
         client.run(stop, group)
 
-    with client, Stopping(kill=stop_everywhere) as stopping:
-        futures = {
-            client.submit(
-                perform,
-                job,
-                job.notebook.read_bytes(),
-                limits,
-                workers,
-                stopping.group,
-                key=f"{job.name}-{stopping.group}",
-                pure=False,
-            ): job
-            for job in jobs
-        }
+    stopping = Stopping(kill=stop_everywhere)
+    with client:
+        try:
+            with stopping:
+                return _run(client, jobs, watcher, workers, limits, stopping)
+        finally:
+            client.run(forget, stopping.group)
+
+
+def _run(
+    client: Client,
+    jobs: Sequence[Job],
+    watcher: Watcher,
+    workers: Workers,
+    limits: Limits,
+    stopping: Stopping,
+) -> list[Outcome]:
+    futures = {
+        client.submit(
+            perform,
+            job,
+            job.notebook.read_bytes(),
+            limits,
+            workers,
+            stopping.group,
+            key=f"{job.name}-{stopping.group}",
+            pure=False,
+        ): job
+        for job in jobs
+    }
+    try:
         return collect(jobs, _arriving(futures), watcher, stopping)
+    except BaseException:
+        # Of this machine, a full disk for instance: the workers are to stop as well.
+        stopping.event.set()
+        raise
 
 
 def _arriving(futures: dict[Future, Job]) -> Iterator[Outcome]:
@@ -94,7 +115,10 @@ def perform(job: Job, notebook: bytes, limits: Limits, workers: Workers, group: 
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="course-")))
         given, made = scratch / "given.ipynb", scratch / "made.ipynb"
         given.write_bytes(notebook)
-        folder = job.folder if job.folder.is_dir() else scratch
+        folder = job.folder
+        if not folder.is_dir():
+            folder = scratch / "files"
+            folder.mkdir()
         local = replace(job, notebook=given, output=made, folder=folder)
         outcome = here.execute(local, limits, lambda: None)
         return outcome, made.read_bytes() if made.exists() else b""
@@ -105,6 +129,14 @@ def stop(group: str) -> None:
     with _keep:
         stopping = _stoppings.get(group) or _begin(group)
     stopping.event.set()
+
+
+def forget(group: str) -> None:
+    """The batch is over: keep nothing of it on this worker but the server of kernels."""
+    with _keep:
+        _heres.pop(group, None)
+        if stopping := _stoppings.pop(group, None):
+            stopping.__exit__()
 
 
 def _here(workers: Workers, group: str) -> Here:

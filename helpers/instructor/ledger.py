@@ -63,8 +63,10 @@ class Ledger:
                     f"Another batch is at work in {self.folder.parent}. Wait for it, or name "
                     "another folder with --out."
                 ) from None
-            for leftover in self.folder.glob(".*.partial"):
-                leftover.unlink()
+            batch = self.folder.parent
+            for folder in (self.folder, batch, batch / "notebooks"):
+                for leftover in folder.glob(".*.partial"):
+                    leftover.unlink()
             yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -36,7 +37,8 @@ _ENGINE = "course"
 class Job:
     """One notebook to execute: where it stands, where the result goes, with which parameters.
 
-    `folder` is the kernel's working folder, to which relative paths in parameters refer.
+    `folder` is the kernel's working folder, to which relative paths in parameters refer; `own`
+    says that it is this job's alone and is emptied before another attempt.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Job:
     output: Path
     folder: Path
     parameters: dict[str, object] = field(default_factory=dict)
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,9 @@ def run_job(
     for attempt in range(1, limits.retries + 2):
         if stopping.is_set():
             return Outcome(job, NOT_RUN)
+        if attempt > 1 and job.own:
+            shutil.rmtree(job.folder, ignore_errors=True)
+            job.folder.mkdir(parents=True, exist_ok=True)
         begun = datetime.now().astimezone().isoformat(timespec="seconds")
         outcome = _try(job, limits, kernels, stopping, on_cell_done)
         outcome = replace(outcome, attempts=attempt, begun=begun)

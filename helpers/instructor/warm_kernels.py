@@ -3,6 +3,8 @@
 A kernel that Jupyter starts spends some seconds importing what every lesson imports. Here a server
 process (`warm_server.py`) has done that once, and each kernel is forked from it: a process of its
 own, with its own memory, random state, folder and environment, that ends like any other kernel.
+What they have in common is the order that Python gives to a set of texts.
+
 Only on Linux: elsewhere a forked process cannot use the system's libraries safely. Where there is
 no server, or it has gone, kernels start anew.
 """

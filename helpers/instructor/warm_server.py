@@ -23,6 +23,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,9 +42,12 @@ def main() -> None:
     # pyplot asks for it when it is imported; a kernel sets it before that, to the same value.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     preload([*KERNEL_MODULES, *modules])
+    # A fork would inherit a device that it cannot use, and lose threads that somebody counts on.
+    # Without a server, kernels start anew.
     if in_use := accelerator_files():
-        # A fork would inherit a device that it cannot use. Without a server, kernels start anew.
         sys.exit(f"An import opened {in_use[0]}; kernels cannot be forked from this process.")
+    if threading.active_count() > 1:
+        sys.exit(f"An import started {threading.enumerate()[-1]}; kernels cannot be forked.")
     gc.collect()
     # The collector then leaves alone what all kernels share, which saves copying it.
     gc.freeze()
@@ -139,7 +143,10 @@ class Server:
             return None
         request = json.loads(connection.received)
         ready, session_made = os.pipe()
-        pid = os.fork()
+        with warnings.catch_warnings():
+            # Python warns of the threads of numpy's OpenBLAS, which ends them before a fork.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
         if pid == 0:
             os.setsid()
             os.close(session_made)
