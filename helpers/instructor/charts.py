@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 # Okabe and Ito's colours, told apart by the colour-blind, and a shape each.
@@ -47,6 +47,9 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
     Its title, which screen readers read, says the range of the medians. Values of x that are not
     all numbers are set side by side in the order of their first appearance.
     """
+    if len({point.series for point in points}) > len(_COLOURS):
+        # More series than can be told apart are drawn as one.
+        points = [replace(point, series="") for point in points]
     kinds = list(dict.fromkeys(point.x for point in points))
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in kinds)
     if numbers:
@@ -57,7 +60,7 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
         ticks = tuple((where[x], _short(str(x))) for x in kinds)
         horizontal = Axis(ticks, 0, 1)
     vertical = number_axis([point.y for point in points])
-    names = list(dict.fromkeys(point.series for point in points))[: len(_COLOURS)]
+    names = list(dict.fromkeys(point.series for point in points))
     parts = [_frame(horizontal, vertical, numbers, x_name, y_name)]
     medians: list[tuple[object, float]] = []
     for number, name in enumerate(names):

@@ -25,6 +25,7 @@ PROBLEM = "problem"
 
 _LEAST_PYTHON = (3, 11)
 _LEAST_FREE = 2e9  # bytes: the archive of CIFAR-10, the cache, and room for results
+_LEAST_GPU_FREE = 1000  # MiB
 _PROBE = Path(__file__).with_name("doctor_probe.py")
 _NEEDED = ("torch", "torchvision", "numpy", "matplotlib", "ipykernel", "papermill", "nbclient")
 
@@ -150,15 +151,7 @@ def _torch(probe: dict[str, object]) -> list[Finding]:
 def _gpu(probe: dict[str, object]) -> list[Finding]:
     cards = gpus.installed()
     seen = probe.get("devices") or []
-    findings = [
-        Finding(
-            f"GPU {card.index}",
-            OK if card.free > 1000 else NOTE,
-            f"{card.name}, driver {card.driver}, {card.free:,} of {card.memory:,} MiB free",
-            "" if card.free > 1000 else "nvidia-smi   # shows which processes use it",
-        )
-        for card in cards
-    ]
+    findings = [_card(card) for card in cards]
     if cards and not seen and "trouble" not in probe:
         if not probe.get("cuda"):
             text = "There is a GPU, but this build of torch is for CPUs and cannot use it."
@@ -179,6 +172,16 @@ def _gpu(probe: dict[str, object]) -> list[Finding]:
         text = "None is found. Lessons about devices run on a simulated one, the others on the CPU."
         findings.append(Finding("GPU", OK, text))
     return findings
+
+
+def _card(card: gpus.Gpu) -> Finding:
+    about, text = f"GPU {card.index}", f"{card.name}, driver {card.driver}"
+    # One that shares the machine's memory does not say how much it has.
+    if card.memory:
+        text += f", {card.free:,} of {card.memory:,} MiB free"
+    if card.memory and card.free < _LEAST_GPU_FREE:
+        return Finding(about, NOTE, text, "nvidia-smi   # shows which processes use it")
+    return Finding(about, OK, text)
 
 
 def _kernel() -> list[Finding]:

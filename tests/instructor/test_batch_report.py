@@ -167,6 +167,13 @@ def test_a_chart_is_well_formed_and_its_points_are_inside(xs, ys):
     assert tree.get("aria-label")
 
 
+def test_more_series_than_can_be_told_apart_are_drawn_as_one():
+    points = [Point(x, float(x), str(s)) for x in (1, 2) for s in range(7)]
+    picture = chart(points, "x", "y", "s")
+    assert "<ul>" not in picture
+    assert picture.count("<circle") == 14
+
+
 def test_values_far_apart_get_a_logarithmic_axis():
     axis = number_axis([0.001, 0.01, 1.0])
     assert axis.logarithmic

@@ -99,6 +99,12 @@ def test_a_gpu_that_others_have_filled_is_noted(look):
     assert "nvidia-smi" in finding.mend
 
 
+def test_a_gpu_without_memory_of_its_own_is_well(look):
+    shared = Gpu("0", "NVIDIA GB10", 0, 0, "580.65")
+    finding = look(WORKING | {"devices": ["cuda:0"]}, [shared])["GPU 0"]
+    assert (finding.level, finding.text) == (OK, "NVIDIA GB10, driver 580.65")
+
+
 def test_images_that_cannot_be_read_are_a_problem_only_where_they_were_named(look, monkeypatch):
     probe = {key: value for key, value in WORKING.items() if key != "data"}
     probe |= {"data_trouble": "there is no such file"}
