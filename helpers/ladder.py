@@ -125,9 +125,9 @@ class Ladder:
         ways, units = {}, {}
         for label, each in (("without", base), ("with", setting)):
             step = TrainingStep(each, self.images, self.labels, self.device)
-            # While one way runs, the workers of the other get ahead by four batches. Calls of four
-            # steps leave that to the calls before the clock starts.
-            steps = 1 if each.resident else 4
+            # While one way runs, the workers of the other get ahead by four batches. Calls of two
+            # steps leave that to the two calls before the clock starts.
+            steps = 1 if each.resident else 2
             ways[label] = _Repeated(step, steps)
             units[label] = steps * each.batch_size
         return compare(ways, self.device, rounds=self.rounds, seconds=self.seconds, units=units)

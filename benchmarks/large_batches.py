@@ -1,0 +1,61 @@
+"""How well the classic network learns from the same images in small and in large batches.
+
+Baseline: the classic script's batch of 4 with its rate of 0.001, one pass over the images. Against
+it a large batch with the same rate, with the rate that matches it, and with more passes. Test
+accuracy, no times.
+"""
+
+import statistics
+from pathlib import Path
+
+import torch
+
+from benchmarks._recording import devices, merged, record
+from helpers import cifar10
+from helpers.evaluation import evaluate
+from helpers.ladder import LARGE_BATCH
+from helpers.loaders import ResidentLoader
+from helpers.networks import ClassicNet
+from helpers.steps import CLASSIC_BATCH, CLASSIC_RATE, matching_rate
+from helpers.training import train
+
+SEEDS = (0, 1, 2)
+LARGE_PASSES = 5  # the large batch needs more of them to learn as much
+
+
+def measure(cifar10_root: Path) -> dict[str, object]:
+    """Return the test accuracy for each batch, rate and number of passes, the median over seeds."""
+    dataset = cifar10.load(cifar10_root)
+    device = devices()[-1]
+    figures = {
+        "seeds": len(SEEDS),
+        "command": "python -m benchmarks large_batches",
+        "data": dataset.provenance,
+        "accuracy": _learning(dataset, device),
+    }
+    return merged("large_batches", "test accuracy by batch and rate", [record(device, figures)])
+
+
+def _learning(dataset: cifar10.Dataset, device: torch.device) -> dict[str, float]:
+    matching = matching_rate(LARGE_BATCH)
+    ways = ((CLASSIC_BATCH, CLASSIC_RATE, 1),)
+    ways += tuple((LARGE_BATCH, rate, 1) for rate in (CLASSIC_RATE, matching))
+    ways += ((LARGE_BATCH, matching, LARGE_PASSES),)
+    return {
+        f"batch {batch}, rate {rate:g}, {epochs} {'pass' if epochs == 1 else 'passes'}": (
+            statistics.median(_accuracy(dataset, device, batch, rate, epochs, s) for s in SEEDS)
+        )
+        for batch, rate, epochs in ways
+    }
+
+
+def _accuracy(
+    dataset: cifar10.Dataset, device: torch.device, batch: int, rate: float, epochs: int, seed: int
+) -> float:
+    torch.manual_seed(seed)
+    net = ClassicNet().to(device)
+    loader = ResidentLoader(*dataset.train, batch, device=device, seed=seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
+    train(net, loader, optimizer, epochs=epochs)
+    test = ResidentLoader(*dataset.test, 500, device=device, shuffle=False)
+    return evaluate(net, test).accuracy
