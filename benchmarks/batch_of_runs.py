@@ -4,7 +4,7 @@ Baseline: `papermill notebooks/03_moving_a_network.ipynb OUT -p seed N`, one com
 other, as a shell's loop runs them. Against it `course batch 03 --grid seed ...` with two runs at
 once, with its kernels forked from one that has the imports, and with kernels that start anew. Both
 do all of their work inside the time that is taken: starting, running, and the batch also its tables
-and page. The loop is measured over some of the runs and multiplied: its runs have nothing in common.
+and page. Of the loop some runs are measured and multiplied: they have nothing in common.
 """
 
 import datetime
