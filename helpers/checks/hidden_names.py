@@ -28,7 +28,8 @@ def hidden_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
         return None
     names = function.__globals__
     for name in dict.fromkeys(_names_used(function, set())):
-        if name not in names:
+        # A class has `__name__` among its names, which every module has for itself.
+        if name not in names or name.startswith("__"):
             continue
         value = names[name]
         if name in _MODULES:

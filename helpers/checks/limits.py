@@ -1,8 +1,11 @@
 """Stop a student's code that takes too long or fills the memory, on any thread and any system.
 
 Where there is SIGALRM, a timer looks in on the main thread ten times a second; elsewhere another
-thread does. What they raise is no `Exception`, so `except Exception` does not keep it, and code
-that catches everything is interrupted again in its `except` clause, line by line.
+thread does. What they raise is no `Exception`, so `except Exception` does not keep it. With the
+timer, code that catches everything is interrupted again in its `except` clause, line by line.
+
+What no Python can stop: one endless call of C, such as `sum(itertools.repeat(0))`, and, without the
+timer, a loop that catches everything and sleeps.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ GIB = 1 << 30
 MEMORY = 2 * GIB
 ADDRESSES = 4 * GIB
 _TICK = 0.1
+# How soon code that went on is interrupted again.
+_AGAIN = 0.01
 _OWN = str(Path(__file__).parent)
 _PROCESS = Path("/proc/self/statm")
 _MACHINE = Path("/proc/meminfo")
@@ -117,6 +122,7 @@ class Limits:
         if stopped is None or (self._stopped and not foreign):
             return
         self._stopped = True
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
         self._interrupt_lines(foreign, stopped)
         raise stopped
 
@@ -146,24 +152,10 @@ class Limits:
             stopped = self._verdict()
             if stopped is None:
                 continue
-            if not self._stopped:
+            frame = sys._current_frames().get(ident)
+            if not self._stopped or self._foreign_frames(frame):
                 self._stopped = True
                 _raise_in(ident, stopped)
-            else:
-                self._insist(ident, stopped)
-
-    def _insist(self, ident: int, stopped: type[Stopped]) -> None:
-        """Raise in quick succession, so that the second finds the `except` clause of the first."""
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            for _ in range(1000):
-                frame = sys._current_frames().get(ident)
-                if self._over or not self._foreign_frames(frame):
-                    return
-                _raise_in(ident, stopped)
-        finally:
-            sys.setswitchinterval(interval)
 
 
 def end_threads(before: set[int]) -> None:
