@@ -47,7 +47,7 @@ def write_batch_report(
         OSError: there is no room; the page of before is then untouched.
     """
     drawn = [record for record in records if record["records"].get("drawn")]
-    header, rows = table_of(records)
+    header, rows = table_of(records, plan)
     page = (
         page_environment()
         .get_template("batch.html.j2")
@@ -88,9 +88,11 @@ def failing_link(record: Record) -> str:
     return quote(record["page"]) + (f"#cell-id={quote(anchor)}" if anchor else "")
 
 
-def table_of(records: Sequence[Record]) -> tuple[list[str], list[list[Cell]]]:
+def table_of(records: Sequence[Record], plan: Plan) -> tuple[list[str], list[list[Cell]]]:
     """The table's header and rows; only what differs, or was recorded, has a column."""
-    parameters = _names(record["parameters"] for record in records)
+    given = _names(record["parameters"] for record in records)
+    # What all runs have in common stands above the table.
+    parameters = [name for name in given if name not in plan.parameters]
     results = [name for name in _names(r["records"] for r in records) if name not in RESERVED]
     several = len({record["notebook"] for record in records}) > 1
     devices = _several(records, "device")

@@ -12,7 +12,7 @@ from html import escape
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _SHAPES = ("circle", "square", "triangle", "diamond", "circle", "square")
 _WIDTH, _HEIGHT = 460, 280
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 14, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 14, 14, 46
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Axis:
 def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = "") -> str:
     """An SVG of the points, with a line through the medians of each series.
 
-    Its title, which screen readers read, says the range of the medians. Values of x that are not
-    all numbers are set side by side in the order of their first appearance.
+    Its caption says the range of the medians. Values of x that are not all numbers are set side by
+    side in the order of their first appearance.
     """
     if len({point.series for point in points}) > len(_COLOURS):
         # More series than can be told apart are drawn as one.
@@ -80,7 +80,8 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
         for n, name in enumerate(names)
         if name
     )
-    return f"{picture}{f'<ul>{legend}</ul>' if legend else ''}"
+    caption = f"<figcaption>{escape(title)}</figcaption>"
+    return f"{picture}{f'<ul>{legend}</ul>' if legend else ''}{caption}"
 
 
 def number_axis(values: Sequence[float], at: Sequence[float] | None = None) -> Axis:

@@ -80,6 +80,12 @@ def test_every_run_is_a_row_with_parameters_results_and_a_link(page):
     assert "1 of 1 runs passed" in shown.text
 
 
+def test_what_all_runs_have_in_common_stands_above_the_table(page):
+    shown = page([record(1, parameters={"lr": 0.1, "epochs": 2})], parameters={"epochs": 2})
+    assert "with epochs = 2 " in shown.text
+    assert "Run Status lr Time" in shown.text
+
+
 def test_a_failure_shows_where_what_and_leads_there(page):
     failure = record(
         1,
@@ -156,15 +162,15 @@ def test_failed_runs_and_odd_values_are_not_drawn():
 @pytest.mark.parametrize("ys", [[1.0, 2.0, 3.0], [1e-6, 1.0, 1e6], [0.0, 0.0, 0.0], [-5.0, 3, 0]])
 def test_a_chart_is_well_formed_and_its_points_are_inside(xs, ys):
     points = [Point(x, y, s) for x, y in zip(xs, ys, strict=False) for s in ("", "<s>")]
-    picture, _, _ = chart(points, "x < 1", "y & z", "series").partition("<ul>")
-    tree = ElementTree.fromstring(picture)
+    figure = ElementTree.fromstring(f"<f>{chart(points, 'x < 1', 'y & z', 'series')}</f>")
+    tree = figure.find("svg")
     width, height = map(float, tree.get("viewBox").split()[2:])
     circles = [e for e in tree.iter() if e.tag == "circle"]
     assert len(circles) == len(points) // 2
     for circle in circles:
         assert 0 < float(circle.get("cx")) < width
         assert 0 < float(circle.get("cy")) < height
-    assert tree.get("aria-label")
+    assert tree.get("aria-label") == figure.find("figcaption").text
 
 
 def test_more_series_than_can_be_told_apart_are_drawn_as_one():
