@@ -5,6 +5,8 @@ and run as it is, in this process: the same GPU, the same torch, the same images
 stands: whitening, training and answering with six views, by CUDA's events. What compiles comes
 before and is timed beside it, for both. RACE_RUNS says how many runs each gets, 20 by default.
 
+The script is no part of this repository; SOURCE says where the version measured against lies.
+
 Without a GPU or without AIRBENCH nothing is recorded, and the reason is printed.
 """
 
@@ -24,9 +26,15 @@ import torch
 from benchmarks._recording import devices, merged, record
 from helpers import cifar10
 from helpers.cifar10 import Dataset
-from helpers.fast_cifar10.training import GPU, Trainer, on_device, synchronize
+from helpers.fast_cifar10.augmentation import on_device
+from helpers.fast_cifar10.recipes import GPU, Settings
+from helpers.fast_cifar10.training import Trainer, synchronize
 
 NAME = "against_airbench"
+SOURCE = (
+    "https://raw.githubusercontent.com/KellerJordan/cifar10-airbench/"
+    "096d14d9aa92dcc837ab4f1f288dffea2bbe41b7/airbench94_muon.py"
+)
 WHAT = "test accuracy and seconds of every run, the course and airbench in turn"
 Run = dict[str, float]
 
@@ -36,13 +44,14 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     device = devices()[-1]
     script = Path(os.environ.get("AIRBENCH", "")).resolve()
     if device.type != "cuda" or not script.is_file():
-        print("not measured: needs a CUDA GPU, and in AIRBENCH the path of airbench94_muon.py")
+        print("not measured: needs a CUDA GPU, and in AIRBENCH the path of airbench94_muon.py.")
+        print(f"To fetch it: curl -fO {SOURCE}")
         return merged(NAME, WHAT, [])
     dataset = cifar10.load(cifar10_root)
     counts = int(os.environ.get("RACE_RUNS", "20"))
     with _images_for_airbench(dataset):
         enter: dict[str, Callable[[], Callable[[int], Run]]] = {
-            "airbench": lambda: _airbench(script),
+            "airbench": lambda: _airbench(script, device),
             "course": lambda: _course(dataset, device),
         }
         contestants, ready = {}, {}
@@ -84,8 +93,10 @@ def figures_of(
     }
 
 
-def _course(dataset: Dataset, device: torch.device) -> Callable[[int], Run]:
-    trainer = Trainer(GPU, *dataset.train, device)
+def _course(
+    dataset: Dataset, device: torch.device, settings: Settings = GPU
+) -> Callable[[int], Run]:
+    trainer = Trainer(settings, *dataset.train, device)
     images, labels = on_device(*dataset.test, device)
     trainer.warm_up()
     trainer.predict(images)  # so many at once compile anew
@@ -102,12 +113,12 @@ def _course(dataset: Dataset, device: torch.device) -> Callable[[int], Run]:
     return run
 
 
-def _airbench(script: Path) -> Callable[[int], Run]:
+def _airbench(script: Path, device: torch.device) -> Callable[[int], Run]:
     module = load_script(script)
     told: dict[str, Any] = {}
     # The script hands its local variables to this function, its clock among them.
     module.print_training_details = lambda variables, is_final_entry: told.update(variables)
-    net = module.CifarNet().cuda().to(memory_format=torch.channels_last)
+    net = module.CifarNet().to(device, memory_format=torch.channels_last)
     net.compile(mode="max-autotune")
     module.main("warmup", net)
 

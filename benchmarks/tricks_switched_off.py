@@ -3,10 +3,12 @@
 Baseline: the recipe with all its ideas. On a GPU that is the course's recipe for one, in full. On a
 CPU it is the course's recipe for a CPU, for two passes over a tenth of the training images, judged
 on a third of the test images. Every run has the same number of steps. Runs alternate, so that all
-see the same drift of the machine. TRICKS_RUNS says how many each gets: by default 3 on a CPU, 10 on
-a GPU.
+see the same drift of the machine. TRICKS_SEEDS says with which seeds each is run: by default
+"0,1,2" on a CPU, ten of them on a GPU. Runs that this device has recorded before with the same
+settings are kept, so that one call need not do it all.
 """
 
+import json
 import os
 import statistics
 from dataclasses import asdict, replace
@@ -16,8 +18,10 @@ from typing import Any
 import torch
 
 from benchmarks._recording import devices, merged, record
-from helpers import cifar10
-from helpers.fast_cifar10.training import CPU, GPU, SWITCHES, Trainer, on_device, switched_off
+from helpers import cifar10, records
+from helpers.fast_cifar10.augmentation import on_device
+from helpers.fast_cifar10.recipes import CPU, GPU, ideas_in, switched_off
+from helpers.fast_cifar10.training import Trainer
 
 NAME = "tricks_switched_off"
 EVERYTHING = "all ideas"
@@ -36,37 +40,57 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         chosen = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
         images, labels = images[chosen[:CPU_IMAGES]], labels[chosen[:CPU_IMAGES]]
     settings = replace(CPU, epochs=CPU_EPOCHS) if cpu else GPU
-    runs = int(os.environ.get("TRICKS_RUNS", "3" if cpu else "10"))
-    recipes = {EVERYTHING: settings} | {idea: switched_off(settings, idea) for idea in SWITCHES}
+    wanted = os.environ.get("TRICKS_SEEDS", "0,1,2" if cpu else "0,1,2,3,4,5,6,7,8,9")
+    recipes = {EVERYTHING: settings}
+    recipes |= {idea: switched_off(settings, idea) for idea in ideas_in(settings)}
     trainers = {name: Trainer(one, images, labels, device) for name, one in recipes.items()}
     making_ready = {name: round(trainer.warm_up(), 2) for name, trainer in trainers.items()}
     test = on_device(*(part[:: 3 if cpu else 1] for part in dataset.test), device)
-    rows: dict[str, dict[str, Any]] = {
-        name: {"name": name, "accuracy": [], "seconds": []} for name in [*recipes, VIEWS]
-    }
-    for seed in range(runs):
+    runs = []
+    for seed in map(int, wanted.split(",")):
         for name, trainer in trainers.items():
             seconds = round(trainer.run(seed).seconds, 3)
             judged = {name: True} | ({VIEWS: False} if name == EVERYTHING else {})
-            for row, views in judged.items():
-                rows[row]["accuracy"].append(round(trainer.accuracy(*test, views=views), 4))
-                rows[row]["seconds"].append(seconds)
-            print(f"{seed} without {name}: {rows[name]['accuracy'][-1]} in {seconds} s", flush=True)
-    reference = statistics.median(rows[EVERYTHING]["accuracy"])
-    figures = {
+            for without, views in judged.items():
+                accuracy = round(trainer.accuracy(*test, views=views), 4)
+                runs.append(
+                    {"name": without, "seed": seed, "accuracy": accuracy, "seconds": seconds}
+                )
+                print(runs[-1], flush=True)
+    conditions = {
         "data": dataset.provenance,
         "images": len(labels),
         "test_images": len(test[1]),
         "epochs": settings.epochs,
+        "settings": json.loads(json.dumps(asdict(settings))),  # tuples are lists, as when read
+    }
+    found = record(device, {})
+    before = [old.figures for old in records.read(NAME) if old.device == found.device]
+    figures = figures_of(runs, conditions, before[0] if before else None)
+    figures |= {"seconds_making_ready": making_ready, "command": f"python -m benchmarks {NAME}"}
+    what = "test accuracy without one idea each"
+    return merged(NAME, what, [replace(found, figures=figures)])
+
+
+def figures_of(
+    runs: list[dict[str, Any]], conditions: dict[str, Any], before: Any | None = None
+) -> dict[str, Any]:
+    """Return the figures of `runs`, and of those `before` them under the same conditions."""
+    if before and all(before[key] == value for key, value in conditions.items()):
+        new = {(run["name"], run["seed"]) for run in runs}
+        runs = [*(old for old in before["runs"] if (old["name"], old["seed"]) not in new), *runs]
+    rows: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        row = rows.setdefault(run["name"], {"name": run["name"], "accuracy": [], "seconds": []})
+        row["accuracy"].append(run["accuracy"])
+        row["seconds"].append(run["seconds"])
+    reference = statistics.median(rows[EVERYTHING]["accuracy"])
+    return conditions | {
         "baseline": EVERYTHING,
-        "settings": asdict(settings),
         "points_lost_median": {
             name: round(100 * (reference - statistics.median(row["accuracy"])), 2)
             for name, row in rows.items()
         },
         "rows": list(rows.values()),
-        "seconds_making_ready": making_ready,
-        "load_at_the_end": round(os.getloadavg()[0], 1),
-        "command": f"python -m benchmarks {NAME}",
+        "runs": runs,
     }
-    return merged(NAME, "test accuracy without one idea each", [record(device, figures)])

@@ -6,23 +6,21 @@ import pytest
 import torch
 
 from helpers import drawn_images
-from helpers.fast_cifar10 import training
-from helpers.fast_cifar10.muon import Muon, orthogonalize, straight
+from helpers.fast_cifar10 import augmentation, training
+from helpers.fast_cifar10.augmentation import augment, batches, on_device
 from helpers.fast_cifar10.network import FastNet, Group, whitening_filters
-from helpers.fast_cifar10.training import (
-    CPU,
-    GPU,
-    SWITCHES,
-    Settings,
-    Trainer,
-    augment,
-    batches,
-    on_device,
-    switched_off,
-)
+from helpers.fast_cifar10.optimizers import Muon, orthogonalize, straight
+from helpers.fast_cifar10.recipes import CPU, GPU, SWITCHES, Settings, ideas_in, switched_off
+from helpers.fast_cifar10.training import Trainer
 
 TINY = Settings(
-    widths=(8, 8, 8), kernel=3, stride=2, activation="relu", batch_size=50, epochs=2, muon_lr=0.1
+    widths=(8, 8, 8),
+    kernel=3,
+    stride=2,
+    activation="relu",
+    batch_size=50,
+    epochs=2,
+    muon_lr=0.1,
 )
 
 
@@ -48,7 +46,7 @@ def numbered():
 
 
 def pixels(x):
-    mean, spread = torch.tensor(training.MEAN) * 255, torch.tensor(training.SPREAD) * 255
+    mean, spread = torch.tensor(augmentation.MEAN) * 255, torch.tensor(augmentation.SPREAD) * 255
     return (x * spread[:, None, None] + mean[:, None, None]).round().to(torch.uint8)
 
 
@@ -58,10 +56,13 @@ def gathered(images, mirrored=False, shift=(0, 0)):
 
 
 @pytest.mark.parametrize(("size", "settings"), [(32, GPU), (32, CPU), (24, CPU), (16, GPU)])
-def test_the_network_gives_ten_logits_for_each_size_of_image(size, settings):
-    net = FastNet(settings.widths, kernel=settings.kernel, stride=settings.stride, directions=4)
-    assert net.whiten.out_channels == 8
+def test_images_of_any_size_become_ten_logits(size, settings):
+    net = FastNet(replace(settings, widths=(8, 8, 8)))
     assert net(torch.zeros(2, 3, size, size)).shape == (2, 10)
+
+
+def test_only_the_strongest_directions_are_kept_with_either_sign():
+    assert FastNet(replace(TINY, directions=4)).whiten.out_channels == 8
 
 
 def test_whitened_patches_are_uncorrelated_and_vary_alike():
@@ -87,7 +88,7 @@ def test_a_group_starts_as_a_copy_of_its_input_only_if_asked(dirac):
 
 
 def test_a_reset_draws_new_weights_into_the_old_tensors():
-    net = FastNet((8, 8, 8))
+    net = FastNet(TINY)
     before, place = net.head.weight.clone(), net.head.weight.data_ptr()
     net.reset()
     assert not torch.equal(net.head.weight, before)
@@ -188,6 +189,11 @@ def test_every_idea_can_be_switched_off_and_training_still_runs(idea, drawn):
     assert Trainer(settings, *drawn[0], "cpu").run().steps == 2
 
 
+def test_a_recipe_names_the_ideas_it_uses():
+    assert ideas_in(TINY) == list(SWITCHES)
+    assert "Muon" not in ideas_in(switched_off(TINY, "Muon"))
+
+
 def test_an_unknown_idea_is_refused_with_those_there_are():
     with pytest.raises(ValueError, match=r"'magic'.*whitening"):
         switched_off(CPU, "magic")
@@ -217,12 +223,17 @@ def test_a_run_by_the_clock_ends_when_its_time_is_over(drawn, monkeypatch):
     assert run.steps == 5
 
 
-def test_making_ready_leaves_the_quicker_number_of_threads(drawn, monkeypatch):
+@pytest.mark.parametrize("quicker", [1, 2])
+def test_a_cpu_is_left_with_the_quicker_number_of_threads(drawn, monkeypatch, quicker):
     trainer = Trainer(TINY, *drawn[0], "cpu")
     monkeypatch.setattr(training, "THREADS", 2)
-    monkeypatch.setattr(trainer, "_seconds_with", lambda threads: {1: 2.0, 2: 1.0}[threads])
-    trainer.warm_up()
-    assert torch.get_num_threads() == 2
+
+    def run(steps):
+        return training.Run(seconds=1.0 if torch.get_num_threads() == quicker else 2.0)
+
+    monkeypatch.setattr(trainer, "run", run)
+    assert trainer.choose_threads() == quicker
+    assert torch.get_num_threads() == quicker
 
 
 def test_observing_takes_no_time_from_the_clock(drawn, monkeypatch):
@@ -239,31 +250,18 @@ def test_observing_takes_no_time_from_the_clock(drawn, monkeypatch):
     assert run.seconds == 0.0
 
 
-def test_learning_rates_end_near_nothing_unless_they_are_held(drawn, monkeypatch):
-    rates = {}
-    for falling in (True, False):
-        trainer = Trainer(replace(TINY, falling=falling), *drawn[0], "cpu")
-        made = []
-        original = trainer._optimizers
-        monkeypatch.setattr(trainer, "_optimizers", lambda o=original, m=made: m.extend(o()) or m)
-        trainer.run(steps=10)
-        rates[falling] = made[1].param_groups[0]["lr"]
-    assert rates[True] == pytest.approx(0.1 * TINY.muon_lr)
-    assert rates[False] == TINY.muon_lr
-
-
-def test_small_images_come_first_and_whole_ones_last(drawn, monkeypatch):
-    trainer = Trainer(replace(TINY, small_size=24, small_until=0.5), *drawn[0], "cpu")
-    sizes = []
-    original = trainer._loss_of
-
-    def noting(x, *others):
-        sizes.append(x.shape[-1])
-        return original(x, *others)
-
-    monkeypatch.setattr(trainer, "_loss_of", noting)
-    trainer.run(steps=4)
-    assert sizes == [24, 24, 32, 32]
+@pytest.mark.parametrize("falling", [True, False])
+def test_learning_rates_end_near_nothing_unless_they_are_held(drawn, monkeypatch, falling):
+    trainer = Trainer(replace(TINY, falling=falling), *drawn[0], "cpu")
+    made = []
+    original = training.optimizers
+    monkeypatch.setattr(training, "optimizers", lambda *all: made.extend(original(*all)) or made)
+    trainer.run(steps=10)
+    biases, first = made[0].param_groups[1], made[0].param_groups[0]
+    share = 0.1 if falling else 1.0
+    assert made[1].param_groups[0]["lr"] == pytest.approx(share * TINY.muon_lr)
+    assert biases["lr"] == pytest.approx(share * biases["full_lr"])
+    assert first["lr"] == 0.0  # those of the first layer have long stopped to learn
 
 
 def test_a_loss_that_is_no_number_is_an_error_that_says_what_to_change(drawn):

@@ -1,1 +1,4 @@
-"""Lesson 06: CIFAR-10 in seconds. `network` has the network, `training` all that trains it."""
+"""Lesson 06: CIFAR-10 in seconds. Read `recipes` first, and `training` last.
+
+`network`, `augmentation` and `optimizers` have an idea each; `training` has clock, loop and judge.
+"""

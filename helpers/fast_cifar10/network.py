@@ -8,41 +8,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from helpers.fast_cifar10.recipes import Settings
+
 
 class FastNet(nn.Module):
-    """Maps float images `(N, 3, S, S)`, S of at least 24, to logits `(N, 10)`.
+    """Maps float images `(N, 3, S, S)`, S of at least 24, to logits `(N, 10)`."""
 
-    Args:
-        widths: channels of the three groups of convolutions.
-        kernel: side of the patches that the first layer whitens, in pixels.
-        stride: step between patches; 2 halves the sides of everything that follows.
-        directions: how many directions of a patch to keep, those that vary most first; None is all.
-        activation: "gelu", or "relu", which costs less on a CPU.
-        dirac: start the second convolution of a group, and as much of the first as fits, as a copy
-            of its input (Zagoruyko and Komodakis, DiracNets, 2017).
-    """
-
-    def __init__(
-        self,
-        widths: tuple[int, int, int] = (64, 256, 256),
-        *,
-        kernel: int = 2,
-        stride: int = 1,
-        directions: int | None = None,
-        activation: str = "gelu",
-        dirac: bool = True,
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
-        first = 2 * (directions or 3 * kernel * kernel)
+        kernel, activation = settings.kernel, settings.activation
+        first = 2 * (settings.directions or 3 * kernel * kernel)
         # Each direction twice, with either sign: the activation would drop one half otherwise.
-        self.whiten = nn.Conv2d(3, first, kernel, stride, padding=(kernel - 1) // 2)
-        self.whiten.weight.requires_grad_(False)
-        sizes = (first, *widths)
+        self.whiten = nn.Conv2d(3, first, kernel, settings.stride, padding=(kernel - 1) // 2)
+        self.whiten.weight.requires_grad_(not settings.whiten)
+        sizes = (first, *settings.widths)
         self.groups = nn.Sequential(
-            *(Group(sizes[i], sizes[i + 1], activation, dirac) for i in range(3))
+            *(Group(sizes[i], sizes[i + 1], activation, settings.dirac) for i in range(3))
         )
         self.activation = activation
-        self.head = nn.Linear(widths[-1], 10, bias=False)
+        self.head = nn.Linear(sizes[-1], 10, bias=False)
         self.reset()
 
     def reset(self) -> None:
@@ -83,7 +67,10 @@ class Group(nn.Module):
         self.dirac = dirac
 
     def start_as_copy(self) -> None:
-        """Make channel i of the output a copy of channel i of the input, where `dirac` is set."""
+        """Make channel i of the output a copy of channel i of the input, where `dirac` is set.
+
+        Zagoruyko and Komodakis, DiracNets, 2017.
+        """
         if self.dirac:
             for conv in (self.conv1, self.conv2):
                 nn.init.dirac_(conv.weight.data[: conv.in_channels])
@@ -116,6 +103,8 @@ def whitening_filters(images: Tensor, kernel: int, floor: float = 5e-4) -> Tenso
     """
     patches = images.float().unfold(2, kernel, 1).unfold(3, kernel, 1)
     patches = patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, 3 * kernel * kernel)
-    values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
-    filters = vectors.T / (values[:, None] + floor).sqrt()
-    return filters.flip(0).reshape(-1, 3, kernel, kernel)
+    # A matrix so small is nothing for a CPU, which is exact where the faintest directions need it.
+    covariance = (patches.T @ patches / len(patches)).cpu().double()
+    values, vectors = torch.linalg.eigh(covariance)
+    filters = vectors.T / (values[:, None].clamp(min=0) + floor).sqrt()
+    return filters.flip(0).reshape(-1, 3, kernel, kernel).to(images)

@@ -66,7 +66,7 @@ def learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Fig
 
 
 def ideas_switched_off(record: Record) -> Figure:
-    """Draw accuracy against time for a run with all ideas and for runs without one each.
+    """Draw accuracy beside time for a run with all ideas and for runs without one each.
 
     Args:
         record: what `benchmarks/tricks_switched_off.py` measured.
@@ -75,8 +75,8 @@ def ideas_switched_off(record: Record) -> Figure:
     everything = rows.pop(record.figures["baseline"])
     reference = statistics.median(everything["accuracy"])
     ordered = sorted(rows.values(), key=lambda row: statistics.median(row["accuracy"]))
-    names = [row["name"] for row in ordered] + [everything["name"]]
-    figure, _ = new_figure(1, 2, width=9.5, height=0.42 * len(names) + 1.4)
+    names = [f"without {row['name']}" for row in ordered] + [everything["name"]]
+    figure, _ = new_figure(1, 2, width=9.5, height=0.36 * len(names) + 1.4)
     for axis, key, factor in ((figure.axes[0], "accuracy", 100), (figure.axes[1], "seconds", 1)):
         for place, row in enumerate([*ordered, everything]):
             values = [factor * value for value in row[key]]
@@ -87,12 +87,12 @@ def ideas_switched_off(record: Record) -> Figure:
         axis.axvline(middle, color=COLOURS[0], linestyle=":")
     figure.axes[0].set_yticks(range(len(names)), names)
     figure.axes[1].set_yticks(range(len(names)), [""] * len(names))
-    figure.axes[0].set_xlabel("test accuracy [%]; diamond: median")
+    figure.axes[0].set_xlabel("test accuracy [%]; dot: a run, diamond: median")
     figure.axes[1].set_xlabel("time in training [s]")
     figure.axes[1].set_xlim(left=0)
     worst = ordered[0]
     loss = 100 * (reference - statistics.median(worst["accuracy"]))
-    figure.suptitle(f"Missed most: {worst['name']} costs {loss:.1f} points\n{record.origin}")
+    figure.suptitle(f"Missed most: {worst['name']}, worth {loss:.1f} points\n{record.origin}")
     return figure
 
 

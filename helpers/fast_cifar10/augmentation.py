@@ -1,0 +1,86 @@
+"""Images that lie on the device: moved and mirrored for training, seen from six sides for a test.
+
+No worker, no copy, no waiting: from the first step to the last everything stays on the device.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from helpers.fast_cifar10.recipes import Settings
+
+MEAN, SPREAD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)  # of CIFAR-10, by colour
+VIEWS = [  # (mirrored, shift in pixels, weight): what the network's answers are averaged over
+    (mirrored, shift, 0.25 if shift == 0 else 0.125)
+    for mirrored in (False, True)
+    for shift in (0, -1, 1)
+]
+
+
+def on_device(images: Tensor, labels: Tensor, device: torch.device | str) -> tuple[Tensor, Tensor]:
+    """Return images `(N, 3, 32, 32)` as `(N, 32, 32, 3)`, and labels, on `device`."""
+    return images.to(device).permute(0, 2, 3, 1).contiguous(), labels.to(device)
+
+
+def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) -> Tensor:
+    """Return images moved and mirrored: one gather, in which no pixel is copied twice.
+
+    Args:
+        images: uint8 `(N, 32, 32, 3)`, channels last.
+        chosen: int64 `(B,)`, which images.
+        mirrored: bool `(B,)`, which of them left to right, before they are moved.
+        shifts: int64 `(B, 2)`, by how many pixels up and left; the border is a mirror, too.
+
+    Returns:
+        float32 `(B, 3, 32, 32)`, normalized, channels last in memory.
+    """
+    size = images.shape[1]
+    places = torch.arange(size, device=images.device) + shifts[:, :, None]
+    places = (size - 1) - ((size - 1) - places.abs()).abs()  # -1 is 1, and 32 is 30
+    rows, columns = places.unbind(1)
+    columns = torch.where(mirrored[:, None], size - 1 - columns, columns)
+    pixels = images[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
+    mean, spread = _colours(images.device)
+    return ((pixels.float() - mean) / spread).permute(0, 3, 1, 2)
+
+
+def batches(
+    images: Tensor,
+    labels: Tensor,
+    settings: Settings,
+    augment: Callable[..., Tensor] = augment,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give augmented batches without end, epoch after epoch, each in a new random order."""
+    count, device = len(labels), labels.device
+    size = min(settings.batch_size, count)
+    first = torch.rand(count, device=device) < 0.5
+    epoch = 0
+    while True:
+        if settings.flip == "alternating":  # what was mirrored is not in the next epoch
+            mirrored = first ^ bool(epoch % 2)
+        else:
+            mirrored = (torch.rand(count, device=device) < 0.5) & (settings.flip == "random")
+        reach = settings.translate
+        shifts = torch.randint(-reach, reach + 1, (count, 2), device=device)
+        order = torch.randperm(count, device=device)
+        for chosen in order[: count // size * size].split(size):
+            yield augment(images, chosen, mirrored[chosen], shifts[chosen]), labels[chosen]
+        epoch += 1
+
+
+def seen(
+    images: Tensor, *, views: bool, augment: Callable[..., Tensor] = augment
+) -> Iterator[tuple[float, Tensor]]:
+    """Give `images` in each of `VIEWS`, with its weight; without `views` as they are, once."""
+    everything = torch.arange(len(images), device=images.device)
+    for mirrored, shift, weight in VIEWS if views else [(False, 0, 1.0)]:
+        mirrors = torch.full_like(everything, mirrored, dtype=torch.bool)
+        shifts = torch.full((len(images), 2), shift, device=images.device)
+        yield weight, augment(images, everything, mirrors, shifts)
+
+
+@functools.cache  # made at every step, they would be copied to the device, and the CPU would wait
+def _colours(device: torch.device) -> tuple[Tensor, Tensor]:
+    return 255 * torch.tensor(MEAN, device=device), 255 * torch.tensor(SPREAD, device=device)
