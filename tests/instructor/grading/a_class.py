@@ -43,7 +43,7 @@ HOSTILE: dict[str, tuple[int, str]] = {
     "deletes its directory and what else it can": (
         1,
         "import shutil, os\nshutil.rmtree('.', ignore_errors=True)\n"
-        "os.system('rm -rf /work /home /usr /tmp/* 2> /dev/null')\n{right}",
+        "os.system('rm -rf /home /tmp/* /etc /bin/[a-c]* 2> /dev/null')\n{right}",
     ),
     "kills its parent": (
         2,
