@@ -5,14 +5,15 @@ turns, so that a machine that slows down slows all of them, and a difference ins
 called none. Nothing is timed on a simulated GPU.
 """
 
+import logging
 import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch.utils.benchmark import Timer
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ def compare(
         _wait_for(device)
         return time.perf_counter()
 
+    new_timer = _timer_class()
     timers, calls = {}, {}
     for label, call in ways.items():
         call()  # the first call pays for what is set up once; it says nothing of the others
@@ -174,7 +176,7 @@ def compare(
         once = max(clock() - started, 1e-9)
         calls[label] = max(1, round(seconds / rounds / once))
         # Left alone, Timer would set torch to one thread.
-        timers[label] = Timer(
+        timers[label] = new_timer(
             "call()", globals={"call": call}, timer=clock, num_threads=torch.get_num_threads()
         )
     found: dict[str, list[float]] = {label: [] for label in ways}
@@ -211,6 +213,18 @@ def duration(seconds: float) -> str:
             break
     value = seconds / size
     return f"{value:.{max(0, 2 - len(str(int(value))) + 1)}f} {unit}"
+
+
+def _timer_class() -> Callable[..., Any]:
+    # torch looks for a CUDA compiler when this is imported, and where it finds one without a GPU it
+    # says so on stderr, which no lesson needs to know.
+    logger = logging.getLogger("torch.utils.cpp_extension")
+    before, logger.disabled = logger.disabled, True
+    try:
+        from torch.utils.benchmark import Timer
+    finally:
+        logger.disabled = before
+    return Timer
 
 
 def _wait_for(device: torch.device) -> None:

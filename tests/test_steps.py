@@ -126,6 +126,7 @@ def test_a_device_that_cannot_compute_in_bf16_is_told():
 def test_an_autocast_that_only_warns_and_computes_in_float32_is_noticed(monkeypatch, recwarn):
     class Refusing(contextlib.nullcontext):
         def __init__(self, kind, dtype):
+            super().__init__()
             warnings.warn(f"{dtype} is not supported on {kind}. Disabling autocast.", stacklevel=2)
 
     monkeypatch.setattr(torch, "autocast", Refusing)
