@@ -1,0 +1,114 @@
+"""The limits hold on the main thread and on others, and leave nothing behind."""
+
+import signal
+import sys
+import threading
+import time
+
+import pytest
+import torch
+
+from helpers.checks import limits
+from helpers.checks.limits import Limits, OutOfMemory, OutOfTime
+
+MIB = 1 << 20
+
+
+def loop():
+    while True:
+        pass
+
+
+def loop_that_catches_errors():
+    while True:
+        try:
+            time.sleep(0.01)
+        except Exception:
+            continue
+
+
+def loop_that_catches_everything():
+    while True:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            continue
+
+
+def in_a_thread(action):
+    """Run `action` on a thread, as a notebook on Windows would be watched."""
+    caught = []
+
+    def run():
+        try:
+            with Limits(0.3):
+                action()
+        except BaseException as error:
+            caught.append(type(error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    return caught
+
+
+@pytest.mark.parametrize("action", [loop, loop_that_catches_everything])
+def test_a_loop_is_stopped_on_the_main_thread(action):
+    begun = time.monotonic()
+    with pytest.raises(OutOfTime), Limits(0.3):
+        action()
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("action", [loop, loop_that_catches_errors])
+def test_a_loop_is_stopped_on_another_thread(action):
+    assert in_a_thread(action) == [OutOfTime]
+
+
+def test_code_that_is_in_time_runs_to_its_end_on_both():
+    done = []
+    with Limits(5):
+        done.append(sum(range(1000)))
+    assert in_a_thread(lambda: done.append(1)) == []
+    assert done == [499500, 1]
+
+
+def test_memory_is_watched_where_the_system_cannot_limit_it(monkeypatch):
+    if not limits._PROCESS.exists():
+        pytest.skip("nobody says here how much memory the process has")
+    monkeypatch.setattr(limits, "_limit_addresses", lambda more: None)
+    kept = []
+    with pytest.raises(OutOfMemory), Limits(20, memory=100 * MIB):
+        while True:
+            kept.append(bytearray(10 * MIB))
+    assert len(kept) < 200
+
+
+def test_too_large_a_tensor_is_refused_at_once():
+    if limits._limit_addresses is None or not limits._PROCESS.exists():
+        pytest.skip("this system does not limit addresses")
+    if torch.cuda.is_available():
+        pytest.skip("beside a real GPU addresses are not limited")
+    with Limits(20), pytest.raises(RuntimeError, match="can't allocate memory"):
+        torch.empty(10 << 30, dtype=torch.uint8)
+
+
+def test_timer_handler_and_tracing_are_as_before():
+    def handler(number, frame):
+        """Never called."""
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 1000, 7)
+    trace = sys.gettrace()
+    try:
+        with pytest.raises(OutOfTime), Limits(0.1):
+            loop()
+        assert signal.getsignal(signal.SIGALRM) is handler
+        left, interval = signal.getitimer(signal.ITIMER_REAL)
+        assert 900 < left < 1000
+        assert interval == 7
+        assert sys.gettrace() is trace
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

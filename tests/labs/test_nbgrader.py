@@ -1,0 +1,151 @@
+"""nbgrader takes a lab through its three steps, with the points that the answers earn."""
+
+import copy
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.apps import NbGraderAPI
+from traitlets.config import Config
+
+ROOT = Path(__file__).parents[2]
+NAME = "01_tensors_and_devices"
+POINTS = {1: 2, 2: 3, 3: 2, 4: 2, 5: 3, 6: 2}
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def answers(notebook):
+    return {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
+    }
+
+
+def handed_in(**changed):
+    """The student's notebook with all answers filled in; `exercise_1=...` hands in another."""
+    notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
+    right = answers(read(ROOT / "labs" / "solutions" / f"{NAME}.ipynb"))
+    for grade_id, cell in answers(notebook).items():
+        cell.source = changed.get(grade_id.replace("-", "_"), right[grade_id].source)
+    return notebook
+
+
+def as_given_with_a_check_of_their_own():
+    notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
+    cell = next(c for c in notebook.cells if "as check" in c.source)
+    cell.source = "from unittest.mock import MagicMock as M\nimport torch\nlesson = check = M()"
+    return notebook
+
+
+SUBMISSIONS = {
+    "ada": handed_in(),
+    "bob": handed_in(
+        exercise_1=(
+            "def move_all(tensors, device):\n"
+            "    for t in tensors:\n        t.to(device)\n    return tensors"
+        ),
+        exercise_6="def to_numpy(X):\n    exit()",
+    ),
+    "cyd": as_given_with_a_check_of_their_own(),
+}
+EARNED = {
+    "ada": POINTS,
+    "bob": {**POINTS, 1: 0, 6: 0},
+    "cyd": dict.fromkeys(POINTS, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, monkeypatch_module):
+    """A course of nbgrader's in which the three have handed in, graded and answered."""
+    root = tmp_path_factory.mktemp("nbgrader")
+    source = root / "source" / "lab"
+    source.mkdir(parents=True)
+    nbformat.write(
+        copy.deepcopy(read(ROOT / "labs" / "solutions" / f"{NAME}.ipynb")),
+        source / f"{NAME}.ipynb",
+    )
+    for student, notebook in SUBMISSIONS.items():
+        folder = root / "submitted" / student / "lab"
+        folder.mkdir(parents=True)
+        nbformat.write(copy.deepcopy(notebook), folder / f"{NAME}.ipynb")
+    config = Config()
+    config.CourseDirectory.root = str(root)
+    config.CourseDirectory.course_id = "gpu"
+    api = NbGraderAPI(config=config)
+    # nbgrader starts `alembic` by its name.
+    monkeypatch_module.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    done = [api.generate_assignment("lab")]
+    for student in SUBMISSIONS:
+        done.append(api.autograde("lab", student))
+        done.append(api.generate_feedback("lab", student))
+    assert [step["log"] for step in done if not step["success"]] == []
+    return root, api
+
+
+def test_the_release_has_nbgraders_stubs_and_no_answers(graded):
+    root, _ = graded
+    released = read(root / "release" / "lab" / f"{NAME}.ipynb")
+    ours = read(ROOT / "labs" / f"{NAME}.ipynb")
+    assert answers(released).keys() == answers(ours).keys()
+    for cell in answers(released).values():
+        assert "raise NotImplementedError" in cell.source
+        assert "SOLUTION" not in cell.source
+
+
+def test_our_students_notebook_can_be_handed_out_in_the_place_of_nbgraders(graded):
+    root, _ = graded
+    released = read(root / "release" / "lab" / f"{NAME}.ipynb")
+    ours = read(ROOT / "labs" / f"{NAME}.ipynb")
+
+    def frame(notebook):
+        kept = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
+        return [
+            (c.metadata.nbgrader.grade_id, c.metadata.nbgrader.get("points"))
+            + (() if c.metadata.nbgrader.solution else (c.source,))
+            for c in kept
+        ]
+
+    assert frame(released) == frame(ours)
+
+
+@pytest.mark.parametrize("student", SUBMISSIONS)
+def test_the_points_are_those_that_the_answers_earn(graded, student):
+    _, api = graded
+    with api.gradebook as gradebook:
+        notebook = gradebook.find_submission_notebook(NAME, "lab", student)
+        earned = {
+            int(grade.cell.name.removeprefix("check-")): grade.auto_score
+            for grade in notebook.grades
+        }
+        assert earned == EARNED[student]
+        assert notebook.max_score == sum(POINTS.values())
+        assert notebook.score == sum(EARNED[student].values())
+        assert not notebook.needs_manual_grade
+
+
+def test_the_feedback_shows_the_hints(graded):
+    root, _ = graded
+    page = (root / "feedback" / "bob" / "lab" / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "a tensor that <code" in page.replace("\n", " ")
+    assert "is still on cpu" in page
+    assert "ends the program" in page
+
+
+def test_a_check_that_a_student_replaced_is_put_back(graded):
+    root, _ = graded
+    notebook = read(root / "autograded" / "cyd" / "lab" / f"{NAME}.ipynb")
+    assert any("from helpers.checks import lab_01 as check" in c.source for c in notebook.cells)
+    assert not any("MagicMock" in c.source for c in notebook.cells)
