@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import ClassVar
 
 import nbformat
@@ -26,7 +25,6 @@ from helpers.instructor.stored_outputs import RECORD_TYPE
 PARAMETERS = 'x: int = 1\nseed: int = 0\nmode: str = "good"\nlr: float = 0.1\n'
 WORK = f"""\
 import os, random, time
-from pathlib import Path
 from typing import ClassVar
 from IPython.display import display
 began = time.time()
@@ -328,12 +326,11 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_kernel(course, tmp_path):
     assert [row["parameter.mode"] for row in rows_of(out)] == ["good"]
 
 
-def test_a_plan_from_a_file_is_run_on_a_dask_cluster(course, tmp_path, monkeypatch):
+def test_a_plan_from_a_file_is_run_on_a_dask_cluster(course, tmp_path):
     from distributed import LocalCluster
 
     plan = tmp_path / "night.yaml"
     plan.write_text("notebooks: [01]\ngrid: {x: [1, 2, 3]}\nparameters: {mode: bad}\n")
-    monkeypatch.chdir(Path.home())
     with LocalCluster(
         n_workers=1,
         threads_per_worker=2,
@@ -349,12 +346,11 @@ def test_a_plan_from_a_file_is_run_on_a_dask_cluster(course, tmp_path, monkeypat
 
 
 def test_a_cluster_that_does_not_answer_is_named(batch, capsys, monkeypatch):
-    import distributed
+    from helpers.instructor import cluster
 
     def refuse(address, **_):
         raise OSError(f"Timed out trying to connect to {address}")
 
-    monkeypatch.setattr(distributed, "Client", refuse)
-    monkeypatch.delitem(sys.modules, "helpers.instructor.cluster", raising=False)
+    monkeypatch.setattr(cluster, "Client", refuse)
     assert batch("--dask", "tcp://127.0.0.1:9") == 1
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
