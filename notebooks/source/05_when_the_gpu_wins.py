@@ -37,13 +37,11 @@
 # %%
 import os
 import time
-from contextlib import contextmanager
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # the profiler's own log is of no use here
 
 import torch
 from torch.nn import functional as F
-from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import cifar10, lesson, records, timing
@@ -54,7 +52,7 @@ from helpers.networks import ClassicNet, ScaledClassicNet
 from helpers.plots import ladder as ladder_plot
 from helpers.plots import speed as plots
 from helpers.plots.style import show
-from helpers.steps import Setting, TrainingStep, endless, matching_rate, photo_loader, whole_batches
+from helpers.steps import Setting, TrainingStep, matching_rate, photo_loader, whole_batches
 from helpers.training import train
 
 # %% [markdown]
@@ -133,13 +131,12 @@ len(later)
 # Two things go wrong with such a stopwatch.
 #
 # **It counts what happens once.** The first call loads libraries, chooses the way each convolution
-# will be computed and asks for memory. On a GPU it can take a second.
+# will be computed and asks for memory. On a GPU it also loads the code of each operation.
 #
 # **It does not wait for the GPU.** A call to the GPU returns when the work has been *queued*. The
-# clock then shows how long the CPU took to ask, not how long the GPU takes to answer, and can be
-# wrong by any factor. The clock has to be read after `torch.accelerator.synchronize()`, which
-# waits until the queue is empty. On a CPU a call returns when it is done, so there you see the
-# first mistake alone.
+# clock then shows how long the CPU took to ask, not how long the GPU takes to answer. The clock has
+# to be read after `torch.accelerator.synchronize()`, which waits until the queue is empty. On a CPU
+# a call returns when it is done, so there you see the first mistake alone.
 #
 # And one number says nothing of how sure it is. `timing.measure` calls the function before it reads
 # the clock, waits for the device, repeats, and gives the median with the distance between the
@@ -163,14 +160,15 @@ low <= proper.median <= high, len(proper.seconds) == rounds
 #
 # You change something, measure again, and the second number is 4 % smaller. To know what that
 # means, let both ways take turns, so that a machine that slows down slows both, and look at the
-# ratio pair by pair. `timing.compare` does, and says *no difference* when the difference is no
-# larger than the spread.
+# ratio pair by pair. `timing.compare` does, and says *no difference* when the median ratio is no
+# farther from 1 than the spread of the ratios. Such a rule errs now and then: of two equal ways it
+# calls fewer than 1 pair in 20 different.
 #
 # **Think first:** what should it say of a function compared with itself?
 
 # %% tags=["nbval-ignore-output"]
 same = {"forward": forward, "the same": forward}
-print(timing.compare(same, device, rounds=max(rounds, 7), seconds=seconds))
+print(timing.compare(same, device, rounds=max(rounds, 9), seconds=seconds))
 
 # %% [markdown]
 # And how does it judge a gain of 4 % when the pairs scatter between 6 % slower and 12 % faster, or
@@ -212,17 +210,7 @@ places = [cpu] if device == cpu else [cpu, device]
 # Without a GPU in this machine, a GPU's curve comes from a file that somebody recorded on one; the
 # legend then names the device and the date. The next cell says whether the course has such a file.
 
-
 # %% tags=["nbval-ignore-output"]
-def curves_with_record(kind, sizes, live):
-    curves = [plots.Curve(f"{at}, measured now", at.type, sizes, live[at]) for at in places]
-    if gpu_record:
-        curve = gpu_record.figures[kind]
-        medians = [median for median, *_ in curve["seconds"]]
-        curves.append(plots.Curve(gpu_record.origin, gpu_record.kind, curve["sizes"], medians))
-    return curves
-
-
 gpu_record = None if device.type == "cuda" else records.newest("batch_and_width", "cuda")
 if device.type == "cuda":
     lesson.box("The GPU's curves are measured on this machine.")
@@ -231,9 +219,18 @@ elif gpu_record:
 else:
     lesson.box(
         "No GPU figure is recorded yet.",
-        "The figures below show this machine's CPU alone. On a machine with a GPU, "
-        "`python -m benchmarks batch_and_width ladder transfers` records what is missing.",
+        "The figures below show this machine's CPU alone. In a clone of the course on a machine "
+        "with a GPU, `python -m benchmarks batch_and_width ladder transfers` records the rest.",
     )
+
+
+# %%
+def curves_with_record(kind, sizes, live):
+    curves = [plots.Curve(f"{at}, measured now", at.type, sizes, live[at]) for at in places]
+    return curves + ([plots.recorded_curve(gpu_record, kind)] if gpu_record else [])
+
+
+[str(place) for place in places if place.type == "cpu"]
 
 # %% [markdown]
 # **Think first:** a CPU has few cores. Will its time an image fall with the batch size too?
@@ -252,10 +249,13 @@ show(
 
 # %% [markdown]
 # It does: a step of four images spends most of its time on the way from Python to the arithmetic,
-# about a hundred calls deep, and four images share that price. On a CPU the curve turns flat as
-# soon as the arithmetic takes over; beyond, the data no longer fits the caches and it may rise
-# again. On a GPU the flat part comes much later: a step of 4 images and a step of 1,000 take nearly
-# the same time, so the time an image keeps falling. Where the curves cross, the GPU begins to win.
+# and four images share that price. On a CPU the curve turns flat as soon as the arithmetic takes
+# over; beyond, the data no longer fits the caches and the curve may rise again.
+#
+# On a GPU expect the flat part to come much later. As long as lanes are idle, a larger batch takes
+# hardly longer than a small one, so the time an image keeps falling. The price of a request,
+# however, is higher there, so at the left end a GPU may well lose. Where the curves cross, it
+# begins to win.
 #
 # ## Wider and deeper networks
 #
@@ -316,10 +316,10 @@ show(
 )
 
 # %% [markdown]
-# Compare the growth with the arithmetic above. Width 8 has over 30 times the arithmetic; if the
-# time grows less than that, the small network was wasting what the machine can do. Width suits a
-# GPU: one larger product instead of a small one. Depth suits it less: every layer is a request
-# more, and waits for the layer before.
+# Compare the growth with the arithmetic above. If the time grows less than the arithmetic, the
+# small network was wasting what the machine can do. Width suits a GPU: one larger product instead
+# of a small one. Depth suits it less: every layer is a request more, and waits for the layer
+# before.
 #
 # ## Where a step's time goes
 #
@@ -329,6 +329,11 @@ show(
 
 
 # %%
+from contextlib import contextmanager
+
+from torch.profiler import ProfilerActivity, profile, record_function
+
+
 @contextmanager
 def part(name):
     with record_function(name):
@@ -337,6 +342,7 @@ def part(name):
             torch.accelerator.synchronize(device)
 
 
+# %%
 def parts_of(setting, steps):
     step = TrainingStep(setting, *whole_batches(images, labels, setting.batch_size), device)
     for _ in range(3):
@@ -369,10 +375,11 @@ show(
 sorted(parts["classic, batch 4"])
 
 # %% [markdown]
-# The profiler itself takes a few microseconds for each operation, so the bars of batch 4 are
-# somewhat too long; the proportions are what you look for. On a CPU the workers also compete with
-# the network for the cores: the arithmetic of the first bar is slower than that of the second,
-# though it is the same arithmetic.
+# The profiler itself takes time for each operation, so the bars of batch 4 are somewhat too long;
+# the proportions are what you look for. The part called data is the time that the step *waits* for
+# its images. On a CPU the workers also compete with the network for the cores, which shows in the
+# other parts, so compare the whole bars too. Between 4 and 512 images a batch nothing changes but
+# how many images share the price of a request.
 #
 # ## The input pipeline
 #
@@ -392,6 +399,9 @@ torch.allclose(one_by_one, at_once, atol=1e-6), at_once.shape
 
 
 # %%
+from helpers.steps import endless
+
+
 def drain(loader):
     batches = endless(loader)  # one epoch after the other
 
@@ -425,11 +435,11 @@ show(
 all(at_batch[size]["resident batches"] > at_batch[size]["PIL, 2 workers"] for size in at_batch)
 
 # %% [markdown]
-# Workers do help with larger batches. With four images a batch, sending the batch from one process
-# to the other costs about as much as preparing it. The resident images need no workers at all: one
-# operation gathers thousands of rows, one turns them into floats. That works as long as the data
-# fits on the device. When it does not, keep the workers, enlarge the batch, set `pin_memory=True`
-# and `persistent_workers=True`, and decode ahead of time.
+# With four images a batch, sending it from one process to the other costs more than preparing it;
+# with larger batches the workers gain on the main process. The resident images need no workers at
+# all: one operation gathers hundreds of rows, one turns them into floats. That works as long as
+# the data fits on the device. When it does not, keep the workers, enlarge the batch, set
+# `pin_memory=True` and `persistent_workers=True`, and decode ahead of time.
 #
 # ## The ladder
 #
@@ -472,8 +482,20 @@ losses["batch 64, rate 0.016"] < losses["batch 64, rate 0.001"]
 
 # %% [markdown]
 # With the old rate the network has hardly begun to learn. The rule mends most of it, not all: in
-# the same number of images a large batch makes fewer corrections. A faster step is worth as much
-# as it brings you to your accuracy sooner, so keep both numbers.
+# the same number of images a large batch makes fewer corrections. With all the images, and judged
+# by the test images, the course has recorded:
+
+# %% tags=["nbval-ignore-output"]
+learned = next(iter(records.read("large_batches")), None)
+if learned is None:
+    lesson.box("No accuracy with large batches is recorded yet.")
+else:
+    print(f"{learned.origin}, {learned.figures['data']}:")
+    for way, accuracy in learned.figures["accuracy"].items():
+        print(f"{accuracy:.1%} of the test images right after {way}")
+
+# %% [markdown]
+# A faster step is worth as much as it brings you to your accuracy sooner, so keep both numbers.
 #
 # **`channels_last`** keeps the three colours of a pixel next to each other in memory, which many
 # convolution kernels prefer. The shape stays, the strides change:
@@ -485,12 +507,13 @@ nchw.shape == nhwc.shape, nchw.stride(), nhwc.stride()
 
 # %% [markdown]
 # **bf16 autocast** lets products and convolutions run in 16 bits instead of 32: half the memory
-# traffic, and on GPUs with tensor cores many times the arithmetic. Weights stay in 32 bits.
+# traffic, and units made for it where the hardware has some, such as the tensor cores of a GPU.
+# Weights stay in 32 bits.
 
 # %%
-net = ClassicNet().to(device)
-with torch.autocast(device.type, torch.bfloat16):
-    output = net(normalize(images[:4]).to(device))
+net = ClassicNet()
+with torch.autocast("cpu", torch.bfloat16):
+    output = net(normalize(images[:4]))
 output.dtype, net.fc3.weight.dtype
 
 # %% [markdown]
@@ -522,10 +545,9 @@ helped, everything = climb[-2:]
 len(climb), max(helped.ratio, everything.ratio) > 1
 
 # %% [markdown]
-# The first two rungs, which feed the network, bring the most on nearly every machine. Of the
-# others some help and some cost: `bf16` is a gift where the hardware has 16-bit units and a burden
-# where it has to pretend; compiling a network of five layers saves little. That is the point of a
-# ladder: nobody can tell you which rungs hold on *your* machine.
+# The first two rungs feed the network. Of the others some help and some cost: bf16 helps where the
+# hardware has units for 16 bits and costs where it has to pretend. That is the point of a ladder:
+# nobody can tell you which rungs hold on *your* machine.
 #
 # Would the order matter? The recorded ladder also has every change *alone*, on the classic script.
 
@@ -543,12 +565,13 @@ for kind in ("cuda", "cpu"):
         alt="The recorded ladder: on the left each change alone on the classic script, on the "
         "right on top of the changes that helped.",
     )
-    print("Test accuracy:", record.figures["accuracy"])
 
 # %% [markdown]
-# On the left, the changes to the arithmetic do little: the classic script waits for its data, and
-# what waits is not made faster by computing faster. On the right the same changes count. So: find
-# the part that takes the time, mend it, and measure again from there.
+# The two halves disagree, and that is what they teach. In the CPU's record, one thread makes the
+# classic script faster, since its worker processes want the other core; on top of resident data and
+# a large batch, where the arithmetic takes the time, it costs. bf16, which that CPU has to pretend,
+# costs a little of a step that waits for its data, and most of one that does not. So: find the part
+# that takes the time, mend it, and measure again from there.
 #
 # ## Copies to the GPU
 #
@@ -603,7 +626,8 @@ lesson.record(
 # - Warm up, wait for the device, repeat, let the ways take turns. A difference inside the spread is
 #   none.
 # - A GPU wins when there is enough to do at once: large batches, wide layers.
-# - Look where the time goes before you change anything. In the classic script it is the data.
+# - Look where the time goes before you change anything. In the classic script, feeding the network
+#   costs more than the network.
 # - Resident data and a larger batch come first; everything else shows only then.
 # - A larger batch needs a larger learning rate, and still makes fewer corrections.
 # - `channels_last`, bf16, fused, compiled: each may help, none must. Measure on your machine.
