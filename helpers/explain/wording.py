@@ -90,8 +90,11 @@ def recognise(error: BaseException) -> Wording | None:
 def mentions_devices(error: BaseException) -> Wording | None:
     """Return a wording for a text that may be a device error's in words that no family knows.
 
-    It speaks of devices at all, or of number types where the devices may differ as well.
+    It speaks of devices at all, or of number types where the devices may differ as well. A name
+    that does not exist, such as `optimizer.device`, is no mix, though it speaks of a device.
     """
+    if isinstance(error, AttributeError | NameError | LookupError):
+        return None
     if _TYPES.search(str(error)):
         return Wording("mix", (), other_type=True)
     spoken = re.search(r"\b(devices?|cuda|gpu|cpu|mps|xpu)\b", str(error), re.IGNORECASE)

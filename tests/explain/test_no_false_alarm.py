@@ -15,6 +15,7 @@ CODES = [
     HAND + "[x, y][2]",
     HAND + "net.load_state_dict({'weight': x, 'other': y})",
     HAND + "nn.functional.cross_entropy(torch.ones(2, 3), torch.ones(2, dtype=torch.long) * 5)",
+    HAND + "opt = torch.optim.SGD(net.parameters(), lr=1)\n(x, y, opt.device)",
     HAND + "open(f'/no/such/folder/{x.device}/{y.device}')",
     HAND + "if x.device != y.device:\n    raise ValueError(f'x is on {x.device}, y is on cpu')",
     HAND + "assert x.device == y.device, 'x and y are not on one device'",
