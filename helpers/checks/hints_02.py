@@ -13,6 +13,13 @@ _LEAVING = "Leaving torch"
 _TABLE = "The table to keep"
 
 # Exercise 1
+STILL_MIXES = Hint(
+    "still-mixes",
+    "`{name}` stops with a device error. {explained} ({done} of the eight lines are mended.)",
+    "Which of the two is in the wrong place is for you to say: the work goes on where the first "
+    "argument is. Ask both where they are.",
+    _TABLE,
+)
 RESULT_DROPPED = Hint(
     "result-dropped",
     "`{name}` makes a copy on {device} and then goes on with the tensor that it was copied from.",

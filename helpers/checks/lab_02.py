@@ -42,6 +42,7 @@ from helpers.checks.hints_02 import (
     OTHER_RESULT,
     OTHER_ROWS,
     RESULT_DROPPED,
+    STILL_MIXES,
     TABLE_MOVED,
     WEIGHTS_BEHIND,
     WEIGHTS_DROPPED,
@@ -75,18 +76,28 @@ def exercise_1(
     labels = trial.integers(0, 3, (9,))
     total = trial.normal() + 10
     embedding = nn.Embedding.from_pretrained(X.clone())
-    _try_line(trial, add, (X, Y), X + Y)
-    _try_line(trial, multiply, (X, Y.t()), X @ Y.t())
     net = nn.Linear(columns, 3)
-    _try_line(trial, score, (net, X), net(X).detach())
-    _try_line(trial, embed, (embedding, words), X[words])
-    _try_line(trial, hide, (X, Y > 0), X.masked_fill(Y > 0, -torch.inf))
-    # The CPU first: a single number of the CPU may be mixed with a GPU's tensors as it is.
-    _try_line(trial, divide, (X, total), X / total, cpu_first=True)
-    _try_noise(trial, noise, X)
     guesses = labels.clone()
     guesses[trial.random.randint(2, 7) :] = 3
-    _try_line(trial, count_right, (guesses, labels), int((guesses == labels).sum()))
+    right = int((guesses == labels).sum())
+    tries: list[Callable[[], None]] = [
+        lambda: _try_line(trial, add, (X, Y), X + Y),
+        lambda: _try_line(trial, multiply, (X, Y.t()), X @ Y.t()),
+        lambda: _try_line(trial, score, (net, X), net(X).detach()),
+        lambda: _try_line(trial, embed, (embedding, words), X[words]),
+        lambda: _try_line(trial, hide, (X, Y > 0), X.masked_fill(Y > 0, -torch.inf)),
+        # The CPU first: a single number of the CPU may be mixed with a GPU's tensors as it is.
+        lambda: _try_line(trial, divide, (X, total), X / total, cpu_first=True),
+        lambda: _try_noise(trial, noise, X),
+        lambda: _try_line(trial, count_right, (guesses, labels), right),
+    ]
+    for done, try_it in enumerate(tries):
+        try:
+            try_it()
+        except NotRight as wrong:
+            if wrong.hint is hints.DEVICE_ERROR:
+                raise STILL_MIXES.of(done=done, **wrong.values) from None
+            raise
 
 
 def _try_line(

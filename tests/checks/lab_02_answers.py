@@ -94,7 +94,7 @@ EIGHT_BY_OTHER_WAYS = (
 )
 
 
-@answers.wrong(1, "device-error", handed_in=instead_of(add))
+@answers.wrong(1, "still-mixes", handed_in=instead_of(add))
 def leaves_the_line_as_it_was(x, y):
     return x + y
 
@@ -167,7 +167,7 @@ def hides_with_a_small_number(scores, mask):
     return scores.masked_fill(mask.to(scores.device), -1e9)
 
 
-@answers.wrong(1, "device-error", handed_in=instead_of(divide))
+@answers.wrong(1, "still-mixes", handed_in=instead_of(divide))
 def leaves_the_total_where_it_is(x, total):
     return x / total
 
@@ -182,7 +182,7 @@ def makes_a_list(x, total):
     return [row / total.item() for row in x]
 
 
-@answers.wrong(1, "device-error", handed_in=instead_of(noise))
+@answers.wrong(1, "still-mixes", handed_in=instead_of(noise))
 def draws_where_the_generator_is_not(x, generator):
     return torch.rand(x.shape, device=x.device, generator=generator)
 
@@ -213,7 +213,7 @@ def counts_in_a_tensor(guesses, labels):
     return (guesses == labels.to(guesses.device)).sum()
 
 
-@answers.wrong(1, "device-error", handed_in=instead_of(count_right))
+@answers.wrong(1, "still-mixes", handed_in=instead_of(count_right))
 def compares_in_two_places(guesses, labels):
     return (guesses == labels).sum().item()
 

@@ -134,6 +134,11 @@ def goes_through_the_keys(net, optimizer):
     return {**with_comprehensions(net, optimizer), "state": found}
 
 
+@answers.wrong(1, "raised")
+def asks_the_optimizer_for_its_device(net, optimizer):
+    return {**with_comprehensions(net, optimizer), "state": [optimizer.device]}
+
+
 @answers.wrong(1, "not-devices")
 def keeps_names_of_devices(net, optimizer):
     found = with_comprehensions(net, optimizer)
