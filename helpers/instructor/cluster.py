@@ -75,16 +75,16 @@ def _run(
         for job in jobs
     }
     try:
-        return collect(jobs, _arriving(futures), watcher, stopping)
+        return collect(jobs, _arriving(client, futures), watcher, stopping)
     except BaseException:
         # Of this machine, a full disk for instance: the workers are to stop as well.
         stopping.event.set()
         raise
 
 
-def _arriving(futures: dict[Future, Job]) -> Iterator[Outcome]:
+def _arriving(client: Client, futures: dict[Future, Job]) -> Iterator[Outcome]:
     """Outcomes as they come, with the executed notebooks put where the jobs want them."""
-    for future in as_completed(list(futures)):
+    for future in as_completed(list(futures), loop=client.loop):
         job, error = futures.pop(future), future.exception()
         if error is None:
             outcome, executed = future.result()

@@ -25,7 +25,7 @@ from helpers.instructor.stored_outputs import RECORD_TYPE
 PARAMETERS = 'x: int = 1\nseed: int = 0\nmode: str = "good"\nlr: float = 0.1\n'
 WORK = f"""\
 import os, random, time
-from typing import ClassVar
+from pathlib import Path
 from IPython.display import display
 began = time.time()
 if mode == "hang":
