@@ -67,7 +67,7 @@ rounds: int = 5  # runs of each way in a comparison, at least 3
 seconds: float = 0.2  # measured for each point of a curve, above 0
 largest_batch: int = 4096  # the last point of the batch curve, at least 4
 with_compile: bool = False  # compile in the live ladder too: it takes up to a minute
-rate_images: int = 10_000  # to compare learning rates on, at least 512
+rate_images: int = 6_000  # to compare learning rates on, at least 512
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(device, seed=seed)
