@@ -107,10 +107,10 @@ def test_the_stopwatch_shows_the_first_call_against_the_measurement():
     assert "first call shows 500 ms, the measurement 11.0 ms" in figure.axes[0].get_title()
 
 
-def test_the_largest_part_of_a_step_is_named():
-    parts = {"classic": {"data": 3e-4, "forward": 1e-4}, "other": {"data": 1e-5, "forward": 1e-4}}
+def test_the_first_and_the_last_setting_are_compared_as_wholes():
+    parts = {"classic": {"data": 3e-4, "forward": 1e-3}, "other": {"data": 1e-5, "forward": 1e-4}}
     figure = plots.step_parts(parts)
-    assert figure.axes[0].get_title() == "classic: data takes 75% of the step"
+    assert figure.axes[0].get_title() == "From 1,300 µs an image (classic) to 110 (other)"
 
 
 def test_the_fastest_pipeline_is_named_with_its_ratio():

@@ -165,10 +165,8 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("time an image [µs]")
     axis.legend(ncols=4, fontsize=8, loc="lower right")
-    first = parts[names[0]]
-    largest = max(first, key=lambda part: first[part])
-    share = first[largest] / sum(first.values())
-    axis.set_title(f"{names[0]}: {largest} takes {share:.0%} of the step")
+    first, last = (1e6 * sum(parts[name].values()) for name in (names[0], names[-1]))
+    axis.set_title(f"From {first:,.0f} µs an image ({names[0]}) to {last:,.0f} ({names[-1]})")
     return figure
 
 
