@@ -110,6 +110,7 @@ class Box:
                 one.kill()
         self.process.kill()
         self.process.wait()
+        psutil.wait_procs(self._seen.values(), timeout=5)
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()
