@@ -1,0 +1,192 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+#   course:
+#     title: CIFAR-10 in seconds
+#     promise: >-
+#       You write the pieces of a fast training run, each for a whole batch at once, and train a
+#       small network in as few passes as you are allowed.
+#     minutes: 60
+#     objectives:
+#       - mirror and move the images of a batch on the device, each by a chance of its own
+#       - judge an image from two views
+#       - plan learning rates that rise and fall, and smooth the labels
+#       - reach an accuracy within a number of passes
+#     prerequisites:
+#       - "no GPU and no data set is needed: you practise on a simulated GPU and on drawn images"
+#     credits:
+#       - >-
+#         The ideas are those of the lesson, which names their sources; label smoothing is due to
+#         Szegedy and others, [Rethinking the Inception
+#         Architecture](https://arxiv.org/abs/1512.00567), 2016.
+# ---
+
+# %%
+import torch
+from torch.nn import functional as F
+
+from helpers import lesson
+from helpers.checks import lab_06 as check
+
+# %% tags=["parameters"]
+seed: int = 0  # of every random number
+
+# %% tags=["nbval-ignore-output"]
+device = lesson.start(seed=seed, practise=True, gpus=2)
+
+# %% [markdown]
+# ## Exercise 1: a mirror for each image (2 points)
+#
+# Write `random_flip(images)`. `images` is a batch of floating-point numbers, `(N, 3, height,
+# width)`, on some device. Return a new batch in which each image is mirrored from left to right
+# with a chance of one half, whatever happens to the others. Everything happens where the images
+# are, **nothing is carried**, and there is no loop over the images. The images that were handed in
+# stay as they are.
+
+
+# %% exercise=1
+def random_flip(images):
+    """Return the batch with each image mirrored from left to right, or not, by chance."""
+    ### BEGIN SOLUTION
+    mirrored = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
+    return torch.where(mirrored, images.flip(3), images)
+    ### END SOLUTION
+
+
+# %% check=1 points=2
+check.exercise_1(random_flip)
+
+# %% [markdown]
+# ## Exercise 2: a way for each image (3 points)
+#
+# Write `random_shift(images, reach)`. Each image moves by a whole number of pixels down (or up, if
+# it is negative), and by another to the right (or left). Both are drawn for each image, from
+# `-reach` to `reach`, the ends included. What a move uncovers is 0; what leaves the image is lost.
+#
+# Again: a new batch, where the images are, nothing carried, no loop over the images. Think of the
+# lesson's gather: for every pixel of the result, where does it come from?
+
+
+# %% exercise=2
+def random_shift(images, reach):
+    """Return the batch with each image moved by up to `reach` pixels along both axes."""
+    ### BEGIN SOLUTION
+    count, _, height, width = images.shape
+    shifts = torch.randint(-reach, reach + 1, (2, count, 1), device=images.device)
+    rows = torch.arange(height, device=images.device) + reach - shifts[0]
+    columns = torch.arange(width, device=images.device) + reach - shifts[1]
+    padded = F.pad(images, (reach, reach, reach, reach))
+    which = torch.arange(count, device=images.device)[:, None, None]
+    moved = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
+    return moved.permute(0, 3, 1, 2)
+    ### END SOLUTION
+
+
+# %% check=2 points=3
+check.exercise_2(random_shift)
+
+# %% [markdown]
+# ## Exercise 3: two views of each image (2 points)
+#
+# Write `predict(net, images)`. It returns the logits of `net`, averaged over two views of each
+# image: as it is, and mirrored from left to right. The network may come in training mode, and is
+# asked in evaluation mode; no gradients are tracked.
+
+
+# %% exercise=3
+def predict(net, images):
+    """Return the mean of the logits for the images and for their mirror images."""
+    ### BEGIN SOLUTION
+    net.eval()
+    with torch.no_grad():
+        return (net(images) + net(images.flip(3))) / 2
+    ### END SOLUTION
+
+
+# %% check=3 points=2
+check.exercise_3(predict)
+
+# %% [markdown]
+# ## Exercise 4: up, and down to nothing (2 points)
+#
+# Write `rate_at(step, steps, peak, rise)`, the learning rate at a step of a run of `steps` steps.
+# It grows in a straight line from 0 at step 0 to `peak` at step `rise`, and falls from there in a
+# straight line to 0 at step `steps`. If `rise` is 0, the rate begins at its peak.
+
+
+# %% exercise=4
+def rate_at(step, steps, peak, rise):
+    """Return the learning rate at `step`: a line up to `peak` at `rise`, and a line down to 0."""
+    ### BEGIN SOLUTION
+    if step < rise:
+        return peak * step / rise
+    return peak * (steps - step) / (steps - rise)
+    ### END SOLUTION
+
+
+# %% check=4 points=2
+check.exercise_4(rate_at)
+
+# %% [markdown]
+# ## Exercise 5: smooth the labels (3 points)
+#
+# Write `smoothed_loss(logits, labels, smoothing)`: the mean cross-entropy between the network's
+# answers and smoothed targets. The right class of an image gets `1 - smoothing`, and `smoothing` is
+# spread evenly over *all* classes, the right one included. There may be any number of classes, and
+# the logits may be large. The result is a tensor with one number, through which a gradient can
+# flow.
+
+
+# %% exercise=5
+def smoothed_loss(logits, labels, smoothing):
+    """Return the mean cross-entropy with smoothed labels, a tensor of one number."""
+    ### BEGIN SOLUTION
+    surprise = -logits.log_softmax(dim=1)
+    right = surprise.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * surprise.mean()
+    ### END SOLUTION
+
+
+# %% check=5 points=3
+check.exercise_5(smoothed_loss)
+
+# %% [markdown]
+# ## Exercise 6: four out of five in six passes (4 points)
+#
+# `learn(net, images, labels, epochs)` trains a small network in place. `images` are 360 drawn
+# patterns of 10 by 10 pixels, stripes that lie, stand or slope, and lie with their labels where the
+# network is, **sorted by class**. The function below runs and learns next to nothing.
+#
+# Change it so that **80 % of new images** are right afterwards. The network may look at as many
+# images as there are in `epochs` passes, and `epochs` is 6.
+
+
+# %% exercise=6 task="make it learn"
+def learn(net, images, labels, epochs):
+    """Train `net` in place, in `epochs` passes over the images."""
+    ### BEGIN SOLUTION
+    batch = 12
+    steps = epochs * len(images) // batch
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: rate_at(step, steps, peak=1.0, rise=0)
+    )
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(images), device=images.device).split(batch):
+            optimizer.zero_grad()
+            F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+            optimizer.step()
+            schedule.step()
+    ### END SOLUTION
+    ### BEGIN GIVEN
+    # optimizer = torch.optim.SGD(net.parameters(), lr=0.001)
+    # for _ in range(epochs):
+    #     for chosen in torch.arange(len(images), device=images.device).split(60):
+    #         optimizer.zero_grad()
+    #         F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+    #         optimizer.step()
+    ### END GIVEN
+
+
+# %% check=6 points=4
+check.exercise_6(learn)
