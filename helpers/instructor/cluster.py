@@ -7,6 +7,7 @@ worker, and is thrown away, unless the worker sees the batch's own folder.
 
 from __future__ import annotations
 
+import contextvars
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -120,7 +121,8 @@ def perform(job: Job, notebook: bytes, limits: Limits, workers: Workers, group: 
             folder = scratch / "files"
             folder.mkdir()
         local = replace(job, notebook=given, output=made, folder=folder)
-        outcome = here.execute(local, limits, lambda: None)
+        # Dask hands its own context to a task, and with it perhaps the event loop of another one.
+        outcome = contextvars.Context().run(here.execute, local, limits, lambda: None)
         return outcome, made.read_bytes() if made.exists() else b""
 
 

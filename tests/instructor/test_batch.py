@@ -143,7 +143,7 @@ def test_a_dry_run_shows_what_is_missing_and_how_long_it_takes(course, done, mon
     words = ["--grid", "x", "1", "2", "3", "--repeats", "2", "-p", "lr", "1e-3", "--dry-run"]
     assert cli.main(["--root", str(course.root), "batch", "01", *words, "--out", str(done)]) == 0
     said = capsys.readouterr().out
-    assert "6 runs, 2 to run" in said
+    assert "6 runs, 2 of them to run" in said
     assert "to run  01_small  lr = 0.001, x = 3, seed = 1" in said
     assert "by the median of 4 earlier runs" in said
 
