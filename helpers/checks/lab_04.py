@@ -486,8 +486,9 @@ def exercise_4(trial: Trial, save: Callable[..., Any], resume: Callable[..., Any
         _stays(trial, other, device, "resume")
         trial.expect(_close(other, saved), NOT_FILLED)
         trial.expect_result(found)
-        same = isinstance(found, int) and found == epoch
-        trial.expect(same, WRONG_EPOCH, saved=epoch, found=repr(found)[:60])
+        whole = isinstance(found, int)
+        told = found if whole else f"a {type(found).__name__}"
+        trial.expect(whole and found == epoch, WRONG_EPOCH, saved=epoch, found=told)
         _epoch_reference(other, its_optimizer, second)
         trial.expect(_close(other, net), MOMENTUM_LOST)
         with trial.machine_with(0):

@@ -542,11 +542,10 @@ def counts_the_wrong_ones(net, batches):
 
 
 @answers.wrong(3, "raised")
-def forgets_how_many_numbers_there_are(net, batches):
-    counts = torch.zeros(100, dtype=torch.int64, device=_lies(net))
-    for inputs, targets in batches:
-        found = net(inputs.to(_lies(net))).argmax(1)
-        counts += torch.bincount(10 * targets.to(_lies(net)) + found)
+def adds_tables_of_two_sizes(net, batches):
+    counts = torch.zeros(10, dtype=torch.int64, device=_lies(net))
+    for _, targets in batches:
+        counts += torch.bincount(targets.to(_lies(net)), minlength=11)
     return counts.tolist()
 
 

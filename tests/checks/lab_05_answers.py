@@ -343,10 +343,8 @@ def keeps_the_last_step_only(parts, device, steps):
 
 
 @answers.wrong(2, "wrong-mean")
-def goes_on_from_the_step_before(parts, device, steps):
-    found = _parts(parts, device, steps)
-    whole = sum(found.values())
-    return dict.fromkeys(found, whole)
+def divides_by_twice_as_many_steps(parts, device, steps):
+    return _parts(parts, device, steps, divide=2 * steps)
 
 
 @answers.wrong(2, "not-the-parts")
