@@ -4,7 +4,6 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
-from helpers.instructor.runner import FAILED, NOT_RUN, PASSED, Job, Outcome
 from helpers.instructor.report import (
     Run,
     collect_records,
@@ -14,6 +13,7 @@ from helpers.instructor.report import (
     show_value,
     write_report,
 )
+from helpers.instructor.runner import FAILED, NOT_RUN, PASSED, Job, Outcome
 from helpers.instructor.stored_outputs import RECORD_TYPE
 
 REAL = {"data_set": "CIFAR-10", "provenance": "from an archive", "drawn": False}
