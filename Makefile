@@ -32,8 +32,7 @@ lab: $(READY)
 test: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pytest -n 2 --dist loadfile tests
-	$(BIN)/pytest --nbval notebooks labs/solutions
+	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks labs/solutions tests
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
