@@ -75,7 +75,8 @@ class Exercise:
         mistake = None
         kept = Kept()
         try:
-            with sandbox(self.seconds) as kept, machine_to_judge_on():
+            # Within the limits stands nothing that must not be left halfway.
+            with machine_to_judge_on(), sandbox(self.seconds) as kept:
                 self.judging(trial, *answers)
         except NotRight as wrong:
             mistake = trial.hidden() or wrong

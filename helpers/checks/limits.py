@@ -56,17 +56,22 @@ class OutOfMemory(Stopped):
 class Limits:
     """`with Limits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
 
+    `boundary` is the frame that the block stands in, if that is not the caller's.
     Everything is as before when the block is left: signal handler, timer, address limit, tracing.
     """
 
-    def __init__(self, seconds: float, *, memory: int = MEMORY) -> None:
+    def __init__(
+        self, seconds: float, *, memory: int = MEMORY, boundary: FrameType | None = None
+    ) -> None:
         self.seconds = seconds
         self.memory = memory
+        self._boundary = boundary
+        self._looking = False
         self._over = False
         self._stopped = False
 
     def __enter__(self) -> Limits:
-        self._boundary = sys._getframe(1)
+        self._boundary = self._boundary or sys._getframe(1)
         self._trace = sys.gettrace()
         self._most = _bytes_in_use() + min(self.memory, _free_bytes() // 2)
         self._deadline = monotonic() + self.seconds
@@ -114,26 +119,40 @@ class Limits:
         return OutOfMemory if _bytes_in_use() > self._most else None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._over:
+        # To look takes some calls, in which the next signal may come.
+        if self._over or self._looking:
             return
-        stopped = self._verdict()
-        foreign = self._foreign_frames(frame)
-        # A second time only if the code went on all the same, and not while this package cleans up.
-        if stopped is None or (self._stopped and not foreign):
+        self._looking = True
+        try:
+            stopped = self._verdict()
+            foreign = self._frames_to_stop(frame)
+        finally:
+            self._looking = False
+        if stopped is None or foreign is None:
             return
         self._stopped = True
         signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
         self._interrupt_lines(foreign, stopped)
         raise stopped
 
-    def _foreign_frames(self, frame: FrameType | None) -> list[FrameType]:
-        """The frames that run inside the block and are not this package's."""
+    def _frames_to_stop(self, frame: FrameType | None) -> list[FrameType] | None:
+        """The frames inside the block that are not this package's; None if nothing may be stopped.
+
+        That is so while this package puts things back, which must come to its end, and where only
+        the package's own code is left after the first time.
+        """
         found = []
-        while frame is not None and frame is not self._boundary:
-            if not frame.f_code.co_filename.startswith(_OWN):
+        while frame is not self._boundary:
+            if frame is None or frame.f_code is Limits.__exit__.__code__:
+                return None
+            own = frame.f_code.co_filename.startswith(_OWN)
+            back = frame.f_back
+            if own and back is not None and back.f_code.co_filename == contextlib.__file__:
+                return None
+            if not own:
                 found.append(frame)
-            frame = frame.f_back
-        return found
+            frame = back
+        return found if found or not self._stopped else None
 
     def _interrupt_lines(self, frames: list[FrameType], stopped: type[Stopped]) -> None:
         """Raise again at the next line of these frames: that of `except: pass`, for one."""
@@ -152,8 +171,7 @@ class Limits:
             stopped = self._verdict()
             if stopped is None:
                 continue
-            frame = sys._current_frames().get(ident)
-            if not self._stopped or self._foreign_frames(frame):
+            if self._frames_to_stop(sys._current_frames().get(ident)) is not None:
                 self._stopped = True
                 _raise_in(ident, stopped)
 
