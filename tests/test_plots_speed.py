@@ -110,7 +110,7 @@ def test_the_stopwatch_shows_the_first_call_against_the_measurement():
 def test_the_first_and_the_last_setting_are_compared_as_wholes():
     parts = {"classic": {"data": 3e-4, "forward": 1e-3}, "other": {"data": 1e-5, "forward": 1e-4}}
     figure = plots.step_parts(parts)
-    assert figure.axes[0].get_title() == "From 1,300 µs an image (classic) to 110 (other)"
+    assert figure.axes[0].get_title() == "An image takes 1,300 µs at the top, 110 µs at the bottom"
 
 
 def test_the_fastest_pipeline_is_named_with_its_ratio():
