@@ -166,7 +166,7 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
     axis.set_xlabel("time an image [µs]")
     axis.legend(ncols=4, fontsize=8, loc="lower right")
     first, last = (1e6 * sum(parts[name].values()) for name in (names[0], names[-1]))
-    axis.set_title(f"From {first:,.0f} to {last:,.0f} µs an image")
+    axis.set_title(f"An image takes {first:,.0f} µs at the top, {last:,.0f} µs at the bottom")
     return figure
 
 
