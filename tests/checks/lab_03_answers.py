@@ -136,7 +136,9 @@ def goes_through_the_keys(net, optimizer):
 
 @answers.wrong(1, "raised")
 def asks_the_optimizer_for_its_device(net, optimizer):
-    return {**with_comprehensions(net, optimizer), "state": [optimizer.device]}
+    found = with_comprehensions(net, optimizer)
+    found["state"] = [optimizer.device]
+    return found
 
 
 @answers.wrong(1, "not-devices")
