@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -156,8 +157,8 @@ def server():
     server.server_close()
 
 
-def address(server):
-    return f"http://127.0.0.1:{server.server_port}/main.zip"
+def address(port):
+    return f"http://127.0.0.1:{port}/main.zip"
 
 
 def assert_the_clear_word(done, folder, *, why):
@@ -169,20 +170,22 @@ def assert_the_clear_word(done, folder, *, why):
     assert list(folder.iterdir()) == []
 
 
-def test_no_network_is_said_in_one_line_with_what_to_do(empty, server):
-    closed = address(server)
-    server.server_close()
-    assert_the_clear_word(run(empty, closed), empty, why="refused")
+def test_no_network_is_said_in_one_line_with_what_to_do(empty):
+    # A port that is taken and where nobody listens refuses every time.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        done = run(empty, address(taken.getsockname()[1]))
+    assert_the_clear_word(done, empty, why="refused")
 
 
 def test_a_wrong_address_is_said_with_the_servers_answer(empty, server):
     server.RequestHandlerClass.status = 404
-    assert_the_clear_word(run(empty, address(server)), empty, why="404")
+    assert_the_clear_word(run(empty, address(server.server_port)), empty, why="404")
 
 
 def test_a_fetch_that_breaks_off_leaves_nothing(archive, empty, server):
     server.RequestHandlerClass.body = archive.read_bytes()[:1000]
-    assert_the_clear_word(run(empty, address(server)), empty, why="IncompleteRead")
+    assert_the_clear_word(run(empty, address(server.server_port)), empty, why="IncompleteRead")
 
 
 def test_a_page_instead_of_an_archive_leaves_nothing(empty, tmp_path):
