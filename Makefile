@@ -29,10 +29,11 @@ course: $(READY)
 lab: $(READY)
 	$(BIN)/jupyter lab --config=jupyterlab/config.json
 
+# Two workers of one thread each: two of two threads would stand in each other's way.
 test: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks labs/solutions tests
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --nbval notebooks labs/solutions tests
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
