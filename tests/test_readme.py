@@ -9,6 +9,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 SOURCES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
+LABS = sorted((ROOT / "labs" / "source").glob("*.py"))
 
 
 def header_of(source: Path) -> dict:
@@ -21,6 +22,14 @@ def test_each_lesson_has_its_row(source):
     course = header_of(source)["course"]
     row = f"| [{course['title']}](notebooks/{source.stem}.ipynb) | {course['minutes']} |"
     assert row in README
+    assert re.search(rf"\]\(https://colab\S+/notebooks/{source.stem}\.ipynb\) \|", README)
+
+
+@pytest.mark.parametrize("source", LABS, ids=lambda source: source.stem)
+def test_each_lab_stands_in_its_lessons_row(source):
+    row = next(line for line in README.splitlines() if f"/{source.stem}.ipynb) |" in line)
+    minutes = header_of(source)["course"]["minutes"]
+    assert row.endswith(f"| [lab {source.stem[:2]}](labs/{source.stem}.ipynb) | {minutes} |")
 
 
 def test_every_link_inside_the_repository_leads_to_a_file():
