@@ -41,10 +41,13 @@ html_show_sourcelink = False
 html_use_index = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+templates_path = ["templates"]
+html_sidebars = {"**": ["contents"]}
 html_theme_options = {
     "github_url": REPOSITORY,
     "use_edit_page_button": False,
-    "navbar_align": "left",
+    # The contents stand at the side; a dozen titles in the header take three lines.
+    "navbar_center": [],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
     "pygments_light_style": "a11y-high-contrast-light",

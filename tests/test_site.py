@@ -49,7 +49,7 @@ def test_the_course_is_built_without_a_warning(built):
 def test_a_notebook_has_its_page_and_is_in_the_side_bar(built, notebook):
     _, folder = built
     assert (folder / notebook).with_suffix(".html").is_file()
-    side_bar = soup(folder / "docs" / "help.html").select_one(".bd-sidebar-primary")
+    side_bar = soup(folder / "index.html").select_one(".bd-sidebar-primary")
     assert side_bar.select(f'a[href$="{notebook.as_posix()}.html"]')
 
 
