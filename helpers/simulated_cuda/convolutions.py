@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from . import messages
+from .arguments import Argument, check_each
 from .machine import Machine
 from .places import CPU, index_of
-from .rules import Argument, check_each
 
 # What PyTorch chooses for a convolution whose input is on the CPU, by its name for the kind.
 _CPU_CONVOLUTIONS = {

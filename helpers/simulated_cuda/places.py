@@ -6,9 +6,9 @@ exactly as long as the memory it speaks of, whoever holds it: a variable, a view
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Iterable
+from weakref import WeakSet
 
 import torch
 
@@ -29,7 +29,7 @@ class Place:
     copy, since all of it is on the CPU, and whoever looks at it last knows better.
     """
 
-    __slots__ = ("guessed", "index", "memory", "nbytes", "pinned", "sure")
+    __slots__ = ("__weakref__", "guessed", "index", "memory", "nbytes", "pinned", "sure")
 
     def __init__(self, index: int, sure: bool = True) -> None:
         self.index = index
@@ -45,6 +45,7 @@ class Place:
 
 UNKNOWN = Place(CPU, sure=False)
 _HOST = Place(CPU)
+_on_devices: WeakSet[Place] = WeakSet()
 
 
 class _Backward(threading.local):
@@ -69,9 +70,9 @@ def uninstall() -> None:
 
 def forget_all() -> None:
     """Let every storage that has a note be on the CPU: the devices are gone."""
-    for thing in gc.get_objects():
-        if type(thing) is Place and thing.index != CPU:
-            thing.index = CPU
+    for place in _on_devices:
+        place.index = CPU
+    _on_devices.clear()
 
 
 def place_of(tensor: torch.Tensor) -> Place:
@@ -153,6 +154,7 @@ def move_storage(
     memory.claim(nbytes)
     place.memory = memory
     place.nbytes = nbytes
+    _on_devices.add(place)
     storage.place = place
 
 

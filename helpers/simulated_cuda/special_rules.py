@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from . import messages
+from .arguments import Argument, Rule, check_each, iterate, tensor_arguments
 from .machine import Machine
 from .places import CPU, index_of
-from .rules import Argument, Rule, check_each, iterate, tensor_arguments
 
 RULES: dict[str, Rule] = {}
 

@@ -1,0 +1,91 @@
+"""The tensors an operation was given, and the two checks of their places that most make.
+
+Element-wise operations go through TensorIterator, which takes scalars from the CPU. Most others
+check every argument against the first, in a wrapper that PyTorch generates; the names in its text
+come from the operation's schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import messages
+from .machine import Machine
+from .operations import STRUCTURED
+from .places import CPU, index_of
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One tensor that an operation was given, under the name it has in the operation's schema."""
+
+    name: str
+    tensor: torch.Tensor
+    where: int
+    written: bool
+
+
+Rule = Callable[[Machine, Any, tuple, dict], int]
+
+
+def tensor_arguments(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> Iterator[Argument]:
+    """The tensors among the arguments: first those written to as `out`, then in order."""
+    ordered = []
+    for number, argument in enumerate(func._schema.arguments):
+        value = args[number] if number < len(args) else kwargs.get(argument.name)
+        written = argument.alias_info is not None and argument.alias_info.is_write
+        for tensor in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(tensor, torch.Tensor):
+                entry = Argument(argument.name, tensor, index_of(tensor), written)
+                ordered.append((not argument.is_out, entry))
+    ordered.sort(key=lambda item: item[0])
+    return (entry for _, entry in ordered)
+
+
+def iterate(machine: Machine, arguments: list[Argument], takes_scalars: bool = True) -> int:
+    """TensorIterator's check (aten/src/ATen/TensorIterator.cpp, compute_types)."""
+    common = next((argument.where for argument in arguments if argument.where != CPU), CPU)
+    scalars = 0
+    # What is written comes first in TensorIterator's list of operands.
+    for argument in sorted(arguments, key=lambda argument: not argument.written):
+        is_scalar = argument.where == CPU and argument.tensor.dim() == 0 and not argument.written
+        if takes_scalars and is_scalar:
+            if scalars == 1:
+                raise RuntimeError("Trying to pass too many CPU scalars to CUDA kernel!")
+            scalars += 1
+        elif argument.where != common:
+            names = machine.name(common), machine.name(argument.where)
+            raise RuntimeError(messages.two_devices(*map(str, names)))
+    return common
+
+
+def check_each(
+    machine: Machine, func: torch._ops.OpOverload, arguments: list[Argument],
+    method: str | None = None,
+) -> int:  # fmt: skip
+    """The check of the generated wrappers (torchgen/dest/register_dispatch_key.py)."""
+    first = arguments[0].where
+    for argument in arguments[1:]:
+        if argument.where != first:
+            raise RuntimeError(
+                messages.wrong_argument(
+                    argument.name, str(machine.name(argument.where)), str(machine.name(first)),
+                    method or _method(func),
+                )
+            )  # fmt: skip
+    return first
+
+
+def _method(func: torch._ops.OpOverload) -> str:
+    """The name of the wrapper that PyTorch generates for this operation, after `wrapper_CUDA_`."""
+    base, overload = func._schema.name.partition("::")[2], func._schema.overload_name
+    structured = base.rstrip("_") in STRUCTURED or base in STRUCTURED
+    if any(argument.is_out for argument in func._schema.arguments):
+        base += "_out"
+    if structured:
+        return f"{base}_{overload}" if overload else base
+    return f"{overload}_{base}"
