@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from helpers.checks import hints
 from helpers.checks.hints import Hint, NotRight
 from helpers.checks.limits import Stopped
@@ -77,6 +79,9 @@ class Exercise:
         try:
             # Within the limits stands nothing that must not be left halfway.
             with machine_to_judge_on(), sandbox(self.seconds) as kept:
+                # A check's tensors are small; two threads would wait for one another, for long
+                # where the machine is busy.
+                torch.set_num_threads(1)
                 self.judging(trial, *answers)
         except NotRight as wrong:
             mistake = trial.hidden() or wrong

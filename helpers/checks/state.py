@@ -48,7 +48,9 @@ def _torch_settings() -> Callable[[], None]:
             torch.set_grad_enabled(gradients)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(deterministic)
+        # To set it imports torch's compiler, which takes seconds.
+        if torch.are_deterministic_algorithms_enabled() != deterministic:
+            torch.use_deterministic_algorithms(deterministic)
         torch.backends.cudnn.benchmark = benchmark
         if gpu is not None and torch.cuda.current_device() != gpu:
             torch.cuda.set_device(gpu)

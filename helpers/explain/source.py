@@ -8,6 +8,7 @@ import linecache
 import sysconfig
 from collections import ChainMap
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
@@ -46,6 +47,7 @@ class Source:
         return cls.parse(filename, "".join(linecache.getlines(filename, module_globals)))
 
     @classmethod
+    @lru_cache(maxsize=8)
     def parse(cls, filename: str, text: str) -> Source | None:
         """Read `text`, which `filename` is said to hold; None if it is empty or no Python."""
         try:
@@ -55,8 +57,11 @@ class Source:
 
     def segment(self, node: ast.AST) -> str:
         """Return the text of `node`, on one line; as the student wrote it, if it is on one."""
-        text = ast.get_source_segment(self.text, node) or "\n"
-        return ast.unparse(node) if "\n" in text else text
+        line = getattr(node, "lineno", None)
+        if line is None or node.end_lineno != line:
+            return ast.unparse(node)
+        # Python counts columns in bytes.
+        return self.lines[line - 1].encode()[node.col_offset : node.end_col_offset].decode()
 
     def parents(self, node: ast.AST) -> list[ast.AST]:
         """Return what `node` stands in, from the inside out."""

@@ -44,7 +44,6 @@ def as_given_with_a_check_of_their_own():
 
 
 SUBMISSIONS = {
-    "ada": handed_in(),
     "bob": handed_in(
         exercise_1=(
             "def move_all(tensors, device):\n"
@@ -55,7 +54,6 @@ SUBMISSIONS = {
     "cyd": as_given_with_a_check_of_their_own(),
 }
 EARNED = {
-    "ada": POINTS,
     "bob": {**POINTS, 1: 0, 6: 0},
     "cyd": dict.fromkeys(POINTS, 0),
 }
@@ -69,7 +67,7 @@ def monkeypatch_module():
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, monkeypatch_module):
-    """A course of nbgrader's in which the three have handed in, graded and answered."""
+    """A course of nbgrader's in which the two have handed in, graded and answered."""
     root = tmp_path_factory.mktemp("nbgrader")
     source = root / "source" / "lab"
     source.mkdir(parents=True)

@@ -9,8 +9,9 @@ import pytest
 from nbclient import NotebookClient
 
 from helpers.instructor.course_folder import open_course
-from helpers.instructor.kernels import ThisPython
+from helpers.instructor.kernels import kernel_class
 from helpers.instructor.lesson_source import read_source
+from helpers.instructor.warm_kernels import WarmKernels, modules_of, possible
 
 ROOT = Path(__file__).parents[2]
 COURSE = open_course(ROOT)
@@ -102,14 +103,27 @@ def test_every_solution_passes_its_check_as_stored(name):
     assert [each["points"] for each in kept] == [c.metadata.nbgrader.points for c in checks]
 
 
+@pytest.fixture(scope="module")
+def kernels():
+    """Kernels that have imported torch already: half of a notebook's time here is that import."""
+    if not possible():
+        yield kernel_class()
+        return
+    warm = WarmKernels(modules_of(map(students, NAMES)))
+    yield kernel_class(warm=warm)
+    warm.close()
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_run_as_it_is_the_students_notebook_stops_at_its_exercises_only_and_each_says_which(name):
+def test_run_as_it_is_the_students_notebook_stops_at_its_exercises_only_and_each_says_which(
+    kernels, name
+):
     notebook = students(name)
     client = NotebookClient(
         notebook,
         timeout=120,
         startup_timeout=180,
-        kernel_manager_class=ThisPython,
+        kernel_manager_class=kernels,
         resources={"metadata": {"path": str(COURSE.labs)}},
         allow_errors=True,
     )
