@@ -114,7 +114,3 @@ UNSAFE_RESULT = Hint(
     "The check could not work with what `{name}` returns: {error}.",
     "Compare what it returns with what the exercise asks for: how many values, and of which type?",
 )
-GENERAL = (
-    NOT_WRITTEN, NOT_A_FUNCTION, NAME_HIDDEN, DEVICE_ERROR, RAISED, WRONG_ARGUMENTS, TOO_LONG,
-    TOO_MUCH_MEMORY, ENDS_THE_PROGRAM, ASKS_FOR_INPUT, TOO_DEEP, NO_RESULT, UNSAFE_RESULT,
-)  # fmt: skip

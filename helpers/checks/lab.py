@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -140,7 +142,8 @@ class Lab:
             exercise.given.clear()
 
 
-def hint_ids(module: object, *, general: bool = True) -> set[str]:
-    """The ids of all hints that a lab's module can give; without the `general` ones, its own."""
-    own = {value.id for value in vars(module).values() if isinstance(value, Hint)}
-    return own | {hint.id for hint in hints.GENERAL} if general else own
+def hints_of(checks: ModuleType) -> list[Hint]:
+    """The hints of a lab's own, of all its exercises; `checks` is its package."""
+    modules = [m for name, m in sys.modules.items() if name.startswith(f"{checks.__name__}.")]
+    found = [v for module in modules for v in vars(module).values() if isinstance(v, Hint)]
+    return list(dict.fromkeys(found))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import signal
 from pathlib import Path
 
+from helpers.instructor.command_line import end_as_by_ctrl_c
 from helpers.instructor.course_folder import CourseError, open_course
 
 
@@ -77,10 +77,7 @@ def _batch(options: argparse.Namespace) -> int:
     from helpers.instructor.batch_work import Options
     from helpers.instructor.plan import make_plan
 
-    # So that `timeout` and a batch system end a batch as Ctrl-C does. One in a script's background
-    # would otherwise not hear Ctrl-C either.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    end_as_by_ctrl_c()
     table, name = _plan_of(options)
     return batch(
         open_course(options.root),

@@ -153,7 +153,7 @@ def _point(record: Record, result: str, axis: str, others: Sequence[str]) -> Poi
         return None
     if x is None or (isinstance(x, float) and not math.isfinite(x)):
         return None
-    series = str(record["parameters"].get(others[0])) if others else ""
+    series = show_value(record["parameters"].get(others[0])) if others else ""
     return Point(x if isinstance(x, int | float | str) else str(x), float(y), series)
 
 

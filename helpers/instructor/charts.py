@@ -62,14 +62,15 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
     vertical = number_axis([point.y for point in points])
     names = list(dict.fromkeys(point.series for point in points))
     parts = [_frame(horizontal, vertical, numbers, x_name, y_name)]
-    medians: list[tuple[object, float]] = []
+    medians: list[tuple[str, float]] = []
     for number, name in enumerate(names):
         own = [point for point in points if point.series == name]
         xs = sorted({point.x for point in own}, key=lambda x: where[x])
         line = [(x, statistics.median(p.y for p in own if p.x == x)) for x in xs]
-        medians += line
+        among = f", {series_name} = {name}" if name else ""
+        medians += [(f"{x_name} = {_value(x)}{among}", y) for x, y in line]
         parts.append(_series(number, own, line, where, vertical, joined=numbers))
-    title = _title(medians, x_name, y_name)
+    title = _title(medians, y_name) or f"{y_name} is {_number(line[0][1])} whatever {x_name} is"
     picture = (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
@@ -173,14 +174,14 @@ def _marker(number: int, x: float, y: float) -> str:
     return f'<path d="M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5-5z" {style}/>'
 
 
-def _title(medians: Sequence[tuple[object, float]], x_name: str, y_name: str) -> str:
+def _title(medians: Sequence[tuple[str, float]], y_name: str) -> str:
+    """Where the least and the most lie; "" if there is but one value."""
     least = min(medians, key=lambda pair: pair[1])
     most = max(medians, key=lambda pair: pair[1])
     if least[1] == most[1]:
-        return f"{y_name} is {_number(most[1])} whatever {x_name} is"
+        return ""
     return (
-        f"{y_name} lies between {_number(least[1])} ({x_name} = {least[0]}) and "
-        f"{_number(most[1])} ({x_name} = {most[0]})"
+        f"{y_name} lies between {_number(least[1])} ({least[0]}) and {_number(most[1])} ({most[0]})"
     )
 
 
@@ -190,6 +191,11 @@ def _x(place: float) -> float:
 
 def _y(place: float) -> float:
     return _HEIGHT - _BOTTOM - place * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _value(x: object) -> str:
+    """A value of x as the axis has it."""
+    return _number(x) if isinstance(x, int | float) and not isinstance(x, bool) else str(x)
 
 
 def _number(value: float) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.instructor.batch_command import add_batch
+from helpers.instructor.command_line import count, end_as_by_ctrl_c
 from helpers.instructor.course_folder import CourseError, open_course
 from helpers.instructor.grading import command as grading
 
@@ -62,7 +62,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         "--force", action="store_true", help="execute also what is up to date or unchanged"
     )
     command.add_argument(
-        "--cell-timeout", type=_positive, default=1800, metavar="SECONDS", help="default: 1800"
+        "--cell-timeout", type=count, default=1800, metavar="SECONDS", help="default: 1800"
     )
     command.set_defaults(command=_build)
 
@@ -101,14 +101,14 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
     command.add_argument(
         "--jobs",
-        type=_positive,
+        type=count,
         default=1,
         metavar="N",
         help="notebooks at once (default: 1; more of them disturb what they time)",
     )
     command.add_argument(
         "--cell-timeout",
-        type=_positive,
+        type=count,
         default=3600,
         metavar="SECONDS",
         help="time that one cell may take (default: 3600)",
@@ -119,10 +119,8 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
 def _run(options: argparse.Namespace) -> int:
     from helpers.instructor.run import run
 
-    # So that `timeout` and a batch system end a run as Ctrl-C does: with a report. A run in a
-    # script's background would otherwise not hear Ctrl-C either.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    # With a report, however it ends.
+    end_as_by_ctrl_c()
     finished = run(
         open_course(options.root),
         options.names,
@@ -181,13 +179,6 @@ def _doctor(options: argparse.Namespace) -> int:
     findings = doctor(root)
     print(as_json(findings) if options.json else show(findings))
     return int(any(finding.level == PROBLEM for finding in findings))
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return number
 
 
 if __name__ == "__main__":

@@ -34,7 +34,15 @@ def main() -> None:
         answer["data"] = cifar10.load("cifar10", mirrors=(), progress=False).provenance
     except cifar10.DataError as error:
         answer["data_trouble"] = str(error)
+        answer["unreachable"] = unreachable()
     print(json.dumps(answer))
+
+
+def unreachable() -> bool:
+    """Whether no server of CIFAR-10 takes a connection."""
+    servers = importlib.import_module("helpers.cifar10.official").servers(None)
+    probe = importlib.import_module("helpers.cifar10.reachability").Probe(servers, 3)
+    return all(probe.failure(url) for url in servers)
 
 
 if __name__ == "__main__":

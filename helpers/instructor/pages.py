@@ -11,12 +11,15 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 _TEMPLATES = Path(__file__).parent / "templates"
+# A badge, for instance: the page shows its words.
+_PICTURE_ELSEWHERE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")
 _LINK = re.compile(r"\]\((\w+)\.ipynb\)")
 
 
 def write_page(notebook_file: Path, *, index: str = "index.html") -> Path:
-    """Write `NAME.html` beside `NAME.ipynb` and return its path; `index` is where it leads back.
+    """Write `NAME.html` beside `NAME.ipynb` and return its path.
 
+    `index` is where it leads back; "" for nowhere.
     The page carries its figures and styles in itself; links to other notebooks lead to their
     pages. Only a page with formulas asks the network for something: the script that sets them.
     """
@@ -24,7 +27,7 @@ def write_page(notebook_file: Path, *, index: str = "index.html") -> Path:
     notebook.cells = [cell for cell in notebook.cells if not _did_nothing(cell)]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = _LINK.sub(r"](\1.html)", cell.source)
+            cell.source = _LINK.sub(r"](\1.html)", _PICTURE_ELSEWHERE.sub(r"\1", cell.source))
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from helpers.checks import lab_03
-from helpers.checks.lab_03 import GivenRanker, GivenRecurrent
+from helpers.checks.lab_03.exercise_2_ranker import GivenRanker
+from helpers.checks.lab_03.exercise_4_recurrent import GivenRecurrent
 from tests.checks.collection import Answers
 
 answers = Answers(lab_03)

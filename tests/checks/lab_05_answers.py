@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.utils.benchmark import Timer
 
 from helpers.checks import lab_05
-from helpers.checks.lab_05 import slow_prepare
+from helpers.checks.lab_05.exercise_3_prepare import slow_prepare
 from helpers.loaders import normalize
 from tests.checks.collection import Answers
 

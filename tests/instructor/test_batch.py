@@ -1,9 +1,7 @@
 """`course batch` from beginning to end, on a notebook that takes a moment."""
 
-import csv
 import errno
 import itertools
-import json
 import os
 import random
 import signal
@@ -21,6 +19,7 @@ from papermill.iorw import papermill_io
 from helpers.instructor import cli, ledger
 from helpers.instructor import engine as engine_module
 from helpers.instructor.stored_outputs import RECORD_TYPE
+from tests.instructor.killed_batch import alive, kill_and_finish, records_of, rows_of
 
 PARAMETERS = 'x: int = 1\nseed: int = 0\nmode: str = "good"\nlr: float = 0.1\n'
 WORK = f"""\
@@ -70,21 +69,8 @@ def command(course, out, *words):
     return [*line, "batch", "01", "--out", str(out), *words]
 
 
-def rows_of(out):
-    with (out / "results.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def records_of(out):
-    return [json.loads(file.read_text()) for file in sorted((out / "state").glob("*.json"))]
-
-
 def nothing_may_start(monkeypatch):
     monkeypatch.setattr(engine_module, "run_jobs", lambda *_, **__: pytest.fail("started"))
-
-
-def alive(pid):
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.fixture(scope="module")
@@ -280,30 +266,13 @@ def test_notebooks_go_to_any_storage_that_papermill_knows(batch, course, monkeyp
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_killed_at_any_moment_it_goes_on_and_runs_nothing_twice(course, tmp_path):
-    out, chance = tmp_path / "out", random.Random(3)
-    words = ["--grid", "x", *map(str, range(12)), "--jobs", "2"]
-    seen: dict[str, dict] = {}
-    for _ in range(3):
-        before = len(seen)
-        with subprocess.Popen(command(course, out, *words), stdout=subprocess.DEVNULL) as run:
-            while run.poll() is None and len(list(out.glob("state/*.json"))) <= before:
-                time.sleep(0.01)
-            time.sleep(chance.uniform(0, 0.6))
-            processes = psutil.Process(run.pid).children(recursive=True)
-            run.kill()
-        psutil.wait_procs(processes, timeout=5)
-        assert not [process for process in processes if alive(process.pid)]
-        for record in records_of(out):
-            # What was finished before is as it was.
-            assert seen.setdefault(record["id"], record) == record
-    assert len(seen) < 12
-    assert subprocess.run(command(course, out, *words), capture_output=True).returncode == 0
+    out = tmp_path / "out"
+    words = ["--grid", "x", *map(str, range(6)), "--jobs", "2"]
+    found = kill_and_finish(command(course, out, *words), out, 1, 0.2, random.Random(3))
+    assert 1 <= found[0] < 6
     rows = rows_of(out)
-    assert [int(row["result.square"]) for row in rows] == [x * x for x in range(12)]
-    assert len({row["id"] for row in rows}) == 12
-    for record in records_of(out):
-        assert seen.get(record["id"], record) == record
-    assert not [file for file in out.rglob(".*") if file.name != ".lock"]
+    assert [int(row["result.square"]) for row in rows] == [x * x for x in range(6)]
+    assert len({row["id"] for row in rows}) == 6
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")

@@ -153,7 +153,7 @@ def test_failed_runs_and_odd_values_are_not_drawn():
         record(n, parameters={"lr": n / 10}, records={"loss": value})
         for n, value in enumerate(values)
     ]
-    assert "between 0.5 (lr = 0.0) and 0.7 (lr = 0.2)" in charts_of(records, plan)[0]
+    assert "between 0.5 (lr = 0) and 0.7 (lr = 0.2)" in charts_of(records, plan)[0]
     failed = [record(n, status="failed", parameters={"lr": n}) for n in range(2)]
     assert charts_of(failed, plan) == []
 
@@ -185,3 +185,15 @@ def test_values_far_apart_get_a_logarithmic_axis():
     assert axis.logarithmic
     assert [text for _, text in axis.ticks] == ["0.001", "0.01", "0.1", "1"]
     assert not number_axis([0.0, 1000.0]).logarithmic
+
+
+def test_a_charts_title_says_both_parameters_of_the_least_and_the_most():
+    plan = make_plan({"notebooks": ["a"], "grid": {"lr": [0.1, 1.0], "batch": [4, 32]}})
+    settings = [(0.1, 4, 5.0), (0.1, 32, 6.0), (1.0, 4, 8.0), (1.0, 32, 7.0)]
+    records = [
+        record(n, parameters={"lr": lr, "batch": batch}, records={"loss": loss})
+        for n, (lr, batch, loss) in enumerate(settings)
+    ]
+    over_lr, over_batch = charts_of(records, plan)[:2]
+    assert "between 5 (lr = 0.1, batch = 4) and 8 (lr = 1, batch = 4)" in over_lr
+    assert "between 5 (batch = 4, lr = 0.1) and 8 (batch = 4, lr = 1)" in over_batch

@@ -7,7 +7,9 @@ from collections import namedtuple
 import pytest
 
 from helpers.instructor import doctor as module
-from helpers.instructor.doctor import NOTE, OK, PROBLEM, as_json, doctor, show
+from helpers.instructor import doctor_looks as looks
+from helpers.instructor.doctor import as_json, doctor, show
+from helpers.instructor.doctor_looks import NOTE, OK, PROBLEM, Finding
 from helpers.instructor.gpus import Gpu
 
 WORKING = {"torch": "2.14.1", "cuda": "13.0", "threads": 2, "devices": [], "data": "real CIFAR-10"}
@@ -20,7 +22,7 @@ def look(monkeypatch):
 
     def found(probe=None, cards=(), root=None):
         monkeypatch.setattr(module, "_ask_torch", lambda: probe or WORKING)
-        monkeypatch.setattr(module.gpus, "installed", lambda: list(cards))
+        monkeypatch.setattr(looks.gpus, "installed", lambda: list(cards))
         return {finding.about: finding for finding in doctor(root)}
 
     return found
@@ -58,6 +60,13 @@ def test_a_broken_torch_is_a_problem_and_not_the_doctors_end(with_torch, source,
     assert findings["torch"]["level"] == "problem"
     assert said in findings["torch"]["text"]
     assert "-m pip install --force-reinstall torch==" in findings["torch"]["mend"]
+
+
+def test_a_torch_too_old_for_the_course_is_a_problem(look):
+    finding = look(WORKING | {"torch": "2.9.1+cu128"})["torch"]
+    assert finding.level == PROBLEM
+    assert finding.text == "2.9.1+cu128. The course needs torch 2.11 or newer."
+    assert "-m pip install --upgrade torch" in finding.mend
 
 
 def test_a_machine_without_a_gpu_is_well(look):
@@ -117,8 +126,17 @@ def test_images_that_cannot_be_read_are_a_problem_only_where_they_were_named(loo
     assert look()["images"].text == "real CIFAR-10"
 
 
+def test_without_a_network_the_doctor_says_what_lessons_do_then(look, monkeypatch):
+    monkeypatch.delenv("CIFAR10_ROOT", raising=False)
+    probe = {key: value for key, value in WORKING.items() if key != "data"}
+    finding = look(probe | {"data_trouble": "not there", "unreachable": True})["images"]
+    assert finding.level == NOTE
+    assert "no server that has it can be reached" in finding.text
+    assert "downloads it" in look(probe | {"data_trouble": "not there"})["images"].text
+
+
 def test_versions_are_compared_with_the_pins(look, tmp_path):
-    numpy = module._version("numpy")
+    numpy = looks._version("numpy")
     pins = f"numpy=={numpy}\nnothing-real==1.0\nappnope==1.0 ; sys_platform == 'darwin'\n"
     (tmp_path / "requirements.txt").write_text(pins)
     finding = look(root=tmp_path)["versions"]
@@ -131,16 +149,16 @@ def test_versions_are_compared_with_the_pins(look, tmp_path):
 
 def test_a_full_disk_is_a_problem(look, monkeypatch, tmp_path):
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage(100e9, 99e9, 1e9))
+    monkeypatch.setattr(looks.shutil, "disk_usage", lambda _: usage(100e9, 99e9, 1e9))
     finding = look(root=tmp_path)["disk"]
     assert finding.level == PROBLEM
     assert finding.text.startswith("1.0 GB free")
 
 
 def test_a_missing_package_is_a_problem_with_the_command_that_installs_it(look, monkeypatch):
-    version = module._version
+    version = looks._version
     monkeypatch.setattr(
-        module, "_version", lambda name: None if name == "papermill" else version(name)
+        looks, "_version", lambda name: None if name == "papermill" else version(name)
     )
     finding = look()["packages"]
     assert finding.level == PROBLEM
@@ -152,7 +170,7 @@ def test_a_look_that_fails_is_a_finding_and_the_others_go_on(look, monkeypatch):
     def fail(_):
         raise RuntimeError("no such look")
 
-    monkeypatch.setattr(module, "_disk", fail)
+    monkeypatch.setattr(looks, "disk", fail)
     findings = look()
     assert "no such look" in findings["doctor"].text
     assert "versions" in findings
@@ -160,8 +178,8 @@ def test_a_look_that_fails_is_a_finding_and_the_others_go_on(look, monkeypatch):
 
 def test_words_and_json_say_the_same():
     findings = [
-        module.Finding("disk", PROBLEM, "0.1 GB free", "rm -r old"),
-        module.Finding("torch", OK, "2.14.1"),
+        Finding("disk", PROBLEM, "0.1 GB free", "rm -r old"),
+        Finding("torch", OK, "2.14.1"),
     ]
     assert "PROBLEM  disk: 0.1 GB free" in show(findings)
     assert "to mend it: rm -r old" in show(findings)

@@ -105,12 +105,18 @@ def test_a_kernel_that_dies_is_noticed_at_once(run):
     assert time.monotonic() - begun < 15
 
 
+WAIT = """\
+import os, time
+while not os.path.exists("go"):
+    time.sleep(0.05)"""
+
+
 def test_the_kernels_of_one_group_can_be_killed_and_no_others(warm, run, tmp_path):
     outcomes = {}
 
     def hang(group):
         try:
-            run(f"open('{group}', 'w').close()", "import time; time.sleep(3)", group=group)
+            run(f"open('{group}', 'w').close()", WAIT, group=group)
             outcomes[group] = "ended"
         except DeadKernelError:
             outcomes[group] = "killed"
@@ -121,6 +127,8 @@ def test_the_kernels_of_one_group_can_be_killed_and_no_others(warm, run, tmp_pat
     while len(list(tmp_path.iterdir())) < 2:
         time.sleep(0.05)
     kill_kernels("mine")
+    threads[0].join()
+    (tmp_path / "go").touch()
     for thread in threads:
         thread.join()
     assert outcomes == {"mine": "killed", "theirs": "ended"}

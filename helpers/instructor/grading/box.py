@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import signal
+import site
 import subprocess
 import sys
 import tempfile
@@ -26,13 +27,18 @@ import helpers
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/nix/store")
 _SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd")
 _HOME = "/home/student"
+_WRITABLE = (_HOME, "/tmp")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may take: seconds for a cell and for all, bytes, processes."""
+    """What one submission may take: seconds for a cell and for all, bytes, processes.
+
+    `grace` is how long after its time a cell that does not end is waited for.
+    """
 
     cell_seconds: float = 30
+    grace: float = 10
     seconds: float = 300
     memory: int = 3 << 30
     processes: int = 24
@@ -60,6 +66,8 @@ class Box:
     def __init__(self, module: str, limits: Limits, *, shut: bool = True) -> None:
         self.limits = limits
         self._folder: Path | None = None
+        complaints, name = tempfile.mkstemp(prefix="submission-", suffix=".txt")
+        self._complaints = Path(name)
         program = bubblewrap() if shut else None
         arguments = [sys.executable, "-m", module]
         environment = _environment()
@@ -75,17 +83,25 @@ class Box:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=complaints,
             cwd=folder,
             env=environment,
             start_new_session=True,
         )
+        os.close(complaints)
         self._seen: dict[int, psutil.Process] = {}
+
+    @property
+    def said(self) -> str:
+        """The last line that the box, or what starts in it, complained in; "" for none."""
+        lines = self._complaints.read_text(encoding="utf-8", errors="replace").split("\n")
+        return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
     def over_limit(self) -> str:
         """Which limit the programs in the box are over at this moment, in words; "" for none."""
         with contextlib.suppress(psutil.Error):
-            family = psutil.Process(self.process.pid).children(recursive=True)
+            first = psutil.Process(self.process.pid)
+            family = [first, *first.children(recursive=True)]
             self._seen |= {one.pid: one for one in family}
             if len(family) > self.limits.processes:
                 return f"started more than {self.limits.processes} processes"
@@ -114,6 +130,7 @@ class Box:
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()
+        self._complaints.unlink(missing_ok=True)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -132,6 +149,8 @@ def _environment() -> dict[str, str]:
         "HOME": _HOME,
         "LANG": "C.UTF-8",
         "PYTHONPATH": str(Path(helpers.__file__).parents[1]),
+        # Where `pip install --user` puts packages, since HOME is another one.
+        "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "IPYTHONDIR": f"{_HOME}/.ipython",
         "MPLCONFIGDIR": f"{_HOME}/.matplotlib",
@@ -141,27 +160,57 @@ def _environment() -> dict[str, str]:
 
 
 def _walls(limits: Limits) -> list[str]:
-    package = Path(helpers.__file__).parent
-    prefixes = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
-    readable = [Path(p) for p in _SYSTEM] + [Path("/etc", name) for name in _SETTINGS]
+    """What bubblewrap is told: later words cover what earlier ones put at the same place."""
     walls: list[str] = []
-    for path in readable:
+    for path in [Path(p) for p in _SYSTEM] + [Path("/etc", name) for name in _SETTINGS]:
         if path.is_symlink() and path.parent == Path("/"):
             walls += ["--symlink", str(path.readlink()), str(path)]
         elif path.exists():
             walls += ["--ro-bind", str(path), str(path)]
-    for path in sorted({*prefixes, Path(sys.prefix), package}):
-        if not any(path.is_relative_to(system) for system in map(Path, _SYSTEM)):
-            walls += ["--ro-bind", str(path), str(path)]
     walls += ["--proc", "/proc", "--dev", "/dev"]
     for gpu in sorted(Path("/dev").glob("nvidia*")):
         walls += ["--dev-bind-try", str(gpu), str(gpu)]
-    for folder in (_HOME, "/tmp"):
+    # These first: the course may lie below one of them, and must not be covered.
+    for folder in _WRITABLE:
         walls += ["--size", str(limits.disk), "--tmpfs", folder]
+    own = _own_folders()
+    between = _between(own)
+    for folder in between:
+        walls += ["--tmpfs", str(folder)]
+    for path in own:
+        walls += ["--ro-bind", str(path), str(path)]
     # What stands in the tree of folders between is read only too.
+    for folder in [*between, Path("/")]:
+        walls += ["--remount-ro", str(folder)]
     return [
         *walls,
-        *("--remount-ro", "/"),
         *("--unshare-all", "--die-with-parent", "--new-session", "--hostname", "lab"),
         *("--chdir", _HOME),
     ]
+
+
+def _own_folders() -> list[Path]:
+    """The folders of Python, its packages and the course that are not the system's."""
+    found = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
+        found.add(Path(site.getusersitepackages()))
+    # By the name that is used, and by the one that a link in it leads to.
+    found |= {path.resolve() for path in found} | {Path(helpers.__file__).parent}
+    return [
+        path for path in sorted(found) if not any(path.is_relative_to(system) for system in _SYSTEM)
+    ]
+
+
+def _between(own: list[Path]) -> list[Path]:
+    """The folders right below a writable one that lead to one of these.
+
+    Each gets a place of its own. Else a student's code could rename it, and put a course of its
+    making where the course was.
+    """
+    found = set()
+    for path in own:
+        for writable in _WRITABLE:
+            if path.is_relative_to(writable):
+                parts = path.relative_to(writable).parts
+                found |= {Path(writable, parts[0])} if len(parts) > 1 else set()
+    return sorted(found - set(own))

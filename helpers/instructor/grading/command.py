@@ -7,6 +7,8 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+from helpers.instructor.command_line import above_zero, count, end_as_by_ctrl_c
+
 
 def add_grade(commands: argparse._SubParsersAction) -> None:
     """Add `course grade` to the command line."""
@@ -22,15 +24,19 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--out", type=Path, metavar="DIR", help="default: grades/LAB-DATE-TIME in the course"
     )
-    command.add_argument("--jobs", type=_count, help="at once; default: one a core")
+    command.add_argument("--jobs", type=count, help="at once; default: one a core")
     command.add_argument(
-        "--cell-seconds", type=_positive, default=30, metavar="S", help="for one cell; default: 30"
+        "--cell-seconds", type=above_zero, default=30, metavar="S", help="for one cell; default: 30"
     )
     command.add_argument(
-        "--seconds", type=_positive, default=300, metavar="S", help="for a submission; default: 300"
+        "--seconds",
+        type=above_zero,
+        default=300,
+        metavar="S",
+        help="for a submission; default: 300",
     )
     command.add_argument(
-        "--memory", type=_positive, default=3, metavar="GIB", help="for a submission; default: 3"
+        "--memory", type=above_zero, default=3, metavar="GIB", help="for a submission; default: 3"
     )
     command.add_argument(
         "--no-walls",
@@ -45,6 +51,7 @@ def _grade(options: argparse.Namespace) -> int:
     from helpers.instructor.grading.box import Limits, bubblewrap
     from helpers.instructor.grading.grade import grade, lab_file
 
+    end_as_by_ctrl_c()
     course = open_course(options.root)
     original = lab_file(course, options.lab)
     now = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
@@ -72,7 +79,14 @@ def _grade(options: argparse.Namespace) -> int:
     )
     noted = sum(bool(one.notes) for one in marked)
     print(f"\n{len(marked)} submissions graded, {noted} with notes. Report: {out / 'index.html'}")
-    return 0
+    unjudged = [one.submission.student for one in marked if not one.judged]
+    if unjudged:
+        print(
+            f"course: this machine failed to judge {', '.join(unjudged)}: their rows in "
+            f"gradebook.csv have no points. Grade again, with fewer at once: --jobs 1",
+            file=sys.stderr,
+        )
+    return 1 if unjudged else 0
 
 
 def _tell(marked: object, done: int, count: int) -> None:
@@ -113,17 +127,3 @@ def _similar(options: argparse.Namespace) -> int:
     if not pairs:
         print(f"No two of {len(submissions)} submissions share {options.least:.0%} or more.")
     return 0
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of jobs; give 1 or more")
-    return value

@@ -19,6 +19,7 @@ from helpers.instructor.grading.gradebook import (
     write_gradebook,
 )
 from helpers.instructor.grading.marking import Marked, mark
+from helpers.instructor.grading.rehearsal import rehearse
 from helpers.instructor.grading.submissions import Submission, find_submissions
 
 Report = Callable[[Marked, int, int], None]
@@ -41,6 +42,8 @@ def grade(
     report: Report = lambda marked, done, count: None,
 ) -> list[Marked]:
     """Grade every submission of one lab and write the results into the folder `out`.
+
+    The lab's own solution is judged first: a machine that cannot judge grades nobody.
 
     Args:
         original: the lab as students got it.
@@ -65,15 +68,17 @@ def grade(
             f"{out} lies inside {submissions}: the feedback would be graded the next time. Name "
             "another folder with --out."
         )
-    out.mkdir(parents=True, exist_ok=True)
     limits = limits or Limits()
+    _refuse_same_names(found)
+    rehearse(original, limits, shut=shut)
+    out.mkdir(parents=True, exist_ok=True)
     pages: dict[str, Path] = {}
-    lock = threading.Lock()
+    lock, stop = threading.Lock(), threading.Event()
     done = 0
 
     def one(submission: Submission) -> Marked:
         nonlocal done
-        marked = mark(notebook, submission, limits, shut=shut)
+        marked = mark(notebook, submission, limits, shut=shut, stop=stop)
         page = write_feedback(marked, title, out)
         with lock:
             done += 1
@@ -83,12 +88,13 @@ def grade(
         marked.ran = marked.ran[:1]
         return marked
 
-    _refuse_same_names(found)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         futures = [pool.submit(one, submission) for submission in found]
         try:
             everybody = [future.result() for future in futures]
         except BaseException:
+            # Ctrl-C, or a full disk: nobody waits for the boxes that still run.
+            stop.set()
             pool.shutdown(cancel_futures=True)
             raise
     write_gradebook(everybody, lab, out)

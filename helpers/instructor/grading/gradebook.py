@@ -13,12 +13,12 @@ from typing import Any
 
 import jinja2
 import nbformat
+from markupsafe import Markup, escape
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers.instructor.grading.marking import PASSED, Mark, Marked
+from helpers.instructor.grading.marking import NOT_JUDGED, PASSED, Mark, Marked
 from helpers.instructor.ledger import write_whole
 from helpers.instructor.pages import write_page
-from helpers.instructor.report import show_seconds
 
 COLUMNS = (
     "student", "lab", "exercise", "points", "of", "status", "message", "hint", "file", "notes",
@@ -34,7 +34,9 @@ def write_gradebook(marked: Sequence[Marked], lab: str, folder: Path) -> Path:
     for one in marked:
         about = one.submission.path, "; ".join(one.notes)
         for mark in one.marks:
-            row = [one.submission.student, lab, mark.exercise, mark.points, mark.of, mark.status]
+            # No number where there is no judgement: a 0 would be taken for one.
+            points = "" if mark.status == NOT_JUDGED else mark.points
+            row = [one.submission.student, lab, mark.exercise, points, mark.of, mark.status]
             writer.writerow(map(_harmless, [*row, mark.message, mark.hint or "", *about]))
     file = folder / "gradebook.csv"
     # With the mark by which Excel knows UTF-8.
@@ -76,7 +78,8 @@ def write_feedback(marked: Marked, title: str, folder: Path) -> Path | None:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{file_name(marked.submission.student)}.ipynb"
     nbformat.write(notebook, file)
-    return write_page(file, index="../index.html")
+    # A student gets this page alone, and nobody else's marks with it.
+    return write_page(file, index="")
 
 
 def file_name(student: str) -> str:
@@ -126,7 +129,7 @@ def write_class_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["seconds"] = show_seconds
+    environment.filters["code"] = _with_code
     exercises = sorted({mark.exercise for one in marked for mark in one.marks})
     links = {name: page.relative_to(folder).as_posix() for name, page in pages.items()}
     page = environment.get_template("grades.html.j2").render(
@@ -138,12 +141,19 @@ def write_class_page(
         exercises=[_exercise(number, marked) for number in exercises],
         hints=commonest_hints(marked),
         open_box=any(one.ran and not one.shut for one in marked),
+        unjudged=[one.submission.student for one in marked if not one.judged],
         points=[one.points for one in marked],
         PASSED=PASSED,
+        NOT_JUDGED=NOT_JUDGED,
     )
     file = folder / "index.html"
     write_whole(file, page.encode())
     return file
+
+
+def _with_code(text: str) -> Markup:
+    """A message as HTML, with what stands between backticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _exercise(number: int, marked: Sequence[Marked]) -> dict[str, Any]:

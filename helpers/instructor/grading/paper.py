@@ -108,12 +108,13 @@ def _answers(
         mark = _grade_id(theirs[place])
         if mark in stubs:
             answers.setdefault(mark, []).append(place)
+    if twice := [mark for mark, places in answers.items() if len(places) > 1]:
+        notes.append(f"{', '.join(twice)}: more than once; the last that was changed counts")
     for mark, places in answers.items():
         written = [n for n in places if theirs[n].source.strip() != stubs[mark].strip()]
-        if len(places) > 1:
-            notes.append(f"{mark} stands {len(places)} times; the last that was changed counts")
         answers[mark] = written or places
     taken = {place for places in answers.values() for place in places}
+    found = []
     for mark, stub in stubs.items():
         if mark in answers:
             continue
@@ -124,7 +125,9 @@ def _answers(
         if place is not None:
             answers[mark] = [place]
             taken.add(place)
-            notes.append(f"{mark} has lost its mark and was found by what it says")
+            found.append(mark)
+    if found:
+        notes.append(f"{', '.join(found)}: without its mark; found by what it says")
     return answers, notes
 
 

@@ -102,14 +102,15 @@ HOSTILE: dict[str, tuple[int, str]] = {
     "copies what others hand in": (
         5,
         "import pathlib\nfound = [p for top in ('/home', '/tmp', '/root', '/work', '/srv')\n"
-        "         for p in pathlib.Path(top).rglob('*.ipynb')]\n"
+        "         for p in pathlib.Path(top).rglob('*.ipynb')\n"
+        "         if 'site-packages' not in p.parts]\n"
         "assert found, 'nothing to copy'\nprint(found[0].read_text())\n{right}",
     ),
     "leaves its files in the package": (
         6,
         "import pathlib, helpers\n"
-        "file = pathlib.Path(helpers.__file__).parent / 'checks' / 'lab_01.py'\n"
-        "try:\n    file.write_text('')\nexcept OSError:\n    pass\n{right}",
+        "for file in (pathlib.Path(helpers.__file__).parent / 'checks').rglob('*.py'):\n"
+        "    try:\n        file.write_text('')\n    except OSError:\n        pass\n{right}",
     ),
 }
 # Those that end with a right answer, after what they tried came to nothing.
