@@ -1,0 +1,12 @@
+"""The checks of lab 02, device mismatch errors: one module an exercise, with its hints."""
+
+from __future__ import annotations
+
+from helpers.checks.lab_02.exercise_1_eight_lines import exercise_1
+from helpers.checks.lab_02.exercise_2_culprit import exercise_2
+from helpers.checks.lab_02.exercise_3_evaluate_batch import exercise_3
+from helpers.checks.lab_02.exercise_4_build_batch import exercise_4
+from helpers.checks.lab_02.exercise_5_load_weights import exercise_5
+from helpers.checks.lab_02.shared import lab
+
+__all__ = ["exercise_1", "exercise_2", "exercise_3", "exercise_4", "exercise_5", "lab"]

@@ -1,0 +1,21 @@
+"""The checks of lab 03, moving a network: one module an exercise, with its hints."""
+
+from __future__ import annotations
+
+from helpers.checks.lab_03.exercise_1_devices_of import exercise_1
+from helpers.checks.lab_03.exercise_2_ranker import exercise_2
+from helpers.checks.lab_03.exercise_3_move_both import exercise_3
+from helpers.checks.lab_03.exercise_4_recurrent import exercise_4
+from helpers.checks.lab_03.exercise_5_checkpoint import exercise_5
+from helpers.checks.lab_03.exercise_6_train import exercise_6
+from helpers.checks.lab_03.shared import lab
+
+__all__ = [
+    "exercise_1",
+    "exercise_2",
+    "exercise_3",
+    "exercise_4",
+    "exercise_5",
+    "exercise_6",
+    "lab",
+]

@@ -1,0 +1,12 @@
+"""The checks of lab 04, CIFAR-10 on a GPU: one module an exercise, with its hints."""
+
+from __future__ import annotations
+
+from helpers.checks.lab_04.exercise_1_train_classic import exercise_1
+from helpers.checks.lab_04.exercise_2_accuracy import exercise_2
+from helpers.checks.lab_04.exercise_3_per_class import exercise_3
+from helpers.checks.lab_04.exercise_4_checkpoint import exercise_4
+from helpers.checks.lab_04.exercise_5_train_epoch import exercise_5
+from helpers.checks.lab_04.shared import lab
+
+__all__ = ["exercise_1", "exercise_2", "exercise_3", "exercise_4", "exercise_5", "lab"]
