@@ -131,7 +131,9 @@ class Limits:
         if stopped is None or foreign is None:
             return
         self._stopped = True
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
+        # Soon, and then seldom: where it takes longer to answer a signal than the next one is away,
+        # they would interrupt one another and leave no time for the code that puts things back.
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _TICK)
         self._interrupt_lines(foreign, stopped)
         raise stopped
 

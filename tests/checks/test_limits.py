@@ -89,6 +89,33 @@ def test_code_that_is_in_time_runs_to_its_end_on_both():
     assert done == [499500]
 
 
+def test_a_signal_waits_until_the_one_before_has_been_answered(monkeypatch):
+    answering, most = [], []
+
+    class Watched(Limits):
+        def _on_signal(self, number, frame):
+            answering.append(frame)
+            most.append(len(answering))
+            super()._on_signal(number, frame)
+
+        def _verdict(self):
+            time.sleep(0.05)
+            answering.clear()
+            return super()._verdict()
+
+    monkeypatch.setattr(limits, "_TICK", 0.4)
+    with Watched(0.1):
+        try:
+            loop()
+        except OutOfTime:
+            # The block goes on in the frame it stands in, and is looked at again.
+            end = time.monotonic() + 0.6
+            while time.monotonic() < end:
+                pass
+    assert len(most) > 1
+    assert set(most) == {1}
+
+
 def test_memory_is_watched_where_the_system_cannot_limit_it(monkeypatch):
     if not limits._PROCESS.exists():
         pytest.skip("nobody says here how much memory the process has")
