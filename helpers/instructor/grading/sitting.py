@@ -26,6 +26,8 @@ _TICK = 0.1
 # Starting Python and torch on a busy machine.
 _START_SECONDS = 120.0
 _ENDED = "ended the process"
+# A verdict is there, and the next cells want a process in which nothing was stopped halfway.
+_AFRESH = "is to begin afresh"
 # How the reasons begin that a higher limit, or a less busy machine, would do away with.
 OVER = ("took more than", "went over", "started more than")
 
@@ -74,6 +76,8 @@ class Sitting:
             if time.monotonic() > deadline:
                 self._give_up(f"the whole lab took more than {self.limits.seconds:g} seconds")
                 return
+            if reason == _AFRESH:
+                continue
             if not self._theirs:
                 # Once may be chance, on a machine that is short of something.
                 faults += 1
@@ -154,7 +158,11 @@ class Sitting:
             else:
                 if message["error"] and not self._theirs:
                     return place, f"could not run the lab's own cells ({message['error']})"
-                self._keep(message.pop("cell"), message)
+                place = message.pop("cell")
+                self._keep(place, message)
+                if message["stopped"]:
+                    verdict = self.cells[place].kind == "check"
+                    return (None, _AFRESH) if verdict else (place, message["stopped"])
                 place, patience = None, self.limits.cell_seconds + self.limits.grace
             until = time.monotonic() + patience
         return place, _ENDED

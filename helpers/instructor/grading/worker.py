@@ -20,11 +20,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from helpers.instructor.grading.outputs import MOST, TEXT, Cut, small
+
 # For a cell of the lab's own: the first of them imports torch, on a machine busy with a class.
 _GIVEN_SECONDS = 120.0
-_TEXT = 20_000
-_PICTURE = 2_000_000
-_OUTPUTS = 50
 
 
 def main() -> None:
@@ -79,7 +78,11 @@ class Paper:
         self.untouched: Any = None
 
     def run(self) -> None:
-        """Run every cell that is not to be skipped, and tell of each."""
+        """Run every cell that is not to be skipped, and tell of each.
+
+        After one that had to be stopped there is no going on in this process: it may have been
+        stopped halfway through an import, which leaves half a module behind.
+        """
         home = Path.cwd()
         for place, cell in enumerate(self.cells):
             kind = cell["kind"]
@@ -97,6 +100,8 @@ class Paper:
                 else self._execute(cell["source"], seconds)
             )
             self.say(cell=place, **found)
+            if found["stopped"]:
+                return
             self._tidy(home)
         self.say(end=True)
 
@@ -113,6 +118,7 @@ class Paper:
         self.untouched = Untouched()
 
     def _check(self, place: int, cell: dict[str, Any]) -> dict[str, Any]:
+        from helpers.checks import hints
         from helpers.instructor.grading.integrity import fresh_checks
 
         mended = self.untouched.mend()
@@ -128,6 +134,8 @@ class Paper:
         during = self.untouched.mend()
         given = list(exercise.given)
         beginning = f"NotYet: exercise {exercise.number}: "
+        if given and given[-1] in (hints.TOO_LONG.id, hints.TOO_MUCH_MEMORY.id):
+            found["stopped"] = given[-1]
         return found | {
             "passed": bool(exercise.passed) and not during and not found["error"],
             "hint": given[-1] if given else None,
@@ -141,17 +149,18 @@ class Paper:
         from IPython.core.displayhook import CapturingDisplayHook
         from IPython.core.displaypub import CapturingDisplayPublisher
 
-        from helpers.checks.limits import Limits, Stopped
+        from helpers.checks.limits import Limits, OutOfTime, Stopped
 
         shell = self.shell
         shown = CapturingDisplayPublisher()
         values: list[Any] = []
         hook = CapturingDisplayHook(shell=shell, outputs=values)
-        streams = _Cut(), _Cut()
+        streams = Cut(), Cut()
         error: list[str] = []
+        stopped = ""
 
         def keep(kind: type, value: BaseException, trace: list[str]) -> None:
-            error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:_TEXT]]
+            error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:TEXT]]
 
         before = {thread.ident for thread in threading.enumerate()}
         old = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
@@ -161,24 +170,32 @@ class Paper:
             sys.stdout, sys.stderr = streams
             with Limits(seconds):
                 result = shell.run_cell(source, store_history=False)
+            # IPython catches whatever the cell raises.
+            if isinstance(result.error_in_exec, Stopped):
+                raise result.error_in_exec
             if not result.success and not error:
                 error[:] = [f"{type(result.error_in_exec).__name__}: {result.error_in_exec}", ""]
-        except Stopped as stopped:
-            error[:] = [f"stopped: {type(stopped).__name__}", ""]
+        except OutOfTime:
+            stopped = f"took more than {seconds:g} seconds"
+        except Stopped:
+            stopped = "took more memory than there is to spare"
         except BaseException as other:
             error[:] = [f"{type(other).__name__}: {other}"[:500], ""]
         finally:
             shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = old
             with contextlib.suppress(BaseException):
                 _end_threads(before)
+        if stopped:
+            error[:] = [f"stopped: it {stopped}", ""]
         outputs = [{"name": "stdout", "text": str(streams[0])}] if str(streams[0]) else []
         outputs += [{"name": "stderr", "text": str(streams[1])}] if str(streams[1]) else []
-        outputs += [{"data": _small(one["data"])} for one in shown.outputs[:_OUTPUTS]]
-        outputs += [{"data": _small(one["data"])} for one in values[:_OUTPUTS]]
+        outputs += [{"data": small(one["data"])} for one in shown.outputs[:MOST]]
+        outputs += [{"data": small(one["data"])} for one in values[:MOST]]
         return {
             "outputs": outputs,
             "error": error[0] if error else "",
             "traceback": error[1] if error else "",
+            "stopped": stopped,
         }
 
     def _tidy(self, home: Path) -> None:
@@ -191,52 +208,6 @@ class Paper:
         with contextlib.suppress(OSError):
             home.mkdir(parents=True, exist_ok=True)
             os.chdir(home)
-
-
-class _Cut:
-    """A text stream that keeps its beginning."""
-
-    encoding = "utf-8"
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._room = _TEXT
-
-    def write(self, text: str) -> int:
-        """Keep `text` as long as there is room."""
-        if self._room > 0:
-            self._parts.append(text[: self._room])
-            self._room -= len(text)
-            if self._room <= 0:
-                self._parts.append("\n... (cut here)")
-        return len(text)
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
-
-    def isatty(self) -> bool:
-        """It is no terminal."""
-        return False
-
-    def __str__(self) -> str:
-        return "".join(self._parts)
-
-
-def _small(data: dict[str, Any]) -> dict[str, Any]:
-    """Text and pictures of an output: what an instructor's browser can show without harm."""
-    kept: dict[str, Any] = {}
-    text = data.get("text/plain")
-    if isinstance(text, str):
-        kept["text/plain"] = text[:_TEXT]
-    for kind in ("image/png", "image/jpeg"):
-        picture = data.get(kind)
-        if isinstance(picture, bytes):
-            import base64
-
-            picture = base64.b64encode(picture).decode()
-        if isinstance(picture, str) and len(picture) <= _PICTURE:
-            kept[kind] = picture
-    return kept
 
 
 def _end_threads(before: set[int | None]) -> None:
