@@ -105,11 +105,8 @@ class Box:
             self._seen |= {one.pid: one for one in family}
             if len(family) > self.limits.processes:
                 return f"started more than {self.limits.processes} processes"
-            taken = 0
-            for one in family:
-                with contextlib.suppress(psutil.Error):
-                    taken += _memory_of(one)
-            if taken > self.limits.memory:
+            # What forks share is counted once only if need be: to find that out takes long.
+            if _sum(family, "rss") > self.limits.memory < _sum(family, "pss"):
                 return f"took more than {self.limits.memory / 2**30:.1f} GiB of memory"
         return ""
 
@@ -135,11 +132,14 @@ class Box:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _memory_of(process: psutil.Process) -> int:
-    """Bytes of memory; what forks share counts once, on systems that tell."""
-    if psutil.LINUX:
-        return process.memory_full_info().pss
-    return process.memory_info().rss
+def _sum(processes: list[psutil.Process], kind: str) -> int:
+    """Bytes of memory: "rss", or "pss", which counts shared memory once, on systems that tell."""
+    taken = 0
+    for one in processes:
+        with contextlib.suppress(psutil.Error):
+            whole = kind == "pss" and psutil.LINUX
+            taken += one.memory_full_info().pss if whole else one.memory_info().rss
+    return taken
 
 
 def _environment() -> dict[str, str]:
