@@ -109,6 +109,7 @@ class Server:
             while True:
                 for key, _ in selector.select():
                     if key.data == "owner":
+                        signal.set_wakeup_fd(-1)
                         self._kill_all()
                         return None
                     if key.data == "listener":
@@ -120,6 +121,7 @@ class Server:
                             waking.recv(4096)
                         self._reap()
                     elif request := self._read(key.data, selector):
+                        signal.set_wakeup_fd(-1)
                         for end in (waking, wakes):
                             end.close()
                         return request
@@ -197,7 +199,6 @@ def kill_group(pid: int) -> None:
 
 def become_kernel(request: dict[str, object]) -> None:
     """Go on as `python -m ipykernel_launcher` would, in a process that has just been forked."""
-    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
