@@ -80,7 +80,8 @@ class Box:
             command, folder = arguments, str(self._folder)
         self.shut = program is not None
         self.process = subprocess.Popen(
-            command,
+            # Behind this program, which has to look in on it whatever it does.
+            ["nice", "-n", "5", *command] if shutil.which("nice") else command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,
@@ -123,7 +124,8 @@ class Box:
                 one.kill()
         self.process.kill()
         self.process.wait()
-        psutil.wait_procs(self._seen.values(), timeout=5)
+        # With walls the first process inside goes last, and a fork bomb takes its time to go.
+        psutil.wait_procs(self._seen.values(), timeout=60)
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()

@@ -34,6 +34,11 @@ HOSTILE: dict[str, tuple[int, str]] = {
     ),
     "ends the process": (2, "import os\nos._exit(0)"),
     "a fork bomb": (3, "import os\nwhile True:\n    os.fork()"),
+    "starts a crowd of processes": (
+        3,
+        "import subprocess\nfor _ in range(40):\n    subprocess.Popen(['sleep', '1000'])\n"
+        "import time\ntime.sleep(5)",
+    ),
     "takes all memory": (
         4,
         "import torch\nkept = []\nwhile True:\n    kept.append(torch.ones(50_000_000))",
