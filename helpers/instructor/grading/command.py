@@ -68,6 +68,7 @@ def _grade(options: argparse.Namespace) -> int:
         seconds=options.seconds,
         memory=int(options.memory * 2**30),
     )
+    print(f"{original.stem}: the lab's own solution first, then the submissions.", flush=True)
     marked = grade(
         original,
         options.submissions,

@@ -157,7 +157,7 @@ class Sitting:
                 self._theirs = self._theirs or self.cells[place].kind != "given"
             else:
                 if message["error"] and not self._theirs:
-                    return place, f"could not run the lab's own cells ({message['error']})"
+                    return place, f"stopped at the lab's own cells ({message['error']})"
                 place = message.pop("cell")
                 self._keep(place, message)
                 if message["stopped"]:
