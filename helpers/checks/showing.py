@@ -101,7 +101,7 @@ def _html(title: str, lines: list[str], bar: str, *, passed: bool) -> str:
 def _marked(text: str) -> str:
     """Turn `code` in a sentence into HTML."""
     pieces = text.split("`")
-    style = "color:inherit;background:none"
+    style = "color:inherit;background:none;padding:0"
     return "".join(
         f'<code style="{style}">{escape(piece)}</code>' if i % 2 else escape(piece)
         for i, piece in enumerate(pieces)

@@ -130,7 +130,7 @@ def computes_where_the_batch_is(net, X):
     return copy.deepcopy(net).to(X.device)(X)
 
 
-@answers.wrong(1, "result-elsewhere", handed_in=instead_of(score))
+@answers.wrong(1, "first-moved", handed_in=instead_of(score))
 def moves_the_network_to_the_batch(net, X):
     return net.to(X.device)(X)
 

@@ -157,6 +157,8 @@ def _try_line(
                 if wrong.hint is hints.DEVICE_ERROR and dropped:
                     raise RESULT_DROPPED.of(name=trial.name, device=place)
                 raise wrong
+            found = place_of(first)
+            trial.expect(found == place, FIRST_MOVED, name=trial.name, given=place, found=found)
             trial.expect_result(outcome.value)
             _compare_line(trial, outcome.value, expected, place)
         except NotRight as wrong:
@@ -165,8 +167,6 @@ def _try_line(
                 told = {"name": trial.name, "works": places[0], "fails": place}
                 raise ONE_DEVICE_ONLY.of(**told) from None
             raise
-        found = place_of(first)
-        trial.expect(found == place, FIRST_MOVED, name=trial.name, given=place, found=found)
         kept = all(map(same_numbers, (first, second), given))
         trial.expect(kept, INPUT_CHANGED, name=trial.name)
 

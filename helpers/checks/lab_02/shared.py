@@ -31,7 +31,7 @@ NET_MOVED = Hint(
     LAYERS,
 )
 
-lab = Lab("02_device_mismatch_errors", seconds=30)
+lab = Lab("02_device_mismatch_errors", seconds=20)
 
 
 def moved_to(thing: Any, device: torch.device) -> Any:

@@ -58,7 +58,7 @@ OTHER_MEAN = Hint(
 )
 
 
-@lab.exercise(6, points=3, right="The classic network trains where you ask it to.", seconds=60)
+@lab.exercise(6, points=3, right="The classic network trains where you ask it to.", seconds=30)
 def exercise_6(trial: Trial, train: Callable[..., Any]) -> None:
     """`train(net, batches, device)`: the classic network, on the device."""
     sizes = [trial.random.randint(2, 4), trial.random.randint(2, 4), 1]

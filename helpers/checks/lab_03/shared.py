@@ -51,7 +51,7 @@ NET_MOVED = Hint(
     IN_PLACE,
 )
 
-lab = Lab("03_moving_a_network", seconds=30)
+lab = Lab("03_moving_a_network", seconds=20)
 
 
 def net_and_optimizer(

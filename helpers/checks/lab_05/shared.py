@@ -7,4 +7,4 @@ from helpers.checks.core import Lab
 STOPWATCH = "A stopwatch that lies"
 LARGER = "Larger batches"
 
-lab = Lab("05_when_the_gpu_wins", seconds=30)
+lab = Lab("05_when_the_gpu_wins", seconds=20)

@@ -36,7 +36,7 @@ AROUND_THE_EDGE = Hint(
 
 SHIFTS_MISSING = Hint(
     "shifts-missing",
-    "With `reach` = {reach}, no image of {count} is ever moved by {missing} pixels {axis}.",
+    "With `reach` = {reach}, none of {count} images is ever moved {way} by {missing}.",
     "From -`reach` to `reach`, both included, along both axes: does the upper end belong to what "
     "you draw? Are the two axes drawn apart?",
     IMAGES,
@@ -68,10 +68,10 @@ def exercise_2(trial: Trial, random_shift: Callable[..., Any]) -> None:
         alike = bool((moves == moves[0]).all())
         trial.expect(not alike, ALL_ALIKE, what=f"every image was moved by {moves[0].tolist()}")
         trial.expect(not torch.equal(down, right), TIED_AXES)
-        for axis, found in (("up or down", down), ("left or right", right)):
-            missing = sorted(set(range(-reach, reach + 1)) - set(found.tolist()))
-            told = {"reach": reach, "count": 256, "missing": missing[:1] and missing[0]}
-            trial.expect(not missing, SHIFTS_MISSING, axis=axis, **told)
+        for ways, found in ((("up", "down"), down), (("left", "right"), right)):
+            for missing in sorted(set(range(-reach, reach + 1)) - set(found.tolist())):
+                told = {"reach": reach, "count": len(images), "missing": abs(missing)}
+                raise SHIFTS_MISSING.of(way=ways[missing > 0], **told)
         expect_chance(trial, random_shift, images, reach)
         expect_one_piece(trial, random_shift, images, reach)
 

@@ -73,7 +73,7 @@ TOO_LOW = Hint(
 WANTED, EPOCHS = 0.8, 6
 
 
-@lab.exercise(6, points=4, right="As well as asked for, in as few passes as allowed.", seconds=60)
+@lab.exercise(6, points=4, right="As well as asked for, in as few passes as allowed.", seconds=30)
 def exercise_6(trial: Trial, learn: Callable[..., Any]) -> None:
     """`learn(net, images, labels, epochs)`: 80 % of new images right after six passes."""
     torch.manual_seed(trial.seed)

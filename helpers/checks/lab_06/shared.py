@@ -64,7 +64,7 @@ NO_CHANCE = Hint(
     IMAGES,
 )
 
-lab = Lab("06_cifar10_in_seconds", seconds=30)
+lab = Lab("06_cifar10_in_seconds", seconds=20)
 
 
 class CountedCalls(TorchFunctionMode):
