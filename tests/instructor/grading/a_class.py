@@ -191,6 +191,10 @@ class Desk:
         for answer in answers.collected:
             if answer.exercise == SEVERAL_FUNCTIONS or not inspect.isfunction(answer.answer):
                 continue
+            # One that needs more of its module than itself is no cell of a notebook.
+            needs = {answer.answer.__globals__.get(n) for n in answer.answer.__code__.co_names}
+            if any(map(inspect.isfunction, needs)) or answer.hint == "not-callable":
+                continue
             wanted = re.search(r"def (\w+)\(", self.answer(answer.exercise))[1]
             text = textwrap.dedent(inspect.getsource(answer.answer))
             text = text[text.index("def ") :].replace(f"def {answer.name}(", f"def {wanted}(", 1)
