@@ -37,6 +37,7 @@ _TICK = 0.1
 # How soon code that went on is interrupted again.
 _AGAIN = 0.01
 _OWN = str(Path(__file__).parent)
+_IMPORTING = "<frozen importlib"
 _PROCESS = Path("/proc/self/statm")
 _MACHINE = Path("/proc/meminfo")
 
@@ -151,7 +152,8 @@ class Limits:
             back = frame.f_back
             if own and back is not None and back.f_code.co_filename == contextlib.__file__:
                 return None
-            if not own:
+            # Interrupted while it takes back a failed import, importlib leaves half a module.
+            if not own and not frame.f_code.co_filename.startswith(_IMPORTING):
                 found.append(frame)
             frame = back
         return found if found or not self._stopped else None

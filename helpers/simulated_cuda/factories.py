@@ -39,7 +39,7 @@ def make(mode, func, args, kwargs):
     if generator is not None:
         check_generator(generator, where)
     kwargs["device"] = "cpu"
-    if where >= 0 and func not in _FROM_DATA:
+    if where >= 0 and func not in _FROM_DATA and not _is_small(args, kwargs.get("size", ())):
         _check_room(mode, func, args, kwargs, where)
     result = func(*args, **kwargs)
     if where == CPU:
@@ -89,6 +89,21 @@ def _unasked_place(mode, func, source: torch.Tensor | None) -> int | None:
     if default is not None and func in default_device._device_constructors():
         return mode.machine.resolve(default)
     return CPU
+
+
+def _is_small(args: tuple, size: Any) -> bool:
+    """Whether the arguments, whole numbers and shapes, ask for a million numbers at most.
+
+    Spares the first small `arange` of a program the import of torch's compiler, which describes on
+    the device meta what `arange` makes and takes two seconds to load.
+    """
+    most = 1
+    for value in (*args, size):
+        for number in value if isinstance(value, list | tuple) else (value,):
+            if type(number) is not int:
+                return False
+            most *= abs(number) + 1
+    return most <= 1_000_000
 
 
 def _check_room(mode, func, args, kwargs, where: int) -> None:

@@ -1,5 +1,6 @@
 """The limits hold on the main thread and on others, and leave nothing behind."""
 
+import importlib
 import multiprocessing
 import signal
 import sys
@@ -74,6 +75,14 @@ def test_a_loop_is_stopped_on_the_main_thread(action):
     with pytest.raises(OutOfTime), Limits(0.3):
         action()
     assert time.monotonic() - begun < 5
+
+
+def test_an_import_that_is_stopped_leaves_no_half_module(tmp_path, monkeypatch):
+    (tmp_path / "takes_long.py").write_text("begun = True\nwhile True:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(OutOfTime), Limits(0.3):
+        importlib.import_module("takes_long")
+    assert "takes_long" not in sys.modules
 
 
 @pytest.mark.parametrize("action", [loop, loop_that_catches_errors])

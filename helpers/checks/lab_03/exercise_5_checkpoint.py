@@ -77,7 +77,7 @@ WRONG_EPOCH = Hint(
 )
 
 
-@lab.exercise(5, points=3, right="What was saved on one machine goes on on any other.")
+@lab.exercise(5, points=3, right="What was saved on one machine goes on wherever you like.")
 def exercise_5(
     trial: Trial, save_checkpoint: Callable[..., Any], load_checkpoint: Callable[..., Any]
 ) -> None:
