@@ -1,5 +1,6 @@
 """The record of what CUDA does, replayed on the simulated device: type, text and value."""
 
+import gc
 import warnings
 
 import pytest
@@ -11,6 +12,15 @@ from tests.record.record import comparable, entry_for, load
 from tests.record.write import run_case
 
 RECORD = load()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_collections():
+    """Cases collect garbage: of their own objects, not those of a whole test run."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
