@@ -108,7 +108,8 @@ def test_away_from_a_terminal_there_is_one_line_a_notebook_and_no_bar(spoiled):
     lines = spoiled.stdout.splitlines()
     assert len(lines) == 6
     assert lines[-1].startswith("2 of 5 notebooks passed in ")
-    assert all(line.startswith("Note: ") for line in spoiled.stderr.splitlines())
+    # Each state of a bar says "3 of 5 cells". A kernel that dies may leave a word of its own.
+    assert " cells, " not in spoiled.stderr
 
 
 def test_parameters_arrive_in_their_type_and_results_in_the_report(spoiled):

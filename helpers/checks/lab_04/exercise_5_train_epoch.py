@@ -115,9 +115,10 @@ def exercise_5(trial: Trial, train_epoch: Callable[..., Any]) -> None:
         trial.expect(plain, NOT_A_LOSS, what=what or type(found).__name__)
         trial.expect(same_weights(net, expected), OTHER_STEPS)
         means = _batch_losses(untouched, batches)
-        same = math.isclose(found, sum(means) / len(means), rel_tol=1e-3)
-        trial.expect(not same, MEAN_OF_BATCHES)
         close = math.isclose(found, exact, rel_tol=1e-3)
+        same = math.isclose(found, sum(means) / len(means), rel_tol=1e-3)
+        # Now and then the two means are equal, and then it is the right one.
+        trial.expect(close or not same, MEAN_OF_BATCHES)
         trial.expect(close, WRONG_LOSS, exact=exact, found=float(found))
 
 
