@@ -3,6 +3,7 @@
 #   make course   run every lesson, headless, and write runs/latest/index.html
 #   make lab      open the lessons in JupyterLab
 #   make test     check everything: style, unit tests, every stored output of every lesson
+#   make test-slow  the tests that take longest: hostile submissions, nbgrader, kills and interrupts
 #   make bench    measure again what benchmarks/ records
 #   make build    rebuild the notebooks whose source has changed
 #   make colab    run every notebook alone, with the versions that Colab has (a download of 3 GB)
@@ -20,7 +21,7 @@ READY := $(VENV)/.ready
 # hundredth of its speed. So many turns cost nothing on a quiet machine and 2 to 3 times less on a busy one.
 export GOMP_SPINCOUNT ?= 10000
 
-.PHONY: course lab test bench build colab site pins clean
+.PHONY: course lab test test-slow bench build colab site pins clean
 .DEFAULT_GOAL := course
 
 course: $(READY)
@@ -29,13 +30,17 @@ course: $(READY)
 lab: $(READY)
 	$(BIN)/jupyter lab --config=jupyterlab/config.json
 
-# Workers of one thread each: those of two threads would stand in each other's way. Three on two cores,
-# since some tests wait; in this order, since the notebooks take longest and small tests fill the end.
+# Two workers of one thread each: those of two threads would stand in each other's way. In this order,
+# since the notebooks take longest and small tests fill the end.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --nbval \
-	    notebooks labs/solutions tests
+	$(PYTEST) -m "not slow" --nbval notebooks labs/solutions tests
+
+test-slow: $(READY)
+	$(PYTEST) -m slow tests
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -265,6 +265,7 @@ def test_notebooks_go_to_any_storage_that_papermill_knows(batch, course, monkeyp
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_and_runs_nothing_twice(course, tmp_path):
     out = tmp_path / "out"
     words = ["--grid", "x", *map(str, range(6)), "--jobs", "2"]

@@ -210,6 +210,7 @@ def test_a_course_that_is_not_built_says_so(small_course, capsys):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_stops_its_kernels_and_still_reports(course, tmp_path, number):
     words = ["01", "04", "05", "-p", "spoil", "true", "--out", str(tmp_path / "out")]

@@ -197,6 +197,7 @@ plt.title("sums")
 plt.show()"""
 
 
+@pytest.mark.slow
 def test_training_on_two_threads_and_figures_are_a_fresh_kernels(cells, tmp_path):
     sources = [TRAINING, FIGURE, "undefined"]
     shown = []

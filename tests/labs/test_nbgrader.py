@@ -10,6 +10,8 @@ import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NAME = "01_tensors_and_devices"
 POINTS = {1: 2, 2: 3, 3: 2, 4: 2, 5: 3, 6: 2}

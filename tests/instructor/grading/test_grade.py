@@ -103,6 +103,7 @@ def test_each_thing_that_can_be_tried_is_tried():
 
 
 @walls
+@pytest.mark.slow
 @pytest.mark.parametrize("names", PARTIES, ids=lambda names: names[0])
 def test_what_is_hostile_costs_its_own_exercise_only(desk, left_behind, names):
     before = emptied_checks()
@@ -177,6 +178,7 @@ def test_pages_show_nothing_of_a_students_that_a_browser_runs(graded):
         assert "<b>Eve</b>" not in page
 
 
+@pytest.mark.slow
 def test_without_walls_the_limits_hold(desk):
     submission = Submission("Ada", "Ada", desk.with_answer(6, "while True: pass"))
     marked = mark(desk.original, submission, LIMITS, shut=False)

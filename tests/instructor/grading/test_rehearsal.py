@@ -45,6 +45,7 @@ def test_a_box_that_does_not_start_is_no_fault_of_the_students(desk, broken_box)
     }
 
 
+@pytest.mark.slow
 def test_where_the_box_does_not_start_nothing_is_graded(desk, broken_box, tmp_path):
     Member("Ada", desk.solution, {}).write(tmp_path / "in")
     with pytest.raises(CourseError) as caught:
