@@ -12,9 +12,9 @@ from pathlib import Path
 
 from helpers import drawn_images
 from helpers.cifar10 import official
+from helpers.cifar10.attempt import DownloadError, Patience
 from helpers.cifar10.cache import Cache, default_folder, identity_of
 from helpers.cifar10.dataset import CLASSES, Contents, DataError, Dataset, Images
-from helpers.cifar10.download import DownloadError, Patience
 from helpers.cifar10.formats import read
 from helpers.cifar10.official import obtain, servers
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from helpers.cifar10.attempt import DownloadError, File, Patience, is_right
 from helpers.cifar10.dataset import OFFICIAL_ARCHIVE
-from helpers.cifar10.download import DownloadError, File, Patience, download, is_right
+from helpers.cifar10.download import download
 
 # Address and MD5 are torchvision's; the others serve the same bytes, which the MD5 makes sure of.
 SERVERS = (

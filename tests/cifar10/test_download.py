@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from helpers.cifar10.download import DownloadError, File, Patience, download
+from helpers.cifar10.attempt import DownloadError, File, Patience
+from helpers.cifar10.download import download
 
 DATA = random.Random(0).randbytes(150_000)
 EXPECTED = File(len(DATA), hashlib.md5(DATA).hexdigest())

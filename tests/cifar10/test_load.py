@@ -11,7 +11,7 @@ import torch
 
 from helpers import cifar10, drawn_images
 from helpers.cifar10 import DataError, load, official
-from helpers.cifar10.download import File
+from helpers.cifar10.attempt import File
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ import sys
 from pathlib import Path
 from helpers import cifar10
 from helpers.cifar10 import official
-from helpers.cifar10.download import File
+from helpers.cifar10.attempt import File
 cache, url, size, md5 = sys.argv[1:]
 official.ARCHIVE = File(int(size), md5)
 dataset = cifar10.load("auto", cache=Path(cache), mirrors=[url])
