@@ -171,8 +171,8 @@ class Attempt:
         seconds = (self.expected.size - received) / measured
         if seconds > self.deadline - time.monotonic():
             raise NextServer(
-                f"slow, {rate_in_words(measured)}: it would take {_duration(seconds)} more, the time "
-                f"limit is {_duration(self.patience.total)}"
+                f"slow, {rate_in_words(measured)}: it would take {_duration(seconds)} more, "
+                f"the time limit is {_duration(self.patience.total)}"
             )
         if measured < rate and seconds > self.patience.grace:
             raise Slow(measured)
