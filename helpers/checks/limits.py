@@ -6,6 +6,11 @@ timer, code that catches everything is interrupted again in its `except` clause,
 
 What no Python can stop: one endless call of C, such as `sum(itertools.repeat(0))`, and, without the
 timer, a loop that catches everything and sleeps.
+
+The time limit counts the student's code alone: neither the time in which the thread waits for a
+processor that other programs use, nor the time in which Python imports a module. A right answer must
+not be refused because the machine is busy, and an import that is interrupted leaves half a module
+behind (torch imports its compiler the first time that an optimizer is made: seconds on a cold disk).
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import ctypes
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from time import monotonic
 from types import FrameType, TracebackType
@@ -38,6 +44,11 @@ _TICK = 0.1
 _AGAIN = 0.01
 _OWN = str(Path(__file__).parent)
 _IMPORTING = "<frozen importlib"
+# An import that takes longer than this, in seconds, is stopped all the same: it has no end.
+_LONGEST_IMPORT = 120
+# Where the system does not tell how long a thread has waited for a processor, code may take this many
+# times its limit by the clock on the wall, as long as its processor time stays within the limit.
+_PATIENCE = 6
 _PROCESS = Path("/proc/self/statm")
 _MACHINE = Path("/proc/meminfo")
 
@@ -52,6 +63,34 @@ class OutOfTime(Stopped):
 
 class OutOfMemory(Stopped):
     """It took more memory than it may."""
+
+
+class _OwnTime:
+    """Seconds that one thread has computed or slept, without waiting for a processor or importing."""
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self._waits = Path(f"/proc/self/task/{thread.native_id}/schedstat")
+        self._begun = self._last = self._read()
+        self.importing = 0.0
+
+    def _read(self) -> float:
+        # The second figure: nanoseconds in which the thread could have run and did not.
+        try:
+            return monotonic() - int(self._waits.read_text().split()[1]) / 1e9
+        except (OSError, IndexError, ValueError):
+            return max(time.process_time(), monotonic() / _PATIENCE)
+
+    def tick(self, *, importing: bool) -> None:
+        """Note what the thread has done since the last tick."""
+        now = self._read()
+        if importing:
+            self.importing += now - self._last
+        self._last = now
+
+    @property
+    def seconds(self) -> float:
+        """Seconds up to the last tick."""
+        return self._last - self._begun - self.importing
 
 
 class Limits:
@@ -75,7 +114,7 @@ class Limits:
         self._boundary = self._boundary or sys._getframe(1)
         self._trace = sys.gettrace()
         self._most = _bytes_in_use() + min(self.memory, _free_bytes() // 2)
-        self._deadline = monotonic() + self.seconds
+        self._time = _OwnTime(threading.current_thread())
         self._addresses = _limit_addresses(max(ADDRESSES, 2 * self.memory))
         on_main = threading.current_thread() is threading.main_thread()
         self._watchdog = None
@@ -114,9 +153,13 @@ class Limits:
         if self._addresses is not None:
             resource.setrlimit(resource.RLIMIT_AS, self._addresses)
 
-    def _verdict(self) -> type[Stopped] | None:
-        if monotonic() > self._deadline:
+    def _verdict(self, frame: FrameType | None) -> type[Stopped] | None:
+        importing = self._is_importing(frame)
+        self._time.tick(importing=importing)
+        if self._time.seconds > self.seconds or self._time.importing > _LONGEST_IMPORT:
             return OutOfTime
+        if importing:
+            return None
         return OutOfMemory if _bytes_in_use() > self._most else None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
@@ -125,7 +168,7 @@ class Limits:
             return
         self._looking = True
         try:
-            stopped = self._verdict()
+            stopped = self._verdict(frame)
             foreign = self._frames_to_stop(frame)
         finally:
             self._looking = False
@@ -137,6 +180,13 @@ class Limits:
         signal.setitimer(signal.ITIMER_REAL, _AGAIN, _TICK)
         self._interrupt_lines(foreign, stopped)
         raise stopped
+
+    def _is_importing(self, frame: FrameType | None) -> bool:
+        while frame is not None and frame is not self._boundary:
+            if frame.f_code.co_filename.startswith(_IMPORTING):
+                return True
+            frame = frame.f_back
+        return False
 
     def _frames_to_stop(self, frame: FrameType | None) -> list[FrameType] | None:
         """The frames inside the block that are not this package's; None if nothing may be stopped.
@@ -172,10 +222,11 @@ class Limits:
 
     def _watch(self, ident: int) -> None:
         while not self._end.wait(_TICK):
-            stopped = self._verdict()
+            frame = sys._current_frames().get(ident)
+            stopped = self._verdict(frame)
             if stopped is None:
                 continue
-            if self._frames_to_stop(sys._current_frames().get(ident)) is not None:
+            if self._frames_to_stop(frame) is not None:
                 self._stopped = True
                 _raise_in(ident, stopped)
 

@@ -30,6 +30,11 @@ class _Fetches(TorchDispatchMode):
         super().__init__()
         self.numbers = 0
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Or PyTorch imports its compiler at the first operation, which takes seconds.
+        return False
+
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         if operation is torch.ops.aten._local_scalar_dense.default:
             self.numbers += _on_gpu(args[0])

@@ -2,10 +2,13 @@
 
 import importlib
 import multiprocessing
+import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -77,7 +80,43 @@ def test_a_loop_is_stopped_on_the_main_thread(action):
     assert time.monotonic() - begun < 5
 
 
-def test_an_import_that_is_stopped_leaves_no_half_module(tmp_path, monkeypatch):
+def test_time_spent_importing_does_not_count(tmp_path, monkeypatch):
+    (tmp_path / "slow_module.py").write_text(
+        "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end:\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with Limits(0.4):
+        importlib.import_module("slow_module")
+    with pytest.raises(OutOfTime), Limits(0.4):
+        loop()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cannot crowd one processor")
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="waiting is not told")
+def test_time_spent_waiting_for_a_processor_does_not_count():
+    allowed = os.sched_getaffinity(0)
+    one = {min(allowed)}
+    hog = f"import os\nos.sched_setaffinity(0, {one})\nwhile True: pass"
+    hogs = [subprocess.Popen([sys.executable, "-c", hog]) for _ in range(5)]
+    try:
+        time.sleep(0.5)
+        os.sched_setaffinity(0, one)
+        begun, end = time.monotonic(), time.thread_time() + 0.5
+        with Limits(1.5):
+            while time.thread_time() < end:
+                pass
+        assert time.monotonic() - begun > 1.5
+        with pytest.raises(OutOfTime), Limits(0.2):
+            loop()
+    finally:
+        os.sched_setaffinity(0, allowed)
+        for each in hogs:
+            each.kill()
+            each.wait()
+
+
+def test_an_import_without_end_is_stopped_and_leaves_no_half_module(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "_LONGEST_IMPORT", 0.3)
     (tmp_path / "takes_long.py").write_text("begun = True\nwhile True:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(OutOfTime), Limits(0.3):
@@ -107,10 +146,10 @@ def test_a_signal_waits_until_the_one_before_has_been_answered(monkeypatch):
             most.append(len(answering))
             super()._on_signal(number, frame)
 
-        def _verdict(self):
+        def _verdict(self, frame):
             time.sleep(0.05)
             answering.clear()
-            return super()._verdict()
+            return super()._verdict(frame)
 
     monkeypatch.setattr(limits, "_TICK", 0.4)
     with Watched(0.1):
