@@ -28,7 +28,7 @@ course: $(READY)
 	$(BIN)/course run
 
 lab: $(READY)
-	$(BIN)/jupyter lab --config=jupyterlab/config.json
+	$(BIN)/jupyter lab --config=docs/jupyterlab/config.json
 
 # Two workers of one thread each: those of two threads would stand in each other's way. In this order,
 # since the notebooks take longest and small tests fill the end.
@@ -47,11 +47,11 @@ bench: $(READY)
 
 build: $(READY)
 	$(BIN)/course build
-	$(BIN)/python -m helpers.instructor.start_page
+	$(BIN)/python -m course.authoring.start_page
 
 # Every warning counts, a link inside the course that leads nowhere above all.
 site: $(READY)
-	$(BIN)/sphinx-build -c site -b html -W --keep-going -n -q -d build/doctrees . build/site
+	$(BIN)/sphinx-build -c docs/site -b html -W --keep-going -n -q -d build/doctrees . build/site
 
 # uv installs in half of pip's time; pip steps in where only pip knows the way to an index.
 # The stamp is written last, so an interrupted installation is finished by the next make.
@@ -71,11 +71,11 @@ COLAB_PYTHON ?= 3.13
 COLAB := .venv-colab
 
 colab: $(READY) $(COLAB)/.ready
-	$(BIN)/python -m tests.colab $(COLAB)/bin/python
+	$(BIN)/python -m tools.check_with_colab $(COLAB)/bin/python
 
-$(COLAB)/.ready: tests/colab_versions.txt
+$(COLAB)/.ready: tools/colab_versions.txt
 	$(BIN)/uv venv --quiet --clear --python $(COLAB_PYTHON) $(COLAB)
-	$(BIN)/uv pip install --quiet --python $(COLAB)/bin/python -r tests/colab_versions.txt
+	$(BIN)/uv pip install --quiet --python $(COLAB)/bin/python -r tools/colab_versions.txt
 	touch $@
 
 # torch and torchvision are held where the lessons were built; everything else moves.
@@ -86,7 +86,7 @@ pins: $(READY)
 	    pyproject.toml --output-file requirements.txt
 	$(MAKE) environment.yml
 
-# conda's list is pip's list: tests/test_pins.py compares the two.
+# conda's list is pip's list: tests/rules/test_pins.py compares the two.
 environment.yml: requirements.txt
 	{ printf 'name: gpu-course-kit\nchannels:\n  - conda-forge\ndependencies:\n'; \
 	  printf '  - python=3.12\n  - pip\n  - pip:\n'; \

@@ -8,8 +8,8 @@ from time import monotonic
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from helpers.instructor.audit import NOT_COMPARED
-from helpers.instructor.kernels import anchor_data_folder
+from course.execution.kernels import anchor_data_folder
+from tests.rules.audit import NOT_COMPARED
 
 ROOT = Path(__file__).parent
 

@@ -73,7 +73,7 @@ def _papermill(scratch: Path, seed: int) -> float:
 def _batch(out: Path, further: list[str]) -> float:
     """Seconds that a whole batch takes."""
     seeds = [str(seed) for seed in range(RUNS)]
-    command = [sys.executable, "-m", "helpers.instructor.cli", "--root", str(ROOT), "batch", LESSON]
+    command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch", LESSON]
     command += ["--grid", "seed", *seeds, "--jobs", str(JOBS), "--out", str(out)]
     return _timed([*command, *further], out.parent)
 

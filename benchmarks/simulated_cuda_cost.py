@@ -25,7 +25,7 @@ from torch import nn
 from helpers.networks import ClassicNet
 kind = sys.argv[1]
 if kind != "plain":
-    from helpers import simulated_cuda
+    import simulated_cuda
 if kind == "enabled":
     simulated_cuda.enable()
 torch.set_num_threads(1)

@@ -9,7 +9,8 @@ import torch
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from helpers import explain, simulated_cuda
+import simulated_cuda
+from helpers import explain
 from helpers.devices import choose_device, describe_device
 
 if TYPE_CHECKING:

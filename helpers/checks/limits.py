@@ -8,9 +8,9 @@ What no Python can stop: one endless call of C, such as `sum(itertools.repeat(0)
 timer, a loop that catches everything and sleeps.
 
 The time limit counts the student's code alone: neither the time in which the thread waits for a
-processor that other programs use, nor the time in which Python imports a module. A right answer must
-not be refused because the machine is busy, and an import that is interrupted leaves half a module
-behind (torch imports its compiler the first time that an optimizer is made: seconds on a cold disk).
+processor that other programs use, nor the time in which Python imports a module. A right answer
+must not be refused because the machine is busy, and an interrupted import leaves half a module
+behind (torch imports its compiler when the first optimizer is made: seconds on a cold disk).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from types import FrameType, TracebackType
 
 import torch
 
-from helpers import simulated_cuda
+import simulated_cuda
 
 try:
     import resource
@@ -46,8 +46,8 @@ _OWN = str(Path(__file__).parent)
 _IMPORTING = "<frozen importlib"
 # An import that takes longer than this, in seconds, is stopped all the same: it has no end.
 _LONGEST_IMPORT = 120
-# Where the system does not tell how long a thread has waited for a processor, code may take this many
-# times its limit by the clock on the wall, as long as its processor time stays within the limit.
+# Where the system does not tell how long a thread has waited for a processor, code may take this
+# many times its limit of wall time, as long as its processor time stays within the limit.
 _PATIENCE = 6
 _PROCESS = Path("/proc/self/statm")
 _MACHINE = Path("/proc/meminfo")
@@ -66,7 +66,7 @@ class OutOfMemory(Stopped):
 
 
 class _OwnTime:
-    """Seconds that one thread has computed or slept, without waiting for a processor or importing."""
+    """Seconds in which a thread computed or slept; not those of waiting its turn or of imports."""
 
     def __init__(self, thread: threading.Thread) -> None:
         self._waits = Path(f"/proc/self/task/{thread.native_id}/schedstat")

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import torch
 
-from helpers import simulated_cuda
-from helpers.simulated_cuda.machine import Machine
-from helpers.simulated_cuda.memory import DeviceMemory
+import simulated_cuda
+from simulated_cuda.machine import Machine
+from simulated_cuda.memory import DeviceMemory
 
 
 @contextmanager

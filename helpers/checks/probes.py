@@ -10,8 +10,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from helpers import simulated_cuda
-from helpers.simulated_cuda.places import CPU, index_of
+import simulated_cuda
+from simulated_cuda.places import CPU, index_of
 
 
 @dataclass(frozen=True)

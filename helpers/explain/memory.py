@@ -8,11 +8,7 @@ import re
 import torch
 from torch import nn
 
-from helpers.explain.editing import (
-    Cure,
-    replace_node,
-    rewrite,
-)
+from helpers.explain.editing import Cure, replace_node, rewrite
 from helpers.explain.operands import is_factory
 from helpers.explain.source import Site
 

@@ -15,15 +15,19 @@ from types import CodeType, FrameType, TracebackType
 
 import torch
 
+import simulated_cuda
+
 # The order of `co_positions`.
 _POSITION = ("lineno", "end_lineno", "col_offset", "end_col_offset")
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _OWN = str(Path(__file__).resolve().parents[1])
+_SIMULATOR = str(Path(simulated_cuda.__file__).resolve().parent)
 _LIBRARIES = tuple(
     str(Path(folder).resolve())
     for folder in (
         Path(torch.__file__).parent,
         _OWN,
+        _SIMULATOR,
         *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     )
 )
@@ -209,7 +213,7 @@ def is_said_by_hand(error: Exception, site: Site) -> bool:
     """Say whether a `raise` or `assert` of the student's, or of this package, made the error."""
     if site.deeper:
         frame = site.deeper[-1]
-        if not str(Path(frame.f_code.co_filename).resolve()).startswith(_OWN):
+        if not str(Path(frame.f_code.co_filename).resolve()).startswith((_OWN, _SIMULATOR)):
             return False
         site = _site(frame, frame.f_lasti, frame.f_lineno, "")
     # Of an assertion, Python names the statement or the comparison, which one by its version.

@@ -9,12 +9,7 @@ import torch
 
 from helpers.explain.contents import Operand
 from helpers.explain.device_names import as_device
-from helpers.explain.editing import (
-    Edit,
-    method_after,
-    replace_node,
-    rewrite,
-)
+from helpers.explain.editing import Edit, method_after, replace_node, rewrite
 from helpers.explain.operands import operands, unknowns
 from helpers.explain.remedy import Remedy
 from helpers.explain.source import Site

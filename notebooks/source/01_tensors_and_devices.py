@@ -34,7 +34,8 @@ import time
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from helpers import lesson, simulated_cuda
+import simulated_cuda
+from helpers import lesson
 from helpers.plots import devices as figures
 
 # %% tags=["parameters"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from helpers.instructor.course_folder import open_course
-from helpers.instructor.links import Links
-from helpers.instructor.lint import (
+from course.course_folder import open_course
+from tests.rules.links import Links
+from tests.rules.lint import (
     headings,
     lint_notebook,
     markdown_images_without_alt,

@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from nbval.plugin import get_sanitize_patterns
 
-from helpers.instructor.audit import compare
-from helpers.instructor.stored_outputs import output_problems
+from course.authoring.stored_outputs import output_problems
+from tests.rules.audit import compare
 
 ROOT = Path(__file__).parents[2]
 PATTERNS = get_sanitize_patterns((ROOT / "tests" / "nbval_sanitize.cfg").read_text("utf-8"))

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from helpers.instructor.build import check
-from helpers.instructor.course_folder import open_course
+from course.authoring.build import check
+from course.course_folder import open_course
 
 ROOT = Path(__file__).parents[2]
 

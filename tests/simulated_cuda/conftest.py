@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from helpers import simulated_cuda
+import simulated_cuda
 
 
 @pytest.fixture

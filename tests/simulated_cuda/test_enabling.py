@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.overrides import _get_current_function_mode_stack
 
-from helpers import simulated_cuda
+import simulated_cuda
 
 
 def everything_in_torch() -> dict[str, dict[str, object]]:

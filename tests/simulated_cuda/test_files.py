@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import simulated_cuda
+import simulated_cuda
 
 
 def saved(thing, **options) -> io.BytesIO:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import simulated_cuda
+import simulated_cuda
 
 MIB = 1 << 20
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import simulated_cuda
+import simulated_cuda
 
 PROGRAMS = {path.stem: path.read_text() for path in Path(__file__).parent.glob("programs/*.py")}
 MOVE = ".to(device)"

@@ -6,10 +6,10 @@ import warnings
 import pytest
 import torch
 
-from helpers import simulated_cuda
-from tests.record.cases import Case, all_cases
-from tests.record.record import comparable, entry_for, load
-from tests.record.write import run_case
+import simulated_cuda
+from tests.simulated_cuda.record.cases import Case, all_cases
+from tests.simulated_cuda.record.record import comparable, entry_for, load
+from tools.record_cuda import run_case
 
 RECORD = load()
 

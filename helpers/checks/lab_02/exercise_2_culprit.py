@@ -10,12 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_02.shared import (
-    LAYERS,
-    TABLE,
-    WORD_BY_WORD,
-    lab,
-)
+from helpers.checks.lab_02.shared import LAYERS, TABLE, WORD_BY_WORD, lab
 
 NOT_A_PAIR = Hint(
     "not-a-pair",

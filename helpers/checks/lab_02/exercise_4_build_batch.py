@@ -9,12 +9,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_02.shared import (
-    INPUT_CHANGED,
-    close,
-    lab,
-    same_numbers,
-)
+from helpers.checks.lab_02.shared import INPUT_CHANGED, close, lab, same_numbers
 
 _JOINING = "Joining and indexing"
 

@@ -11,11 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_02.shared import (
-    LEAVING,
-    NET_MOVED,
-    lab,
-)
+from helpers.checks.lab_02.shared import LEAVING, NET_MOVED, lab
 
 NEEDS_ITS_GPU = Hint(
     "needs-its-gpu",

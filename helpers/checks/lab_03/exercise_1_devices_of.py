@@ -9,13 +9,7 @@ import torch
 from torch import nn
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_03.shared import (
-    ALONG,
-    IN_PLACE,
-    lab,
-    make_optimizer,
-    state_of,
-)
+from helpers.checks.lab_03.shared import ALONG, IN_PLACE, lab, make_optimizer, state_of
 
 _NO_DEVICE = "A module has no device"
 _TAKES = "What a network takes in training"

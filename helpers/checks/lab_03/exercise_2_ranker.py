@@ -9,13 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_03.shared import (
-    ALONG,
-    NOT_A_MODULE,
-    OTHER_SCORES,
-    close,
-    lab,
-)
+from helpers.checks.lab_03.shared import ALONG, NOT_A_MODULE, OTHER_SCORES, close, lab
 
 PLAIN_TENSOR = Hint(
     "plain-tensor",

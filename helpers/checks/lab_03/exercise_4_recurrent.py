@@ -10,13 +10,7 @@ from torch import Tensor, nn
 
 from helpers.checks import hints
 from helpers.checks.core import Hint, NotRight, Trial
-from helpers.checks.lab_03.shared import (
-    NET_MOVED,
-    NOT_A_MODULE,
-    OTHER_SCORES,
-    close,
-    lab,
-)
+from helpers.checks.lab_03.shared import NET_MOVED, NOT_A_MODULE, OTHER_SCORES, close, lab
 
 _ANY_DEVICE = "Code for any device"
 

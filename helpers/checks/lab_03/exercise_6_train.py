@@ -11,13 +11,7 @@ from torch.nn import functional as F
 
 from helpers.checks import hints
 from helpers.checks.core import Hint, NotRight, Trial
-from helpers.checks.lab_03.shared import (
-    IN_PLACE,
-    NET_STAYS,
-    OPTIMIZER,
-    lab,
-    on_cpu,
-)
+from helpers.checks.lab_03.shared import IN_PLACE, NET_STAYS, OPTIMIZER, lab, on_cpu
 from helpers.networks import ClassicNet
 
 _BATCH = "The batch does not come along"

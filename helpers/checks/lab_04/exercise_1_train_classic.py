@@ -11,14 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_04.shared import (
-    CLASSIC,
-    EDITS,
-    Batches,
-    devices_of,
-    lab,
-    same_weights,
-)
+from helpers.checks.lab_04.shared import CLASSIC, EDITS, Batches, devices_of, lab, same_weights
 from helpers.networks import ClassicNet
 
 NOT_A_NET = Hint(

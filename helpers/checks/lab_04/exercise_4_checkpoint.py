@@ -12,12 +12,7 @@ import torch
 from torch import nn
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_04.shared import (
-    devices_of,
-    epoch_reference,
-    lab,
-    same_weights,
-)
+from helpers.checks.lab_04.shared import devices_of, epoch_reference, lab, same_weights
 
 _AWAY = "When the machine is taken away"
 _RELOAD = "Save and reload"

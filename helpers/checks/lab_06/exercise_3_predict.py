@@ -9,12 +9,7 @@ import torch
 from torch import nn
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_06.shared import (
-    IMAGES,
-    INPUT_CHANGED,
-    TRAIN,
-    lab,
-)
+from helpers.checks.lab_06.shared import IMAGES, INPUT_CHANGED, TRAIN, lab
 
 NOT_LOGITS = Hint(
     "not-logits",

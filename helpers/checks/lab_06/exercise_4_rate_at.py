@@ -7,10 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_06.shared import (
-    REST,
-    lab,
-)
+from helpers.checks.lab_06.shared import REST, lab
 
 NOT_A_RATE = Hint(
     "not-a-rate",

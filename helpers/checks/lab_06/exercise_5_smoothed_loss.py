@@ -10,10 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_06.shared import (
-    REST,
-    lab,
-)
+from helpers.checks.lab_06.shared import REST, lab
 
 NOT_ONE_LOSS = Hint(
     "not-one-loss",

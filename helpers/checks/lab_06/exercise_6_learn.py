@@ -11,11 +11,7 @@ import torch
 from torch import nn
 
 from helpers.checks.core import Hint, NotRight, Trial
-from helpers.checks.lab_06.shared import (
-    REST,
-    TRAIN,
-    lab,
-)
+from helpers.checks.lab_06.shared import REST, TRAIN, lab
 
 TOO_MANY_PASSES = Hint(
     "too-many-passes",

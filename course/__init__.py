@@ -1,0 +1,1 @@
+"""The command `course`: builds, runs, batches, grades and reports on the notebooks."""

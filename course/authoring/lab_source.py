@@ -1,0 +1,169 @@
+"""From a lab's text to two sets of cells: what a student gets, and the same with answers.
+
+The text is a lesson's, with two more kinds of cells: `# %% exercise=1` holds an answer between
+nbgrader's marks, `# %% check=1 points=2` the call that judges it. Behind the answer may stand, as
+comments between `### BEGIN GIVEN` and `### END GIVEN`, code that the student gets in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from course.authoring.lesson_source import LessonSource
+from course.course_folder import CourseError
+
+_BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
+_BEGIN_GIVEN, _END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
+_DEFINITION = re.compile(r"^(\s*)(?:async )?(?:def|class) (\w+)")
+
+
+def students_cells(source: LessonSource) -> list[NotebookNode]:
+    """The lab's cells with a stub, or the code that is given, in the place of every answer."""
+    return _cells(source, _with_stubs)
+
+
+def solution_cells(source: LessonSource) -> list[NotebookNode]:
+    """The lab's cells with the answers between nbgrader's marks."""
+    return _cells(source, lambda code, exercise, task: _without_given(code))
+
+
+def nbgrader_metadata(
+    grade_id: str, *, points: int | None = None, solution: bool = False
+) -> dict[str, object]:
+    """What nbgrader keeps with a cell: a check if it has points, an answer, else read only."""
+    grade = points is not None
+    kept = {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": not solution,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+    return {**kept, "points": points} if grade else kept
+
+
+def points_of(source: LessonSource) -> dict[int, int]:
+    """What each exercise is worth, by its number."""
+    return {
+        cell.metadata["check"]: cell.metadata["points"]
+        for cell in source.cells
+        if "check" in cell.metadata
+    }
+
+
+def check_lab(source: LessonSource) -> None:
+    """Raise `CourseError` for a lab whose cells and marks do not fit together."""
+    name = f"labs/source/{source.name}.py"
+    exercises = [c.metadata["exercise"] for c in source.cells if "exercise" in c.metadata]
+    checks = [c.metadata["check"] for c in source.cells if "check" in c.metadata]
+    if sorted(set(exercises)) != list(range(1, len(set(exercises)) + 1)) or not exercises:
+        raise CourseError(f"{name}: the exercises are {exercises}; number them 1, 2, 3 ...")
+    if checks != sorted(set(exercises)):
+        raise CourseError(
+            f"{name}: the checks are {checks}, the exercises {sorted(set(exercises))}. "
+            "Each exercise has one check, in the same order."
+        )
+    for cell in source.cells:
+        where = f"{name}, cell `{cell.source.splitlines()[0] if cell.source else ''}`"
+        if "check" in cell.metadata and type(cell.metadata.get("points")) is not int:
+            raise CourseError(f"{where}: a check needs points=N, a whole number.")
+        marks = [line.strip() for line in cell.source.splitlines() if line.strip() in _MARKS]
+        if marks and "exercise" not in cell.metadata:
+            raise CourseError(f"{where}: marks of an answer in a cell that is no exercise.")
+        if "exercise" in cell.metadata and not _MARKS_IN_ORDER.fullmatch("\n".join(marks) + "\n"):
+            raise CourseError(
+                f"{where}: an exercise has {_BEGIN} ... {_END}, once or more, each with one "
+                f"{_BEGIN_GIVEN} ... {_END_GIVEN} behind it if code is given instead of a stub."
+            )
+
+
+_MARKS = (_BEGIN, _END, _BEGIN_GIVEN, _END_GIVEN)
+_MARKS_IN_ORDER = re.compile(
+    f"(?:{_BEGIN}\n{_END}\n(?:{_BEGIN_GIVEN}\n{_END_GIVEN}\n)?)+".replace(" ", r"\ ")
+)
+
+
+def _cells(
+    source: LessonSource, change: Callable[[str, int, str | None], str]
+) -> list[NotebookNode]:
+    cells = []
+    parts: dict[int, int] = {}
+    for place, cell in enumerate(source.cells):
+        kept = {key: cell.metadata[key] for key in ("tags",) if key in cell.metadata}
+        if cell.cell_type != "code":
+            cells.append(new_markdown_cell(cell.source, metadata=kept))
+            continue
+        code = cell.source
+        if "exercise" in cell.metadata:
+            number = cell.metadata["exercise"]
+            parts[number] = parts.get(number, 0) + 1
+            part = "" if parts[number] == 1 else f"-{parts[number]}"
+            code = change(code, number, cell.metadata.get("task"))
+            about = nbgrader_metadata(f"exercise-{number}{part}", solution=True)
+        elif "check" in cell.metadata:
+            number, points = cell.metadata["check"], cell.metadata["points"]
+            about = nbgrader_metadata(f"check-{number}", points=points)
+        else:
+            about = nbgrader_metadata(f"given-{place}")
+        cells.append(new_code_cell(code, metadata={**kept, "nbgrader": about}))
+    return cells
+
+
+def _without_given(code: str) -> str:
+    """The cell without the code that a student would get in the place of the answer."""
+    kept, given = [], False
+    for line in code.splitlines():
+        mark = line.strip()
+        given = given or mark == _BEGIN_GIVEN
+        if not given:
+            kept.append(line)
+        given = given and mark != _END_GIVEN
+    return "\n".join(kept)
+
+
+def _with_stubs(code: str, exercise: int, task: str | None) -> str:
+    """The cell with what is given, or else a stub, in the place of every answer."""
+    lines = code.splitlines()
+    kept: list[str] = []
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        if line.strip() != _BEGIN:
+            kept.append(line)
+            place += 1
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        place = _index(lines, _END, place) + 1
+        if place < len(lines) and lines[place].strip() == _BEGIN_GIVEN:
+            end = _index(lines, _END_GIVEN, place)
+            kept += [_uncommented(given, indent) for given in lines[place + 1 : end]]
+            place = end + 1
+        else:
+            todo = task or f"write {_enclosing(kept, indent)}"
+            kept.append(f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")')
+    return "\n".join(kept)
+
+
+def _index(lines: list[str], mark: str, start: int) -> int:
+    return next(n for n in range(start, len(lines)) if lines[n].strip() == mark)
+
+
+def _uncommented(line: str, indent: str) -> str:
+    text = line.removeprefix(indent).removeprefix("#").removeprefix(" ")
+    return f"{indent}{text}" if text.strip() else ""
+
+
+def _enclosing(above: list[str], indent: str) -> str:
+    """The function or class that a line stands in: Net.forward, try_gpu."""
+    names: list[str] = []
+    for line in reversed(above):
+        found = _DEFINITION.match(line)
+        if found and len(found[1]) < len(indent):
+            names.insert(0, found[2])
+            indent = found[1]
+    return ".".join(names) or "your answer"

@@ -1,0 +1,149 @@
+"""Points the course at the place where a fork of it is published: badges, bootstraps, addresses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from course.authoring.build import build, check, write_atomically
+from course.course_folder import CourseError, CourseFolder
+
+# What GitHub allows: an owner of letters, digits and single hyphens, a repository of a little more.
+_REPOSITORY = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
+)
+_TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
+# Where an address names a repository.
+_HOSTS = r"(?:github\.com[/:]|githubusercontent\.com/|/github/|/gh/|ghcr\.io/)"
+_KINDS = r"(?:blob|tree|raw|edit|archive(?:/refs/(?:heads|tags))?)"
+
+
+def release(
+    course: CourseFolder,
+    repository: str,
+    tag: str | None = None,
+    *,
+    say: Callable[[str], None] = print,
+) -> list[Path]:
+    """Point the whole course at `repository` ("owner/name") and `tag`; return the files written.
+
+    Without a tag, the present one stays. What changes: `[tool.course]` in pyproject.toml, the
+    addresses of the course in pages and sources, and each notebook's generated cells. Nothing is
+    executed.
+
+    Raises:
+        CourseError: a name is malformed, the course is no clone or has changes that are not
+            committed, a notebook is not up to date, or code names an address.
+    """
+    tag = tag or course.tag
+    _refuse_malformed(repository, tag)
+    if (repository, tag) == (course.repository, course.tag):
+        say(f"The course is at {repository}, {tag}, already.")
+        return []
+    tracked = _tracked_files(course.root)
+    if findings := check(course):
+        raise CourseError("build the course first: " + "\n".join(findings))
+    texts = {
+        path: text
+        for path in tracked
+        if path.suffix != ".ipynb" and (text := _renamed(path, course, repository, tag)) is not None
+    }
+    for path, text in texts.items():
+        _refuse_changed_code(path, text, course)
+    for path, text in texts.items():
+        mode = path.stat().st_mode
+        write_atomically(path, text)
+        path.chmod(mode)
+        say(f"{path.relative_to(course.root).as_posix()}: addresses changed")
+    build(replace(course, repository=repository, tag=tag), [], say=say)
+    return [path for path in tracked if path in texts or path.suffix == ".ipynb"]
+
+
+def _refuse_malformed(repository: str, tag: str) -> None:
+    if not _REPOSITORY.fullmatch(repository) or repository.endswith(".git"):
+        raise CourseError(
+            f"{repository!r} is no repository on GitHub. It is written owner/name, "
+            "for instance somebody/gpu-course-kit."
+        )
+    if not _TAG.fullmatch(tag):
+        raise CourseError(
+            f"{tag!r} can be no tag or branch. Use letters, digits, '.', '-' and '/', "
+            "for instance v1.0."
+        )
+
+
+def _tracked_files(root: Path) -> list[Path]:
+    """Every file of the clone; `CourseError` where there is none, or it has changes."""
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
+    if changed:
+        raise CourseError(
+            f"{len(changed)} files have changes that are not committed, {changed[0][3:]} for one. "
+            "Commit them first: then `git checkout .` undoes a release that you regret."
+        )
+    names = _git(root, "ls-files", "-z").split("\0")
+    return [root / name for name in names if name and (root / name).is_file()]
+
+
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, encoding="utf-8"
+        )
+    except FileNotFoundError:
+        raise CourseError("a release needs git, which is not installed here.") from None
+    if done.returncode:
+        raise CourseError(f"a release needs a clone of the course: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _renamed(path: Path, course: CourseFolder, repository: str, tag: str) -> str | None:
+    """The file's text with the course's new addresses; None if it names none, or is no text."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    old = re.escape(course.repository)
+    address = re.compile(
+        # No longer name, but the end of a sentence or `.git` may follow.
+        rf"({_HOSTS}){old}(?![\w-]|\.(?!git\b)\w)"
+        rf"(?:(/(?:{_KINDS}/)?){re.escape(course.tag)}(?![\w-]|\.(?!zip|tar)\w))?"
+    )
+    new = address.sub(
+        lambda found: found[1] + repository + (found[2] + tag if found[2] else ""), text
+    )
+    pages = "https://{}.github.io/{}"
+    new = re.sub(
+        re.escape(pages.format(*course.repository.split("/"))) + r"(?![\w.-]*\w)",
+        pages.format(*repository.split("/")),
+        new,
+    )
+    if path == course.root / "pyproject.toml":
+        new = _with_new_table(new, repository, tag)
+    return new if new != text else None
+
+
+def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
+    """pyproject.toml with other values under [tool.course], and the rest as it was."""
+    before, header, rest = pyproject.partition("[tool.course]")
+    table, following, after = rest.partition("\n[")
+    for key, value in (("repository", repository), ("tag", tag)):
+        table = re.sub(
+            rf"(?m)^(\s*{key}\s*=\s*)([\"']).*?\2", lambda m, v=value: f'{m[1]}"{v}"', table
+        )
+    return before + header + table + following + after
+
+
+def _refuse_changed_code(path: Path, text: str, course: CourseFolder) -> None:
+    """A source's code must stay: to change it would be to execute its notebook anew."""
+    if path.suffix != ".py" or path.parent not in (course.sources, course.lab_sources):
+        return
+    lines = zip(path.read_text(encoding="utf-8").splitlines(), text.splitlines(), strict=True)
+    for number, (before, after) in enumerate(lines, start=1):
+        if before != after and not before.startswith("#"):
+            raise CourseError(
+                f"{path}, line {number}, names an address of the course in code: {before.strip()}. "
+                "Take it out of the code, and build the notebook."
+            )

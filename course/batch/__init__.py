@@ -1,0 +1,1 @@
+"""`course batch`: many runs of notebooks over parameters, resumed where they stopped."""

@@ -1,0 +1,1 @@
+"""`course doctor`: checks a machine and says how to fix what is wrong."""

@@ -1,0 +1,1 @@
+"""Executes notebooks: kernels, GPUs, parameters, and the command `course run`."""

@@ -1,0 +1,60 @@
+"""What a result depends on: the notebook's code, its parameters, the package that it imports."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import platform
+import socket
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+import helpers
+import simulated_cuda
+
+_PACKAGES = ("torch", "torchvision", "numpy")
+
+
+def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
+    """The identity of a run: 16 digits of a hash over code, parameters and `helpers`.
+
+    Text cells and stored outputs do not count: nothing that is executed depends on them.
+    """
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    content = json.dumps([code, dict(parameters), helpers_digest()], sort_keys=True, default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+@functools.cache
+def helpers_digest() -> str:
+    """A hash over the files of the packages that a notebook imports."""
+    digest = hashlib.sha256()
+    for package in (helpers, simulated_cuda):
+        folder = Path(package.__file__).parent
+        for file in sorted(folder.rglob("*")):
+            if "__pycache__" in file.parts or not file.is_file():
+                continue
+            digest.update(f"{file.relative_to(folder.parent).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Versions that a result goes with; found without importing the packages."""
+    found = {"python": platform.python_version(), "helpers": helpers_digest()}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def host_name() -> str:
+    """The name of this machine."""
+    return socket.gethostname()

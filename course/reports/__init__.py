@@ -1,0 +1,1 @@
+"""HTML pages about runs and batches."""

@@ -1,1 +1,0 @@
-"""The command `course`: build, run and report on the notebooks."""

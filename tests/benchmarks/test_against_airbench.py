@@ -1,0 +1,115 @@
+"""The race against airbench finds what it needs, and records nothing where it cannot run."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import drawn_images
+from helpers.cifar10 import Dataset, Images
+from helpers.fast_cifar10.recipes import Settings
+
+# What the benchmark leans on in airbench's script, and nothing else of it.
+SCRIPT = """
+import torch
+
+class CifarNet(torch.nn.Conv2d):
+    def __init__(self):
+        super().__init__(3, 8, 3)
+
+    def compile(self, mode):
+        self.mode = mode
+
+def print_training_details(variables, is_final_entry):
+    raise RuntimeError("prints a table")
+
+def main(run, model):
+    assert model.mode == "max-autotune"
+    time_seconds = 9.0 if run == "warmup" else 2.0 + run
+    tta_val_acc = 0.94
+    print_training_details(locals(), is_final_entry=True)
+    return tta_val_acc
+
+if __name__ == "__main__":
+    raise SystemExit("run as a program")
+"""
+
+
+@pytest.fixture
+def race(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # benchmarks/ is not installed
+    return importlib.import_module("benchmarks.against_airbench")
+
+
+@pytest.fixture
+def dataset():
+    train, test = (Images(*split) for split in drawn_images.draw(20, 10))
+    return Dataset("drawn images", drawn_images.CLASSES, train, test, "made up", drawn=True)
+
+
+def test_the_script_is_imported_and_not_run(race, tmp_path):
+    path = tmp_path / "airbench94_muon.py"
+    path.write_text(SCRIPT)
+    assert race.load_script(path).CifarNet.__name__ == "CifarNet"
+
+
+def test_the_script_finds_the_same_images_where_it_looks_for_them(race, dataset):
+    before = Path.cwd()
+    with race._images_for_airbench(dataset):
+        held = torch.load(Path("cifar10", "train.pt"))
+        assert torch.equal(held["images"], dataset.train.images.permute(0, 2, 3, 1))
+        assert torch.equal(held["labels"], dataset.train.labels)
+        assert Path("cifar10", "test.pt").exists()
+    assert Path.cwd() == before
+
+
+def test_the_script_keeps_its_own_clock_and_its_own_accuracy(race, tmp_path):
+    path = tmp_path / "airbench94_muon.py"
+    path.write_text(SCRIPT)
+    run = race._airbench(path, torch.device("cpu"))
+    assert run(0) == {"accuracy": 0.94, "seconds": 2.0}
+    assert run(1) == {"accuracy": 0.94, "seconds": 3.0}
+
+
+def test_the_courses_run_counts_training_and_answering(race, dataset):
+    settings = Settings(widths=(8, 8, 8), activation="relu", batch_size=10, epochs=1)
+    found = race._course(dataset, torch.device("cpu"), settings)(0)
+    assert 0 <= found["accuracy"] <= 1
+    assert found["seconds"] > 0
+
+
+def test_without_a_script_nothing_is_recorded_and_the_reason_is_said(race, monkeypatch, capsys):
+    monkeypatch.delenv("AIRBENCH", raising=False)
+    monkeypatch.setattr(race, "merged", lambda name, what, found: found)
+    assert race.measure(Path("nowhere")) == []
+    said = capsys.readouterr().out
+    assert "not measured: needs a CUDA GPU" in said
+    assert f"curl -fO {race.SOURCE}" in said
+
+
+def test_both_are_run_in_turn_and_every_run_is_kept(race, dataset, monkeypatch, tmp_path):
+    script = tmp_path / "airbench94_muon.py"
+    script.write_text(SCRIPT)
+    order = []
+
+    def contestant(name, seconds):
+        def run(number):
+            order.append((name, number))
+            return {"accuracy": 0.94, "seconds": seconds}
+
+        return run
+
+    monkeypatch.setenv("AIRBENCH", str(script))
+    monkeypatch.setenv("RACE_RUNS", "2")
+    monkeypatch.setattr(race, "devices", lambda: [torch.device("cuda", 0)])
+    monkeypatch.setattr(race, "synchronize", lambda device: None)
+    monkeypatch.setattr(race.cifar10, "load", lambda source: dataset)
+    monkeypatch.setattr(race, "_airbench", lambda path, device: contestant("airbench", 2.0))
+    monkeypatch.setattr(race, "_course", lambda images, device: contestant("course", 1.0))
+    monkeypatch.setattr(race, "record", lambda device, figures: figures)
+    monkeypatch.setattr(race, "merged", lambda name, what, found: found[0])
+    figures = race.measure(tmp_path)
+    assert order == [("airbench", 0), ("course", 0), ("airbench", 1), ("course", 1)]
+    assert figures["ratio_of_times_median"] == 0.5
+    assert len(figures["runs"]["airbench"]) == 2

@@ -1,0 +1,45 @@
+"""Runs without one idea each add up over several calls, as long as the conditions stay the same."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+CONDITIONS = {"epochs": 2.0, "images": 10}
+
+
+@pytest.fixture
+def tricks(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # benchmarks/ is not installed
+    return importlib.import_module("benchmarks.tricks_switched_off")
+
+
+def runs_of(tricks, seed, *, everything, without):
+    return [
+        {"name": tricks.EVERYTHING, "seed": seed, "accuracy": everything, "seconds": 1.0},
+        {"name": "salt", "seed": seed, "accuracy": without, "seconds": 2.0},
+    ]
+
+
+def test_runs_of_an_earlier_call_are_kept(tricks):
+    before = tricks.figures_of(runs_of(tricks, 0, everything=0.8, without=0.7), CONDITIONS)
+    runs = runs_of(tricks, 1, everything=0.9, without=0.6)
+    figures = tricks.figures_of(runs, CONDITIONS, before)
+    rows = {row["name"]: row for row in figures["rows"]}
+    assert rows["salt"] == {"name": "salt", "accuracy": [0.7, 0.6], "seconds": [2.0, 2.0]}
+    assert figures["points_lost_median"] == {tricks.EVERYTHING: 0.0, "salt": 20.0}
+
+
+def test_a_seed_that_is_run_again_replaces_its_run(tricks):
+    before = tricks.figures_of(runs_of(tricks, 0, everything=0.8, without=0.7), CONDITIONS)
+    runs = runs_of(tricks, 0, everything=0.8, without=0.6)
+    rows = tricks.figures_of(runs, CONDITIONS, before)["rows"]
+    assert [row["accuracy"] for row in rows] == [[0.8], [0.6]]
+
+
+def test_runs_under_other_conditions_are_dropped(tricks):
+    before = tricks.figures_of(
+        runs_of(tricks, 0, everything=0.8, without=0.7), CONDITIONS | {"epochs": 1.0}
+    )
+    runs = runs_of(tricks, 1, everything=0.9, without=0.6)
+    assert tricks.figures_of(runs, CONDITIONS, before)["runs"] == runs

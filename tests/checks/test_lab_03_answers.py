@@ -1,8 +1,0 @@
-"""Every collected answer to lab 03 gets the verdict and the hint meant for it."""
-
-from tests.checks.judged import EveryAnswer
-from tests.checks.lab_03_answers import answers
-
-
-class TestLab03(EveryAnswer):
-    answers = answers

@@ -1,0 +1,269 @@
+"""A release changes where the course points, in every file, and changes nothing else."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from course import cli
+from course.authoring.build import build, check
+from course.authoring.release import release
+from course.course_folder import CourseError, open_course
+from tests.rules.links import Links
+
+ROOT = Path(__file__).parents[3]
+OLD = "somebody/a-course"
+LESSON = f"""\
+# %% [markdown]
+# ## A section
+#
+# The text stands at <https://github.com/{OLD}/blob/v7/LICENSE>.
+
+# %%
+1 + 1
+"""
+README = f"""\
+# A course
+
+[![test](https://github.com/{OLD}/actions/workflows/test.yml/badge.svg)](LICENSE)
+[Open](https://colab.research.google.com/github/{OLD}/blob/v7/notebooks/01_first.ipynb), or
+`git clone https://github.com/{OLD}.git`, or https://github.com/{OLD}/archive/v7.zip; the pages:
+https://somebody.github.io/a-course/index.html; or read https://github.com/{OLD}.
+
+Others: https://github.com/{OLD}-2/blob/v7/x, https://github.com/other/a-course, v7, {OLD},
+https://github.com/{OLD}/blob/v71/LICENSE
+"""
+
+
+def git(root, *arguments):
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    command = ["git", "-C", str(root), *identity, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def commit(root):
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "A course")
+
+
+def quietly(line):
+    """Takes the place of print."""
+
+
+@pytest.fixture(scope="module")
+def built(make_small_course):
+    course = make_small_course()
+    course.write("01_first", LESSON)
+    (course.root / "README.md").write_text(README, encoding="utf-8")
+    build(course.folder, [], say=quietly)
+    commit(course.root)
+    return course.root
+
+
+@pytest.fixture
+def course(built, tmp_path):
+    """A clone of a course that was built and committed, for a test to release."""
+    return open_course(shutil.copytree(built, tmp_path / "clone"))
+
+
+def test_every_address_of_the_course_changes_and_no_other(course):
+    release(course, "some-one/fork", "v8", say=quietly)
+    text = (course.root / "README.md").read_text(encoding="utf-8")
+    new = README
+    for before, after in [
+        (f"{OLD}/actions", "some-one/fork/actions"),
+        (f"colab.research.google.com/github/{OLD}/blob/v7/", None),
+        (f"{OLD}.git`", "some-one/fork.git`"),
+        (f"{OLD}/archive/v7.zip", "some-one/fork/archive/v8.zip"),
+        ("somebody.github.io/a-course/", "some-one.github.io/fork/"),
+        (f"read https://github.com/{OLD}.", "read https://github.com/some-one/fork."),
+        (f"{OLD}/blob/v71", "some-one/fork/blob/v71"),
+    ]:
+        assert before in new
+        new = new.replace(before, after or before.replace(OLD, "some-one/fork").replace("v7", "v8"))
+    assert text == new
+
+
+def test_the_released_course_is_up_to_date_and_points_at_the_fork(course):
+    release(course, "some-one/fork", "v8", say=quietly)
+    released = open_course(course.root)
+    assert (released.repository, released.tag) == ("some-one/fork", "v8")
+    assert check(released) == []
+    assert Links(released).badge_faults(released.notebook_of("01_first")) == []
+
+
+def test_without_a_tag_the_present_one_stays(course):
+    release(course, "some-one/fork", say=quietly)
+    assert open_course(course.root).tag == "v7"
+
+
+def test_a_new_tag_of_the_same_repository_is_a_release_too(course):
+    release(course, OLD, "release/8", say=quietly)
+    assert f"{OLD}/blob/release/8/notebooks" in (course.root / "README.md").read_text()
+
+
+def test_there_and_back_gives_the_same_bytes(course):
+    release(course, "some-one/fork", "v8", say=quietly)
+    git(course.root, "-c", "core.hooksPath=", "commit", "--quiet", "--all", "--message", "Fork")
+    release(open_course(course.root), OLD, "v7", say=quietly)
+    assert git(course.root, "diff", "HEAD~1") == ""
+
+
+def test_pointing_where_it_points_already_changes_nothing(course):
+    assert release(course, OLD, say=quietly) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fork",
+        "some one/fork",
+        "some/one/fork",
+        "/fork",
+        "someone/",
+        "some--one/fork",
+        "-some/fork",
+        "someone/..",
+        "someone/fork.git",
+        "https://github.com/someone/fork",
+        "someone/fork\n",
+        'someone/"fork',
+    ],
+)
+def test_a_name_that_is_no_repository_is_refused(course, name):
+    with pytest.raises(CourseError, match="is no repository on GitHub"):
+        release(course, name, say=quietly)
+    assert git(course.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("tag", ["v 8", "-v8", "v8/", "a..b", "v8.lock", "a//b", 'v"8', ".v8"])
+def test_a_name_that_can_be_no_tag_is_refused(course, tag):
+    with pytest.raises(CourseError, match="can be no tag"):
+        release(course, "someone/fork", tag, say=quietly)
+
+
+def test_changes_that_are_not_committed_are_kept_from_being_mixed_in(course):
+    (course.root / "README.md").write_text("# Mine\n")
+    with pytest.raises(CourseError, match=r"not committed, README\.md for one"):
+        release(course, "someone/fork", say=quietly)
+    assert (course.root / "README.md").read_text() == "# Mine\n"
+
+
+def test_a_folder_that_is_no_clone_is_refused(course):
+    shutil.rmtree(course.root / ".git")
+    with pytest.raises(CourseError, match="a release needs a clone of the course"):
+        release(course, "someone/fork", say=quietly)
+
+
+def test_a_notebook_that_is_not_up_to_date_is_refused(course):
+    source = course.source_of("01_first")
+    source.write_text(source.read_text().replace("1 + 1", "1 + 2"))
+    git(course.root, "-c", "user.name=A", "commit", "--quiet", "--all", "--message", "Two")
+    with pytest.raises(CourseError, match="build the course first: 01_first"):
+        release(course, "someone/fork", say=quietly)
+
+
+def test_an_address_in_code_is_refused_before_anything_is_written(small_course):
+    small_course.write("01_first", f'# %%\n"https://github.com/{OLD}"\n')
+    build(small_course.folder, [], say=quietly)
+    commit(small_course.root)
+    with pytest.raises(CourseError, match=r"line 12, names an address of the course in code"):
+        release(small_course.folder, "someone/fork", say=quietly)
+    assert git(small_course.root, "status", "--porcelain") == ""
+
+
+def test_the_command_says_what_it_wrote(course, capsys):
+    status = cli.main(["--root", str(course.root), "release", "--repo", "some-one/fork"])
+    said = capsys.readouterr().out
+    assert status == 0
+    assert "pyproject.toml: addresses changed" in said
+    assert "01_first: text changed, outputs kept" in said
+
+
+@pytest.fixture(scope="module")
+def fork(tmp_path_factory):
+    """This course as it is tracked here, and a copy of it that was released as a fork."""
+    before, after = (tmp_path_factory.mktemp("release") / name for name in ("before", "after"))
+    for name in git(ROOT, "ls-files", "-z").split("\0"):
+        if name and (ROOT / name).is_file():
+            (before / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, before / name)
+    commit(before)
+    shutil.copytree(before, after)
+    assert cli.main(["--root", str(after), "release", "--repo", "someone/fork", "--tag", "v1"]) == 0
+    return open_course(before), open_course(after)
+
+
+def pages(course):
+    names = git(course.root, "ls-files", "*.md", "*.ipynb").split()
+    return [course.root / name for name in names]
+
+
+def test_in_the_whole_course_every_badge_and_link_leads_into_the_fork(fork):
+    _, after = fork
+    links = Links(after)
+    findings = [finding for page in pages(after) for finding in links.dead_links(page)]
+    badges = [
+        path for path in pages(after) if path.suffix == ".ipynb" and "solutions" not in str(path)
+    ]
+    findings += [finding for path in badges for finding in links.badge_faults(path)]
+    assert badges
+    assert findings == []
+
+
+def test_in_the_whole_course_no_address_of_the_old_place_is_left(fork):
+    before, after = fork
+    found = subprocess.run(
+        ["git", "-C", str(after.root), "grep", "-n", "-E", f"(github|gh|com)/{before.repository}"],
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout == ""
+
+
+def same_but_for_the_place(name, before, after):
+    """Whether a file of the fork differs from the original in addresses and their digests alone."""
+    old, new = ((course.root / name).read_bytes() for course in (before, after))
+    if old == new:
+        return True
+    if name.endswith(".ipynb"):
+        return notebook_without_place(old) == notebook_without_place(new)
+    places = [(c.repository.encode(), c.tag.encode()) for c in (before, after)]
+    return unplaced(old, *places[0]) == unplaced(new, *places[1])
+
+
+def unplaced(text, repository, tag):
+    for kind in (b"/blob/", b"/archive/", b"/tree/"):
+        text = text.replace(repository + kind + tag, b"PLACE")
+    return text.replace(b'tag = "' + tag, b"TAG").replace(repository, b"REPOSITORY")
+
+
+def notebook_without_place(text):
+    """A notebook without its opening, bootstrap, closing, and what is made of them."""
+    content = json.loads(text)
+    for key in ("source_sha256", "generated_sha256"):
+        del content["metadata"]["course"][key]
+    content["cells"] = content["cells"][2:-1]
+    return content
+
+
+def test_in_the_whole_course_nothing_else_changes(fork):
+    before, after = fork
+    names = git(before.root, "ls-files").split()
+    assert names == git(after.root, "ls-files").split()
+    assert git(after.root, "status", "--porcelain", "--untracked-files").count("??") == 0
+    assert [name for name in names if not same_but_for_the_place(name, before, after)] == []
+
+
+def test_in_the_whole_course_the_outputs_are_those_that_were_stored(fork):
+    before, after = fork
+    assert check(after) == []
+    for path in pages(after):
+        if path.suffix == ".ipynb":
+            old = json.loads((before.root / path.relative_to(after.root)).read_text("utf-8"))
+            new = json.loads(path.read_text("utf-8"))
+            pick = [[cell.get("outputs") for cell in nb["cells"]] for nb in (old, new)]
+            assert pick[0] == pick[1]

@@ -1,0 +1,52 @@
+"""The start page names every lesson and lab that is built, and the one in the course is today's."""
+
+import shutil
+from pathlib import Path
+
+from course.authoring.start_page import start_page
+from course.course_folder import open_course
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_start_page_of_the_course_is_up_to_date():
+    stored = (ROOT / "index.md").read_text(encoding="utf-8")
+    assert stored == start_page(open_course(ROOT)), (
+        "To mend it: python -m course.authoring.start_page"
+    )
+
+
+def put(course, cells, name, title):
+    course.write(name, "# %%\n1\n", title=title)
+    course.put(name, cells.notebook(cells.code("1", cells.value("1"))))
+
+
+def test_lessons_stand_in_order_with_title_minutes_and_promise(small_course, cells):
+    put(small_course, cells, "01_two", "The second")
+    put(small_course, cells, "00_one", "The first")
+    page = start_page(small_course.folder)
+    first = "- **00 [The first](notebooks/00_one.ipynb)**, 5 minutes. You see what happens.\n"
+    assert first in page
+    assert page.index(first) < page.index("- **01 [The second](notebooks/01_two.ipynb)**")
+
+
+def test_a_lesson_that_is_not_built_is_left_out(small_course):
+    small_course.write("00_one", "# %%\n1\n")
+    assert "00_one" not in start_page(small_course.folder)
+
+
+def test_a_lab_stands_with_its_lesson(small_course, cells):
+    put(small_course, cells, "00_one", "The first")
+    assert "labs/" not in start_page(small_course.folder)
+    labs = small_course.root / "labs"
+    (labs / "source").mkdir(parents=True)
+    shutil.copy(small_course.folder.source_of("00_one"), labs / "source" / "00_one.py")
+    (labs / "00_one.ipynb").write_text("{}")
+    assert "Practise: [the lab](labs/00_one.ipynb), 5 minutes." in start_page(small_course.folder)
+
+
+def test_no_line_ends_in_a_blank(small_course, cells):
+    put(small_course, cells, "00_one", "The first")
+    assert not [
+        line for line in start_page(small_course.folder).splitlines() if line != line.rstrip()
+    ]

@@ -1,0 +1,265 @@
+"""`course run` from beginning to end, on small notebooks that end in every way there is."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course import cli
+from course.authoring.build import assembled
+from course.authoring.stored_outputs import RECORD_TYPE
+from course.execution import run as run_module
+
+PARAMETERS = '# %% tags=["parameters"]\nspoil = False\nepochs = 2\n\n'
+LESSONS = {
+    "01_good": f"""\
+# %%
+from IPython.display import display
+record = {{"device": "cpu", "drawn": False, "accuracy": 0.5, "epochs": epochs}}
+display({{"{RECORD_TYPE}": record, "text/plain": "recorded"}}, raw=True)
+epochs
+""",
+    "02_fails": """\
+# %%
+print("before")
+if spoil:
+    raise ValueError("no such <thing>")
+""",
+    "03_dies": """\
+# %%
+import os
+print("before")
+if spoil:
+    os._exit(1)
+""",
+    "04_hangs": """\
+# %%
+import time
+print("before")
+if spoil:
+    time.sleep(60)
+""",
+    "05_last": """\
+# %%
+import os
+from IPython.display import display
+display({"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"}, raw=True)
+print(os.path.basename(os.getcwd()))
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def course(make_small_course):
+    course = make_small_course()
+    for name, text in LESSONS.items():
+        course.write(name, PARAMETERS + text, title=f"Title of {name}")
+    for name in LESSONS:
+        # A run does not look at stored outputs, so these are not executed beforehand.
+        course.put(name, assembled(course.folder, name))
+    return course
+
+
+def course_command(course, *words):
+    command = [sys.executable, "-m", "course.cli", "--root", str(course.root)]
+    return [*command, "run", *words]
+
+
+@pytest.fixture(scope="module")
+def spoiled(course, tmp_path_factory):
+    """A run in which three of the five notebooks end badly."""
+    folder = tmp_path_factory.mktemp("started_here")
+    words = ["-p", "spoil", "true", "-p", "epochs", "1", "--cell-timeout", "5", "--jobs", "2"]
+    done = subprocess.run(
+        course_command(course, *words), cwd=folder, capture_output=True, text=True
+    )
+    results = json.loads((course.folder.runs / "latest" / "results.json").read_text())
+    done.notebooks = {row["name"]: row for row in results["notebooks"]}
+    done.folder = course.folder.runs / "latest"
+    return done
+
+
+def test_every_ending_has_its_own_status(spoiled):
+    assert {name: row["status"] for name, row in spoiled.notebooks.items()} == {
+        "01_good": "passed",
+        "02_fails": "failed",
+        "03_dies": "kernel died",
+        "04_hangs": "timed out",
+        "05_last": "passed",
+    }
+
+
+def test_every_failure_says_what_happened(spoiled):
+    assert spoiled.notebooks["02_fails"]["error"] == "ValueError: no such <thing>"
+    assert spoiled.notebooks["03_dies"]["error"].startswith("The kernel died")
+    assert "limit of 5 s" in spoiled.notebooks["04_hangs"]["error"]
+
+
+def test_a_failure_makes_the_exit_status_1(spoiled):
+    assert spoiled.returncode == 1
+
+
+def test_away_from_a_terminal_there_is_one_line_a_notebook_and_no_bar(spoiled):
+    lines = spoiled.stdout.splitlines()
+    assert len(lines) == 6
+    assert lines[-1].startswith("2 of 5 notebooks passed in ")
+    # Each state of a bar says "3 of 5 cells". A kernel that dies may leave a word of its own.
+    assert " cells, " not in spoiled.stderr
+
+
+def test_parameters_arrive_in_their_type_and_results_in_the_report(spoiled):
+    assert spoiled.notebooks["01_good"]["records"] == {
+        "device": "cpu",
+        "drawn": False,
+        "accuracy": 0.5,
+        "epochs": 1,
+    }
+
+
+@pytest.mark.parametrize("name", list(LESSONS))
+def test_every_notebook_is_kept_with_its_page(spoiled, name):
+    nbformat.validate(nbformat.read(spoiled.folder / f"{name}.ipynb", as_version=4))
+    assert f"Title of {name}" in (spoiled.folder / f"{name}.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("02_fails", "no such &lt;thing&gt;"),
+        ("03_dies", "The kernel died"),
+        ("04_hangs", "limit of 5 s"),
+    ],
+)
+def test_the_report_leads_to_the_failing_cell_and_its_page_shows_the_error(spoiled, name, error):
+    index = (spoiled.folder / "index.html").read_text(encoding="utf-8")
+    anchor = index.split(f'href="{name}.html#')[1].split('"')[0]
+    page = (spoiled.folder / f"{name}.html").read_text(encoding="utf-8")
+    cell = page.split(f'id="{anchor}"')[1].split('id="cell-id=')[0]
+    assert "before" in cell
+    assert error in cell
+
+
+def test_a_page_holds_its_figures_and_needs_no_network(spoiled):
+    page = (spoiled.folder / "05_last.html").read_text(encoding="utf-8")
+    assert 'src="data:image/png;base64,' in page
+    assert "<script src=" not in page
+    assert "mathjax" not in page.lower()
+
+
+def test_a_page_leads_to_other_pages_and_leaves_the_bootstrap_out(spoiled):
+    page = (spoiled.folder / "01_good.html").read_text(encoding="utf-8")
+    assert 'href="02_fails.html"' in page
+    assert "find_spec" not in page
+
+
+def test_relative_paths_are_meant_from_where_the_run_was_started(spoiled):
+    notebook = nbformat.read(spoiled.folder / "05_last.ipynb", as_version=4)
+    assert "started_here" in notebook.cells[-2].outputs[-1].text
+
+
+def test_latest_is_a_relative_link_to_the_dated_folder(spoiled, course):
+    target = (course.folder.runs / "latest").readlink()
+    assert (course.folder.runs / target).is_dir()
+    assert len(target.parts) == 1
+
+
+def test_a_good_run_into_a_named_folder_ends_in_0(course, tmp_path, capsys):
+    before = (course.folder.runs / "latest").readlink() if course.folder.runs.exists() else None
+    words = ["--root", str(course.root), "run", "01", "--out", str(tmp_path / "out")]
+    assert cli.main(words) == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "01_good.ipynb",
+        "01_good.html",
+        "index.html",
+        "results.json",
+    }
+    assert "1 of 1 notebooks passed" in capsys.readouterr().out
+    if before:
+        assert (course.folder.runs / "latest").readlink() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-p", "epoch", "1"], "Did you mean 'epochs'?"),
+        (["-p", "epochs", "1.5"], "takes a whole number"),
+        (["09"], "is not here"),
+        (["--out", "."], "is there already and not empty"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_starts(
+    course, tmp_path, monkeypatch, capsys, words, message
+):
+    (tmp_path / "something").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run_module.engine, "run_jobs", lambda *_, **__: pytest.fail("started"))
+    runs = sorted(course.folder.runs.glob("*"))
+    assert cli.main(["--root", str(course.root), "run", *words]) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(course.folder.runs.glob("*")) == runs
+
+
+def test_a_course_that_is_not_built_says_so(small_course, capsys):
+    assert cli.main(["--root", str(small_course.root), "run"]) == 1
+    assert "course build" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_stops_its_kernels_and_still_reports(course, tmp_path, number):
+    words = ["01", "04", "05", "-p", "spoil", "true", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(course_command(course, *words), stdout=subprocess.PIPE, text=True) as run:
+        # The first notebook is through when its line comes; then the second one hangs.
+        first = run.stdout.readline()
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "out" / "04_hangs.ipynb").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1)
+        begun = time.monotonic()
+        run.send_signal(number)
+        rest = run.stdout.read()
+    assert "01_good" in first
+    assert run.returncode == 130
+    assert time.monotonic() - begun < 20
+    assert "stopped by hand" in rest
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert [row["status"] for row in results["notebooks"]] == ["passed", "stopped", "not run"]
+
+
+def test_where_links_are_not_allowed_latest_is_a_text(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("a required privilege is not held by the client")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    run_module.point_latest(tmp_path, "2026-11-05_09-30-00")
+    run_module.point_latest(tmp_path, "2026-11-05_09-31-00")
+    assert (tmp_path / "latest").read_text() == "2026-11-05_09-31-00\n"
+
+
+def test_a_folder_that_somebody_named_latest_is_left_alone(tmp_path, capsys):
+    (tmp_path / "latest").mkdir()
+    (tmp_path / "latest" / "mine").write_text("")
+    run_module.point_latest(tmp_path, "2026-11-05_09-30-00")
+    assert (tmp_path / "latest" / "mine").exists()
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_a_notebook_that_is_no_notebook_is_refused(small_course, capsys):
+    small_course.folder.notebook_of("01_broken").write_text("<<<<<<< HEAD")
+    assert cli.main(["--root", str(small_course.root), "run"]) == 1
+    assert "01_broken.ipynb is not a notebook that can be read" in capsys.readouterr().err
+
+
+def test_drawn_images_are_announced_on_the_terminal_and_are_no_failure(small_course, cells, capsys):
+    record = f'{{"{RECORD_TYPE}": {{"drawn": True}}, "text/plain": "recorded"}}'
+    source = f"from IPython.display import display\ndisplay({record}, raw=True)"
+    small_course.write("01_drawn", "# %%\n" + source + "\n")
+    small_course.put("01_drawn", assembled(small_course.folder, "01_drawn"))
+    assert cli.main(["--root", str(small_course.root), "run"]) == 0
+    assert "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10." in capsys.readouterr().out

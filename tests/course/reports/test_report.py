@@ -1,0 +1,187 @@
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+
+from course.authoring.stored_outputs import RECORD_TYPE
+from course.execution.runner import FAILED, NOT_RUN, PASSED, Job, Outcome
+from course.reports.report import (
+    Run,
+    collect_records,
+    drawn_box,
+    make_row,
+    show_seconds,
+    show_value,
+    write_report,
+)
+
+REAL = {"data_set": "CIFAR-10", "provenance": "from an archive", "drawn": False}
+DRAWN = {"data_set": "drawn images", "provenance": "drawn by the program", "drawn": True}
+
+
+def record(cells, **values):
+    return cells.shown({RECORD_TYPE: values, "text/plain": "recorded"})
+
+
+class Reader(HTMLParser):
+    """Collects the text, the addresses and the tags of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.links, self.sources, self.tags, self.pieces = [], [], [], []
+        self.feed(page)
+        self.text = " ".join(" ".join(self.pieces).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for key, value in attrs if key == "href"]
+        self.sources += [value for key, value in attrs if key == "src"]
+
+    def handle_data(self, data):
+        self.pieces.append(data)
+
+
+@pytest.fixture
+def report(cells, tmp_path):
+    """Writes the report of notebooks given as (name, status, records, further outcome)."""
+
+    def write(*notebooks, **run):
+        rows = []
+        for name, status, records, further in notebooks:
+            path = tmp_path / f"{name}.ipynb"
+            notebook = cells.notebook(cells.code("1", record(cells, **records)))
+            notebook.metadata["title"] = f"Title of {name}"
+            nbformat.write(notebook, path)
+            job = Job(name, path, path, tmp_path)
+            rows.append(make_row(Outcome(job, status, 72.0, **further), page=f"{name}.html"))
+        begun = datetime(2026, 11, 5, 9, 30, tzinfo=UTC)
+        page = write_report(Run(begun, 100.0, rows, **run), tmp_path)
+        return Reader(page.read_text(encoding="utf-8"))
+
+    return write
+
+
+def test_records_are_collected_and_the_last_value_wins(cells):
+    notebook = cells.notebook(
+        cells.code("one()", record(cells, device="cpu", accuracy=0.1)),
+        cells.text("between"),
+        cells.code("two()", cells.stream("x"), record(cells, accuracy=0.5, loss=1.5)),
+    )
+    assert collect_records(notebook) == {"device": "cpu", "accuracy": 0.5, "loss": 1.5}
+
+
+def test_a_row_shows_status_time_device_data_provenance_and_results(report):
+    page = report(
+        ("one", PASSED, REAL | {"device": "cuda:0 NVIDIA H200", "test_accuracy": 0.5432}, {})
+    )
+    for text in (
+        "Title of one",
+        "passed",
+        "1 min 12 s",
+        "cuda:0 NVIDIA H200",
+        "CIFAR-10",
+        "from an archive",
+        "test accuracy 0.5432",
+        "1 of 1 notebooks passed in 1 min 40 s.",
+        "5 November 2026 at 09:30",
+    ):
+        assert text in page.text
+    assert "one.html" in page.links
+
+
+def test_the_page_asks_the_network_for_nothing(report):
+    page = report(("one", PASSED, REAL, {}), ("two", FAILED, {}, {"error": "no"}))
+    assert page.sources == []
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert not [link for link in page.links if "//" in link]
+
+
+def test_a_failing_row_shows_cell_and_error_and_leads_to_it(report):
+    failure = {"cell": 6, "cell_id": "abc-1", "source": "x = t1 + t2", "error": "RuntimeError: two"}
+    page = report(("one", FAILED, {}, failure), ("two", PASSED, {}, {}))
+    assert "failed" in page.text
+    assert "Cell 7 did not get through: x = t1 + t2 RuntimeError: two" in page.text
+    assert "one.html#cell-id=abc-1" in page.links
+    assert "1 of 2 notebooks passed" in page.text
+
+
+def test_what_a_notebook_says_is_shown_as_text_and_not_as_html(report):
+    failure = {"cell": 1, "source": "<script>1</script>", "error": "<b>&amp;</b>"}
+    page = report(("one", FAILED, {"name": "<img src=x>"}, failure))
+    assert not {"script", "img", "b"} & set(page.tags)
+    assert "<script>1</script> <b>&amp;</b>" in page.text
+
+
+def test_drawn_images_are_announced_above_everything_else(report):
+    page = report(("one", PASSED, REAL, {}), ("two", PASSED, DRAWN, {}))
+    announced = page.text.index("The images are drawn by the program. They are not CIFAR-10.")
+    assert announced < page.text.index("Title of one")
+    assert "So in two. The accuracies" in page.text
+    assert "drawn, not real" in page.text
+
+
+def test_real_images_are_not_announced_as_drawn(report):
+    page = report(("one", PASSED, REAL, {}))
+    assert "are drawn" not in page.text
+    assert "drawn, not real" not in page.text
+
+
+def test_a_notebook_that_was_not_run_has_a_row(tmp_path):
+    job = Job("one", tmp_path / "one.ipynb", tmp_path / "out.ipynb", tmp_path)
+    row = make_row(Outcome(job, NOT_RUN))
+    page = write_report(Run(datetime.now(UTC), 1.0, [row], stopped=True), tmp_path)
+    text = Reader(page.read_text(encoding="utf-8")).text
+    assert "not run" in text
+    assert "stopped by hand" in text
+
+
+def test_parameters_of_the_run_are_shown(report):
+    page = report(("one", PASSED, {}, {}), parameters=[("epochs", "1"), ("data", "<x>")])
+    assert "with epochs = 1 , data = <x>" in page.text
+
+
+def test_the_box_on_the_terminal_names_the_notebooks_and_the_remedy():
+    box = drawn_box(["04_cifar10_on_gpu"])
+    lines = box.strip().splitlines()
+    assert len({len(line) for line in lines}) == 1
+    assert "NOT CIFAR-10" in box
+    assert "04_cifar10_on_gpu" in box
+    assert "CIFAR10_ROOT=" in box
+    assert box.isascii()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.5432, "0.5432"),
+        (0.54321, "0.5432"),
+        (54.3, "54.3"),
+        (12345.678, "12,346"),
+        (0.0001234567, "0.0001235"),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (62006, "62,006"),
+        (True, "yes"),
+        (None, "none"),
+        ("cuda:0", "cuda:0"),
+    ],
+)
+def test_a_value_is_shown_as_a_reader_wants_it(value, shown):
+    assert show_value(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (3599.6, "1 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_a_length_of_time_is_shown_in_at_most_two_units(seconds, shown):
+    assert show_seconds(seconds) == shown

@@ -1,0 +1,86 @@
+"""What is tested of the collection of answers to one lab: `test_lab_NN_answers.py`, a file each.
+
+One file a lab, so that two workers of pytest share them.
+"""
+
+import inspect
+import re
+import zlib
+from contextlib import nullcontext
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+
+import simulated_cuda
+from helpers.checks.lab import hints_of
+from tests.helpers.checks.collection import Answers
+
+ROOT = Path(__file__).parents[3]
+
+
+class EveryAnswer:
+    """Every answer in `answers` gets the verdict and the hint meant for it, wherever it is judged.
+
+    Once on the simulated GPU, as a notebook that practises, and once on the machine as it is: a
+    plain CPU, or a real GPU.
+    """
+
+    answers: ClassVar[Answers]
+
+    def pytest_generate_tests(self, metafunc):
+        if "answer" in metafunc.fixturenames:
+            names = [f"{a.exercise}-{a.hint or 'right'}-{a.name}" for a in self.answers.collected]
+            metafunc.parametrize("answer", self.answers.collected, ids=names)
+        if "number" in metafunc.fixturenames:
+            metafunc.parametrize("number", self.answers.checks.lab.exercises)
+
+    @pytest.fixture(scope="class", params=["simulated GPU", "this machine"])
+    @classmethod
+    def machine(cls, request):
+        practises = request.param == "simulated GPU"
+        with simulated_cuda.simulated(devices=2, over_real=True) if practises else nullcontext():
+            yield request.param
+
+    @pytest.fixture(autouse=True)
+    def one_thread(self):
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(threads)
+
+    def test_an_answer_gets_the_verdict_meant_for_it(self, machine, answer):
+        exercise = self.answers.checks.lab.exercises[answer.exercise]
+        # The same inputs in every run of the tests; `many_seeds` tries others.
+        seed = zlib.crc32(answer.name.encode())
+        verdict = exercise.judge(*answer.handed_in(), seed=seed)
+        said = verdict.mistake and verdict.mistake.wrong
+        assert verdict.hint == answer.hint, f"{said} (seed {verdict.seed})"
+        # Every value of the hint's text is filled in.
+        assert verdict.passed or "{" not in said + verdict.mistake.look
+
+    def test_an_exercise_has_eight_wrong_answers_and_three_right_ones(self, number):
+        wrong, right = self.answers.count(number)
+        assert wrong >= 8
+        assert right >= 3
+
+    def test_every_hint_of_the_lab_is_earned_by_an_answer(self):
+        own = {hint.id for hint in hints_of(self.answers.checks)}
+        assert own
+        assert own - {answer.hint for answer in self.answers.collected} == set()
+
+    def test_every_section_that_a_hint_names_is_in_the_lesson(self):
+        checks = self.answers.checks
+        lesson = (ROOT / "notebooks" / "source" / f"{checks.lab.name}.py").read_text()
+        headings = re.findall(r"^# ##+ (.*?)(?: \(\d+ minutes\))?$", lesson, flags=re.MULTILINE)
+        named = {hint.section for hint in hints_of(checks) if hint.section}
+        assert named
+        assert named - set(headings) == set()
+
+    def test_the_points_of_a_check_are_those_of_the_labs_text(self, number):
+        exercise = self.answers.checks.lab.exercises[number]
+        text = (ROOT / "labs" / "source" / f"{exercise.lab.name}.py").read_text()
+        assert f"# %% check={number} points={exercise.points}\n" in text
+        names = list(inspect.signature(exercise.judging).parameters)[1:]
+        assert f"check.exercise_{number}({', '.join(names)})\n" in text

@@ -1,0 +1,780 @@
+"""What students hand in to lab 02, and the hint it must earn."""
+
+import copy
+import re
+from contextlib import suppress
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from helpers.checks import lab_02
+from tests.helpers.checks.collection import Answers
+
+answers = Answers(lab_02)
+
+# Exercise 1: eight lines
+
+
+def add(x, y):
+    return x + y.to(x.device)
+
+
+def multiply(a, b):
+    return a @ b.to(a.device)
+
+
+def score(net, X):
+    return net(X.to(next(net.parameters()).device))
+
+
+def embed(embedding, words):
+    return embedding(words.to(embedding.weight.device))
+
+
+def hide(scores, mask):
+    return scores.masked_fill(mask.to(scores.device), -torch.inf)
+
+
+def divide(x, total):
+    return x / total.to(x.device)
+
+
+def noise(x, generator):
+    return torch.rand(x.shape, generator=generator).to(x.device)
+
+
+def count_right(guesses, labels):
+    return (guesses == labels.to(guesses.device)).sum().item()
+
+
+EIGHT = (add, multiply, score, embed, hide, divide, noise, count_right)
+
+
+def instead_of(line):
+    return lambda f: tuple(f if each is line else each for each in EIGHT)
+
+
+@answers.right(1, handed_in=lambda f: EIGHT)
+def to_the_first_arguments_device():
+    pass
+
+
+@answers.right(1, handed_in=lambda f: EIGHT_BY_TENSOR)
+def to_the_first_argument():
+    pass
+
+
+EIGHT_BY_TENSOR = (
+    lambda x, y: torch.add(x, y.to(x)),
+    lambda a, b: torch.matmul(a, b.to(device=a.device, copy=True)),
+    lambda net, X: net(X.to(net.weight)),
+    lambda embedding, words: embedding.weight[words.to(embedding.weight.device)],
+    lambda scores, mask: torch.where(mask.to(scores.device), -torch.inf, scores),
+    lambda x, total: x / total.item(),
+    lambda x, generator: torch.empty_like(x, device="cpu").uniform_(generator=generator).to(x),
+    lambda guesses, labels: int(torch.sum(labels.to(guesses) == guesses)),
+)
+
+
+@answers.right(1, handed_in=lambda f: EIGHT_BY_OTHER_WAYS)
+def in_other_ways():
+    pass
+
+
+EIGHT_BY_OTHER_WAYS = (
+    lambda x, y: x + y if y.device == x.device else x + y.to(x.device),
+    lambda a, b: torch.mm(a, b.cpu().to(a.device)),
+    lambda net, X: copy.deepcopy(net).to(X.device)(X).to(net.weight.device),
+    lambda embedding, words: embedding.weight[words.cpu()],
+    lambda scores, mask: scores.clone().masked_fill_(mask.to(scores.device), -torch.inf),
+    lambda x, total: x / total.cpu(),
+    lambda x, generator: torch.rand(*x.shape, device="cpu", generator=generator).to(x.device),
+    lambda guesses, labels: sum(map(int.__eq__, guesses.tolist(), labels.tolist())),
+)
+
+
+@answers.wrong(1, "still-mixes", handed_in=instead_of(add))
+def leaves_the_line_as_it_was(x, y):
+    return x + y
+
+
+@answers.wrong(1, "result-dropped", handed_in=instead_of(add))
+def moves_and_forgets(x, y):
+    y.to(x.device)
+    return x + y
+
+
+@answers.wrong(1, "one-device-only", handed_in=instead_of(add))
+def names_the_gpu(x, y):
+    return x + y.cuda()
+
+
+@answers.wrong(1, "one-device-only", handed_in=instead_of(hide))
+def names_the_first_gpu(scores, mask):
+    return scores.masked_fill(mask.to("cuda:0"), -torch.inf)
+
+
+@answers.wrong(1, "result-elsewhere", handed_in=instead_of(add))
+def moves_the_first_instead(x, y):
+    return x.to(y.device) + y
+
+
+@answers.wrong(1, "result-elsewhere", handed_in=instead_of(multiply))
+def brings_both_to_the_cpu(a, b):
+    return a.cpu() @ b.cpu()
+
+
+@answers.wrong(1, "result-elsewhere", handed_in=instead_of(score))
+def computes_where_the_batch_is(net, X):
+    return copy.deepcopy(net).to(X.device)(X)
+
+
+@answers.wrong(1, "first-moved", handed_in=instead_of(score))
+def moves_the_network_to_the_batch(net, X):
+    return net.to(X.device)(X)
+
+
+@answers.wrong(1, "first-moved", handed_in=instead_of(score))
+def moves_the_network_and_the_scores(net, X):
+    place = net.weight.device
+    return net.to(X.device)(X).to(place)
+
+
+@answers.wrong(1, "input-changed", handed_in=instead_of(add))
+def adds_in_place(x, y):
+    x += y.to(x.device)
+    return x
+
+
+@answers.wrong(1, "input-changed", handed_in=instead_of(hide))
+def fills_in_place(scores, mask):
+    return scores.masked_fill_(mask.to(scores.device), -torch.inf)
+
+
+@answers.wrong(1, "raised", handed_in=instead_of(embed))
+def makes_floats_of_the_words(embedding, words):
+    return embedding(words.to(embedding.weight))
+
+
+@answers.wrong(1, "other-result", handed_in=instead_of(multiply))
+def multiplies_number_by_number(a, b):
+    return a.sum() * b.to(a.device).sum() + torch.zeros(len(a), b.shape[1], device=a.device)
+
+
+@answers.wrong(1, "other-result", handed_in=instead_of(hide))
+def hides_with_a_small_number(scores, mask):
+    return scores.masked_fill(mask.to(scores.device), -1e9)
+
+
+@answers.wrong(1, "still-mixes", handed_in=instead_of(divide))
+def leaves_the_total_where_it_is(x, total):
+    return x / total
+
+
+@answers.wrong(1, "one-device-only", handed_in=instead_of(divide))
+def brings_x_to_the_cpu(x, total):
+    return x.cpu() / total.cpu()
+
+
+@answers.wrong(1, "no-tensor", handed_in=instead_of(divide))
+def makes_a_list(x, total):
+    return [row / total.item() for row in x]
+
+
+@answers.wrong(1, "still-mixes", handed_in=instead_of(noise))
+def draws_where_the_generator_is_not(x, generator):
+    return torch.rand(x.shape, device=x.device, generator=generator)
+
+
+@answers.wrong(1, "generator-unused", handed_in=instead_of(noise))
+def draws_without_the_generator(x, generator):
+    return torch.rand(x.shape, device=x.device)
+
+
+@answers.wrong(1, "generator-unused", handed_in=instead_of(noise))
+def makes_another_generator(x, generator):
+    dice = torch.Generator(x.device).manual_seed(generator.initial_seed())
+    return torch.rand(x.shape, device=x.device, generator=dice)
+
+
+@answers.wrong(1, "result-elsewhere", handed_in=instead_of(noise))
+def leaves_the_noise_on_the_cpu(x, generator):
+    return torch.rand(x.shape, generator=generator)
+
+
+@answers.wrong(1, "one-device-only", handed_in=instead_of(noise))
+def sends_the_noise_to_the_gpu(x, generator):
+    return torch.rand(x.shape, generator=generator).cuda()
+
+
+@answers.wrong(1, "not-a-count", handed_in=instead_of(count_right))
+def counts_in_a_tensor(guesses, labels):
+    return (guesses == labels.to(guesses.device)).sum()
+
+
+@answers.wrong(1, "still-mixes", handed_in=instead_of(count_right))
+def compares_in_two_places(guesses, labels):
+    return (guesses == labels).sum().item()
+
+
+@answers.wrong(1, "other-result", handed_in=instead_of(count_right))
+def takes_the_mean(guesses, labels):
+    return (guesses == labels.to(guesses.device)).float().mean().item()
+
+
+@answers.wrong(1, "no-result", handed_in=instead_of(multiply))
+def shows_the_product(a, b):
+    print(a @ b.to(a.device))
+
+
+# Exercise 2: culprit(message, device)
+
+
+@answers.right(2)
+def with_words(message, device):
+    words = message.replace(",", "").split()
+    if "got" not in words:
+        return None
+    start = words.index("got")
+    name, place = words[start + 1], words[start + 4]
+    others = words[start + 10]
+    return ("others", others) if place == str(device) else (name, place)
+
+
+@answers.right(2)
+def with_a_pattern(message, device):
+    found = re.search(r"got (\w+) is on ([\w:]+), .* tensors on ([\w:]+)", message)
+    if found is None:
+        return None
+    name, place, others = found.groups()
+    if torch.device(place) == device:
+        return "others", others
+    return name, place
+
+
+@answers.right(2)
+def by_cutting(message, device):
+    if " got " not in message:
+        return None
+    name, rest = message.split(" got ")[1].split(" is on ")
+    place, rest = rest.split(", ", 1)
+    others = rest.split(" tensors on ")[1].split(" ")[0]
+    return (name, place) if place != str(device) else ("others", others)
+
+
+@answers.right(2)
+def with_devices_for_places(message, device):
+    found = with_words(message, device)
+    return found and (found[0], torch.device(found[1]))
+
+
+@answers.wrong(2, "blames-the-named")
+def believes_the_message(message, device):
+    words = message.replace(",", "").split()
+    if "got" not in words:
+        return None
+    start = words.index("got")
+    return words[start + 1], words[start + 4]
+
+
+@answers.wrong(2, "spares-the-named")
+def never_believes_the_message(message, device):
+    words = message.replace(",", "").split()
+    if "got" not in words:
+        return None
+    start = words.index("got")
+    return "others", words[start + 10]
+
+
+@answers.wrong(2, "spares-the-named")
+def turned_round(message, device):
+    words = message.replace(",", "").split()
+    if "got" not in words:
+        return None
+    start = words.index("got")
+    if words[start + 4] == str(device):
+        return words[start + 1], words[start + 4]
+    return "others", words[start + 10]
+
+
+@answers.wrong(2, "blames-the-named")
+def compares_a_string_with_a_device(message, device):
+    found = re.search(r"got (\w+) is on ([\w:]+), .* tensors on ([\w:]+)", message)
+    if found is None:
+        return None
+    name, place, others = found.groups()
+    return ("others", others) if place is device else (name, place)
+
+
+@answers.wrong(2, "other-place")
+def keeps_the_comma(message, device):
+    words = message.split()
+    if "got" not in words:
+        return None
+    start = words.index("got")
+    name, place = words[start + 1], words[start + 4]
+    others = words[start + 10]
+    return ("others", others) if place == str(device) else (name, place)
+
+
+@answers.wrong(2, "other-place")
+def keeps_the_comma_in_the_answer(message, device):
+    found = with_words(message, device)
+    return found and (found[0], found[1] + ",")
+
+
+@answers.wrong(2, "other-place")
+def says_where_it_should_be(message, device):
+    found = with_words(message, device)
+    return found and (found[0], str(device))
+
+
+@answers.wrong(2, "other-place")
+def thinks_it_is_always_the_cpu(message, device):
+    found = with_words(message, device)
+    return found and (found[0], "cpu")
+
+
+@answers.wrong(2, "other-place")
+def trips_over_an_argument_called_tensors(message, device):
+    found = with_words(message, device)
+    if found is None or found[0] != "others":
+        return found
+    words = message.replace(",", "").split()
+    return "others", words[words.index("tensors", words.index("got")) + 2]
+
+
+@answers.wrong(2, "other-name")
+def knows_one_message_by_heart(message, device):
+    found = with_words(message, device)
+    return found and ("others" if found[0] == "others" else "mat2", found[1])
+
+
+@answers.wrong(2, "not-a-pair")
+def returns_the_name_alone(message, device):
+    found = with_words(message, device)
+    return found and found[0]
+
+
+@answers.wrong(2, "not-a-pair")
+def returns_one_string(message, device):
+    found = with_words(message, device)
+    return found and " ".join(found)
+
+
+@answers.wrong(2, "names-nobody")
+def looks_for_what_is_not_there(message, device):
+    words = message.replace(",", "").split()
+    start = words.index("got")
+    name, place = words[start + 1], words[start + 4]
+    others = words[start + 10]
+    return ("others", others) if place == str(device) else (name, place)
+
+
+@answers.wrong(2, "names-nobody")
+def guesses_where_nothing_is_named(message, device):
+    return with_words(message, device) or ("others", "cpu")
+
+
+@answers.wrong(2, "no-result")
+def prints_the_culprit(message, device):
+    print(with_words(message, device))
+
+
+@answers.wrong(2, "other-name")
+def names_the_operation(message, device):
+    found = with_words(message, device)
+    operation = message.rpartition("wrapper_CUDA_")[2].rstrip(")")
+    return found and (operation if found[0] != "others" else "others", found[1])
+
+
+# Exercise 3: evaluate_batch(net, loss, images, labels)
+
+
+@answers.right(3)
+def all_to_the_network(net, loss, images, labels):
+    place = next(net.parameters()).device
+    images, labels, loss = images.to(place), labels.to(place), loss.to(place)
+    scores = net(images)
+    return loss(scores, labels).item(), int((scores.argmax(1) == labels).sum())
+
+
+@answers.right(3)
+def scores_to_the_labels(net, loss, images, labels):
+    with torch.no_grad():
+        scores = net(images.to(net[1].weight.device)).cpu()
+    labels = labels.cpu()
+    right = sum(scores.max(dim=1).indices == labels).item()
+    return float(loss.cpu()(scores, labels)), right
+
+
+@answers.right(3)
+def with_a_loss_of_its_own(net, loss, images, labels):
+    with torch.inference_mode():
+        place = next(net.parameters()).device
+        labels = labels.to(place)
+        scores = net(images.to(place))
+        mean = F.cross_entropy(scores, labels, weight=loss.weight.to(place))
+        right = torch.eq(scores.softmax(dim=-1).argmax(dim=-1), labels).sum().tolist()
+    return mean.item(), right
+
+
+@answers.wrong(3, "labels-behind")
+def forgets_the_labels(net, loss, images, labels):
+    place = next(net.parameters()).device
+    scores = net(images.to(place))
+    return loss.to(place)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "labels-behind")
+def drops_the_moved_labels(net, loss, images, labels):
+    place = next(net.parameters()).device
+    images = images.to(place)
+    labels.to(place)
+    scores = net(images)
+    return loss.to(place)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "weights-behind")
+def forgets_the_weights(net, loss, images, labels):
+    place = next(net.parameters()).device
+    labels = labels.to(place)
+    scores = net(images.to(place))
+    return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "images-behind")
+def forgets_the_images(net, loss, images, labels):
+    place = next(net.parameters()).device
+    scores = net(images)
+    labels = labels.to(place)
+    return loss.to(place)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "images-behind")
+def asks_the_images_for_the_device(net, loss, images, labels):
+    place = images.device
+    images, labels, loss = images.to(place), labels.to(place), loss.to(place)
+    scores = net(images)
+    return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "net-moved")
+def moves_the_network_to_the_images(net, loss, images, labels):
+    net.to(images.device)
+    loss.to(images.device)
+    labels = labels.to(images.device)
+    scores = net(images)
+    return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "net-moved")
+def moves_all_to_the_gpu(net, loss, images, labels):
+    net, loss, images, labels = net.cuda(), loss.cuda(), images.cuda(), labels.cuda()
+    scores = net(images)
+    return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "images-behind")
+def brings_the_batch_to_the_cpu(net, loss, images, labels):
+    images, labels = images.to("cpu"), labels.to("cpu")
+    scores = net(images)
+    return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "device-error")
+def compares_with_the_old_labels(net, loss, images, labels):
+    place = next(net.parameters()).device
+    scores = net(images.to(place))
+    mean = loss.to(place)(scores, labels.to(place))
+    return mean.item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "weights-dropped")
+def makes_a_new_loss(net, loss, images, labels):
+    place = next(net.parameters()).device
+    labels = labels.to(place)
+    scores = net(images.to(place))
+    return nn.CrossEntropyLoss()(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "wrong-loss")
+def takes_a_softmax_before_the_loss(net, loss, images, labels):
+    place = next(net.parameters()).device
+    labels = labels.to(place)
+    scores = net(images.to(place)).softmax(dim=1)
+    mean = loss.to(place)(scores, labels)
+    return mean.item(), (scores.argmax(1) == labels).sum().item()
+
+
+@answers.wrong(3, "wrong-loss")
+def adds_up_the_losses(net, loss, images, labels):
+    mean, right = all_to_the_network(net, loss, images, labels)
+    return mean * len(labels), right
+
+
+@answers.wrong(3, "share-not-count")
+def returns_the_accuracy(net, loss, images, labels):
+    mean, right = all_to_the_network(net, loss, images, labels)
+    return mean, right / len(labels)
+
+
+@answers.wrong(3, "not-two-numbers")
+def returns_tensors(net, loss, images, labels):
+    place = next(net.parameters()).device
+    labels = labels.to(place)
+    scores = net(images.to(place))
+    return loss.to(place)(scores, labels), (scores.argmax(1) == labels).sum()
+
+
+@answers.wrong(3, "not-two-numbers")
+def returns_the_loss_only(net, loss, images, labels):
+    return all_to_the_network(net, loss, images, labels)[0]
+
+
+@answers.wrong(3, "wrong-count")
+def counts_one_too_many(net, loss, images, labels):
+    mean, right = all_to_the_network(net, loss, images, labels)
+    return mean, right + 1
+
+
+@answers.wrong(3, "raised")
+def looks_along_the_batch(net, loss, images, labels):
+    place = next(net.parameters()).device
+    labels = labels.to(place)
+    scores = net(images.to(place))
+    return loss.to(place)(scores, labels).item(), (scores.argmax(0) == labels).sum().item()
+
+
+@answers.wrong(3, "input-changed")
+def empties_the_images(net, loss, images, labels):
+    result = all_to_the_network(net, loss, images, labels)
+    images.zero_()
+    return result
+
+
+@answers.wrong(3, "no-result")
+def prints_both(net, loss, images, labels):
+    print(all_to_the_network(net, loss, images, labels))
+
+
+# Exercise 4: build_batch(table, rows, extra)
+
+
+@answers.right(4)
+def index_on_the_cpu(table, rows, extra):
+    return torch.cat([table[rows.cpu()].to(extra.device), extra])
+
+
+@answers.right(4)
+def index_as_a_list(table, rows, extra):
+    return torch.vstack([table[rows.tolist()].to(extra), extra])
+
+
+@answers.right(4)
+def with_index_select(table, rows, extra):
+    picked = table.index_select(0, rows.to(table.device))
+    return torch.concatenate((picked.to(device=extra.device), extra), dim=0)
+
+
+@answers.right(4)
+def into_room_that_is_made_first(table, rows, extra):
+    batch = extra.new_empty(len(rows) + len(extra), table.shape[1])
+    batch[: len(rows)] = table[rows.to("cpu")].to(extra.device)
+    batch[len(rows) :] = extra
+    return batch
+
+
+@answers.right(4)
+def row_by_row(table, rows, extra):
+    picked = [table[row].to(extra.device) for row in rows.tolist()]
+    return torch.stack([*picked, *extra])
+
+
+@answers.wrong(4, "device-error")
+def indexes_with_the_gpu(table, rows, extra):
+    return torch.cat([table[rows].to(extra.device), extra])
+
+
+@answers.wrong(4, "device-error")
+def joins_in_two_places(table, rows, extra):
+    return torch.cat([table[rows.cpu()], extra])
+
+
+@answers.wrong(4, "table-moved")
+def moves_the_table(table, rows, extra):
+    return torch.cat([table.to(rows.device)[rows], extra])
+
+
+@answers.wrong(4, "table-moved")
+def moves_the_table_and_keeps_it(table, rows, extra):
+    table = table.to(extra.device)
+    return torch.cat((table[rows], extra))
+
+
+@answers.wrong(4, "device-error")
+def moves_the_table_and_forgets_it(table, rows, extra):
+    table.to(extra.device)
+    return torch.cat([table[rows], extra])
+
+
+@answers.wrong(4, "batch-elsewhere")
+def joins_on_the_cpu(table, rows, extra):
+    return torch.cat([table[rows.cpu()], extra.cpu()])
+
+
+@answers.wrong(4, "batch-elsewhere")
+def goes_to_the_first_gpu(table, rows, extra):
+    return torch.cat([table[rows.cpu()].to("cuda:0"), extra.to("cuda:0")])
+
+
+@answers.wrong(4, "detour")
+def joins_on_the_cpu_and_moves_the_batch(table, rows, extra):
+    return torch.cat([table[rows.cpu()], extra.cpu()]).to(extra.device)
+
+
+@answers.wrong(4, "other-rows")
+def extra_on_top(table, rows, extra):
+    return torch.cat([extra, table[rows.cpu()].to(extra.device)])
+
+
+@answers.wrong(4, "other-rows")
+def takes_the_first_rows(table, rows, extra):
+    return torch.cat([table[: len(rows)].to(extra.device), extra])
+
+
+@answers.wrong(4, "other-rows")
+def sorts_the_rows(table, rows, extra):
+    return torch.cat([table[rows.cpu().sort().values].to(extra.device), extra])
+
+
+@answers.wrong(4, "no-batch")
+def forgets_the_extra_rows(table, rows, extra):
+    return table[rows.cpu()].to(extra.device)
+
+
+@answers.wrong(4, "no-batch")
+def returns_a_list(table, rows, extra):
+    return [table[rows.cpu()].to(extra.device), extra]
+
+
+@answers.wrong(4, "raised")
+def joins_beside_each_other(table, rows, extra):
+    return torch.cat([table[rows.cpu()].to(extra.device), torch.cat([extra] * 9)], dim=1)
+
+
+@answers.wrong(4, "input-changed")
+def writes_into_the_table(table, rows, extra):
+    result = torch.cat([table[rows.cpu()].to(extra.device), extra])
+    table[: len(extra)] = 0
+    return result
+
+
+@answers.wrong(4, "no-result")
+def builds_and_forgets(table, rows, extra):
+    torch.cat([table[rows.cpu()].to(extra.device), extra])
+
+
+# Exercise 5: load_weights(net, path)
+
+
+@answers.right(5)
+def to_the_cpu_first(net, path):
+    net.load_state_dict(torch.load(path, map_location="cpu"))
+
+
+@answers.right(5)
+def to_the_networks_device(net, path):
+    place = next(net.parameters()).device
+    state = torch.load(path, map_location=place, weights_only=True)
+    net.load_state_dict(state, assign=True)
+
+
+@answers.right(5)
+def by_a_function(net, path):
+    state = torch.load(path, map_location=lambda storage, place: storage)
+    return net.load_state_dict(state)
+
+
+@answers.right(5)
+def tensor_by_tensor(net, path):
+    state = torch.load(path, map_location=torch.device("cpu"))
+    own = net.state_dict()
+    with torch.no_grad():
+        for name in own:
+            own[name].copy_(state[name])
+
+
+@answers.wrong(5, "needs-its-gpu")
+def says_nothing_of_places(net, path):
+    net.load_state_dict(torch.load(path))
+
+
+@answers.wrong(5, "needs-its-gpu")
+def asks_for_a_gpu(net, path):
+    net.load_state_dict(torch.load(path, map_location="cuda"))
+
+
+@answers.wrong(5, "needs-its-gpu")
+def asks_for_the_first_gpu(net, path):
+    net.load_state_dict(torch.load(path, map_location="cuda:0"))
+
+
+@answers.wrong(5, "needs-its-gpu")
+def moves_it_after_loading(net, path):
+    state = torch.load(path)
+    net.load_state_dict({name: tensor.cpu() for name, tensor in state.items()})
+
+
+@answers.wrong(5, "needs-its-gpu")
+def knows_one_of_two_gpus(net, path):
+    net.load_state_dict(torch.load(path, map_location={"cuda:0": "cpu"}))
+
+
+@answers.wrong(5, "weights-not-in")
+def reads_and_forgets(net, path):
+    torch.load(path, map_location="cpu")
+
+
+@answers.wrong(5, "weights-not-in")
+def gives_the_file_to_a_copy(net, path):
+    copy.deepcopy(net).load_state_dict(torch.load(path, map_location="cpu"))
+
+
+@answers.wrong(5, "weights-not-in")
+def hands_back_what_it_reads(net, path):
+    return torch.load(path, map_location="cpu")
+
+
+@answers.wrong(5, "weights-not-in")
+def gives_up_in_silence(net, path):
+    with suppress(RuntimeError):
+        net.load_state_dict(torch.load(path))
+
+
+@answers.wrong(5, "weights-not-in")
+def writes_into_the_dictionary_only(net, path):
+    net.state_dict().update(torch.load(path, map_location="cpu"))
+
+
+@answers.wrong(5, "buffers-left")
+def loads_the_parameters_only(net, path):
+    state = torch.load(path, map_location="cpu")
+    for name, parameter in net.named_parameters():
+        parameter.data.copy_(state[name])
+
+
+@answers.wrong(5, "net-moved")
+def leaves_the_network_on_the_cpu(net, path):
+    net.cpu().load_state_dict(torch.load(path, map_location="cpu"))
+
+
+@answers.wrong(5, "net-moved")
+def takes_over_what_is_on_the_cpu(net, path):
+    net.load_state_dict(torch.load(path, map_location="cpu"), assign=True)
+
+
+@answers.wrong(5, "raised")
+def gives_the_path_to_the_network(net, path):
+    net.load_state_dict(path)

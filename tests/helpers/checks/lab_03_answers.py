@@ -1,0 +1,1041 @@
+"""What students hand in to lab 03, and the hint it must earn."""
+
+import copy
+import io
+from contextlib import suppress
+
+import torch
+from torch import nn
+
+from helpers.checks import lab_03
+from helpers.checks.lab_03.exercise_2_ranker import GivenRanker
+from helpers.checks.lab_03.exercise_4_recurrent import GivenRecurrent
+from tests.helpers.checks.collection import Answers
+
+answers = Answers(lab_03)
+
+# Exercise 1: devices_of(net, optimizer)
+
+
+@answers.right(1)
+def with_comprehensions(net, optimizer):
+    remembered = [value for entry in optimizer.state.values() for value in entry.values()]
+    return {
+        "parameters": {parameter.device for parameter in net.parameters()},
+        "buffers": {buffer.device for buffer in net.buffers()},
+        "state": {value.device for value in remembered if isinstance(value, torch.Tensor)},
+    }
+
+
+@answers.right(1)
+def with_loops(net, optimizer):
+    found = {"parameters": set(), "buffers": set(), "state": set()}
+    for module in net.modules():
+        for tensor in module.parameters(recurse=False):
+            found["parameters"].add(tensor.device)
+        for tensor in module.buffers(recurse=False):
+            found["buffers"].add(tensor.device)
+    for entry in optimizer.state.values():
+        for value in entry.values():
+            if torch.is_tensor(value):
+                found["state"].add(value.device)
+    return found
+
+
+@answers.right(1)
+def by_state_dicts(net, optimizer):
+    learned = {name for name, _ in net.named_parameters()}
+    state = net.state_dict()
+    remembered = optimizer.state_dict()["state"].values()
+    values = [value for entry in remembered for value in entry.values()]
+    return {
+        "parameters": frozenset(state[name].device for name in learned),
+        "buffers": frozenset(state[name].device for name in state if name not in learned),
+        "state": frozenset(value.device for value in values if hasattr(value, "device")),
+    }
+
+
+@answers.wrong(1, "parameters-missing")
+def asks_the_first_parameter(net, optimizer):
+    return {**with_comprehensions(net, optimizer), "parameters": {next(net.parameters()).device}}
+
+
+@answers.wrong(1, "parameters-missing")
+def asks_the_outer_module_only(net, optimizer):
+    outer = {parameter.device for parameter in net.parameters(recurse=False)}
+    return {**with_comprehensions(net, optimizer), "parameters": outer}
+
+
+@answers.wrong(1, "parameters-missing")
+def looks_one_level_deep(net, optimizer):
+    found = {p.device for child in net for p in child.parameters(recurse=False)}
+    return {**with_comprehensions(net, optimizer), "parameters": found}
+
+
+@answers.wrong(1, "buffers-missing")
+def forgets_the_buffers(net, optimizer):
+    return {**with_comprehensions(net, optimizer), "buffers": set()}
+
+
+@answers.wrong(1, "buffers-missing")
+def asks_the_first_buffer(net, optimizer):
+    return {**with_comprehensions(net, optimizer), "buffers": {next(net.buffers()).device}}
+
+
+@answers.wrong(1, "too-many")
+def takes_the_parameters_for_buffers(net, optimizer):
+    found = with_comprehensions(net, optimizer)
+    return {**found, "buffers": found["parameters"]}
+
+
+@answers.wrong(1, "state-missing")
+def forgets_the_state(net, optimizer):
+    return {**with_comprehensions(net, optimizer), "state": set()}
+
+
+@answers.wrong(1, "state-missing")
+def looks_for_momentum_only(net, optimizer):
+    found = {
+        entry["momentum_buffer"].device
+        for entry in optimizer.state.values()
+        if "momentum_buffer" in entry
+    }
+    return {**with_comprehensions(net, optimizer), "state": found}
+
+
+@answers.wrong(1, "too-many")
+def asks_the_optimizers_parameters(net, optimizer):
+    found = with_comprehensions(net, optimizer)
+    groups = {p.device for group in optimizer.param_groups for p in group["params"]}
+    return {**found, "state": groups | found["state"]}
+
+
+@answers.wrong(1, "too-many")
+def adds_the_cpu_to_the_buffers(net, optimizer):
+    found = with_comprehensions(net, optimizer)
+    everywhere = {torch.device("cpu"), *found["parameters"], *found["buffers"]}
+    return {**found, "buffers": everywhere}
+
+
+@answers.wrong(1, "raised")
+def takes_every_value_for_a_tensor(net, optimizer):
+    found = set()
+    for entry in optimizer.state.values():
+        for value in entry.values():
+            found.add(value.device)
+    return {**with_comprehensions(net, optimizer), "state": found}
+
+
+@answers.wrong(1, "raised")
+def goes_through_the_keys(net, optimizer):
+    found = set()
+    for entry in optimizer.state.values():
+        for value in entry:
+            found.add(value.device)
+    return {**with_comprehensions(net, optimizer), "state": found}
+
+
+@answers.wrong(1, "raised")
+def asks_the_optimizer_for_its_device(net, optimizer):
+    found = with_comprehensions(net, optimizer)
+    found["state"] = [optimizer.device]
+    return found
+
+
+@answers.wrong(1, "not-devices")
+def keeps_names_of_devices(net, optimizer):
+    found = with_comprehensions(net, optimizer)
+    return {kind: {str(device) for device in devices} for kind, devices in found.items()}
+
+
+@answers.wrong(1, "not-three-sets")
+def keeps_lists(net, optimizer):
+    found = with_comprehensions(net, optimizer)
+    return {kind: list(devices) for kind, devices in found.items()}
+
+
+@answers.wrong(1, "not-three-sets")
+def one_set_for_all(net, optimizer):
+    return set().union(*with_comprehensions(net, optimizer).values())
+
+
+@answers.wrong(1, "not-three-sets")
+def other_keys(net, optimizer):
+    found = with_comprehensions(net, optimizer)
+    return {"params": found["parameters"], "buffers": found["buffers"], "state": found["state"]}
+
+
+@answers.wrong(1, "no-result")
+def prints_the_devices(net, optimizer):
+    print(with_comprehensions(net, optimizer))
+
+
+# Exercise 2: Ranker(features, classes)
+
+
+class Scoring(nn.Module):
+    def forward(self, X):
+        X = (X - self.mean) * self.gain
+        return sum(head(X) for head in self.heads)
+
+
+def two_heads(features, classes):
+    return [nn.Linear(features, classes) for _ in range(2)]
+
+
+@answers.right(2)
+class WithBufferParameterAndList(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.right(2)
+class WithNamedHeads(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.mean = nn.Buffer(torch.ones(features) / 2)
+        self.register_parameter("gain", nn.Parameter(torch.ones(features)))
+        self.heads = nn.ModuleDict(zip("ab", two_heads(features, classes), strict=True))
+
+    def forward(self, X):
+        X = (X - self.mean) * self.gain
+        return sum(head(X) for head in self.heads.values())
+
+
+@answers.right(2)
+class WithAParameterThatIsNotLearned(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.mean = nn.Parameter(torch.full((features,), 0.5), requires_grad=False)
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList()
+        for head in two_heads(features, classes):
+            self.heads.append(head)
+
+
+@answers.right(2)
+class WithHeadsByName(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features))
+        for number, head in enumerate(two_heads(features, classes)):
+            self.add_module(f"head_{number}", head)
+
+    def forward(self, X):
+        X = (X - self.mean) * self.gain
+        return self.head_0(X) + self.head_1(X)
+
+
+answers.wrong(2, "plain-tensor")(GivenRanker)
+
+
+@answers.wrong(2, "plain-tensor")
+class ForgetsTheGain(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = torch.ones(features)
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "plain-tensor")
+class AsksForAGradientOnly(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = torch.ones(features, requires_grad=True)
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "plain-tensor")
+class MovesInEachCall(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.mean = torch.full((features,), 0.5)
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+    def forward(self, X):
+        X = (X - self.mean.to(X.device)) * self.gain
+        return sum(head(X) for head in self.heads)
+
+
+@answers.wrong(2, "hidden-layers")
+class KeepsTheList(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = two_heads(features, classes)
+
+
+@answers.wrong(2, "hidden-layers")
+class KeepsATuple(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = tuple(two_heads(features, classes))
+
+
+@answers.wrong(2, "learned-too")
+class LearnsTheMean(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.mean = nn.Parameter(torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "not-learned")
+class RegistersTheGainAsABuffer(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.register_buffer("gain", torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "not-learned")
+class FreezesTheGain(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features), requires_grad=False)
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "not-saved")
+class LeavesTheMeanOutOfTheState(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5), persistent=False)
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "not-saved")
+class MakesANumberOfTheMean(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.mean = 0.5
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "other-scores")
+class OneHeadOnly(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes)[:1])
+
+
+@answers.wrong(2, "other-scores")
+class DrawsTheGain(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.rand(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "raised")
+class ForgetsTheFirstLine(Scoring):
+    def __init__(self, features, classes):
+        self.register_buffer("mean", torch.full((features,), 0.5))
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "raised")
+class RegistersAndAssigns(Scoring):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.mean = torch.full((features,), 0.5)
+        self.register_buffer("mean", self.mean)
+        self.gain = nn.Parameter(torch.ones(features))
+        self.heads = nn.ModuleList(two_heads(features, classes))
+
+
+@answers.wrong(2, "not-a-module")
+class NoModuleAtAll:
+    def __init__(self, features, classes):
+        self.mean = torch.full((features,), 0.5)
+
+
+# Exercise 3: move_both(net, optimizer, device)
+
+
+@answers.right(3)
+def lets_it_load_its_own_state(net, optimizer, device):
+    net.to(device)
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
+@answers.right(3)
+def loads_a_copy(net, optimizer, device):
+    state = copy.deepcopy(optimizer.state_dict())
+    net = net.to(device)
+    optimizer.load_state_dict(state)
+
+
+@answers.right(3)
+def moves_each_tensor(net, optimizer, device):
+    net.to(device)
+    for entry in optimizer.state.values():
+        for key, value in entry.items():
+            if isinstance(value, torch.Tensor):
+                entry[key] = value.to(device)
+
+
+@answers.right(3)
+def moves_all_but_the_counters(net, optimizer, device):
+    for parameter in net.parameters():
+        parameter.data = parameter.data.to(device)
+    for buffer in net.buffers():
+        buffer.data = buffer.data.to(device)
+    for parameter, entry in optimizer.state.items():
+        for key in entry.keys() - {"step"}:
+            entry[key] = entry[key].to(parameter.device)
+
+
+@answers.wrong(3, "state-behind")
+def moves_the_network_only(net, optimizer, device):
+    net.to(device)
+
+
+@answers.wrong(3, "state-behind")
+def loads_before_it_moves(net, optimizer, device):
+    optimizer.load_state_dict(optimizer.state_dict())
+    net.to(device)
+
+
+@answers.wrong(3, "state-behind")
+def moves_and_drops_the_state(net, optimizer, device):
+    net.to(device)
+    for entry in optimizer.state.values():
+        for value in entry.values():
+            value.to(device)
+
+
+@answers.wrong(3, "state-behind")
+def makes_a_new_optimizer_for_itself(net, optimizer, device):
+    net.to(device)
+    optimizer = type(optimizer)(net.parameters(), lr=0.05)
+    optimizer.zero_grad()
+
+
+@answers.wrong(3, "state-behind")
+def moves_a_state_dict_only(net, optimizer, device):
+    net.to(device)
+    state = optimizer.state_dict()["state"]
+    for number in state:
+        state[number] = {key: value.to(device) for key, value in state[number].items()}
+
+
+@answers.wrong(3, "state-lost")
+def forgets_what_it_knew(net, optimizer, device):
+    net.to(device)
+    optimizer.state.clear()
+
+
+@answers.wrong(3, "settings-changed")
+def begins_anew_in_place(net, optimizer, device):
+    net.to(device)
+    optimizer.__init__(net.parameters(), lr=0.01)
+
+
+@answers.wrong(3, "settings-changed")
+def sets_one_rate_for_all(net, optimizer, device):
+    net.to(device)
+    optimizer.load_state_dict(optimizer.state_dict())
+    for group in optimizer.param_groups:
+        group["lr"] = 0.05
+
+
+@answers.wrong(3, "state-changed")
+def fills_the_memory_with_zeros(net, optimizer, device):
+    net.to(device)
+    for entry in optimizer.state.values():
+        for key, value in entry.items():
+            entry[key] = torch.zeros_like(value, device=device)
+
+
+@answers.wrong(3, "net-stays")
+def moves_the_memory_only(net, optimizer, device):
+    for entry in optimizer.state.values():
+        for key, value in entry.items():
+            entry[key] = value.to(device)
+
+
+@answers.wrong(3, "net-stays")
+def moves_a_copy(net, optimizer, device):
+    net = copy.deepcopy(net).to(device)
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
+@answers.wrong(3, "net-stays")
+def goes_to_the_gpu_whatever_is_asked(net, optimizer, device):
+    net.cuda()
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
+@answers.wrong(3, "other-parameters")
+def makes_new_parameters(net, optimizer, device):
+    for module in net:
+        for name, parameter in list(module.named_parameters()):
+            setattr(module, name, nn.Parameter(parameter.detach().to(device)))
+    net.to(device)
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
+@answers.wrong(3, "weights-changed")
+def makes_weights_anew(net, optimizer, device):
+    net.to(device)
+    for module in net:
+        module.reset_parameters()
+        if isinstance(module, nn.BatchNorm1d):
+            nn.init.constant_(module.weight, 3)
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
+@answers.wrong(3, "raised")
+def asks_the_optimizer_to_move(net, optimizer, device):
+    net.to(device)
+    optimizer.to(device)
+
+
+@answers.wrong(3, "raised")
+def knows_momentum_only(net, optimizer, device):
+    net.to(device)
+    for entry in optimizer.state.values():
+        entry["momentum_buffer"] = entry["momentum_buffer"].to(device)
+
+
+# Exercise 4: Recurrent(inputs, hidden)
+
+
+class Stepping(nn.Module):
+    def __init__(self, inputs, hidden):
+        super().__init__()
+        self.hidden = hidden
+        self.inner = nn.Linear(inputs + hidden, hidden)
+
+    def go(self, sequence, state, order):
+        steps = sequence.shape[1]
+        sequence = sequence + order.reshape(-1, 1) / steps
+        for step in range(steps):
+            state = torch.tanh(self.inner(torch.cat([sequence[:, step], state], dim=1)))
+        return state
+
+
+@answers.right(4)
+class MadeWhereTheInputIs(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = torch.zeros(count, self.hidden, device=sequence.device)
+        return self.go(sequence, state, torch.arange(steps, device=sequence.device))
+
+
+@answers.right(4)
+class MadeLikeTheInput(Stepping):
+    def forward(self, sequence):
+        state = sequence.new_zeros(len(sequence), self.hidden)
+        return self.go(sequence, state, torch.ones_like(sequence[0, :, 0]).cumsum(0) - 1)
+
+
+@answers.right(4)
+class MadeWhereTheWeightIs(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        with self.inner.weight.device:
+            return self.go(sequence, torch.zeros(count, self.hidden), torch.arange(steps))
+
+
+@answers.right(4)
+class MadeInABuffer(Stepping):
+    def __init__(self, inputs, hidden):
+        super().__init__(inputs, hidden)
+        self.register_buffer("numbers", torch.arange(1000), persistent=False)
+
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = self.numbers.new_zeros((count, self.hidden), dtype=sequence.dtype)
+        return self.go(sequence, state, self.numbers[:steps])
+
+
+answers.wrong(4, "device-error")(GivenRecurrent)
+
+
+@answers.wrong(4, "device-error")
+class ForgetsTheOrder(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = torch.zeros(count, self.hidden, device=sequence.device)
+        return self.go(sequence, state, torch.arange(steps))
+
+
+@answers.wrong(4, "device-error")
+class NotesTheDeviceAtFirst(Stepping):
+    def __init__(self, inputs, hidden):
+        super().__init__(inputs, hidden)
+        self.device = self.inner.weight.device
+
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = torch.zeros(count, self.hidden, device=self.device)
+        return self.go(sequence, state, torch.arange(steps, device=self.device))
+
+
+@answers.wrong(4, "one-device-only")
+class NotesTheDeviceInTheFirstCall(Stepping):
+    place = None
+
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        self.place = self.place or sequence.device
+        state = torch.zeros(count, self.hidden, device=self.place)
+        return self.go(sequence, state, torch.arange(steps, device=self.place))
+
+
+@answers.wrong(4, "one-device-only")
+class NamesTheGpu(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = torch.zeros(count, self.hidden, device="cuda")
+        return self.go(sequence, state, torch.arange(steps, device="cuda"))
+
+
+@answers.wrong(4, "one-device-only")
+class TakesAGpuIfThereIsOne(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        place = "cuda" if torch.cuda.is_available() else "cpu"
+        return self.go(
+            sequence,
+            torch.zeros(count, self.hidden, device=place),
+            torch.arange(steps, device=place),
+        )
+
+
+@answers.wrong(4, "one-device-only")
+class CallsCuda(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        return self.go(sequence, torch.zeros(count, self.hidden).cuda(), torch.arange(steps).cuda())
+
+
+@answers.wrong(4, "carried")
+class MakesAndMoves(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = torch.zeros(count, self.hidden).to(sequence.device)
+        return self.go(sequence, state, torch.arange(steps).to(sequence.device))
+
+
+@answers.wrong(4, "carried")
+class MovesOneOfTwo(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = torch.zeros(count, self.hidden, device=sequence.device)
+        return self.go(sequence, state, torch.arange(steps).to(sequence))
+
+
+@answers.wrong(4, "device-error")
+class BringsTheSequenceToTheCpu(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        return self.go(sequence.cpu(), torch.zeros(count, self.hidden), torch.arange(steps))
+
+
+@answers.wrong(4, "net-moved")
+class BringsItselfToTheCpu(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        self.cpu()
+        return self.go(sequence.cpu(), torch.zeros(count, self.hidden), torch.arange(steps))
+
+
+@answers.wrong(4, "result-elsewhere")
+class BringsTheResultToTheCpu(MadeWhereTheInputIs):
+    def forward(self, sequence):
+        return super().forward(sequence).cpu()
+
+
+@answers.wrong(4, "raised")
+class KnowsOneBatchSize(Stepping):
+    def __init__(self, inputs, hidden):
+        super().__init__(inputs, hidden)
+        self.register_buffer("state", torch.zeros(32, hidden))
+
+    def forward(self, sequence):
+        order = torch.arange(sequence.shape[1], device=sequence.device)
+        return self.go(sequence, self.state, order)
+
+
+@answers.wrong(4, "other-scores")
+class ForgetsTheOrderAltogether(Stepping):
+    def forward(self, sequence):
+        state = sequence.new_zeros(len(sequence), self.hidden)
+        return self.go(sequence, state, sequence.new_zeros(sequence.shape[1]))
+
+
+@answers.wrong(4, "no-result")
+class ForgetsToReturn(MadeWhereTheInputIs):
+    def forward(self, sequence):
+        super().forward(sequence)
+
+
+# Exercise 5: save_checkpoint(path, net, optimizer, epoch), load_checkpoint(path, net, optimizer)
+
+
+def save(path, net, optimizer, epoch):
+    state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
+    torch.save(state, path)
+
+
+def load(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+def as_save(f):
+    return f, load
+
+
+def as_load(f):
+    return save, f
+
+
+@answers.right(5, handed_in=as_load)
+def to_the_cpu_first(path, net, optimizer):
+    return load(path, net, optimizer)
+
+
+@answers.right(5, handed_in=as_load)
+def to_the_networks_device(path, net, optimizer):
+    place = next(net.parameters()).device
+    state = torch.load(path, map_location=place)
+    optimizer.load_state_dict(state["optimizer"])
+    net.load_state_dict(state["net"])
+    return state["epoch"]
+
+
+@answers.right(5, handed_in=lambda f: (f, load_a_tuple))
+def saves_a_tuple_from_the_cpu(path, net, optimizer, epoch):
+    weights = {name: tensor.cpu() for name, tensor in net.state_dict().items()}
+    torch.save((epoch, weights, optimizer.state_dict()), str(path))
+
+
+def load_a_tuple(path, net, optimizer):
+    epoch, weights, memory = torch.load(path, map_location=lambda storage, place: storage)
+    net.load_state_dict(weights)
+    optimizer.load_state_dict(memory)
+    return epoch
+
+
+@answers.right(5, handed_in=lambda f: (f, load_whole_objects))
+def saves_whole_objects_and_says_so(path, net, optimizer, epoch):
+    with path.open("wb") as file:
+        torch.save([net, optimizer, epoch], file)
+
+
+def load_whole_objects(path, net, optimizer):
+    saved, memory, epoch = torch.load(path, map_location="cpu", weights_only=False)
+    net.load_state_dict(saved.state_dict())
+    optimizer.load_state_dict(memory.state_dict())
+    return epoch
+
+
+@answers.wrong(5, "needs-its-gpu", handed_in=as_load)
+def says_nothing_of_places(path, net, optimizer):
+    state = torch.load(path)
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(5, "needs-its-gpu", handed_in=as_load)
+def loads_to_the_gpu(path, net, optimizer):
+    state = torch.load(path, map_location="cuda")
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(5, "needs-its-gpu", handed_in=lambda f: (f, says_nothing_of_places))
+def moves_the_network_only_before_saving(path, net, optimizer, epoch):
+    weights = {name: tensor.cpu() for name, tensor in net.state_dict().items()}
+    state = {"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}
+    torch.save(state, path)
+
+
+@answers.wrong(5, "optimizer-left", handed_in=as_load)
+def forgets_the_optimizer(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"])
+    return state["epoch"]
+
+
+@answers.wrong(5, "optimizer-left", handed_in=as_load)
+def makes_an_optimizer_of_its_own(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"])
+    optimizer = copy.deepcopy(optimizer)
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(5, "weights-not-in", handed_in=as_load)
+def loads_into_a_copy(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    copy.deepcopy(net).load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(5, "weights-not-in", handed_in=as_load)
+def reads_the_epoch_only(path, net, optimizer):
+    return torch.load(path, map_location="cpu")["epoch"]
+
+
+@answers.wrong(5, "buffers-left", handed_in=lambda f: (f, load_parameters))
+def saves_the_parameters_only(path, net, optimizer, epoch):
+    weights = dict(net.named_parameters())
+    torch.save({"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
+
+
+def load_parameters(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"], strict=False)
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(5, "wrong-epoch", handed_in=as_load)
+def returns_the_next_epoch(path, net, optimizer):
+    return load(path, net, optimizer) + 1
+
+
+@answers.wrong(5, "wrong-epoch", handed_in=as_load)
+def returns_nothing(path, net, optimizer):
+    load(path, net, optimizer)
+
+
+@answers.wrong(5, "wrong-epoch", handed_in=as_save)
+def always_saves_epoch_0(path, net, optimizer, epoch):
+    save(path, net, optimizer, 0)
+
+
+@answers.wrong(5, "no-file", handed_in=as_save)
+def saves_beside_the_path(path, net, optimizer, epoch):
+    save(f"{path}h", net, optimizer, epoch)
+
+
+@answers.wrong(5, "no-file", handed_in=as_save)
+def saves_into_memory(path, net, optimizer, epoch):
+    save(io.BytesIO(), net, optimizer, epoch)
+
+
+@answers.wrong(5, "whole-objects", handed_in=as_save)
+def saves_whole_objects(path, net, optimizer, epoch):
+    torch.save({"net": net, "optimizer": optimizer, "epoch": epoch}, path)
+
+
+@answers.wrong(5, "net-moved", handed_in=as_load)
+def takes_over_what_is_on_the_cpu(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"], assign=True)
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(5, "state-behind", handed_in=as_load)
+def puts_the_memory_in_as_it_comes(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"])
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for number, entry in state["optimizer"]["state"].items():
+        optimizer.state[parameters[number]] = entry
+    return state["epoch"]
+
+
+@answers.wrong(5, "weights-not-in", handed_in=as_load)
+def gives_up_in_silence(path, net, optimizer):
+    with suppress(RuntimeError):
+        return says_nothing_of_places(path, net, optimizer)
+
+
+@answers.wrong(5, "raised", handed_in=as_save)
+def uses_other_names(path, net, optimizer, epoch):
+    torch.save({"model": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
+
+
+@answers.wrong(5, "not-written", handed_in=as_load)
+def leaves_the_second_stub(path, net, optimizer):
+    raise NotImplementedError("exercise 5: write load_checkpoint")
+
+
+# Exercise 6: train(net, batches, device)
+
+
+def steps(net, batches, total, *, rate=0.05, images_to=None, labels_to=None):
+    """What most answers share: the loop, with the batch moved where it is said to go."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
+    for images, labels in batches:
+        images = images if images_to is None else images.to(images_to)
+        labels = labels if labels_to is None else labels.to(labels_to)
+        optimizer.zero_grad()
+        batch_loss = nn.CrossEntropyLoss()(net(images), labels)
+        batch_loss.backward()
+        optimizer.step()
+        total = total + batch_loss.detach()
+    return total
+
+
+@answers.right(6)
+def moves_four_things(net, batches, device):
+    net = net.to(device)
+    total = torch.zeros(1, device=device)
+    return steps(net, batches, total, images_to=device, labels_to=device).item() / len(batches)
+
+
+@answers.right(6)
+def total_as_a_number(net, batches, device):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    net.to(device)
+    losses = []
+    for batch in batches:
+        images, labels = (tensor.to(device) for tensor in batch)
+        loss = nn.functional.cross_entropy(net(images), labels)
+        optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
+
+
+@answers.right(6)
+def total_on_the_cpu(net, batches, device):
+    net.to(device)
+    moved = [(images.to(device), labels.to(device)) for images, labels in batches]
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    total = torch.zeros(1)
+    for images, labels in moved:
+        optimizer.zero_grad()
+        loss = nn.CrossEntropyLoss().to(device)(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().cpu()
+    return float(total / len(batches))
+
+
+@answers.wrong(6, "net-stays")
+def leaves_all_on_the_cpu(net, batches, device):
+    return steps(net, batches, torch.zeros(1)).item() / len(batches)
+
+
+@answers.wrong(6, "net-stays")
+def moves_the_batch_only(net, batches, device):
+    total = torch.zeros(1, device=device)
+    return steps(net, batches, total, images_to=device, labels_to=device).item() / len(batches)
+
+
+@answers.wrong(6, "net-stays")
+def trains_on_the_gpu_whatever_is_asked(net, batches, device):
+    net.cuda()
+    return steps(net, batches, 0, images_to="cuda", labels_to="cuda").item() / len(batches)
+
+
+@answers.wrong(6, "net-stays")
+def trains_a_copy(net, batches, device):
+    there = copy.deepcopy(net).to(device)
+    return steps(there, batches, 0, images_to=device, labels_to=device).item() / len(batches)
+
+
+@answers.wrong(6, "net-stays")
+def brings_the_network_back(net, batches, device):
+    net.to(device)
+    total = steps(net, batches, 0, images_to=device, labels_to=device)
+    net.cpu()
+    return total.item() / len(batches)
+
+
+@answers.wrong(6, "not-trained")
+def moves_it_and_trains_a_copy(net, batches, device):
+    there = copy.deepcopy(net.to(device))
+    return steps(there, batches, 0, images_to=device, labels_to=device).item() / len(batches)
+
+
+@answers.wrong(6, "images-behind")
+def moves_nothing_but_the_network(net, batches, device):
+    net.to(device)
+    return steps(net, batches, 0).item() / len(batches)
+
+
+@answers.wrong(6, "images-behind")
+def drops_the_moved_images(net, batches, device):
+    net.to(device)
+    for images, labels in batches:
+        images.to(device)
+        labels.to(device)
+    return steps(net, batches, 0).item() / len(batches)
+
+
+@answers.wrong(6, "labels-behind")
+def forgets_the_labels(net, batches, device):
+    net.to(device)
+    return steps(net, batches, 0, images_to=device).item() / len(batches)
+
+
+@answers.wrong(6, "device-error")
+def forgets_the_total(net, batches, device):
+    net.to(device)
+    total = torch.zeros(1)
+    return steps(net, batches, total, images_to=device, labels_to=device).item() / len(batches)
+
+
+@answers.wrong(6, "other-training")
+def takes_another_rate(net, batches, device):
+    net.to(device)
+    total = steps(net, batches, 0, rate=0.5, images_to=device, labels_to=device)
+    return total.item() / len(batches)
+
+
+@answers.wrong(6, "other-training")
+def takes_nearly_the_same_rate(net, batches, device):
+    net.to(device)
+    total = steps(net, batches, 0, rate=0.04, images_to=device, labels_to=device)
+    return total.item() / len(batches)
+
+
+@answers.wrong(6, "other-training")
+def trains_on_the_first_batch_only(net, batches, device):
+    net.to(device)
+    return steps(net, batches[:1] * 9, 0, images_to=device, labels_to=device).item() / 9
+
+
+@answers.wrong(6, "other-mean")
+def returns_the_sum(net, batches, device):
+    net.to(device)
+    return steps(net, batches, 0, images_to=device, labels_to=device).item()
+
+
+@answers.wrong(6, "other-mean")
+def returns_a_tensor(net, batches, device):
+    net.to(device)
+    return steps(net, batches, 0, images_to=device, labels_to=device) / len(batches)
+
+
+@answers.wrong(6, "no-result")
+def forgets_to_return(net, batches, device):
+    net.to(device)
+    steps(net, batches, 0, images_to=device, labels_to=device)

@@ -1,0 +1,887 @@
+"""What students hand in to lab 04, and the hint it must earn."""
+
+import copy
+import math
+
+import torch
+from torch import nn, optim
+from torch.nn import functional as F
+
+from helpers.checks import lab_04
+from helpers.devices import choose_device
+from helpers.evaluation import evaluate
+from tests.helpers.checks.collection import Answers
+
+answers = Answers(lab_04)
+
+# Exercise 1: train_classic(net, batches)
+
+
+def _loop(net, batches, device, optimizer=None, lr=0.01, momentum=0.9):
+    optimizer = optimizer or optim.SGD(net.parameters(), lr=lr, momentum=momentum)
+    for inputs, targets in batches:
+        inputs, targets = inputs.to(device), targets.to(device)
+        optimizer.zero_grad()
+        nn.CrossEntropyLoss()(net(inputs), targets).backward()
+        optimizer.step()
+    return net
+
+
+def _here():
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@answers.right(1)
+def the_three_edits(net, batches):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    net = net.to(device)
+    return _loop(net, batches, device)
+
+
+@answers.right(1)
+def with_the_helper_and_in_place(net, batches):
+    device = choose_device()
+    net.to(device)
+    running = 0.0
+    criterion = nn.CrossEntropyLoss().to(device)
+    optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    for batch in batches:
+        inputs, targets = (tensor.to(device, non_blocking=True) for tensor in batch)
+        optimizer.zero_grad()
+        loss = criterion(net(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        running += loss.item()
+    return net
+
+
+@answers.right(1)
+def by_the_accelerator_with_all_moved_beforehand(net, batches):
+    gpu = torch.accelerator.current_accelerator(check_available=True)
+    device = gpu or torch.device("cpu")
+    moved = [(inputs.to(device), targets.to(device)) for inputs, targets in batches]
+    return _loop(net.to(device), moved, device)
+
+
+@answers.right(1)
+def by_asking_with_if(net, batches):
+    if torch.cuda.device_count() == 0:
+        return _loop(net, batches, "cpu")
+    return _loop(net.cuda(), batches, "cuda:0")
+
+
+@answers.wrong(1, "net-on-cpu")
+def leaves_the_script_as_it_is(net, batches):
+    return _loop(net, batches, "cpu")
+
+
+@answers.wrong(1, "net-on-cpu")
+def names_the_device_and_stops_there(net, batches):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    assert device is not None
+    return _loop(net, batches, "cpu")
+
+
+@answers.wrong(1, "net-on-cpu")
+def asks_the_wrong_way_round(net, batches):
+    device = "cpu" if torch.cuda.is_available() else "cuda"
+    return _loop(net.to(device), batches, device)
+
+
+@answers.wrong(1, "net-on-cpu")
+def brings_the_network_back(net, batches):
+    return _loop(net.to(_here()), batches, _here()).cpu()
+
+
+@answers.wrong(1, "device-error")
+def moves_the_network_only(net, batches):
+    net.to(_here())
+    return _loop(net, batches, "cpu")
+
+
+@answers.wrong(1, "device-error")
+def moves_the_batches_only(net, batches):
+    return _loop(net, batches, _here())
+
+
+@answers.wrong(1, "device-error")
+def drops_the_moved_batch(net, batches):
+    device = _here()
+    net.to(device)
+    optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    for inputs, targets in batches:
+        inputs.to(device)
+        targets.to(device)
+        optimizer.zero_grad()
+        F.cross_entropy(net(inputs), targets).backward()
+        optimizer.step()
+    return net
+
+
+@answers.wrong(1, "device-error")
+def forgets_the_labels(net, batches):
+    device = _here()
+    net.to(device)
+    optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    for images, targets in batches:
+        optimizer.zero_grad()
+        F.cross_entropy(net(images.to(device)), targets).backward()
+        optimizer.step()
+    return net
+
+
+@answers.wrong(1, "needs-a-gpu")
+def writes_cuda_everywhere(net, batches):
+    return _loop(net.to("cuda"), batches, "cuda")
+
+
+@answers.wrong(1, "needs-a-gpu")
+def calls_cuda(net, batches):
+    net.cuda()
+    return _loop(net, [(inputs.cuda(), targets.cuda()) for inputs, targets in batches], "cuda")
+
+
+@answers.wrong(1, "carried-back")
+def compares_on_the_cpu(net, batches):
+    device = _here()
+    net.to(device)
+    optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        F.cross_entropy(net(inputs.to(device)).cpu(), targets).backward()
+        optimizer.step()
+    return net
+
+
+@answers.wrong(1, "not-trained")
+def optimizes_the_network_that_stayed(net, batches):
+    device = _here()
+    optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    return _loop(copy.deepcopy(net).to(device), batches, device, optimizer)
+
+
+@answers.wrong(1, "other-training")
+def changes_the_rate(net, batches):
+    return _loop(net.to(_here()), batches, _here(), lr=0.1)
+
+
+@answers.wrong(1, "other-training")
+def leaves_out_momentum(net, batches):
+    return _loop(net.to(_here()), batches, _here(), momentum=0)
+
+
+@answers.wrong(1, "other-training")
+def returns_from_inside_the_loop(net, batches):
+    return _loop(net.to(_here()), batches[:1], _here())
+
+
+@answers.wrong(1, "other-training")
+def makes_the_optimizer_in_the_loop(net, batches):
+    for batch in batches:
+        _loop(net.to(_here()), [batch], _here())
+    return net
+
+
+@answers.wrong(1, "no-result")
+def forgets_to_return(net, batches):
+    _loop(net.to(_here()), batches, _here())
+
+
+@answers.wrong(1, "not-the-network")
+def returns_the_weights(net, batches):
+    return _loop(net.to(_here()), batches, _here()).state_dict()
+
+
+# Exercise 2: accuracy(net, batches)
+
+
+def _lies(net):
+    return next(net.parameters()).device
+
+
+@answers.right(2)
+def counts_on_the_device(net, batches):
+    device = _lies(net)
+    training = net.training
+    net.eval()
+    correct, images = torch.zeros((), dtype=torch.int64, device=device), 0
+    with torch.no_grad():
+        for inputs, targets in batches:
+            correct += (net(inputs.to(device)).argmax(1) == targets.to(device)).sum()
+            images += len(targets)
+    net.train(training)
+    return correct.item() / images
+
+
+@answers.right(2)
+def keeps_a_list_and_joins_it(net, batches):
+    before = net.training
+    try:
+        net.train(False)
+        with torch.inference_mode():
+            right = [net(X.to(_lies(net))).argmax(-1).eq(y.to(_lies(net))) for X, y in batches]
+            return float(torch.cat(right).float().mean())
+    finally:
+        net.train(before)
+
+
+@answers.right(2)
+def with_the_courses_helper(net, batches):
+    return evaluate(net, batches).accuracy
+
+
+@answers.right(2)
+@torch.no_grad()
+def on_a_copy_of_the_network(net, batches):
+    judge = copy.deepcopy(net).eval()
+    judge.modes, judge.gradients = net.modes, net.gradients
+    images = torch.cat([inputs for inputs, _ in batches]).to(_lies(net))
+    labels = torch.cat([targets for _, targets in batches]).to(_lies(net))
+    return ((judge(images).max(dim=1).indices == labels).sum() / len(labels)).item()
+
+
+def _share(net, batches, *, evaluation=True, put_back=True, gradients=False, item=True):
+    """The right answer, with one thing left out."""
+    training, device = net.training, _lies(net)
+    if evaluation:
+        net.eval()
+    correct, images = torch.zeros((), device=device), 0
+    with torch.set_grad_enabled(gradients):
+        for inputs, targets in batches:
+            correct += (net(inputs.to(device)).argmax(1) == targets.to(device)).sum()
+            images += len(targets)
+    if put_back:
+        net.train(training)
+    return (correct / images).item() if item else correct / images
+
+
+@answers.wrong(2, "train-mode")
+def forgets_eval(net, batches):
+    return _share(net, batches, evaluation=False)
+
+
+@answers.wrong(2, "train-mode")
+def calls_eval_afterwards(net, batches):
+    result = _share(net, batches, evaluation=False)
+    net.eval()
+    return result
+
+
+@answers.wrong(2, "mode-left")
+def stays_in_evaluation_mode(net, batches):
+    return _share(net, batches, put_back=False)
+
+
+@answers.wrong(2, "mode-left")
+def always_goes_back_to_training(net, batches):
+    result = _share(net, batches)
+    net.train()
+    return result
+
+
+@answers.wrong(2, "keeps-gradients")
+def forgets_no_grad(net, batches):
+    return _share(net, batches, gradients=True)
+
+
+@answers.wrong(2, "keeps-gradients")
+def makes_the_block_and_leaves_it(net, batches):
+    with torch.no_grad():
+        pass
+    return _share(net, batches, gradients=True)
+
+
+@answers.wrong(2, "judged-elsewhere")
+def brings_the_network_to_the_images(net, batches):
+    return _share(net.cpu(), batches)
+
+
+@answers.wrong(2, "judged-elsewhere")
+def takes_all_to_a_gpu(net, batches):
+    return _share(net.to("cuda"), batches)
+
+
+@answers.wrong(2, "device-error")
+def leaves_the_images_on_the_cpu(net, batches):
+    net.eval()
+    with torch.no_grad():
+        return sum((net(X).argmax(1) == y).sum() for X, y in batches).item() / 9
+
+
+@answers.wrong(2, "device-error")
+def leaves_the_labels_on_the_cpu(net, batches):
+    net.eval()
+    with torch.no_grad():
+        return sum((net(X.to(_lies(net))).argmax(1) == y).sum() for X, y in batches).item() / 9
+
+
+@answers.wrong(2, "many-fetches")
+def fetches_each_batch(net, batches):
+    training = net.training
+    net.eval()
+    correct = images = 0
+    with torch.no_grad():
+        for inputs, targets in batches:
+            found = net(inputs.to(_lies(net))).argmax(1)
+            correct += (found == targets.to(_lies(net))).sum().item()
+            images += len(targets)
+    net.train(training)
+    return correct / images
+
+
+@answers.wrong(2, "many-fetches")
+def brings_the_answers_back(net, batches):
+    training = net.training
+    net.eval()
+    correct = images = 0
+    with torch.no_grad():
+        for inputs, targets in batches:
+            correct += (net(inputs.to(_lies(net))).argmax(1).cpu() == targets).sum().item()
+            images += len(targets)
+    net.train(training)
+    return correct / images
+
+
+@answers.wrong(2, "mean-of-means")
+def mean_of_the_batches(net, batches):
+    shares = torch.stack([torch.tensor(_share(net, [batch])) for batch in batches])
+    return shares.mean().item()
+
+
+@answers.wrong(2, "total-guessed")
+def takes_all_batches_for_as_large_as_the_first(net, batches):
+    images = sum(len(y) for _, y in batches)
+    return _share(net, batches) * images / (len(batches) * len(batches[0][1]))
+
+
+@answers.wrong(2, "total-guessed")
+def divides_by_the_number_of_batches(net, batches):
+    return _share(net, batches) * sum(len(y) for _, y in batches) / len(batches)
+
+
+@answers.wrong(2, "in-percent")
+def in_percent(net, batches):
+    return 100 * _share(net, batches)
+
+
+@answers.wrong(2, "not-a-number")
+def a_tensor(net, batches):
+    return _share(net, batches, item=False)
+
+
+@answers.wrong(2, "wrong-share")
+def the_share_of_the_wrong_ones(net, batches):
+    return 1 - _share(net, batches)
+
+
+@answers.wrong(2, "wrong-share")
+def copied_from_a_friend(net, batches):
+    _share(net, batches)
+    return 0.5437
+
+
+# Exercise 3: per_class(net, batches)
+
+
+@torch.no_grad()
+def _table(net, batches):
+    device = _lies(net)
+    counts = torch.zeros(100, dtype=torch.int64, device=device)
+    for inputs, targets in batches:
+        found = net(inputs.to(device)).argmax(1)
+        counts += torch.bincount(10 * targets.to(device) + found, minlength=100)
+    return counts.reshape(10, 10)
+
+
+@answers.right(3)
+def by_counting_pairs(net, batches):
+    counts = _table(net, batches)
+    return (counts.diagonal() / counts.sum(1)).tolist()
+
+
+@answers.right(3)
+def by_counting_twice(net, batches):
+    device = _lies(net)
+    right, total = torch.zeros(10, device=device), torch.zeros(10, device=device)
+    with torch.no_grad():
+        for inputs, targets in batches:
+            targets = targets.to(device)
+            good = net(inputs.to(device)).argmax(1) == targets
+            right += torch.bincount(targets[good], minlength=10)
+            total += torch.bincount(targets, minlength=10)
+    pairs = zip(right.tolist(), total.tolist(), strict=True)
+    return [r / t if t else math.nan for r, t in pairs]
+
+
+@answers.right(3)
+@torch.inference_mode()
+def by_comparing_with_every_class(net, batches):
+    device = _lies(net)
+    labels = torch.cat([y for _, y in batches]).to(device)
+    found = torch.cat([net(X.to(device)).argmax(1) for X, _ in batches])
+    right = [(found[labels == c] == c).float().mean() for c in range(10)]
+    return torch.stack(right).tolist()
+
+
+@answers.right(3)
+def by_the_courses_helper(net, batches):
+    return list(evaluate(net, batches).per_class(range(10)).values())
+
+
+@answers.wrong(3, "fixed-batch")
+def the_classic_loop(net, batches):
+    right, total = [0] * 10, [0] * 10
+    with torch.no_grad():
+        for inputs, targets in batches:
+            good = (net(inputs.to(_lies(net))).argmax(1) == targets.to(_lies(net))).squeeze()
+            for i in range(4):
+                right[targets[i]] += good[i].item()
+                total[targets[i]] += 1
+    return [r / t for r, t in zip(right, total, strict=True)]
+
+
+@answers.wrong(3, "fixed-batch")
+def squeezes_the_batch_of_one_away(net, batches):
+    total = [0] * 10
+    with torch.no_grad():
+        for inputs, targets in batches:
+            good = (net(inputs.to(_lies(net))).argmax(1) == targets.to(_lies(net))).squeeze()
+            for i in range(len(targets)):
+                total[targets[i]] += good[i]
+    return total
+
+
+@answers.wrong(3, "first-four")
+def counts_four_of_each(net, batches):
+    return by_counting_pairs(net, [(X[:4], y[:4]) for X, y in batches])
+
+
+@answers.wrong(3, "empty-class")
+def divides_by_zero(net, batches):
+    counts = _table(net, batches)
+    right, total = counts.diagonal().tolist(), counts.sum(1).tolist()
+    return [r / t for r, t in zip(right, total, strict=True)]
+
+
+@answers.wrong(3, "empty-class")
+def says_none_of_none_is_nothing(net, batches):
+    counts = _table(net, batches)
+    return (counts.diagonal() / counts.sum(1).clamp(min=1)).tolist()
+
+
+@answers.wrong(3, "by-answers")
+def adds_up_the_other_side(net, batches):
+    counts = _table(net, batches)
+    return (counts.diagonal() / counts.sum(0)).tolist()
+
+
+@answers.wrong(3, "share-of-all")
+def divides_by_all_images(net, batches):
+    counts = _table(net, batches)
+    return (counts.diagonal() / counts.sum()).tolist()
+
+
+@answers.wrong(3, "not-ten-numbers")
+def a_tensor_of_ten(net, batches):
+    counts = _table(net, batches)
+    return counts.diagonal() / counts.sum(1)
+
+
+@answers.wrong(3, "not-ten-numbers")
+def a_list_of_tensors(net, batches):
+    counts = _table(net, batches)
+    return list(counts.diagonal() / counts.sum(1))
+
+
+@answers.wrong(3, "not-ten-numbers")
+def leaves_out_classes_without_images(net, batches):
+    counts = _table(net, batches)
+    seen = counts.sum(1) > 0
+    return (counts.diagonal()[seen] / counts.sum(1)[seen]).tolist()
+
+
+@answers.wrong(3, "many-fetches")
+def image_by_image(net, batches):
+    right, total = [0] * 10, [0] * 10
+    with torch.no_grad():
+        for inputs, targets in batches:
+            found = net(inputs.to(_lies(net))).argmax(1)
+            for answer, label in zip(found, targets, strict=True):
+                right[label] += answer.item() == label.item()
+                total[label] += 1
+    return [r / t if t else math.nan for r, t in zip(right, total, strict=True)]
+
+
+@answers.wrong(3, "keeps-gradients")
+def tracks_gradients(net, batches):
+    with torch.enable_grad():
+        found = [net(X.to(_lies(net))).argmax(1) for X, _ in batches]
+    labels = torch.cat([y for _, y in batches]).to(_lies(net))
+    right = [(torch.cat(found)[labels == c] == c).float().mean() for c in range(10)]
+    return torch.stack(right).tolist()
+
+
+@answers.wrong(3, "device-error")
+def labels_stay_on_the_cpu(net, batches):
+    counts = torch.zeros(100, dtype=torch.int64, device=_lies(net))
+    for inputs, targets in batches:
+        found = net(inputs.to(_lies(net))).argmax(1)
+        counts += torch.bincount(10 * targets + found, minlength=100)
+    return counts.tolist()
+
+
+@answers.wrong(3, "wrong-share")
+def drops_the_last_two_batches(net, batches):
+    return by_counting_pairs(net, batches[:-2])
+
+
+@answers.wrong(3, "wrong-share")
+def counts_the_wrong_ones(net, batches):
+    counts = _table(net, batches)
+    return (1 - counts.diagonal() / counts.sum(1)).tolist()
+
+
+@answers.wrong(3, "raised")
+def adds_tables_of_two_sizes(net, batches):
+    counts = torch.zeros(10, dtype=torch.int64, device=_lies(net))
+    for _, targets in batches:
+        counts += torch.bincount(targets.to(_lies(net)), minlength=11)
+    return counts.tolist()
+
+
+# Exercise 4: save(path, net, optimizer, epoch), resume(path, net, optimizer)
+
+
+def good_save(path, net, optimizer, epoch):
+    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
+
+
+def good_resume(path, net, optimizer):
+    state = torch.load(path, map_location=next(net.parameters()).device, weights_only=True)
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.right(4, handed_in=lambda f: (f, good_resume))
+def with_a_dictionary(path, net, optimizer, epoch):
+    good_save(path, net, optimizer, epoch)
+
+
+@answers.right(4, handed_in=lambda f: (good_save, f))
+def loads_to_the_cpu_first(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.right(4, handed_in=lambda f: (f, _resumes_three))
+def in_one_tuple_opened_as_a_file(path, net, optimizer, epoch):
+    with path.open("wb") as file:
+        torch.save((net.state_dict(), optimizer.state_dict(), torch.tensor(epoch)), file)
+
+
+def _resumes_three(path, net, optimizer):
+    weights, state, epoch = torch.load(path, "cpu")
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            parameter.copy_(weights[name])
+    optimizer.load_state_dict(state)
+    return epoch.item()
+
+
+@answers.right(4, handed_in=lambda f: (f, good_resume))
+def with_everything_on_the_cpu(path, net, optimizer, epoch):
+    state = optimizer.state_dict()
+    weights = {name: tensor.cpu() for name, tensor in net.state_dict().items()}
+    torch.save({"epoch": int(epoch), "net": weights, "optimizer": state}, path)
+
+
+@answers.wrong(4, "no-file", handed_in=lambda f: (f, good_resume))
+def writes_to_a_name_of_its_own(path, net, optimizer, epoch):
+    good_save(path.with_name("mine.pt"), net, optimizer, epoch)
+
+
+@answers.wrong(4, "no-file", handed_in=lambda f: (f, good_resume))
+def collects_and_never_writes(path, net, optimizer, epoch):
+    return {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
+
+
+@answers.wrong(4, "not-plain", handed_in=lambda f: (f, good_resume))
+def saves_the_module(path, net, optimizer, epoch):
+    torch.save({"net": net, "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
+
+
+@answers.wrong(4, "not-plain", handed_in=lambda f: (f, good_resume))
+def saves_the_optimizer(path, net, optimizer, epoch):
+    torch.save({"net": net.state_dict(), "optimizer": optimizer, "epoch": epoch}, path)
+
+
+@answers.wrong(4, "raised", handed_in=lambda f: (f, good_resume))
+def saves_the_weights_alone(path, net, optimizer, epoch):
+    torch.save(net.state_dict(), path)
+
+
+@answers.wrong(4, "net-carried-off", handed_in=lambda f: (f, good_resume))
+def moves_the_network_to_save_it(path, net, optimizer, epoch):
+    good_save(path, net.cpu(), optimizer, epoch)
+
+
+@answers.wrong(4, "wrong-epoch", handed_in=lambda f: (f, good_resume))
+def counts_the_epoch_on(path, net, optimizer, epoch):
+    good_save(path, net, optimizer, epoch + 1)
+
+
+@answers.wrong(4, "not-filled", handed_in=lambda f: (good_save, f))
+def gives_the_name_to_the_state(path, net, optimizer):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    net = state["net"]
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"] if net else 0
+
+
+@answers.wrong(4, "not-filled", handed_in=lambda f: (good_save, f))
+def fills_a_copy(path, net, optimizer):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    copy.deepcopy(net).load_state_dict(state["net"])
+    return state["epoch"]
+
+
+@answers.wrong(4, "momentum-lost", handed_in=lambda f: (good_save, f))
+def forgets_the_optimizer(path, net, optimizer):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    net.load_state_dict(state["net"])
+    return state["epoch"]
+
+
+@answers.wrong(4, "momentum-lost", handed_in=lambda f: (f, _resumes_without_state))
+def saves_the_settings_of_the_optimizer(path, net, optimizer, epoch):
+    groups = optimizer.state_dict()["param_groups"]
+    torch.save({"net": net.state_dict(), "groups": groups, "epoch": epoch}, path)
+
+
+def _resumes_without_state(path, net, optimizer):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict({"state": {}, "param_groups": state["groups"]})
+    return state["epoch"]
+
+
+@answers.wrong(4, "momentum-lost", handed_in=lambda f: (good_save, f))
+def makes_an_optimizer_of_its_own(path, net, optimizer):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    net.load_state_dict(state["net"])
+    optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(4, "no-result", handed_in=lambda f: (good_save, f))
+def forgets_the_epoch(path, net, optimizer):
+    good_resume(path, net, optimizer)
+
+
+@answers.wrong(4, "wrong-epoch", handed_in=lambda f: (good_save, f))
+def returns_the_whole_state(path, net, optimizer):
+    good_resume(path, net, optimizer)
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+@answers.wrong(4, "wrong-epoch", handed_in=lambda f: (good_save, f))
+def begins_at_zero_again(path, net, optimizer):
+    good_resume(path, net, optimizer)
+    return 0
+
+
+@answers.wrong(4, "needs-the-gpu", handed_in=lambda f: (good_save, f))
+def forgets_map_location(path, net, optimizer):
+    state = torch.load(path, weights_only=True)
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(4, "needs-the-gpu", handed_in=lambda f: (good_save, f))
+def maps_to_a_gpu(path, net, optimizer):
+    state = torch.load(path, map_location="cuda", weights_only=True)
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+@answers.wrong(4, "net-carried-off", handed_in=lambda f: (good_save, f))
+def takes_the_network_to_the_cpu(path, net, optimizer):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    net.cpu().load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+# Exercise 5: train_epoch(net, batches, optimizer)
+
+
+def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weigh=True, step=True):
+    """The right answer, with one thing left out."""
+    if mode:
+        net.train()
+    optimizer.zero_grad()
+    total, images = 0.0, 0
+    for inputs, targets in batches:
+        inputs, targets = inputs.to(_lies(net)), targets.to(_lies(net))
+        if zero:
+            optimizer.zero_grad()
+        loss = F.cross_entropy(net(inputs), targets)
+        loss.backward()
+        if step:
+            optimizer.step()
+        total += (loss.item() if item else loss) * (len(targets) if weigh else 1)
+        images += len(targets) if weigh else 1
+    return total / images
+
+
+@answers.right(5)
+def all_three_mended(net, batches, optimizer):
+    return _epoch(net, batches, optimizer)
+
+
+@answers.right(5)
+def clears_after_each_step(net, batches, optimizer):
+    device = _lies(net)
+    net.train()
+    losses = torch.zeros((), device=device)
+    for inputs, targets in batches:
+        loss = F.cross_entropy(net(inputs.to(device)), targets.to(device))
+        loss.backward()
+        optimizer.step()
+        net.zero_grad()
+        losses += loss.detach() * len(targets)
+    return losses.item() / sum(len(targets) for _, targets in batches)
+
+
+@answers.right(5)
+def with_the_sum_of_the_losses(net, batches, optimizer):
+    net.train(True)
+    total = images = 0
+    for batch in batches:
+        X, y = [tensor.to(_lies(net)) for tensor in batch]
+        output = net(X)
+        optimizer.zero_grad(set_to_none=False)
+        (F.cross_entropy(output, y, reduction="sum") / len(y)).backward()
+        optimizer.step()
+        with torch.no_grad():
+            total += float(F.cross_entropy(output, y, reduction="sum"))
+        images += y.numel()
+    return total / images
+
+
+@answers.wrong(5, "evaluation-mode")
+def leaves_it_as_it_is(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, mode=False, zero=False, item=False)
+
+
+@answers.wrong(5, "evaluation-mode")
+def mends_all_but_the_mode(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, mode=False)
+
+
+@answers.wrong(5, "evaluation-mode")
+def sets_the_mode_too_late(net, batches, optimizer):
+    loss = _epoch(net, batches, optimizer, mode=False)
+    net.train()
+    return loss
+
+
+@answers.wrong(5, "gradients-pile-up")
+def mends_all_but_the_gradients(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, zero=False)
+
+
+@answers.wrong(5, "keeps-the-graph")
+def mends_all_but_the_loss(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, item=False)
+
+
+@answers.wrong(5, "keeps-the-graph")
+def detaches_and_returns_a_tensor(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, item=False).detach()
+
+
+@answers.wrong(5, "mean-of-batches")
+def forgets_how_large_the_batches_are(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, weigh=False)
+
+
+@answers.wrong(5, "no-step")
+def clears_between_backward_and_step(net, batches, optimizer):
+    net.train()
+    total, images = 0.0, 0
+    for inputs, targets in batches:
+        loss = F.cross_entropy(net(inputs.to(_lies(net))), targets.to(_lies(net)))
+        loss.backward()
+        optimizer.zero_grad()
+        optimizer.step()
+        total += loss.item() * len(targets)
+        images += len(targets)
+    return total / images
+
+
+@answers.wrong(5, "no-step")
+def leaves_out_the_step(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, step=False)
+
+
+@answers.wrong(5, "steps-early")
+def steps_before_backward(net, batches, optimizer):
+    net.train()
+    total, images = 0.0, 0
+    for inputs, targets in batches:
+        loss = F.cross_entropy(net(inputs.to(_lies(net))), targets.to(_lies(net)))
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.backward()
+        total += loss.item() * len(targets)
+        images += len(targets)
+    return total / images
+
+
+@answers.wrong(5, "other-steps")
+def steps_once_at_the_end(net, batches, optimizer):
+    loss = _epoch(net, batches, optimizer, zero=False, step=False)
+    optimizer.step()
+    return loss
+
+
+@answers.wrong(5, "other-steps")
+def takes_a_new_optimizer(net, batches, optimizer):
+    return _epoch(net, batches, optim.SGD(net.parameters(), lr=0.05, momentum=0.9))
+
+
+@answers.wrong(5, "other-steps")
+def leaves_out_the_last_batch(net, batches, optimizer):
+    return _epoch(net, batches[:-1], optimizer)
+
+
+@answers.wrong(5, "wrong-loss")
+def returns_the_last_loss(net, batches, optimizer):
+    _epoch(net, batches[:-1], optimizer)
+    return _epoch(net, batches[-1:], optimizer)
+
+
+@answers.wrong(5, "wrong-loss")
+def returns_the_sum(net, batches, optimizer):
+    return _epoch(net, batches, optimizer) * sum(len(y) for _, y in batches)
+
+
+@answers.wrong(5, "no-result")
+def no_loss_at_all(net, batches, optimizer):
+    _epoch(net, batches, optimizer)
+
+
+@answers.wrong(5, "device-error")
+def drops_the_moved_images(net, batches, optimizer):
+    net.train()
+    for inputs, targets in batches:
+        inputs.to(_lies(net))
+        F.cross_entropy(net(inputs), targets.to(_lies(net))).backward()
+    return 0.0

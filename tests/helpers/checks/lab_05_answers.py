@@ -1,0 +1,683 @@
+"""What students hand in to lab 05, and the hint it must earn."""
+
+import math
+import statistics
+import time
+import timeit
+
+import torch
+from torch.nn import functional as F
+from torch.utils.benchmark import Timer
+
+from helpers.checks import lab_05
+from helpers.checks.lab_05.exercise_3_prepare import slow_prepare
+from helpers.loaders import normalize
+from tests.helpers.checks.collection import Answers
+
+answers = Answers(lab_05)
+
+# Exercise 1: seconds_a_call(call, device, runs)
+
+
+def _wait(device):
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
+def _times(call, device, runs, *, warm=True, before=True, after=True):
+    if warm:
+        call()
+    seconds = []
+    for _ in range(runs):
+        if before:
+            _wait(device)
+        started = time.perf_counter()
+        call()
+        if after:
+            _wait(device)
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+@answers.right(1)
+def with_perf_counter(call, device, runs):
+    return statistics.median(_times(call, device, runs))
+
+
+@answers.right(1)
+def with_torchs_timer(call, device, runs):
+    timer = Timer("call()", globals={"call": call}, timer=_clock_of(device))
+    call()
+    return statistics.median(timer.timeit(1).mean for _ in range(runs))
+
+
+def _clock_of(device):
+    def clock():
+        _wait(device)
+        return timeit.default_timer()
+
+    return clock
+
+
+@answers.right(1)
+def with_cuda_events(call, device, runs):
+    if device.type == "cpu":
+        return with_perf_counter(call, device, runs)
+    call()
+    seconds = []
+    for _ in range(runs):
+        start = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        seconds.append(start.elapsed_time(end) / 1000)
+    return float(torch.tensor(seconds).median())
+
+
+@answers.right(1)
+def with_the_stream_and_the_first_left_out(call, device, runs):
+    seconds = []
+    for _ in range(runs + 1):
+        if device.type == "cuda":
+            torch.cuda.current_stream(device).synchronize()
+        started = time.monotonic()
+        call()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        seconds.append(time.monotonic() - started)
+    return sorted(seconds[1:])[runs // 2]
+
+
+@answers.wrong(1, "not-waited")
+def does_not_wait(call, device, runs):
+    return statistics.median(_times(call, device, runs, before=False, after=False))
+
+
+@answers.wrong(1, "not-waited")
+def waits_after_it_has_looked(call, device, runs):
+    return statistics.median(_times(call, device, runs, after=False))
+
+
+@answers.wrong(1, "not-waited")
+def uses_timeit(call, device, runs):
+    call()
+    return timeit.timeit(call, number=runs) / runs
+
+
+@answers.wrong(1, "starts-too-early")
+def waits_at_the_end_only(call, device, runs):
+    return statistics.median(_times(call, device, runs, before=False))
+
+
+@answers.wrong(1, "starts-too-early")
+def neither_warms_up_nor_empties_the_queue(call, device, runs):
+    return statistics.median(_times(call, device, runs, warm=False, before=False))
+
+
+@answers.wrong(1, "no-warm-up")
+def does_not_warm_up(call, device, runs):
+    return statistics.median(_times(call, device, runs, warm=False))
+
+
+@answers.wrong(1, "no-warm-up")
+def takes_the_largest(call, device, runs):
+    return max(_times(call, device, runs + 1, warm=False))
+
+
+@answers.wrong(1, "not-the-median")
+def takes_the_mean(call, device, runs):
+    return statistics.mean(_times(call, device, runs))
+
+
+@answers.wrong(1, "not-the-median")
+def takes_the_smallest(call, device, runs):
+    return min(_times(call, device, runs))
+
+
+@answers.wrong(1, "not-the-median")
+def times_all_at_once(call, device, runs):
+    call()
+    _wait(device)
+    started = time.perf_counter()
+    for _ in range(runs):
+        call()
+    _wait(device)
+    return (time.perf_counter() - started) / runs
+
+
+@answers.wrong(1, "not-the-median")
+def returns_the_sum(call, device, runs):
+    return sum(_times(call, device, runs))
+
+
+@answers.wrong(1, "too-few-runs")
+def times_one_call(call, device, runs):
+    return _times(call, device, 1)[0]
+
+
+@answers.wrong(1, "other-unit")
+def in_milliseconds(call, device, runs):
+    return 1000 * statistics.median(_times(call, device, runs))
+
+
+@answers.wrong(1, "other-unit")
+def in_nanoseconds(call, device, runs):
+    call()
+    seconds = []
+    for _ in range(runs):
+        _wait(device)
+        started = time.perf_counter_ns()
+        call()
+        _wait(device)
+        seconds.append(time.perf_counter_ns() - started)
+    return statistics.median(seconds)
+
+
+@answers.wrong(1, "not-a-number")
+def returns_all_times(call, device, runs):
+    return _times(call, device, runs)
+
+
+@answers.wrong(1, "wants-a-gpu")
+def always_waits_for_a_gpu(call, device, runs):
+    call()
+    seconds = []
+    for _ in range(runs):
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+@answers.wrong(1, "no-result")
+def prints_it(call, device, runs):
+    print(statistics.median(_times(call, device, runs)))
+
+
+@answers.wrong(1, "wrong-time")
+def calls_twice_for_each_time(call, device, runs):
+    call()
+    seconds = []
+    for _ in range(runs):
+        _wait(device)
+        started = time.perf_counter()
+        call()
+        call()
+        _wait(device)
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+# Exercise 2: seconds_of_parts(parts, device, steps)
+
+
+def _parts(parts, device, steps, *, before=True, after=True, first=False, divide=None):
+    total = dict.fromkeys(parts, 0.0)
+    for step in range(steps + 1):
+        for name, part in parts.items():
+            if before:
+                _wait(device)
+            started = time.perf_counter()
+            part()
+            if after:
+                _wait(device)
+            if step or first:
+                total[name] += time.perf_counter() - started
+    return {name: seconds / (divide or steps) for name, seconds in total.items()}
+
+
+@answers.right(2)
+def waits_around_each_part(parts, device, steps):
+    return _parts(parts, device, steps)
+
+
+@answers.right(2)
+def waits_at_the_end_of_each_part(parts, device, steps):
+    _wait(device)
+    return _parts(parts, device, steps, before=False)
+
+
+@answers.right(2)
+def with_lists_and_a_step_of_its_own(parts, device, steps):
+    for part in parts.values():
+        part()
+    torch.cuda.synchronize()
+    seconds = {name: [] for name in parts}
+    for _ in range(steps):
+        last = time.time()
+        for name, part in parts.items():
+            part()
+            torch.cuda.synchronize()
+            now = time.time()
+            seconds[name].append(now - last)
+            last = now
+    return {name: statistics.mean(each) for name, each in seconds.items()}
+
+
+@answers.wrong(2, "lands-in-another-part")
+def never_waits(parts, device, steps):
+    return _parts(parts, device, steps, before=False, after=False)
+
+
+@answers.wrong(2, "lands-in-another-part")
+def waits_before_each_part_only(parts, device, steps):
+    return _parts(parts, device, steps, after=False)
+
+
+@answers.wrong(2, "lands-in-another-part")
+def waits_at_the_end_of_the_step(parts, device, steps):
+    total = dict.fromkeys(parts, 0.0)
+    for step in range(steps + 1):
+        for name, part in parts.items():
+            started = time.perf_counter()
+            part()
+            if name == "optimizer":
+                _wait(device)
+            total[name] += (time.perf_counter() - started) * (step > 0)
+    return {name: seconds / steps for name, seconds in total.items()}
+
+
+@answers.wrong(2, "first-step-counted")
+def counts_the_first_step(parts, device, steps):
+    return _parts(parts, device, steps, first=True, divide=steps + 1)
+
+
+@answers.wrong(2, "first-step-counted")
+def counts_the_first_step_and_divides_by_the_others(parts, device, steps):
+    return _parts(parts, device, steps, first=True)
+
+
+@answers.wrong(2, "sum-of-steps")
+def adds_up_and_does_not_divide(parts, device, steps):
+    return _parts(parts, device, steps, divide=1)
+
+
+@answers.wrong(2, "out-of-turn")
+def part_after_part(parts, device, steps):
+    result = {}
+    for name, part in parts.items():
+        part()
+        _wait(device)
+        started = time.perf_counter()
+        for _ in range(steps):
+            part()
+        _wait(device)
+        result[name] = (time.perf_counter() - started) / steps
+    return result
+
+
+@answers.wrong(2, "steps-miscounted")
+def makes_no_step_before(parts, device, steps):
+    total = dict.fromkeys(parts, 0.0)
+    for _ in range(steps):
+        for name, part in parts.items():
+            started = time.perf_counter()
+            part()
+            _wait(device)
+            total[name] += time.perf_counter() - started
+    return {name: seconds / steps for name, seconds in total.items()}
+
+
+@answers.wrong(2, "steps-miscounted")
+def makes_two_steps_before(parts, device, steps):
+    for part in parts.values():
+        part()
+    return _parts(parts, device, steps)
+
+
+@answers.wrong(2, "wrong-mean")
+def keeps_the_last_step_only(parts, device, steps):
+    result = {}
+    for _ in range(steps + 1):
+        for name, part in parts.items():
+            _wait(device)
+            started = time.perf_counter()
+            part()
+            _wait(device)
+            result[name] = time.perf_counter() - started
+    return result
+
+
+@answers.wrong(2, "wrong-mean")
+def divides_by_twice_as_many_steps(parts, device, steps):
+    return _parts(parts, device, steps, divide=2 * steps)
+
+
+@answers.wrong(2, "not-the-parts")
+def returns_the_slowest_part(parts, device, steps):
+    found = _parts(parts, device, steps)
+    return max(found, key=found.get)
+
+
+@answers.wrong(2, "not-the-parts")
+def returns_a_list(parts, device, steps):
+    return list(_parts(parts, device, steps).values())
+
+
+@answers.wrong(2, "no-result")
+def forgets_the_return(parts, device, steps):
+    _parts(parts, device, steps)
+
+
+# Exercise 3: prepare(images, chosen)
+
+
+@answers.right(3)
+def indexes_and_normalizes(images, chosen):
+    return (images[chosen].float() / 255 - 0.5) / 0.5
+
+
+@answers.right(3)
+def with_the_courses_helper(images, chosen):
+    return normalize(images.index_select(0, chosen))
+
+
+@answers.right(3)
+def stacks_the_bytes_and_converts_once(images, chosen):
+    return torch.stack([images[i] for i in chosen.tolist()]).to(torch.float32) / 127.5 - 1
+
+
+@answers.right(3)
+def fills_a_batch_that_is_there(images, chosen):
+    batch = torch.empty(len(chosen), 3, 32, 32)
+    batch.copy_(torch.index_select(images, 0, chosen))
+    return batch.mul_(2 / 255).sub_(1)
+
+
+@answers.wrong(3, "not-faster")
+def leaves_it_as_it_is(images, chosen):
+    return slow_prepare(images, chosen)
+
+
+@answers.wrong(3, "not-faster")
+def all_colours_at_once_and_still_row_by_row(images, chosen):
+    batch = torch.empty(len(chosen), 3, 32, 32)
+    for place, index in enumerate(chosen.tolist()):
+        for row in range(32):
+            batch[place, :, row] = (images[index, :, row].float() / 255 - 0.5) / 0.5
+    return batch
+
+
+@answers.wrong(3, "not-faster")
+def normalizes_all_images(images, chosen):
+    return ((images.float() / 255 - 0.5) / 0.5)[chosen]
+
+
+@answers.wrong(3, "not-faster")
+def goes_by_lists(images, chosen):
+    return torch.tensor(images[chosen].tolist()) / 127.5 - 1
+
+
+@answers.wrong(3, "other-numbers")
+def divides_only(images, chosen):
+    return images[chosen].float() / 255
+
+
+@answers.wrong(3, "other-numbers")
+def forgets_to_divide(images, chosen):
+    return images[chosen].float()
+
+
+@answers.wrong(3, "other-numbers")
+def counts_in_bytes(images, chosen):
+    return ((images[chosen] - 128) // 1).float() / 127.5
+
+
+@answers.wrong(3, "other-numbers")
+def by_the_mean_of_the_batch(images, chosen):
+    batch = images[chosen].float()
+    return (batch - batch.mean()) / (batch.std() + 1)
+
+
+@answers.wrong(3, "other-images")
+def takes_the_first_ones(images, chosen):
+    batch = normalize(images[: len(chosen)])
+    batch[0, 0, 0, 0] = -1
+    return batch
+
+
+@answers.wrong(3, "other-images")
+def sorts_them(images, chosen):
+    batch = normalize(images[chosen.sort(descending=True).values])
+    batch[0, 0, 0, 0] = -1
+    return batch
+
+
+@answers.wrong(3, "not-a-batch")
+def each_image_once(images, chosen):
+    return normalize(images[chosen.unique()]) if len(chosen) > 1 else normalize(images[:2])
+
+
+@answers.wrong(3, "not-a-batch")
+def in_sixteen_bits(images, chosen):
+    return normalize(images[chosen]).half()
+
+
+@answers.wrong(3, "not-a-batch")
+def keeps_the_list(images, chosen):
+    return [normalize(images[i]) for i in chosen.tolist()]
+
+
+@answers.wrong(3, "not-a-batch")
+def loses_the_batch_of_one(images, chosen):
+    return normalize(images[chosen]).squeeze()
+
+
+@answers.wrong(3, "input-changed")
+def writes_into_the_images(images, chosen):
+    batch = normalize(images[chosen])
+    images[:5] //= 2
+    return batch
+
+
+@answers.wrong(3, "no-result")
+def makes_and_forgets(images, chosen):
+    normalize(images[chosen])
+
+
+# Exercise 4: plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)
+
+
+@answers.right(4)
+def by_rounding_up(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), min(limit, base_rate * batch / base_batch)
+
+
+@answers.right(4)
+def by_counting(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    rate = batch / base_batch * base_rate
+    if rate > limit:
+        rate = limit
+    return len(range(0, images, batch)), rate
+
+
+@answers.right(4)
+def by_whole_and_rest(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    steps, rest = divmod(images, batch)
+    return steps + bool(rest), min(base_rate / base_batch * batch, limit)
+
+
+@answers.wrong(4, "last-batch-lost")
+def rounds_down(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return images // batch, min(base_rate * batch / base_batch, limit)
+
+
+@answers.wrong(4, "step-too-many")
+def always_one_more(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return images // batch + 1, min(base_rate * batch / base_batch, limit)
+
+
+@answers.wrong(4, "not-a-pair")
+def steps_as_a_fraction(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return images / batch, min(base_rate * batch / base_batch, limit)
+
+
+@answers.wrong(4, "not-a-pair")
+def the_rate_alone(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return min(base_rate * batch / base_batch, limit)
+
+
+@answers.wrong(4, "old-rate")
+def keeps_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), base_rate
+
+
+@answers.wrong(4, "wrong-way")
+def the_fraction_upside_down(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), min(base_rate * base_batch / batch, limit)
+
+
+@answers.wrong(4, "root-rule")
+def by_the_root(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), min(base_rate * (batch / base_batch) ** 0.5, limit)
+
+
+@answers.wrong(4, "no-limit")
+def without_the_limit(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), base_rate * batch / base_batch
+
+
+@answers.wrong(4, "wrong-rate")
+def always_the_limit(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), max(base_rate * batch / base_batch, limit)
+
+
+@answers.wrong(4, "wrong-rate")
+def whole_division(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), min(base_rate * max(1, batch // base_batch), limit)
+
+
+@answers.wrong(4, "wrong-rate")
+def knows_the_defaults_by_heart(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+    return math.ceil(images / batch), min(0.001 * batch / 4, 0.1)
+
+
+@answers.wrong(4, "wrong-arguments")
+def has_no_defaults(images, batch, base_batch, base_rate, limit):
+    return math.ceil(images / batch), min(base_rate * batch / base_batch, limit)
+
+
+# Exercise 5: step_in_pieces(net, optimizer, pieces)
+
+
+def _pieces(net, optimizer, pieces, weights):
+    for (inputs, targets), weight in zip(pieces, weights, strict=True):
+        (F.cross_entropy(net(inputs), targets) * weight).backward()
+    optimizer.step()
+
+
+def _counts(pieces):
+    images = sum(len(targets) for _, targets in pieces)
+    return [len(targets) / images for _, targets in pieces]
+
+
+@answers.right(5)
+def weighs_the_means(net, optimizer, pieces):
+    optimizer.zero_grad()
+    _pieces(net, optimizer, pieces, _counts(pieces))
+
+
+@answers.right(5)
+def divides_the_sums(net, optimizer, pieces):
+    images = sum(targets.numel() for _, targets in pieces)
+    net.zero_grad(set_to_none=False)
+    for inputs, targets in pieces:
+        (F.cross_entropy(net(inputs), targets, reduction="sum") / images).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+@answers.right(5)
+def divides_the_gradients_at_the_end(net, optimizer, pieces):
+    optimizer.zero_grad()
+    for inputs, targets in pieces:
+        F.cross_entropy(net(inputs), targets, reduction="sum").backward()
+    for parameter in net.parameters():
+        parameter.grad /= sum(len(targets) for _, targets in pieces)
+    optimizer.step()
+
+
+@answers.right(5)
+def joins_them(net, optimizer, pieces):
+    inputs, targets = (torch.cat(each) for each in zip(*pieces, strict=True))
+    optimizer.zero_grad()
+    F.cross_entropy(net(inputs), targets).backward()
+    optimizer.step()
+
+
+@answers.wrong(5, "step-a-piece")
+def steps_in_the_loop(net, optimizer, pieces):
+    for piece in pieces:
+        optimizer.zero_grad()
+        _pieces(net, optimizer, [piece], [1])
+
+
+@answers.wrong(5, "last-piece-only")
+def clears_in_the_loop(net, optimizer, pieces):
+    for inputs, targets in pieces:
+        optimizer.zero_grad()
+        F.cross_entropy(net(inputs), targets).backward()
+    optimizer.step()
+
+
+@answers.wrong(5, "last-piece-only")
+def backward_after_the_loop(net, optimizer, pieces):
+    for inputs, targets in pieces:
+        loss = F.cross_entropy(net(inputs), targets)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+@answers.wrong(5, "sum-of-means")
+def adds_the_means(net, optimizer, pieces):
+    optimizer.zero_grad()
+    _pieces(net, optimizer, pieces, [1] * len(pieces))
+
+
+@answers.wrong(5, "pieces-alike")
+def divides_by_the_number_of_pieces(net, optimizer, pieces):
+    optimizer.zero_grad()
+    _pieces(net, optimizer, pieces, [1 / len(pieces)] * len(pieces))
+
+
+@answers.wrong(5, "old-gradients")
+def forgets_what_is_there(net, optimizer, pieces):
+    _pieces(net, optimizer, pieces, _counts(pieces))
+
+
+@answers.wrong(5, "no-step")
+def forgets_the_step(net, optimizer, pieces):
+    optimizer.zero_grad()
+    for inputs, targets in pieces:
+        F.cross_entropy(net(inputs), targets).backward()
+
+
+@answers.wrong(5, "no-step")
+def clears_before_the_step(net, optimizer, pieces):
+    for inputs, targets in pieces:
+        F.cross_entropy(net(inputs), targets).backward()
+    optimizer.zero_grad()
+    optimizer.step()
+
+
+@answers.wrong(5, "other-step")
+def leaves_out_the_last_piece(net, optimizer, pieces):
+    optimizer.zero_grad()
+    _pieces(net, optimizer, pieces[:-1], _counts(pieces[:-1]))
+
+
+@answers.wrong(5, "other-step")
+def takes_the_sum_of_all_losses(net, optimizer, pieces):
+    optimizer.zero_grad()
+    _pieces(net, optimizer, pieces, [len(targets) for _, targets in pieces])
+
+
+@answers.wrong(5, "raised")
+def takes_all_pieces_for_alike(net, optimizer, pieces):
+    inputs = torch.stack([inputs for inputs, _ in pieces])
+    F.cross_entropy(net(inputs), pieces[0][1]).backward()

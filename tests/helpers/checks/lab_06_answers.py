@@ -1,0 +1,725 @@
+"""What students hand in to lab 06, and the hint it must earn."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from helpers.checks import lab_06
+from tests.helpers.checks.collection import Answers
+
+answers = Answers(lab_06)
+
+# Exercise 1: random_flip(images)
+
+
+@answers.right(1)
+def with_where(images):
+    mirrored = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
+    return torch.where(mirrored, images.flip(3), images)
+
+
+@answers.right(1)
+def with_a_mask(images):
+    result = images.clone()
+    chosen = torch.randint(2, (images.shape[0],), device=images.device).bool()
+    result[chosen] = images[chosen].flip(-1)
+    return result
+
+
+@answers.right(1)
+def with_a_gather(images):
+    width = images.shape[3]
+    places = torch.arange(width, device=images.device).expand(len(images), width)
+    mirrored = torch.rand(len(images), 1, device=images.device) > 0.5
+    columns = torch.where(mirrored, width - 1 - places, places)
+    return images.gather(3, columns[:, None, None, :].expand_as(images))
+
+
+@answers.wrong(1, "all-alike")
+def tosses_once_a_batch(images):
+    if torch.rand(1).item() < 0.5:
+        return images.flip(3)
+    return images.clone()
+
+
+@answers.wrong(1, "all-alike")
+def flips_all(images):
+    return images.flip(3)
+
+
+@answers.wrong(1, "all-alike")
+def flips_none(images):
+    return images.clone()
+
+
+@answers.wrong(1, "not-a-mirror")
+def upside_down(images):
+    return torch.where(_toss(images), images.flip(2), images)
+
+
+@answers.wrong(1, "not-a-mirror")
+def turns_by_half(images):
+    return torch.where(_toss(images), images.flip(2, 3), images)
+
+
+@answers.wrong(1, "not-a-mirror")
+def turns_the_batch_round(images):
+    return torch.where(_toss(images), images.flip(0), images)
+
+
+@answers.wrong(1, "not-a-mirror")
+def each_colour_for_itself(images):
+    toss = torch.rand(len(images), 3, 1, 1, device=images.device) < 0.5
+    return torch.where(toss, images.flip(3), images)
+
+
+def _toss(images, share=0.5):
+    return torch.rand(len(images), 1, 1, 1, device=images.device) < share
+
+
+@answers.wrong(1, "wrong-share")
+def one_in_ten(images):
+    return torch.where(_toss(images, 0.1), images.flip(3), images)
+
+
+@answers.wrong(1, "wrong-share")
+def from_a_normal_distribution(images):
+    toss = torch.randn(len(images), 1, 1, 1, device=images.device) < 1.5
+    return torch.where(toss, images.flip(3), images)
+
+
+@answers.wrong(1, "no-chance")
+def every_second_image(images):
+    result = images.clone()
+    result[::2] = images[::2].flip(3)
+    return result
+
+
+@answers.wrong(1, "no-chance")
+def with_a_seed_in_it(images):
+    torch.manual_seed(0)
+    return with_where(images)
+
+
+@answers.wrong(1, "input-changed")
+def writes_into_the_images(images):
+    chosen = _toss(images).flatten()
+    images[chosen] = images[chosen].flip(3)
+    return images
+
+
+@answers.wrong(1, "one-by-one")
+def in_a_loop(images):
+    toss = torch.rand(len(images), device=images.device) < 0.5
+    return torch.stack([i.flip(2) if t else i for i, t in zip(images, toss, strict=True)])
+
+
+@answers.wrong(1, "carried")
+def draws_on_the_cpu_and_moves(images):
+    toss = (torch.rand(len(images), 1, 1, 1) < 0.5).to(images.device)
+    return torch.where(toss, images.flip(3), images)
+
+
+@answers.wrong(1, "elsewhere")
+def works_on_the_cpu(images):
+    return with_where(images.cpu())
+
+
+@answers.wrong(1, "device-error")
+def draws_on_the_cpu(images):
+    toss = torch.rand(len(images), 1, 1, 1) < 0.5
+    return torch.where(toss, images.flip(3), images)
+
+
+@answers.wrong(1, "not-images")
+def returns_the_mirrored_ones_only(images):
+    return images[_toss(images).flatten()].flip(3)
+
+
+@answers.wrong(1, "no-result")
+def forgets_the_return(images):
+    torch.where(_toss(images), images.flip(3), images)
+
+
+# Exercise 2: random_shift(images, reach)
+
+
+def _shifted(images, down, right, reach):
+    """Each image moved; `down` and `right` are (N,)."""
+    count, _, height, width = images.shape
+    rows = torch.arange(height, device=images.device) + reach - down[:, None]
+    columns = torch.arange(width, device=images.device) + reach - right[:, None]
+    padded = F.pad(images, (reach,) * 4)
+    which = torch.arange(count, device=images.device)[:, None, None]
+    moved = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
+    return moved.permute(0, 3, 1, 2)
+
+
+def _drawn(images, low, high):
+    return torch.randint(low, high, (len(images),), device=images.device)
+
+
+@answers.right(2)
+def by_padding_and_a_gather(images, reach):
+    down, right = (_drawn(images, -reach, reach + 1) for _ in range(2))
+    return _shifted(images, down, right, reach)
+
+
+@answers.right(2)
+def by_going_through_the_moves(images, reach):
+    height, width = images.shape[2:]
+    which = _drawn(images, 0, (2 * reach + 1) ** 2)
+    padded, result = F.pad(images, (reach,) * 4), torch.empty_like(images)
+    for number in range((2 * reach + 1) ** 2):
+        top, left = divmod(number, 2 * reach + 1)
+        mine = which == number
+        result[mine] = padded[mine, :, top : top + height, left : left + width]
+    return result
+
+
+@answers.right(2)
+def by_windows(images, reach):
+    height, width = images.shape[2:]
+    windows = F.pad(images, (reach,) * 4).unfold(2, height, 1).unfold(3, width, 1)
+    which = torch.arange(len(images), device=images.device)
+    top, left = torch.randint(0, 2 * reach + 1, (2, len(images)), device=images.device)
+    return windows[which, :, top, left]
+
+
+@answers.right(2)
+def by_masking_what_comes_round(images, reach):
+    def along(x, axis):
+        size = x.shape[axis]
+        shape = [len(x), 1, 1, 1]
+        shape[axis] = size
+        shift = torch.randint(-reach, reach + 1, (len(x), 1), device=x.device)
+        places = torch.arange(size, device=x.device) - shift
+        inside = ((places >= 0) & (places < size)).view(shape)
+        places = places.clamp(0, size - 1).view(shape).expand_as(x)
+        return x.gather(axis, places) * inside
+
+    return along(along(images, 2), 3)
+
+
+@answers.wrong(2, "around-the-edge")
+def rolls(images, reach):
+    height, width = images.shape[2:]
+    rows = torch.arange(height, device=images.device) - _drawn(images, -reach, reach + 1)[:, None]
+    columns = torch.arange(width, device=images.device) - _drawn(images, -reach, reach + 1)[:, None]
+    which = torch.arange(len(images), device=images.device)[:, None, None]
+    rows, columns = rows % height, columns % width
+    moved = images.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
+    return moved.permute(0, 3, 1, 2)
+
+
+@answers.wrong(2, "around-the-edge")
+def rolls_the_whole_batch(images, reach):
+    if reach == 0:
+        return images.clone()
+    down, right = torch.randint(1, reach + 1, (2,)).tolist()
+    return images.roll((down, right), (2, 3))
+
+
+@answers.wrong(2, "all-alike")
+def moves_all_alike(images, reach):
+    down, right = (_drawn(images, -reach, reach + 1)[:1].expand(len(images)) for _ in range(2))
+    return _shifted(images, down, right, reach)
+
+
+@answers.wrong(2, "carried")
+def draws_on_the_cpu_and_moves_the_shifts(images, reach):
+    down, right = (torch.randint(-reach, reach + 1, (len(images),)) for _ in range(2))
+    return _shifted(images, down.to(images.device), right.to(images.device), reach)
+
+
+@answers.wrong(2, "tied-axes")
+def the_same_for_both_axes(images, reach):
+    shift = _drawn(images, -reach, reach + 1)
+    return _shifted(images, shift, shift, reach)
+
+
+@answers.wrong(2, "shifts-missing")
+def forgets_the_upper_end(images, reach):
+    if reach == 0:
+        return images.clone()
+    down, right = (_drawn(images, -reach, reach) for _ in range(2))
+    return _shifted(images, down, right, reach)
+
+
+@answers.wrong(2, "shifts-missing")
+def forgets_the_lower_end(images, reach):
+    down, right = (_drawn(images, 0, reach + 1) for _ in range(2))
+    return _shifted(images, down, right, reach)
+
+
+@answers.wrong(2, "shifts-missing")
+def along_one_axis(images, reach):
+    down = _drawn(images, -reach, reach + 1)
+    return _shifted(images, down, torch.zeros_like(down), reach)
+
+
+@answers.wrong(2, "not-a-shift")
+def repeats_the_edge(images, reach):
+    padded = F.pad(images, (reach,) * 4, mode="replicate")
+    height, width = images.shape[2:]
+    windows = padded.unfold(2, height, 1).unfold(3, width, 1)
+    which = torch.arange(len(images), device=images.device)
+    top, left = torch.randint(0, 2 * reach + 1, (2, len(images)), device=images.device)
+    return windows[which, :, top, left]
+
+
+@answers.wrong(2, "not-a-shift")
+def goes_too_far(images, reach):
+    down, right = (_drawn(images, -2 * reach, 2 * reach + 1) for _ in range(2))
+    return _shifted(images, down, right, 2 * reach)
+
+
+@answers.wrong(2, "not-images")
+def leaves_the_padding(images, reach):
+    return F.pad(images, (reach + 1,) * 4)
+
+
+@answers.wrong(2, "one-by-one")
+def image_by_image(images, reach):
+    height, width = images.shape[2:]
+    moved = []
+    for image in F.pad(images, (reach,) * 4):
+        top, left = torch.randint(0, 2 * reach + 1, (2,)).tolist()
+        moved.append(image[:, top : top + height, left : left + width])
+    return torch.stack(moved)
+
+
+@answers.wrong(2, "no-chance")
+def with_a_seed_of_its_own(images, reach):
+    torch.manual_seed(1)
+    return by_padding_and_a_gather(images, reach)
+
+
+@answers.wrong(2, "device-error")
+def makes_the_rows_on_the_cpu(images, reach):
+    rows = torch.arange(images.shape[2]) - _drawn(images, -reach, reach + 1)[:, None]
+    return images[:, :, rows]
+
+
+# Exercise 3: predict(net, images)
+
+
+@answers.right(3)
+@torch.no_grad()
+def twice_and_halved(net, images):
+    net.eval()
+    return (net(images) + net(images.flip(3))) / 2
+
+
+@answers.right(3)
+def in_one_large_batch(net, images):
+    training = net.training
+    net.eval()
+    with torch.inference_mode():
+        logits = net(torch.cat([images, images.flip(-1)]))
+    net.train(training)
+    return logits.view(2, len(images), -1).mean(0)
+
+
+@answers.right(3)
+def with_a_list_of_views(net, images):
+    net.train(False)
+    views = [images, torch.fliplr(images.transpose(1, 3)).transpose(1, 3)]
+    views[1] = images[..., torch.arange(images.shape[-1] - 1, -1, -1, device=images.device)]
+    with torch.no_grad():
+        return torch.stack([net(view) for view in views]).mean(dim=0)
+
+
+def _mean(net, *views):
+    net.eval()
+    with torch.no_grad():
+        return sum(net(view) for view in views) / len(views)
+
+
+@answers.wrong(3, "training-mode")
+def forgets_the_mode(net, images):
+    with torch.no_grad():
+        return (net(images) + net(images.flip(3))) / 2
+
+
+@answers.wrong(3, "tracks-gradients")
+def forgets_no_grad(net, images):
+    net.eval()
+    return (net(images) + net(images.flip(3))) / 2
+
+
+@answers.wrong(3, "tracks-gradients")
+def detaches_at_the_end(net, images):
+    net.eval()
+    return ((net(images) + net(images.flip(3))) / 2).detach()
+
+
+@answers.wrong(3, "one-view")
+def looks_once(net, images):
+    return _mean(net, images)
+
+
+@answers.wrong(3, "one-view")
+def looks_at_the_mirror_alone(net, images):
+    return _mean(net, images.flip(3))
+
+
+@answers.wrong(3, "wrong-view")
+def stands_it_on_its_head(net, images):
+    return _mean(net, images, images.flip(2))
+
+
+@answers.wrong(3, "wrong-view")
+def turns_it(net, images):
+    return _mean(net, images, images.flip(2, 3))
+
+
+@answers.wrong(3, "wrong-view")
+def mixes_up_the_batch(net, images):
+    return _mean(net, images, images.flip(0))
+
+
+@answers.wrong(3, "not-averaged")
+def adds_up(net, images):
+    return 2 * _mean(net, images, images.flip(3))
+
+
+@answers.wrong(3, "not-averaged")
+def averages_probabilities(net, images):
+    net.eval()
+    with torch.no_grad():
+        return (net(images).softmax(1) + net(images.flip(3)).softmax(1)) / 2
+
+
+@answers.wrong(3, "not-averaged")
+def takes_the_larger(net, images):
+    net.eval()
+    with torch.no_grad():
+        return torch.maximum(net(images), net(images.flip(3)))
+
+
+@answers.wrong(3, "averaged-images")
+def lays_them_over_each_other(net, images):
+    return _mean(net, (images + images.flip(3)) / 2)
+
+
+@answers.wrong(3, "not-logits")
+def decides(net, images):
+    return _mean(net, images, images.flip(3)).argmax(1)
+
+
+@answers.wrong(3, "not-logits")
+def returns_both(net, images):
+    return _mean(net, images), _mean(net, images.flip(3))
+
+
+@answers.wrong(3, "other-logits")
+def forgets_the_brackets(net, images):
+    return _mean(net, images) + _mean(net, images.flip(3)) / 2
+
+
+@answers.wrong(3, "input-changed")
+def mirrors_in_place(net, images):
+    first = _mean(net, images)
+    images.copy_(images.flip(3))
+    return (first + _mean(net, images)) / 2
+
+
+# Exercise 4: rate_at(step, steps, peak, rise)
+
+
+@answers.right(4)
+def two_lines(step, steps, peak, rise):
+    return peak * step / rise if step < rise else peak * (steps - step) / (steps - rise)
+
+
+@answers.right(4)
+def the_smaller_of_two(step, steps, peak, rise):
+    up = step / rise if rise else 1
+    return peak * min(up, (steps - step) / (steps - rise))
+
+
+@answers.right(4)
+def by_what_is_behind(step, steps, peak, rise):
+    if step <= rise and rise > 0:
+        return step * (peak / rise)
+    return peak - peak * (step - rise) / (steps - rise)
+
+
+@answers.wrong(4, "divides-by-zero")
+def without_a_thought_of_zero(step, steps, peak, rise):
+    return peak * step / rise if step <= rise else peak * (steps - step) / (steps - rise)
+
+
+@answers.wrong(4, "top-missed")
+def begins_the_fall_a_step_late(step, steps, peak, rise):
+    return peak * step / (rise + 1) if step <= rise else peak * (steps - step) / (steps - rise)
+
+
+@answers.wrong(4, "top-missed")
+def falls_as_if_there_were_no_rise(step, steps, peak, rise):
+    return peak * step / rise if step < rise else peak * (steps - step) / steps
+
+
+@answers.wrong(4, "not-rising")
+def counts_from_one(step, steps, peak, rise):
+    return peak * (step + 1) / rise if step < rise else peak * (steps - step) / (steps - rise)
+
+
+@answers.wrong(4, "not-rising")
+def begins_at_the_peak(step, steps, peak, rise):
+    return peak if step < rise else peak * (steps - step) / (steps - rise)
+
+
+@answers.wrong(4, "not-rising")
+def with_whole_division(step, steps, peak, rise):
+    return peak * (step // rise) if step < rise else peak * (steps - step) / (steps - rise)
+
+
+@answers.wrong(4, "end-missed")
+def stays_at_the_peak(step, steps, peak, rise):
+    return peak * step / rise if step < rise else peak
+
+
+@answers.wrong(4, "end-missed")
+def ends_a_step_late(step, steps, peak, rise):
+    return peak * step / rise if step < rise else peak * (steps + 1 - step) / (steps + 1 - rise)
+
+
+@answers.wrong(4, "not-falling")
+def falls_along_a_curve(step, steps, peak, rise):
+    share = (steps - step) / (steps - rise)
+    return peak * step / rise if step < rise else peak * share**2
+
+
+@answers.wrong(4, "not-a-rate")
+def returns_a_tensor(step, steps, peak, rise):
+    return torch.tensor(two_lines(step, steps, peak, rise))
+
+
+@answers.wrong(4, "no-result")
+def forgets_to_return(step, steps, peak, rise):
+    two_lines(step, steps, peak, rise)
+
+
+# Exercise 5: smoothed_loss(logits, labels, smoothing)
+
+
+@answers.right(5)
+def by_gather(logits, labels, smoothing):
+    surprise = -logits.log_softmax(1)
+    right = surprise.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * surprise.mean()
+
+
+@answers.right(5)
+def by_torch(logits, labels, smoothing):
+    return F.cross_entropy(logits, labels, label_smoothing=smoothing)
+
+
+@answers.right(5)
+def by_targets(logits, labels, smoothing):
+    classes = logits.shape[1]
+    targets = F.one_hot(labels, classes) * (1 - smoothing) + smoothing / classes
+    return -(targets * F.log_softmax(logits, dim=1)).sum() / len(labels)
+
+
+@answers.right(5)
+def with_probabilities_as_targets(logits, labels, smoothing):
+    targets = torch.full_like(logits, smoothing / logits.size(1), requires_grad=False)
+    targets[torch.arange(len(labels), device=labels.device), labels] += 1 - smoothing
+    return nn.CrossEntropyLoss()(logits, targets)
+
+
+@answers.wrong(5, "not-smoothed")
+def forgets_to_smooth(logits, labels, smoothing):
+    return F.cross_entropy(logits, labels)
+
+
+@answers.wrong(5, "others-only")
+def spreads_over_the_others(logits, labels, smoothing):
+    classes = logits.shape[1]
+    targets = F.one_hot(labels, classes) * (1 - smoothing - smoothing / (classes - 1))
+    targets = targets + smoothing / (classes - 1)
+    return F.cross_entropy(logits, targets)
+
+
+@answers.wrong(5, "summed")
+def adds_the_images_up(logits, labels, smoothing):
+    return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
+
+
+@answers.wrong(5, "summed")
+def takes_the_mean_over_both_axes(logits, labels, smoothing):
+    return by_targets(logits, labels, smoothing) / logits.shape[1]
+
+
+@answers.wrong(5, "ten-classes")
+def makes_ten_classes(logits, labels, smoothing):
+    targets = F.one_hot(labels, 10) * (1 - smoothing) + smoothing / 10
+    return F.cross_entropy(logits, targets)
+
+
+@answers.wrong(5, "ten-classes")
+def spreads_over_ten(logits, labels, smoothing):
+    surprise = -logits.log_softmax(1)
+    right = surprise.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * surprise.sum(1).mean() / 10
+
+
+@answers.wrong(5, "overflows")
+def takes_the_logarithm_of_probabilities(logits, labels, smoothing):
+    classes = logits.shape[1]
+    targets = F.one_hot(labels, classes) * (1 - smoothing) + smoothing / classes
+    return -(targets * logits.softmax(1).log()).sum() / len(labels)
+
+
+@answers.wrong(5, "overflows")
+def divides_exponentials(logits, labels, smoothing):
+    surprise = logits.exp().sum(1, keepdim=True).log() - logits
+    right = surprise.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * surprise.mean()
+
+
+@answers.wrong(5, "no-gradient")
+def makes_a_new_tensor(logits, labels, smoothing):
+    return torch.tensor(by_gather(logits, labels, smoothing).item())
+
+
+@answers.wrong(5, "not-one-loss")
+def returns_a_number(logits, labels, smoothing):
+    return by_gather(logits, labels, smoothing).item()
+
+
+@answers.wrong(5, "not-one-loss")
+def one_loss_an_image(logits, labels, smoothing):
+    return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="none")
+
+
+@answers.wrong(5, "other-loss")
+def adds_smoothing_to_the_hard_loss(logits, labels, smoothing):
+    surprise = -logits.log_softmax(1)
+    return surprise.gather(1, labels[:, None]).mean() + smoothing * surprise.mean()
+
+
+@answers.wrong(5, "device-error")
+def makes_the_targets_on_the_cpu(logits, labels, smoothing):
+    targets = torch.full(logits.shape, smoothing / logits.shape[1])
+    return -(targets * logits.log_softmax(1)).sum() / len(labels)
+
+
+# Exercise 6: learn(net, images, labels, epochs)
+
+
+def _learn(net, images, labels, epochs, *, optimizer=None, batch=12, shuffled=True, fall=True):
+    optimizer = optimizer or torch.optim.Adam(net.parameters(), lr=0.01)
+    steps = epochs * -(-len(images) // batch)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: 1 - fall * s / steps)
+    for _ in range(epochs):
+        order = torch.randperm if shuffled else torch.arange
+        for chosen in order(len(images), device=images.device).split(batch):
+            optimizer.zero_grad()
+            F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+            optimizer.step()
+            schedule.step()
+
+
+def _sgd(net, lr, momentum=0.9):
+    return torch.optim.SGD(net.parameters(), lr=lr, momentum=momentum)
+
+
+@answers.right(6)
+def with_adam_and_a_falling_rate(net, images, labels, epochs):
+    _learn(net, images, labels, epochs)
+
+
+@answers.right(6)
+def with_momentum(net, images, labels, epochs):
+    _learn(net, images, labels, epochs, optimizer=_sgd(net, 0.03), batch=8)
+
+
+@answers.right(6)
+def with_adam_and_shifted_labels(net, images, labels, epochs):
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.008)
+    net.train()
+    for _ in range(epochs):
+        order = torch.randperm(len(images), device=images.device)
+        for chosen in order.split(10):
+            loss = F.cross_entropy(net(images[chosen]), labels[chosen], label_smoothing=0.05)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+
+
+@answers.wrong(6, "few-steps")
+def with_large_batches(net, images, labels, epochs):
+    _learn(net, images, labels, epochs, optimizer=_sgd(net, 0.001), batch=120)
+
+
+@answers.wrong(6, "few-steps")
+def all_images_in_one_batch(net, images, labels, epochs):
+    _learn(net, images, labels, epochs, optimizer=_sgd(net, 0.01), batch=360)
+
+
+@answers.wrong(6, "sorted")
+def leaves_it_as_it_is(net, images, labels, epochs):
+    optimizer = _sgd(net, 0.001, momentum=0)
+    _learn(net, images, labels, epochs, optimizer=optimizer, batch=60, shuffled=False)
+
+
+@answers.wrong(6, "sorted")
+def forgets_to_shuffle(net, images, labels, epochs):
+    optimizer = _sgd(net, 0.004, momentum=0)
+    _learn(net, images, labels, epochs, optimizer=optimizer, batch=60, shuffled=False)
+
+
+@answers.wrong(6, "short-steps")
+def keeps_the_rate(net, images, labels, epochs):
+    _learn(net, images, labels, epochs, optimizer=_sgd(net, 0.0005, momentum=0))
+
+
+@answers.wrong(6, "short-steps")
+def a_rate_of_a_millionth(net, images, labels, epochs):
+    _learn(net, images, labels, epochs, optimizer=torch.optim.Adam(net.parameters(), lr=1e-6))
+
+
+@answers.wrong(6, "blown-up")
+def a_rate_of_a_thousand(net, images, labels, epochs):
+    _learn(net, images, labels, epochs, optimizer=_sgd(net, 1e30))
+
+
+@answers.wrong(6, "too-many-passes")
+def takes_ten_times_as_many(net, images, labels, epochs):
+    _learn(net, images, labels, 10 * epochs, batch=60)
+
+
+@answers.wrong(6, "too-many-passes")
+def looks_twice_at_each_batch(net, images, labels, epochs):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(images), device=images.device).split(30):
+            for _ in range(2):
+                optimizer.zero_grad()
+                F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+                optimizer.step()
+
+
+@answers.wrong(6, "not-trained")
+def forgets_the_step(net, images, labels, epochs):
+    for chosen in torch.randperm(len(images), device=images.device).split(12):
+        F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+
+
+@answers.wrong(6, "not-trained")
+def does_nothing(net, images, labels, epochs):
+    pass
+
+
+@answers.wrong(6, "too-low")
+def leaves_out_the_last_class(net, images, labels, epochs):
+    _learn(net, images[:240], labels[:240], epochs)
+
+
+@answers.wrong(6, "device-error")
+def draws_the_order_elsewhere(net, images, labels, epochs):
+    _learn(net, images, labels.cpu(), epochs)

@@ -1,0 +1,292 @@
+"""Whatever a student's function does, the check answers in time and the notebook stays usable.
+
+Each case runs in a real kernel, the way a notebook runs it.
+"""
+
+import queue
+import textwrap
+from dataclasses import dataclass, field
+from time import monotonic
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from helpers.checks.showing import CHECK_TYPE
+
+# For code that has to run into the limit, and for all the rest.
+SECONDS = 0.5
+ENOUGH = 10.0
+# For ending threads, for a busy machine, and for a check to be shown.
+GRACE = 4.0
+
+SET_UP = """
+import os, sys, time, threading, random, signal, torch
+from helpers import lesson
+import simulated_cuda
+from helpers.checks import lab_01 as check
+simulated_cuda.enable(devices=2, over_real=True)
+device = lesson.start(practise=True, gpus=2)
+kept = torch.arange(3.0, device=device)
+
+def good(X):
+    return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
+
+def settings():
+    return (
+        torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(),
+        torch.cuda.current_device(), torch.get_num_threads(), torch.initial_seed(),
+        torch.get_rng_state().sum().item(), hash(random.getstate()), os.getcwd(),
+        sys.getrecursionlimit(), dict(os.environ), sys.gettrace(), sys.stdout, sys.stderr, input,
+        os._exit, get_ipython().ask_exit, signal.getsignal(signal.SIGINT),
+        signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL),
+        threading.active_count(), open("/proc/self/limits").read(),
+    )
+
+before = settings()
+"""
+
+# What the function does, and the hint it must earn (None: it is right all the same).
+HOSTILE = {
+    "a loop without end": ("while True: pass", "takes-too-long"),
+    "a loop that catches errors": (
+        """
+        while True:
+            try:
+                X = X + 1
+            except Exception:
+                pass
+        """,
+        "takes-too-long",
+    ),
+    "a loop that catches everything": (
+        """
+        while True:
+            try:
+                time.sleep(0.01)
+            except:
+                pass
+        """,
+        "takes-too-long",
+    ),
+    "a loop that catches everything in two places": (
+        """
+        while True:
+            try:
+                while True:
+                    try:
+                        X = X + 1
+                    except BaseException:
+                        continue
+            except BaseException:
+                continue
+        """,
+        "takes-too-long",
+    ),
+    "a long sleep": ("time.sleep(1000)", "takes-too-long"),
+    "waiting for a lock": (
+        "lock = threading.Lock(); lock.acquire(); lock.acquire()",
+        "takes-too-long",
+    ),
+    "a loop in a generator": ("return sum(0 for _ in iter(int, 1))", "takes-too-long"),
+    "exit()": ("exit()", "ends-the-program"),
+    "quit()": ("quit()", "ends-the-program"),
+    "sys.exit()": ("sys.exit(0)", "ends-the-program"),
+    "sys.exit() with a message": ("sys.exit('enough')", "ends-the-program"),
+    "os._exit()": ("os._exit(1)", "ends-the-program"),
+    "printing without end": ("while True: print('x' * 1000)", "takes-too-long"),
+    "printing to stderr without end": (
+        "while True: print('x' * 1000, file=sys.stderr)",
+        "takes-too-long",
+    ),
+    "showing without end": ("while True: display(X)", "takes-too-long"),
+    "recursion": ("return hostile(X)", "too-deep"),
+    "recursion with a higher limit": ("sys.setrecursionlimit(5000); return hostile(X)", "too-deep"),
+    "a tensor of 10 GB": ("return torch.ones(10 * 2**30, dtype=torch.uint8)", "too-much-memory"),
+    "a tensor of 10 GB on the GPU": (
+        "return torch.ones(10 * 2**30, dtype=torch.uint8, device=device)",
+        "too-much-memory",
+    ),
+    "bytes of 10 GB": ("return bytearray(10 * 2**30)", "too-much-memory"),
+    "a list that grows": (
+        "rows = []\nwhile True: rows.append(torch.empty(50 * 2**20))",
+        "too-much-memory",
+    ),
+    "input()": ("return X + float(input('how much? '))", "asks-for-input"),
+    "input() with errors caught": (
+        "try:\n    input()\nexcept Exception:\n    pass",
+        "asks-for-input",
+    ),
+    "a thread left behind": (
+        """
+        def forever():
+            while True:
+                time.sleep(0.01)
+        threading.Thread(target=forever).start()
+        return good(X)
+        """,
+        None,
+    ),
+    "changed settings": (
+        """
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("cuda:1")
+        torch.set_grad_enabled(False)
+        torch.cuda.set_device(1)
+        torch.manual_seed(99)
+        random.seed(99)
+        os.chdir("/")
+        os.environ["CUDA_VISIBLE_DEVICES"] = "3"
+        sys.setrecursionlimit(777)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
+        """,
+        None,
+    ),
+    "an error": ("raise KeyError('x')", "raised"),
+    "an error that cannot be shown": (
+        """
+        class Odd(Exception):
+            def __str__(self):
+                raise ValueError
+        raise Odd
+        """,
+        "raised",
+    ),
+    "a result that cannot be looked at": (
+        """
+        class Odd:
+            def __getattribute__(self, name):
+                raise ValueError(name)
+        return Odd()
+        """,
+        "strange-result",
+    ),
+    "stopped as by Ctrl-C": ("raise KeyboardInterrupt", None),
+}
+
+
+@dataclass
+class Done:
+    seconds: float
+    shown: list[dict] = field(default_factory=list)
+    printed: str = ""
+    error: tuple[str, str, list[str]] | None = None
+
+
+class Notebook:
+    """A kernel and its cells, one after the other."""
+
+    def __init__(self):
+        self.manager, self.client = start_new_kernel(kernel_name="python3", startup_timeout=120)
+
+    def run(self, code, timeout=30):
+        begun = monotonic()
+        asked = self.client.execute(textwrap.dedent(code), allow_stdin=False)
+        done = Done(0)
+        while True:
+            try:
+                message = self.client.get_iopub_msg(timeout=timeout)
+            except queue.Empty:
+                # What is not stopped would keep every test after this one waiting as well.
+                self.manager.shutdown_kernel(now=True)
+                pytest.exit(f"no answer within {timeout} s to: {code}", 1)
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                done.seconds = monotonic() - begun
+                return done
+            if kind in ("display_data", "execute_result"):
+                done.shown.append(content["data"])
+            elif kind == "stream":
+                done.printed += content["text"]
+            elif kind == "error":
+                done.error = content["ename"], content["evalue"], content["traceback"]
+
+    def close(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    notebook = Notebook()
+    assert notebook.run(SET_UP, timeout=120).error is None
+    yield notebook
+    notebook.close()
+
+
+def body(code):
+    return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_check_answers_in_time_and_the_next_cells_run(notebook, name):
+    code, hint = HOSTILE[name]
+    assert notebook.run(f"def hostile(X):\n{body(code)}").error is None
+    seconds = SECONDS if hint == "takes-too-long" else ENOUGH
+    done = notebook.run(f"check.exercise_3.seconds = {seconds}\ncheck.exercise_3(hostile)")
+    assert done.seconds < SECONDS + GRACE
+    kept = [shown[CHECK_TYPE] for shown in done.shown if CHECK_TYPE in shown]
+    if name == "stopped as by Ctrl-C":
+        assert done.error[0] == "KeyboardInterrupt"
+    else:
+        assert [each["hint"] for each in kept] == [hint]
+        assert (done.error is None) == (hint is None)
+    assert len(done.printed) < 3000
+    assert changed_settings(notebook) == "[]"
+    assert notebook.run("1 + 1").shown == [{"text/plain": "2"}]
+    right = notebook.run(f"check.exercise_3.seconds = {ENOUGH}\ncheck.exercise_3(good)")
+    assert right.error is None
+    assert right.shown[0][CHECK_TYPE]["passed"]
+    place = notebook.run("kept.device, torch.ones(1, device='cuda:1').device")
+    assert "'cuda', index=0" in place.shown[0]["text/plain"]
+
+
+def changed_settings(notebook):
+    code = "[i for i, (a, b) in enumerate(zip(before, settings())) if a != b]"
+    return notebook.run(code).shown[0]["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("covered", "back"),
+    [
+        ("torch = 5", "import torch"),
+        ("torch = torch.zeros(3)", "import torch"),
+        ("range = [1, 2]", "del range"),
+        ("len = 3", "del len"),
+        ("def float(x): return 'no'", "del float"),
+        ("class torch: pass", "import torch"),
+    ],
+)
+def test_a_covered_name_is_named(notebook, covered, back):
+    answer = """
+    def hidden(X):
+        return X + torch.tensor([float(i) for i in range(len(X[0]))], device=X.device)
+    """
+    notebook.run(answer)
+    assert notebook.run("check.exercise_3(hidden)").error is None
+    assert notebook.run(covered).error is None
+    done = notebook.run("check.exercise_3(hidden)")
+    assert notebook.run(back).error is None
+    name = covered.split("(")[0].replace("def ", "").replace("class ", "").split()[0].rstrip(":")
+    assert done.shown[0][CHECK_TYPE]["hint"] == "name-hidden"
+    assert f"`{name}` no longer means" in done.shown[0]["text/plain"]
+    assert notebook.run("check.exercise_3(hidden)").error is None
+
+
+def test_what_a_function_prints_is_shown_below_the_box_and_cut(notebook):
+    notebook.run("def hostile(X):\n    print('here I am' * 1000)\n    return X")
+    done = notebook.run("check.exercise_3(hostile)")
+    assert "Your code printed:\nhere I am" in done.printed
+    assert done.printed.endswith("... (cut here)\n")
+
+
+def test_a_cell_that_fails_shows_the_box_and_one_line(notebook):
+    notebook.run("def hostile(X):\n    return X + torch.arange(X.shape[1])")
+    done = notebook.run("check.exercise_3(hostile)")
+    assert len(done.shown) == 1
+    assert done.error[0] == "NotYet"
+    assert done.error[1].startswith("exercise 3: `add_ramp` stops with a device error.")
+    assert len(done.error[2]) == 1
+    assert "\n" not in done.error[2][0]

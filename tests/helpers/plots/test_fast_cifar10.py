@@ -1,0 +1,101 @@
+"""The figures of lesson 06 compute their titles from what they draw.
+
+The records here are made up, to have something to draw.
+"""
+
+import importlib
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from helpers.plots import fast_cifar10 as plots
+from helpers.records import Record
+
+
+@pytest.fixture(autouse=True)
+def no_window():
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+
+
+def made_up(figures):
+    return Record("made-up device", "cuda", "9.9", "2000-01-01", figures)
+
+
+def race_record(course=(94.1, 1.0), airbench=(94.0, 2.0)):
+    runs = {
+        name: [{"accuracy": accuracy / 100, "seconds": seconds + i / 1000} for i in range(3)]
+        for name, (accuracy, seconds) in {"airbench": airbench, "course": course}.items()
+    }
+    return made_up({"runs": runs})
+
+
+def tricks_record():
+    def row(name, *accuracy):
+        return {"name": name, "accuracy": list(accuracy), "seconds": [2.0, 2.1, 1.9]}
+
+    rows = [row("all ideas", 0.8, 0.81, 0.79), row("salt", 0.7, 0.71, 0.6), row("pepper", 0.8)]
+    rows[2]["seconds"] = [1.0]
+    return made_up({"baseline": "all ideas", "rows": rows})
+
+
+def clock_record():
+    runs = [
+        {"recipe": recipe, "clock": clock, "accuracy_six_views": accuracy}
+        for recipe, clock, accuracy in [
+            ("slow", "60", 0.5),
+            ("quick", "60", 0.6),
+            ("slow", "300", 0.72),
+            ("quick", "300", 0.7),
+        ]
+    ]
+    return made_up({"recipes": ["slow", "quick"], "clocks": ["60", "300"], "runs": runs})
+
+
+FIGURES = [
+    (lambda: plots.filters(torch.randn(27, 3, 3, 3), [1.0] * 26 + [0.02]), "50 times as much"),
+    (
+        lambda: plots.singular_values(torch.tensor([4.0, 1.0]), torch.tensor([1.0, 0.9])),
+        "50% before, 100% after",
+    ),
+    (lambda: plots.learning_curve([1.0, 2.5], [0.3, 0.5]), "50.0 % after 2.5 s of training"),
+    (lambda: plots.ideas_switched_off(tricks_record()), "Missed most: salt, worth 10.0 points"),
+    (lambda: plots.within_a_clock(clock_record()), "In 300 s: 72.0 %, by slow"),
+    (lambda: plots.race(race_record()), "94.10 % in 1.00 s, 0.50 of airbench's time"),
+]
+
+
+def title(figure):
+    return figure.get_suptitle() or figure.axes[0].get_title()
+
+
+@pytest.mark.parametrize(("draw", "finding"), FIGURES)
+def test_the_title_says_what_was_found(draw, finding):
+    assert finding in title(draw())
+
+
+@pytest.mark.parametrize(("draw", "finding"), FIGURES[1:])
+def test_every_axis_has_a_label(draw, finding):
+    assert all(axis.get_xlabel() for axis in draw().axes)
+
+
+@pytest.mark.parametrize("draw", [FIGURES[3][0], FIGURES[5][0], FIGURES[4][0]])
+def test_a_recorded_figure_names_device_and_date(draw):
+    figure = draw()
+    shown = title(figure) + " ".join(text.get_text() for text in figure.texts)
+    assert "made-up device, torch 9.9, recorded 2000-01-01" in shown
+
+
+def test_the_ratio_of_a_race_is_taken_pair_by_pair(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])  # benchmarks/ is not installed
+    figures_of = importlib.import_module("benchmarks.against_airbench").figures_of
+    runs = {
+        "airbench": [{"accuracy": 0.94, "seconds": s} for s in (2.0, 4.0, 10.0)],
+        "course": [{"accuracy": 0.95, "seconds": s} for s in (1.0, 4.0, 1.0)],
+    }
+    figures = figures_of(runs, {}, "made-up images")
+    assert figures["ratio_of_times_median"] == 0.5
+    assert figures["ratio_of_times_range"] == [0.1, 1.0]

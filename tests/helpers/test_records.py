@@ -1,0 +1,86 @@
+"""What benchmarks record is found again, device by device, wherever the package lies."""
+
+import importlib
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+import helpers
+from helpers import records
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def recording(monkeypatch, tmp_path):
+    """The module that benchmarks record with, and an empty folder to record into."""
+    monkeypatch.syspath_prepend(ROOT)  # benchmarks/ is not installed
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    return importlib.import_module("benchmarks._recording")
+
+
+def entry(device, kind, date):
+    return {"device": device, "kind": kind, "torch": "2.11.0", "date": date, "figures": {"x": 1}}
+
+
+def test_the_newest_record_of_a_kind_of_device_is_read(tmp_path):
+    entries = [
+        entry("old GPU", "cuda", "2026-01-02"),
+        entry("a CPU", "cpu", "2026-03-01"),
+        entry("new GPU", "cuda", "2026-02-01"),
+    ]
+    (tmp_path / "curves.json").write_text(json.dumps({"records": entries}))
+    found = records.newest("curves", "cuda", tmp_path)
+    assert found.origin == "new GPU, torch 2.11.0, recorded 2026-02-01"
+    assert records.newest("curves", "mps", tmp_path) is None
+
+
+def test_what_nobody_has_recorded_is_none(tmp_path):
+    assert records.newest("curves", "cuda", tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["{", '{"other": 1}', '{"records": [{"device": "x"}]}'])
+def test_a_damaged_record_is_told(tmp_path, text):
+    (tmp_path / "curves.json").write_text(text)
+    with pytest.raises(ValueError, match="no record of a benchmark"):
+        records.read("curves", tmp_path)
+
+
+def test_what_one_machine_records_leaves_the_records_of_others(recording, tmp_path):
+    other = entry("a GPU", "cuda", "2026-01-02")
+    (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
+    found = recording.merged(
+        "curves", "what it is", [recording.record(torch.device("cpu"), {"x": 2})]
+    )
+    (tmp_path / "curves.json").write_text(json.dumps(found))
+    assert records.newest("curves", "cpu").figures == {"x": 2}
+    assert records.newest("curves", "cuda").device == "a GPU"
+
+
+def test_what_a_machine_records_again_replaces_its_record(recording, tmp_path):
+    for x in (1, 2):
+        mine = recording.record(torch.device("cpu"), {"x": x})
+        (tmp_path / "curves.json").write_text(json.dumps(recording.merged("curves", "", [mine])))
+    assert [record.figures for record in records.read("curves")] == [{"x": 2}]
+
+
+def test_a_machine_with_nothing_to_record_keeps_what_is_there(recording, tmp_path):
+    other = entry("a GPU", "cuda", "2026-01-02")
+    (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
+    assert recording.merged("curves", "", [])["records"] == [other]
+
+
+def test_records_travel_with_the_package():
+    assert records.RESULTS.parent == Path(helpers.__file__).parent
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    patterns = settings["setuptools"]["package-data"]["helpers"]
+    carried = {path for pattern in patterns for path in records.RESULTS.parent.glob(pattern)}
+    assert set(records.RESULTS.iterdir()) <= carried
+
+
+@pytest.mark.parametrize("name", ["batch_and_width", "ladder"])
+def test_the_figures_that_lesson_05_shows_are_recorded_on_a_cpu_at_least(name):
+    assert records.newest(name, "cpu").figures["command"] == f"python -m benchmarks {name}"

@@ -1,0 +1,190 @@
+"""The stopwatch warms up, waits, repeats, takes turns, and calls a small difference none."""
+
+import sys
+import time
+import types
+
+import pytest
+import torch
+
+from helpers import timing
+from helpers.timing import Comparison, Measurement, Ratio, compare, duration, measure
+
+
+def counting(seconds=0.0):
+    calls = []
+
+    def call():
+        calls.append(time.perf_counter())
+        if seconds:
+            time.sleep(seconds)
+
+    return call, calls
+
+
+def test_the_median_is_that_of_a_call_not_of_a_run():
+    call, _ = counting(0.002)
+    found = measure(call, runs=3, seconds=0.06)
+    assert 0.002 <= found.median < 0.004
+
+
+def test_a_slow_first_call_is_not_in_the_result():
+    first = [True]
+
+    def call():
+        time.sleep(0.2 if first else 0.001)
+        first.clear()
+
+    assert max(measure(call, runs=3, seconds=0.01).seconds) < 0.1
+
+
+def test_ways_take_turns():
+    order = []
+    compare(
+        {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=4, seconds=1e-9
+    )
+    changes = [name for name, before in zip(order, [None, *order], strict=False) if name != before]
+    assert changes == ["a", "b"] * 5  # once to warm up and to estimate, then 4 rounds
+
+
+def test_torch_keeps_its_number_of_threads():
+    before = torch.get_num_threads()
+    seen = set()
+    torch.set_num_threads(2)
+    try:
+        measure(lambda: seen.add(torch.get_num_threads()), runs=3, seconds=1e-9)
+        assert seen == {2} == {torch.get_num_threads()}
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_clock_waits_for_an_accelerator(monkeypatch):
+    waited = []
+    monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
+    call, _ = counting()
+    measure(call, "mps", runs=3, seconds=1e-9)
+    assert waited
+    assert set(waited) == {torch.device("mps")}
+
+
+def test_spread_is_the_distance_between_the_quartiles():
+    found = Measurement("x", (1.0, 2.0, 3.0, 4.0, 100.0), "cpu")
+    assert found.median == 3.0
+    assert found.quartiles == (2.0, 4.0)
+    assert found.spread == 2.0
+
+
+def test_a_ratio_is_taken_pair_by_pair():
+    slowing_down = {
+        "base": Measurement("base", (2.0, 4.0, 8.0), "cpu"),
+        "twice as fast": Measurement("twice as fast", (1.0, 2.0, 4.0), "cpu"),
+    }
+    assert Comparison(slowing_down).ratio("twice as fast").values == (2.0, 2.0, 2.0)
+
+
+def test_a_difference_inside_the_spread_is_none():
+    ratio = Ratio("new", "old", (0.9, 1.2, 1.05, 0.95, 1.1, 1.0, 1.15))
+    assert not ratio.differs
+    assert "no difference" in str(ratio)
+
+
+@pytest.mark.parametrize("factor", [1.5, 0.5])
+def test_a_difference_outside_the_spread_is_told(factor):
+    ratio = Ratio("new", "old", tuple(factor * x for x in (0.98, 1.0, 1.02, 1.01, 0.99, 1.0, 1.0)))
+    assert ratio.differs
+    assert f"{factor:.2f} times as fast" in str(ratio)
+
+
+def test_three_rounds_must_agree_more_closely():
+    # Quartiles of 3 values would call this a difference: the median is 1.2, the IQR 0.1.
+    assert not Ratio("new", "old", (1.05, 1.2, 1.25)).differs
+
+
+@pytest.mark.parametrize(("rounds", "differs"), [(7, False), (9, True)])
+def test_few_rounds_must_lie_on_the_same_side(rounds, differs):
+    values = (0.99, *(1.1 + i / 1000 for i in range(rounds - 1)))
+    assert Ratio("new", "old", values).differs is differs
+
+
+def test_a_large_ratio_may_scatter():
+    assert Ratio("new", "old", (2.1, 3.0, 3.5, 5.0, 6.0)).differs
+
+
+def test_both_ways_round_the_verdict_is_the_same():
+    generator = torch.Generator().manual_seed(1)
+    for noise in torch.randn(500, 5, generator=generator, dtype=torch.float64):
+        values = tuple((1.05 * (0.05 * noise).exp()).tolist())
+        turned = tuple(1 / value for value in values)
+        assert Ratio("a", "b", values).differs == Ratio("b", "a", turned).differs
+
+
+@pytest.mark.parametrize("rounds", [3, 4, 5, 6, 7, 8, 9, 12])
+def test_fewer_than_one_in_twenty_equal_ways_are_called_different(rounds):
+    generator = torch.Generator().manual_seed(rounds)
+    noise = 1 + 0.05 * torch.randn(2000, 2, rounds, generator=generator)
+    ratios = (noise[:, 0] / noise[:, 1]).tolist()
+    wrong = sum(Ratio("a", "b", tuple(values)).differs for values in ratios)
+    assert wrong < 2000 / 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rounds": 2}, "at least 3, not 2"),
+        ({"rounds": 3.5}, "whole number"),
+        ({"seconds": 0}, "above 0"),
+        ({"seconds": float("nan")}, "above 0"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        compare({"a": lambda: None}, **arguments)
+
+
+def test_nothing_to_measure_is_refused():
+    with pytest.raises(ValueError, match="nothing to measure"):
+        compare({})
+
+
+def test_the_simulated_gpu_is_refused_before_anything_runs(monkeypatch):
+    simulated = types.ModuleType("simulated_cuda")
+    simulated.is_enabled = lambda: True
+    monkeypatch.setitem(sys.modules, "simulated_cuda", simulated)
+    monkeypatch.setattr(sys.modules["helpers"], "simulated_cuda", simulated, raising=False)
+    call, calls = counting()
+    with pytest.raises(RuntimeError, match="cuda:0 is simulated"):
+        measure(call, "cuda:0")
+    assert not calls
+
+
+def test_the_cpu_is_measured_beside_the_simulated_gpu(monkeypatch):
+    monkeypatch.setitem(sys.modules, "simulated_cuda", None)
+    timing.refuse_simulated("cpu")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(2.0, "2.00 s"), (0.0345, "34.5 ms"), (0.25, "250 ms"), (17e-6, "17.0 us"), (3e-8, "0.03 us")],
+)
+def test_a_duration_is_written_in_the_unit_that_fits(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_a_comparison_reads_as_one_line_a_way():
+    found = Comparison(
+        {
+            "old": Measurement("old", (0.002,) * 7, "cpu"),
+            "new": Measurement("new", (0.001,) * 7, "cpu"),
+        }
+    )
+    assert str(found).splitlines() == [
+        "old: 2.00 ms (IQR 0.00 us, 7 runs)",
+        "new: 2.00 times as fast (against old; median 2.00, quartiles 2.00 to 2.00, 7 rounds)",
+    ]
+
+
+def test_ways_that_do_different_amounts_of_work_are_compared_by_the_unit():
+    ways = {"one image": lambda: time.sleep(0.002), "ten images": lambda: time.sleep(0.002)}
+    found = compare(ways, rounds=3, seconds=0.01, units={"one image": 1, "ten images": 10})
+    assert found["ten images"].median == pytest.approx(0.0002, rel=0.5)
+    assert 5 < found.ratio("ten images").median < 20

@@ -1,0 +1,140 @@
+"""nbval as the course configures it, on small notebooks in a project of their own."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course.authoring.stored_outputs import RECORD_TYPE
+
+ROOT = Path(__file__).parents[2]
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Project:
+    """A folder with the course's settings of pytest and the notebooks of a test."""
+
+    def __init__(self, root):
+        self.root = root
+        (root / "tests").mkdir(parents=True)
+        for file in ("conftest.py", "pyproject.toml", "tests/nbval_sanitize.cfg"):
+            shutil.copy(ROOT / file, root / file)
+
+    def put(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def pytest(self, *options, folder="."):
+        """Run plain `pytest --nbval`; return exit status and what it printed."""
+        # The settings of the pytest that runs this test are not those of the project.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PY_"))}
+        command = [sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider", *options]
+        done = subprocess.run(
+            command, cwd=self.root / folder, env=environment, capture_output=True, text=True
+        )
+        return done.returncode, COLOURS.sub("", done.stdout + done.stderr)
+
+
+def notebook_text(cells, *code_cells):
+    return nbformat.writes(cells.notebook(*code_cells))
+
+
+UPDATED = """\
+from IPython.display import display
+line = display({"text/plain": "step 1"}, raw=True, display_id=True)
+line.update({"text/plain": "step 2"}, raw=True)
+line.update({"text/plain": "step 3, 1.5 s"}, raw=True)"""
+CLEARED = """\
+from IPython.display import clear_output
+print("before")
+clear_output(wait=True)
+print("after")"""
+RECORDED = """\
+from random import random
+from IPython.display import display
+record = {"application/vnd.gpu-course.record+json": {"accuracy": random()}}
+display(record | {"text/plain": "recorded: accuracy"}, raw=True)"""
+
+
+@pytest.fixture(scope="module")
+def outcomes(cells, tmp_path_factory):
+    """What `pytest --nbval` says of each cell below."""
+    project = Project(tmp_path_factory.mktemp("nbval") / "project")
+    # One notebook holds all cells, since starting kernels is what takes time.
+    record = {RECORD_TYPE: {"accuracy": 0.5}, "text/plain": "recorded: accuracy"}
+    all_cells = {
+        "unchanged": cells.code("print(1 + 1)", cells.stream("2\n")),
+        "output_altered": cells.code("print(1 + 1)", cells.stream("3\n")),
+        "device_altered": cells.code("print('on cuda:0')", cells.stream("on cpu\n")),
+        "other_duration": cells.code("print('after 1.5 s')", cells.stream("after 9.1 s\n")),
+        "updated_in_place": cells.code(UPDATED, cells.shown({"text/plain": "step 3, 2.5 s"})),
+        "updated_to_something_else": cells.code(UPDATED, cells.shown({"text/plain": "step 1"})),
+        "cleared": cells.code(CLEARED, cells.stream("after\n")),
+        "stderr_differs": cells.code("import sys; print(1, file=sys.stderr); 1", cells.value("1")),
+        "record_differs": cells.code(RECORDED, cells.shown(record)),
+        "raises": cells.code("1 / 0"),
+        "kernel_dies": cells.code("import os; os._exit(1)"),
+    }
+    project.put("notebooks/lesson.ipynb", notebook_text(cells, *all_cells.values()))
+    status, printed = project.pytest("-v", "--nbval-cell-timeout=60")
+    assert status == 1, printed
+    found = re.findall(r"ipynb::Cell \d+ (PASSED|FAILED)", printed)
+    assert len(found) == len(all_cells), printed
+    return dict(zip(all_cells, found, strict=True)), printed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "unchanged",
+        "other_duration",
+        "updated_in_place",
+        "cleared",
+        "stderr_differs",
+        "record_differs",
+    ],
+)
+def test_it_passes(outcomes, name):
+    assert outcomes[0][name] == "PASSED"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["output_altered", "device_altered", "updated_to_something_else", "raises", "kernel_dies"],
+)
+def test_it_fails(outcomes, name):
+    assert outcomes[0][name] == "FAILED"
+
+
+def test_a_dead_kernel_is_named_and_not_waited_for(outcomes):
+    assert "The kernel died while it executed this cell." in outcomes[1]
+    seconds = float(re.search(r"failed.* in ([\d.]+)s", outcomes[1]).group(1))
+    assert seconds < 60
+
+
+def test_what_is_no_test_is_left_out(cells, tmp_path):
+    project = Project(tmp_path / "project")
+    broken = notebook_text(cells, cells.code("raise NotImplementedError"))
+    good = notebook_text(cells, cells.code("1", cells.value("1")))
+    for place in ("labs", "runs/2026-01-01_10-00-00", "output", "notebooks/.ipynb_checkpoints"):
+        project.put(f"{place}/broken.ipynb", broken)
+    project.put("labs/solutions/good.ipynb", good)
+    # The point asks for everything below the folder, more than the settings name.
+    status, printed = project.pytest("--collect-only", "-q", ".")
+    assert status == 0, printed
+    assert "labs/solutions/good.ipynb" in printed
+    assert "broken" not in printed
+
+
+def test_a_lesson_is_checked_the_same_from_its_own_folder(cells, tmp_path):
+    project = Project(tmp_path / "project")
+    cell = cells.code("print('1.5 s')", cells.stream("2.5 s\n"))
+    project.put("notebooks/lesson.ipynb", notebook_text(cells, cell))
+    status, printed = project.pytest("lesson.ipynb", folder="notebooks")
+    assert status == 0, printed

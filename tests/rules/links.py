@@ -1,0 +1,122 @@
+"""Finds links of the course that lead nowhere: files, sections, badges, other copies of the course.
+
+Nothing is looked up in the network: a link into the published copy is followed in this checkout.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+import nbformat
+
+from course.course_folder import CourseFolder
+from tests.rules.lint import headings, without_code
+
+_LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|(?:href|src)=\"([^\"]+)\"")
+_REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s+<?(\S+?)>?\s*$", re.MULTILINE)
+_PUBLISHED = re.compile(
+    r"https://(?:(?P<colab>colab\.research\.google\.com/github)|github\.com)"
+    r"/(?P<repository>[^/\s]+/[^/\s#?]+)(?:/(?P<kind>blob|tree|raw)/(?P<rest>[^#?]+))?"
+    r"(?:/actions/workflows/(?P<workflow>[^/#?]+))?"
+)
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+
+
+@dataclass
+class Links:
+    """Checks the links of a course's pages; reads each file that is linked to once."""
+
+    course: CourseFolder
+    _anchors: dict[Path, set[str]] = field(default_factory=dict)
+
+    def dead_links(self, page: Path) -> list[str]:
+        """One sentence for each link of a notebook or a markdown file that leads nowhere."""
+        findings = []
+        for target in links_of(page_text(page)):
+            if target.startswith("attachment:"):
+                continue
+            if found := _PUBLISHED.match(target):
+                problem = self._published(found)
+            elif _ELSEWHERE.match(target):
+                continue
+            else:
+                problem = self._inside(page, target)
+            if problem:
+                findings.append(f"{target}: {problem}")
+        return findings
+
+    def badge_faults(self, notebook: Path) -> list[str]:
+        """What is wrong with the badge in a notebook's opening, which opens that very notebook."""
+        place = notebook.relative_to(self.course.root).as_posix()
+        site = "https://colab.research.google.com/github"
+        wanted = f"{site}/{self.course.repository}/blob/{self.course.tag}/{place}"
+        opening = nbformat.read(notebook, as_version=4).cells[0].source
+        badges = [link for link in links_of(opening) if link.startswith(site)]
+        if badges[:1] != [wanted]:
+            return [f"its badge leads to {badges[0] if badges else 'nothing'}, not to {wanted}"]
+        return []
+
+    def _published(self, found: re.Match[str]) -> str:
+        course = self.course
+        owner = course.repository.split("/")[0]
+        if found["repository"].removesuffix(".git") != course.repository:
+            # Other people's notebooks may be linked to; another copy of the course may not.
+            ours = found["repository"].split("/")[-1] == course.repository.split("/")[-1]
+            return f"the course is published by {owner}" if ours else ""
+        if found["workflow"]:
+            file = course.root / ".github" / "workflows" / found["workflow"]
+            return "" if file.is_file() else "there is no such workflow"
+        if not found["rest"]:
+            return "a badge needs a notebook" if found["colab"] else ""
+        rest = unquote(found["rest"])
+        if not rest.startswith(f"{course.tag}/"):
+            return "" if rest == course.tag else f"the tag of the course is {course.tag}"
+        path = rest.removeprefix(f"{course.tag}/")
+        return "" if (course.root / path).exists() else f"there is no {path} in the course"
+
+    def _inside(self, page: Path, target: str) -> str:
+        name, _, anchor = target.partition("#")
+        file = page.parent / unquote(name) if name else page
+        if not file.exists():
+            return "there is no such file"
+        if self.course.root.resolve() not in (file.resolve(), *file.resolve().parents):
+            return "it leads out of the course"
+        if anchor and file.suffix in (".md", ".ipynb") and unquote(anchor) not in self._of(file):
+            return f"{file.name} has no section of that name"
+        return ""
+
+    def _of(self, file: Path) -> set[str]:
+        file = file.resolve()
+        if file not in self._anchors:
+            text = page_text(file)
+            names = set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text))
+            for _, words in headings(text):
+                names |= anchors(words)
+            self._anchors[file] = names
+        return self._anchors[file]
+
+
+def links_of(text: str) -> list[str]:
+    """The targets of all links and images of a markdown text, in order, code left out."""
+    prose = without_code(text)
+    pairs = _LINK.findall(prose)
+    # A badge is an image in a link: its inner target comes first and says nothing of the outer.
+    return [a or b for a, b in pairs] + _REFERENCE.findall(prose)
+
+
+def anchors(heading: str) -> set[str]:
+    """The names by which pages link to a heading: GitHub's way of making one, and Jupyter's."""
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip()
+    github = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+    return {github, plain.replace(" ", "-")}
+
+
+def page_text(page: Path) -> str:
+    """The prose of a markdown file, or of all markdown cells of a notebook."""
+    if page.suffix != ".ipynb":
+        return page.read_text(encoding="utf-8")
+    cells = nbformat.read(page, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")

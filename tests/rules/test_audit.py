@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import pytest
+from nbval.plugin import get_sanitize_patterns
+
+from course.authoring.stored_outputs import RECORD_TYPE
+from tests.rules.audit import compare, shows_something
+
+SANITIZER = Path(__file__).parents[1] / "nbval_sanitize.cfg"
+
+
+@pytest.fixture(scope="module")
+def patterns():
+    return get_sanitize_patterns(SANITIZER.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def counted(cells, patterns):
+    """How many of the given code cells are compared."""
+    return lambda *code_cells: compare(cells.notebook(*code_cells), patterns).compared
+
+
+def test_a_printed_text_and_a_value_are_compared(cells, counted):
+    assert (
+        counted(cells.code("print(1)", cells.stream("1\n")), cells.code("2", cells.value("2"))) == 2
+    )
+
+
+def test_a_cell_without_outputs_is_not_compared(cells, counted):
+    assert counted(cells.code("a = 1")) == 0
+
+
+@pytest.mark.parametrize("tag", ["nbval-ignore-output", "nbval-skip"])
+def test_a_cell_with_a_tag_that_ignores_it_is_not_compared(cells, counted, tag):
+    assert counted(cells.code("1", cells.value("1"), tags=[tag])) == 0
+
+
+@pytest.mark.parametrize("mark", ["NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP"])
+def test_a_cell_with_a_comment_that_ignores_it_is_not_compared(cells, counted, mark):
+    assert counted(cells.code(f"# {mark}\n1", cells.value("1"))) == 0
+
+
+def test_a_comment_that_asks_for_comparison_beats_a_tag(cells, counted):
+    cell = cells.code("# NBVAL_CHECK_OUTPUT\n1", cells.value("1"), tags=["nbval-ignore-output"])
+    assert counted(cell) == 1
+
+
+def test_a_figure_is_not_compared(cells, counted):
+    figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure size 640x480 with 1 Axes>"})
+    assert counted(cells.code("plot()", figure)) == 0
+
+
+def test_a_table_beside_a_figure_is_compared(cells, counted):
+    figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure>"})
+    assert counted(cells.code("plot()", figure, cells.stream("cat 12\n"))) == 1
+
+
+def test_stderr_and_records_are_not_compared(cells, counted):
+    noise = cells.stream("text", name="stderr")
+    record = cells.shown({RECORD_TYPE: {"a": 1}, "text/plain": "recorded: a"})
+    assert counted(cells.code("one()", noise), cells.code("two()", record)) == 0
+
+
+def test_an_output_that_the_sanitizer_masks_as_a_whole_is_not_compared(cells, counted):
+    assert counted(cells.code("seconds", cells.value("'12.3 s'"))) == 0
+    assert counted(cells.code("seconds", cells.value("'CPU 12.3 s'"))) == 1
+
+
+def test_a_cell_that_was_not_executed_is_not_compared(cells, counted):
+    assert counted(cells.code("1", cells.value("1"), count=None)) == 0
+
+
+def test_a_third_is_enough_and_less_is_not(cells, patterns):
+    good = cells.code("1", cells.value("1"))
+    bare = [cells.code("a = 1") for _ in range(3)]
+    assert compare(cells.notebook(good, *bare[:2]), patterns).enough
+    assert not compare(cells.notebook(good, *bare), patterns).enough
+
+
+def test_a_cell_that_prints_and_was_stripped_is_named(cells, patterns):
+    notebook = cells.notebook(
+        cells.text("x"), cells.code("print(1)"), cells.code("2", cells.value("2"))
+    )
+    comparison = compare(notebook, patterns)
+    assert comparison.stripped == ["cell 2 (print(1))"]
+    assert str(comparison) == (
+        "1 of 2 code cells are compared; without the output they show: cell 2 (print(1))"
+    )
+
+
+def test_a_stripped_cell_is_named_though_its_output_would_be_ignored(cells, patterns):
+    notebook = cells.notebook(cells.code("print(1)", tags=["nbval-ignore-output"]))
+    assert compare(notebook, patterns).stripped
+
+
+def test_a_skipped_cell_needs_no_output(cells, patterns):
+    notebook = cells.notebook(
+        cells.code("print(1)", tags=["nbval-skip"]), cells.code("print(1)", tags=["skip-execution"])
+    )
+    assert compare(notebook, patterns).stripped == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "print(1)",
+        "x = 1\nx",
+        "x, y",
+        "x.shape",
+        "x[0] == 1",
+        "f'{x}'",
+        "for i in range(3):\n    print(i)",
+        "with open('f') as f:\n    print(f)",
+        "%%time\nprint(1)",
+        "lesson.record(accuracy=0.5)",
+        "lesson.show_data(dataset)",
+    ],
+)
+def test_a_cell_that_surely_shows_something_is_known(source):
+    assert shows_something(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "x = 1",
+        "x;",
+        "None",
+        "net.train()",
+        "def f():\n    print(1)",
+        "if x:\n    print(1)",
+        "import torch",
+        "!ls",
+        "# only a comment",
+    ],
+)
+def test_a_cell_that_may_show_nothing_is_left_alone(source):
+    assert not shows_something(source)

@@ -1,0 +1,35 @@
+"""JupyterLab opens at the start page and shows it as a page."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CONFIG = "docs/jupyterlab/config.json"
+
+
+def settings(file: str) -> dict:
+    return json.loads((ROOT / file).read_text(encoding="utf-8"))
+
+
+def test_jupyterlab_takes_its_start_page_from_the_settings(tmp_path, monkeypatch):
+    for folder in ("CONFIG", "DATA", "RUNTIME"):
+        monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder))
+    shown = subprocess.run(
+        [sys.executable, "-m", "jupyterlab", f"--config={CONFIG}", "--show-config"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert re.search(r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", shown.stdout)
+
+
+def test_the_start_page_and_the_settings_that_show_it_are_there():
+    lab = settings(CONFIG)["LabApp"]
+    assert (ROOT / lab["default_url"].removeprefix("/lab/tree/")).is_file()
+    overrides = settings(f"{lab['app_settings_dir']}/overrides.json")
+    viewers = overrides["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
+    assert viewers == {"markdown": "Markdown Preview"}

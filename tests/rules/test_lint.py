@@ -1,0 +1,117 @@
+"""Each rule catches its fault, planted into a notebook that has none, and lets the rest pass."""
+
+import pytest
+
+from tests.rules.lint import LONGEST_BOOTSTRAP, LONGEST_CELL, lint_notebook
+
+PNG = "iVBORw0KGgo="
+FIGURE = '<figure><img alt="Two bars." src="data:image/png;base64,iVBORw0KGgo="></figure>'
+TABLE = "<table><tr><th>name</th></tr><tr><td>x</td></tr></table>"
+
+
+@pytest.fixture
+def figure(cells):
+    """An output that holds a figure, described or not."""
+
+    def make(alt=None, html=None):
+        output = cells.shown({"image/png": PNG} | ({"text/html": html} if html else {}))
+        if alt is not None:
+            output.metadata["image/png"] = {"alt": alt}
+        return output
+
+    return make
+
+
+@pytest.fixture
+def lint(cells):
+    """What is found in a notebook that has a title and these cells besides."""
+
+    def look(*others):
+        return lint_notebook(cells.notebook(cells.text("# A lesson"), *others))
+
+    return look
+
+
+def test_a_notebook_without_faults_has_no_findings(lint, cells, figure):
+    assert not lint(
+        cells.text(
+            "## One\n\n![A photograph of a chip.](chip.png)\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+        ),
+        cells.text("### Two\n\n```python\n# no heading\n![](no image)\n```"),
+        cells.code("show()", figure(alt="Two bars."), figure(html=FIGURE)),
+        cells.code("where(x)", cells.shown({"text/html": TABLE, "text/plain": "x"})),
+        cells.code("x = 1\n\n" * LONGEST_CELL),
+        cells.text("## Three"),
+    )
+
+
+@pytest.mark.parametrize("alt", [None, "", "  "])
+def test_a_figure_whose_alt_text_was_removed_is_found(lint, cells, figure, alt):
+    [finding] = lint(cells.code("plots.show(figure)", figure(alt=alt)))
+    assert finding == "cell 2 (plots.show(figure)): a figure (image/png) has no alt text"
+
+
+@pytest.mark.parametrize("alt", ["", 'alt=""', 'alt=" "'])
+def test_a_figure_in_html_whose_alt_text_was_removed_is_found(lint, cells, figure, alt):
+    html = FIGURE.replace('alt="Two bars."', alt)
+    assert "has no alt" in lint(cells.code("show()", figure(html=html)))[0]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "found"),
+    [
+        ("", "", True),
+        ("", "<title>Two bars.</title>", False),
+        ('aria-label="Two bars."', "", False),
+        ('aria-hidden="true"', "", False),
+    ],
+)
+def test_a_drawing_needs_a_title_unless_it_is_decoration(lint, cells, attributes, inside, found):
+    html = f"<svg {attributes}>{inside}<rect/></svg>"
+    assert bool(lint(cells.code("show()", cells.shown({"text/html": html})))) == found
+
+
+@pytest.mark.parametrize("image", ["![](chip.png)", "![ ](chip.png)", '<img src="chip.png">'])
+def test_an_image_in_the_text_without_alt_text_is_found(lint, cells, image):
+    [finding] = lint(cells.text(f"Look:\n\n{image}"))
+    assert "chip.png" in finding
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("# Another", "a second title: 'Another'"),
+        ("### Too deep", "the heading 'Too deep' has level 3 right below level 1"),
+        ("## One\n\n#### Two", "the heading 'Two' has level 4 right below level 2"),
+    ],
+)
+def test_a_heading_out_of_order_is_found(lint, cells, text, fault):
+    assert lint(cells.text(text)) == [fault]
+
+
+def test_a_notebook_that_does_not_begin_with_a_title_is_found(cells):
+    notebook = cells.notebook(cells.text("## A section"))
+    assert lint_notebook(notebook) == ["the first heading is not a title (#)"]
+
+
+def test_a_table_whose_columns_have_no_names_is_found(lint, cells):
+    html = TABLE.replace("th>", "td>")
+    [finding] = lint(cells.code("where(x)", cells.shown({"text/html": html})))
+    assert "no header cells (<th>): name x" in finding
+
+
+@pytest.mark.parametrize("header", ["| a | |", "|| b |", "|  | b |"])
+def test_a_table_in_the_text_with_an_unnamed_column_is_found(lint, cells, header):
+    [finding] = lint(cells.text(f"{header}\n|---|:-:|\n| 1 | 2 |"))
+    assert f"a column of this table has no name: {header}" in finding
+
+
+def test_a_cell_that_is_too_long_is_found(lint, cells):
+    [finding] = lint(cells.code("x = 1\n" * (LONGEST_CELL + 1)))
+    assert f"has {LONGEST_CELL + 1} lines" in finding
+
+
+def test_only_the_bootstrap_may_be_longer(lint, cells):
+    code = "x = 1\n" * LONGEST_BOOTSTRAP
+    assert not lint(cells.code(code, tags=["bootstrap"]))
+    assert lint(cells.code(code + "y = 1", tags=["bootstrap"]))

@@ -1,0 +1,112 @@
+"""The pinned versions stand in three places; these tests hold the places together."""
+
+import re
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def pip_pins(requirements):
+    """The lines of a requirements.txt, each in one spelling."""
+    lines = (line.split("#")[0].strip() for line in requirements.splitlines())
+    return sorted(str(Requirement(line)) for line in lines if line)
+
+
+def conda_pins(environment):
+    """The pins below `pip:` in an environment.yml, each in one spelling."""
+    [listed] = [
+        e["pip"] for e in yaml.safe_load(environment)["dependencies"] if isinstance(e, dict)
+    ]
+    return sorted(str(Requirement(line)) for line in listed if not line.startswith("--editable"))
+
+
+def held_pins(makefile):
+    """What `make pins` holds in place, from the printf that writes it."""
+    [line] = [line for line in makefile.splitlines() if "held.txt" in line and "printf" in line]
+    return sorted(re.findall(r"[\w-]+==[\w.]+", line.replace(r"\n", " ")))
+
+
+def outside_their_range(requirements, pyproject):
+    """Pins that the ranges in pyproject.toml do not allow, and dependencies that have no pin."""
+    project = tomllib.loads(pyproject)["project"]
+    ranges = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    pins = [Requirement(line) for line in pip_pins(requirements)]
+    problems = []
+    for wanted in map(Requirement, ranges):
+        versions = [str(pin.specifier)[2:] for pin in pins if pin.name == wanted.name]
+        if not versions:
+            problems.append(f"{wanted.name} has no pin")
+        problems += [
+            f"{wanted.name} {version} is not {wanted.specifier}"
+            for version in versions
+            if version not in wanted.specifier
+        ]
+    return problems
+
+
+def test_every_requirement_is_pinned_to_one_version():
+    loose = [
+        line
+        for line in pip_pins(read("requirements.txt"))
+        if not re.fullmatch(r"==[^,*]+", str(Requirement(line).specifier))
+    ]
+    assert loose == []
+
+
+def test_pip_and_conda_install_the_same_versions():
+    assert conda_pins(read("environment.yml")) == pip_pins(read("requirements.txt"))
+
+
+def test_conda_installs_the_course_itself():
+    environment = yaml.safe_load(read("environment.yml"))
+    assert environment["dependencies"][-1]["pip"][-1] == "--editable ."
+
+
+def test_the_pins_lie_in_the_ranges_of_the_package():
+    assert outside_their_range(read("requirements.txt"), read("pyproject.toml")) == []
+
+
+def test_what_make_holds_is_what_is_pinned():
+    held = held_pins(read("Makefile"))
+    assert [pin.split("==")[0] for pin in held] == ["torch", "torchvision"]
+    assert set(held) <= set(pip_pins(read("requirements.txt")))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        (r"- jinja2==\S+", "- jinja2==0.1"),
+        (r" +- jinja2==\S+\n", ""),
+        (r"( +- )jinja2==(\S+)", r"\1jinja2==\2\n\1another==1.0"),
+        (r"(- appnope==\S+) ;.*", r"\1"),
+    ],
+    ids=["version", "missing", "added", "condition"],
+)
+def test_a_difference_between_the_two_lists_is_seen(pattern, replacement):
+    environment = read("environment.yml")
+    altered = re.sub(pattern, replacement, environment)
+    assert altered != environment
+    assert conda_pins(altered) != pip_pins(read("requirements.txt"))
+
+
+def test_the_order_of_the_lists_means_nothing():
+    backwards = "\n".join(reversed(read("requirements.txt").splitlines()))
+    assert pip_pins(backwards) == conda_pins(read("environment.yml"))
+
+
+def test_a_pin_outside_its_range_and_a_missing_pin_are_seen():
+    pyproject = read("pyproject.toml")
+    requirements = re.sub(r"(?m)^torch==\S+", "torch==2.10.0", read("requirements.txt"))
+    assert outside_their_range(requirements, pyproject) == ["torch 2.10.0 is not >=2.11"]
+    requirements = re.sub(r"(?m)^pytest==\S+\n", "", read("requirements.txt"))
+    assert outside_their_range(requirements, pyproject) == ["pytest has no pin"]

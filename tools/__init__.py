@@ -1,0 +1,1 @@
+"""Maintainers' scripts: `python -m tools.NAME`."""

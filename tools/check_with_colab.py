@@ -1,0 +1,126 @@
+"""Runs every notebook as Colab opens it: alone in an empty folder, with Colab's versions.
+
+    python -m tools.check_with_colab .venv-colab/bin/python [NOTEBOOK ...]
+
+`make colab` builds that environment from tools/colab_versions.txt and calls this. The committed
+state of this clone stands in for the published copy. A lab must stop at its first exercise and
+nowhere else. Last, one notebook runs without a network and must say so in one line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+ROOT = Path(__file__).parents[1]
+NO_NETWORK = "The course could not be fetched from"
+STUB = "NotYet: exercise 1"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run ended: seconds of the bootstrap cell and of all, and the error if any."""
+
+    bootstrap: float
+    total: float
+    error: str = ""
+
+
+def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Outcome:
+    """Execute a copy of `notebook` in an empty folder, in a kernel of `python`."""
+
+    class ColabLike(AsyncKernelManager):
+        @property
+        def kernel_spec(self) -> KernelSpec:
+            command = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            return KernelSpec(argv=command, language="python", display_name="Colab-like")
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(shutil.copy(notebook, folder))
+        content = nbformat.read(path, as_version=4)
+        client = NotebookClient(
+            content,
+            timeout=1800,
+            startup_timeout=180,
+            kernel_manager_class=ColabLike,
+            resources={"metadata": {"path": folder}},
+        )
+        began, bootstrap = monotonic(), 0.0
+        try:
+            with client.setup_kernel(env=environment):
+                for index, cell in enumerate(content.cells):
+                    begun = monotonic()
+                    client.execute_cell(cell, index)
+                    if "bootstrap" in cell.metadata.get("tags", []):
+                        bootstrap = monotonic() - begun
+        except CellExecutionError as error:
+            return Outcome(bootstrap, monotonic() - began, f"{error.ename}: {error.evalue}")
+        except (CellTimeoutError, DeadKernelError) as error:
+            return Outcome(bootstrap, monotonic() - began, f"{type(error).__name__}: {error}")
+    return Outcome(bootstrap, monotonic() - began)
+
+
+def colab_environment(**changes: str) -> dict[str, str]:
+    """This process's environment without its Python settings, and with what Colab sets."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    if "CIFAR10_ROOT" in kept:
+        kept["CIFAR10_ROOT"] = str(Path(kept["CIFAR10_ROOT"]).absolute())
+    # Or the kernel's debugger complains of Python 3.13 on every start.
+    quiet = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return kept | quiet | {"COLAB_RELEASE_TAG": "release-colab"} | changes
+
+
+def publish(folder: Path) -> str:
+    """Write the archive that a release would offer into `folder`; return its address."""
+    path = folder / "course.zip"
+    command = ["git", "archive", "--format=zip", "--prefix=course/", "-o", str(path), "HEAD"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return path.as_uri()
+
+
+def main(arguments: list[str]) -> int:
+    """Run the notebooks named, or all; print a line for each; 0 if all went as it should."""
+    python = Path(arguments[0]).absolute()
+    folders = ("notebooks", "labs/solutions", "labs")
+    every = [path for f in folders for path in sorted((ROOT / f).glob("[!._]*.ipynb"))]
+    notebooks = [Path(name).absolute() for name in arguments[1:]] or every
+    failed = 0
+    print("bootstrap    total  notebook", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        published = colab_environment(COURSE_SOURCE=publish(Path(folder)))
+        for path in notebooks:
+            outcome = run_alone(path, python, published)
+            expected = STUB if path.parent == ROOT / "labs" else ""
+            failed += report(str(path.relative_to(ROOT)), outcome, expected)
+    closed = "http://127.0.0.1:9"
+    unconnected = colab_environment(http_proxy=closed, https_proxy=closed)
+    unconnected.pop("COURSE_SOURCE", None)
+    outcome = run_alone(notebooks[0], python, unconnected)
+    failed += report("without a network", outcome, f"RuntimeError: {NO_NETWORK}")
+    return 1 if failed else 0
+
+
+def report(name: str, outcome: Outcome, expected: str) -> bool:
+    """Print a run's line; whether it went otherwise than `expected`, the beginning of an error."""
+    wrong = not outcome.error.startswith(expected) if expected else bool(outcome.error)
+    verdict = "  WRONG" if wrong else ""
+    print(f"{outcome.bootstrap:7.1f} s {outcome.total:6.1f} s  {name}{verdict}", flush=True)
+    if outcome.error:
+        print(f"                     {outcome.error}", flush=True)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

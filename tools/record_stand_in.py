@@ -1,0 +1,223 @@
+"""Makes the record where there is no GPU: PyTorch's own CUDA code over a stand-in CUDA runtime.
+
+    python -m tools.record_stand_in
+
+Needs Linux, a CUDA build of torch, gcc and nm. The checks, the texts, the caching allocator and
+the autograd engine that answer are PyTorch's own, compiled; only the arithmetic is done on the CPU.
+What it writes is marked unverified: no GPU was asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+
+from tests.simulated_cuda.record.record import COMPILED_CHECKS, Entry
+from tools.record_cuda import run_case, write
+
+_RUNTIME = Path(__file__).with_name("record_stand_in_runtime.c")
+_CHILD = "RECORD_STAND_IN"
+# Libraries that look for the driver themselves cannot start; what they would compute, the CPU does.
+_NO_LIBRARY = re.compile(
+    "CUBLAS_STATUS|CUDNN_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|CUFFT_|MAGMA|nvrtc|driver"
+)
+# Operations that only look, copy or reshape: the stand-in runtime does them in full.
+_AS_THEY_ARE = {
+    "aten::copy_", "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
+    "aten::_pin_memory",
+}  # fmt: skip
+
+
+def build(folder: Path) -> dict[str, str]:
+    """Compile the stand-in runtime and driver into `folder`; return the environment to use them."""
+    site = Path(torch.__file__).parents[1]
+    libraries = [
+        site / "torch" / "lib" / f"lib{name}.so"
+        for name in ("c10_cuda", "torch_cuda", "torch_python", "torch_cuda_linalg")
+    ]
+    written = set(re.findall(r"^[\w *]*?\b(\w+)\([^;]*?\{", _RUNTIME.read_text(), re.MULTILINE))
+    runtime = _undefined(libraries, r" ((?:__)?cuda[A-Za-z0-9_]*)") - written
+    driver = _undefined([site / "torch" / "lib" / "libcaffe2_nvrtc.so"], r" (cu[A-Z][A-Za-z0-9_]*)")
+    for name, functions in (("rest", runtime), ("driver", driver)):
+        lines = [f"int {function}() {{ return 0; }}\n" for function in sorted(functions)]
+        (folder / f"{name}.c").write_text("".join(lines))
+    headers = (
+        site / "nvidia" / "cu13" / "include",
+        site / "triton/backends/nvidia/include",
+        Path("/usr/local/cuda/include"),
+    )
+    include = [f"-I{header}" for header in headers if header.is_dir()]
+    compile_ = ["gcc", "-w", "-shared", "-fPIC", "-O1", *include]
+    runtime_library = folder / "libstandin.so"
+    _run(
+        [*compile_, str(_RUNTIME), str(folder / "rest.c"), "-o", str(runtime_library), "-lpthread"]
+    )
+    _run([*compile_, str(folder / "driver.c"), "-o", str(folder / "libcuda.so.1")])
+    return {"LD_PRELOAD": str(runtime_library), "LD_LIBRARY_PATH": str(folder), _CHILD: "1"}
+
+
+def _undefined(libraries: Sequence[Path], pattern: str) -> set[str]:
+    names: set[str] = set()
+    for library in libraries:
+        listed = subprocess.run(
+            ["nm", "-D", "--undefined-only", str(library)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        names.update(re.findall(pattern, listed.stdout))
+    return names
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True)
+
+
+def as_cpu(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as a CPU tensor: the stand-in's device memory is host memory."""
+    if tensor.device.type != "cuda":
+        return tensor
+    if tensor.numel() == 0:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+    storage = tensor.untyped_storage()
+    buffer = (ctypes.c_uint8 * storage.nbytes()).from_address(storage.data_ptr())
+    flat = torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+    empty = torch.empty(0, dtype=tensor.dtype)
+    return empty.set_(flat, tensor.storage_offset(), tensor.size(), tensor.stride())
+
+
+class ComputeOnCPU(TorchDispatchMode):
+    """Lets every operation on the stand-in device go through PyTorch, then fills in its values."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Run one operation twice: for its checks as CUDA, for its values on the CPU."""
+        leaves, spec = tree_flatten((args, kwargs or {}))
+        device = (kwargs or {}).get("device")
+        on_gpu = [x for x in leaves if isinstance(x, torch.Tensor) and x.device.type == "cuda"]
+        if not on_gpu and (device is None or torch.device(device).type != "cuda"):
+            return func(*args, **(kwargs or {}))
+        name, mutable = func._schema.name, func._schema.is_mutable
+        if name == "aten::_local_scalar_dense":
+            return func(as_cpu(args[0]))
+        is_view = not mutable and any(r.alias_info is not None for r in func._schema.returns)
+        one_type = len({x.dtype for x in on_gpu}) <= 1
+        if is_view or (name in _AS_THEY_ARE and one_type):
+            return func(*args, **(kwargs or {}))
+        if name in ("aten::index.Tensor", "aten::index", "aten::index_put_", "aten::index_put"):
+            leaves, spec = tree_flatten(_with_numbers_for_masks(args, kwargs or {}))
+        twins = [_twin(leaf, mutable) for leaf in leaves]
+        try:
+            values = _call(func, twins, spec)
+        except Exception as error:  # refused on the CPU too, or only CUDA has it: CUDA is to say
+            values = error
+        places = {x.device for x in leaves if isinstance(x, torch.Tensor) and x.dim()}
+        counted = torch.Tag.dynamic_output_shape in func.tags and len(places) == 1
+        if counted and not isinstance(values, Exception):
+            # A kernel would count the results; with one device there is nothing left to check.
+            result = _results_like(values, leaves, twins, on_gpu[0].device)
+            _fill(tree_leaves(result), tree_leaves(values))
+            return result
+        try:
+            result = _call(func, leaves, spec)
+        except RuntimeError as error:
+            if isinstance(values, Exception) or len(places) > 1:
+                raise
+            if not _NO_LIBRARY.search(str(error)):
+                raise
+            where = torch.device(device) if device is not None else on_gpu[0].device
+            result = _results_like(values, leaves, twins, where)
+        if not isinstance(values, Exception):
+            if mutable:
+                _fill(leaves, twins)
+            _fill(tree_leaves(result), tree_leaves(values))
+        return result
+
+
+def _call(func, leaves, spec):
+    args, kwargs = tree_unflatten(leaves, spec)
+    return func(*args, **kwargs)
+
+
+def _twin(leaf: object, mutable: bool) -> object:
+    if isinstance(leaf, torch.Tensor):
+        return as_cpu(leaf).clone() if mutable or leaf.device.type == "cuda" else leaf
+    if isinstance(leaf, torch.device):
+        return torch.device("cpu")
+    return None if isinstance(leaf, torch.Generator) else leaf
+
+
+def _with_numbers_for_masks(args, kwargs):
+    """Masks as numbers: how many elements a mask takes would be found by a kernel."""
+    indices: list[object] = []
+    for index in args[1]:
+        if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
+            indices += [places.to(index.device) for places in as_cpu(index).nonzero(as_tuple=True)]
+        else:
+            indices.append(index)
+    return (args[0], indices, *args[2:]), kwargs
+
+
+def _results_like(values, leaves, twins, device):
+    """Empty tensors on `device` for what the CPU computed; changed arguments stay themselves."""
+    own = {id(twin): leaf for leaf, twin in zip(leaves, twins, strict=True)}
+
+    def empty(value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) in own:
+            return own[id(value)]
+        return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=device)
+
+    return tree_map(empty, values)
+
+
+def _fill(targets, values) -> None:
+    for target, value in zip(targets, values, strict=True):
+        tensors = isinstance(target, torch.Tensor) and isinstance(value, torch.Tensor)
+        if tensors and target.device.type == "cuda" and target.shape == value.shape:
+            as_cpu(target).copy_(value)
+
+
+def run_without_cudnn_if_needed(code: str, shows: str = "") -> Entry:
+    """Run a case; where cuDNN would have had to compute, run it again on PyTorch's own kernels."""
+    happened = run_case(code, shows)
+    if "CUDNN_STATUS" not in happened.text:
+        return happened
+    with torch.backends.cudnn.flags(enabled=False):
+        return run_case(code, shows)
+
+
+def main() -> int:
+    """Start again with the stand-in runtime preloaded, then record every case."""
+    if _CHILD not in os.environ:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, **build(Path(folder)), "OMP_NUM_THREADS": "1"}
+            command = [sys.executable, "-m", "tools.record_stand_in", *sys.argv[1:]]
+            return subprocess.run(command, env=environment, check=False).returncode
+    # Packing the weights for cuDNN needs cuDNN; nothing that is recorded depends on it.
+    torch.nn.RNNBase.flatten_parameters = lambda self: None
+    # Printing a tensor turns modes off, and would print what no kernel computed.
+    torch.utils._python_dispatch._disable_current_modes = contextlib.nullcontext
+    with ComputeOnCPU():
+        surprises = write(COMPILED_CHECKS, False, "none", run=run_without_cudnn_if_needed)
+    for line in surprises:
+        print(line, file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The device threads of autograd wait for a GPU that is not there: leave without them.
+    os._exit(1 if surprises else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
