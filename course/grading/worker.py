@@ -149,7 +149,7 @@ class Paper:
         from IPython.core.displayhook import CapturingDisplayHook
         from IPython.core.displaypub import CapturingDisplayPublisher
 
-        from helpers.checks.limits import Limits, OutOfTime, Stopped
+        from helpers.checks.limits import CodeLimits, OutOfTime, Stopped
 
         shell = self.shell
         shown = CapturingDisplayPublisher()
@@ -168,7 +168,7 @@ class Paper:
         try:
             shell.display_pub, sys.displayhook = shown, hook
             sys.stdout, sys.stderr = streams
-            with Limits(seconds):
+            with CodeLimits(seconds):
                 result = shell.run_cell(source, store_history=False)
             # IPython catches whatever the cell raises.
             if isinstance(result.error_in_exec, Stopped):

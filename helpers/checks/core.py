@@ -5,6 +5,6 @@ from __future__ import annotations
 from helpers.checks.hints import Hint, NotRight
 from helpers.checks.lab import Exercise, Lab, Verdict
 from helpers.checks.probes import Move, Watch
-from helpers.checks.trial import Outcome, Trial
+from helpers.checks.trial import CallResult, Trial
 
-__all__ = ["Exercise", "Hint", "Lab", "Move", "NotRight", "Outcome", "Trial", "Verdict", "Watch"]
+__all__ = ["Exercise", "Hint", "Lab", "Move", "NotRight", "CallResult", "Trial", "Verdict", "Watch"]

@@ -93,8 +93,8 @@ class _OwnTime:
         return self._last - self._begun - self.importing
 
 
-class Limits:
-    """`with Limits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
+class CodeLimits:
+    """`with CodeLimits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
 
     `boundary` is the frame that the block stands in, if that is not the caller's.
     Everything is as before when the block is left: signal handler, timer, address limit, tracing.
@@ -110,7 +110,7 @@ class Limits:
         self._over = False
         self._stopped = False
 
-    def __enter__(self) -> Limits:
+    def __enter__(self) -> CodeLimits:
         self._boundary = self._boundary or sys._getframe(1)
         self._trace = sys.gettrace()
         self._most = _bytes_in_use() + min(self.memory, _free_bytes() // 2)
@@ -196,7 +196,7 @@ class Limits:
         """
         found = []
         while frame is not self._boundary:
-            if frame is None or frame.f_code is Limits.__exit__.__code__:
+            if frame is None or frame.f_code is CodeLimits.__exit__.__code__:
                 return None
             own = frame.f_code.co_filename.startswith(_OWN)
             back = frame.f_back

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.getipython import get_ipython
 
-from helpers.checks.limits import Limits, Stopped, end_threads
+from helpers.checks.limits import CodeLimits, Stopped, end_threads
 from helpers.checks.state import settings_restored
 
 KEPT_CHARACTERS = 2_000
@@ -77,7 +77,7 @@ def sandbox(seconds: float) -> Iterator[Kept]:
             stack.callback(setattr, shell, "display_pub", publisher)
             shell.display_pub = _Nowhere(shell=shell)
         # This generator sleeps while the block runs: the block is its caller's caller's.
-        with Limits(seconds, boundary=sys._getframe(2)):
+        with CodeLimits(seconds, boundary=sys._getframe(2)):
             yield kept
 
 

@@ -28,7 +28,7 @@ _SHORTEST = 200
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallResult:
     """What came of a call: its `value`, or the `error` it ended in."""
 
     value: Any = None
@@ -96,7 +96,7 @@ class Trial:
             raise self.why(outcome.error)
         return outcome.value
 
-    def outcome(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Outcome:
+    def outcome(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> CallResult:
         """Call the student's `function`; an error it raises is handed back, for the check to judge.
 
         What `why(error)` makes of it is the hint that `call` would give.
@@ -112,11 +112,11 @@ class Trial:
             pass
         with settings_restored():
             try:
-                return Outcome(value=function(*args, **kwargs))
+                return CallResult(value=function(*args, **kwargs))
             except SystemExit:
                 raise hints.ENDS_THE_PROGRAM.of(name=self.name) from None
             except Exception as error:
-                return Outcome(error=error)
+                return CallResult(error=error)
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from helpers.checks import limits
-from helpers.checks.limits import Limits, OutOfMemory, OutOfTime
+from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime
 
 MIB = 1 << 20
 
@@ -60,7 +60,7 @@ def caught_in_a_thread(action):
 
     def run():
         try:
-            with Limits(0.3):
+            with CodeLimits(0.3):
                 action()
         except BaseException as error:
             caught.append(type(error).__name__)
@@ -75,7 +75,7 @@ def caught_in_a_thread(action):
 @pytest.mark.parametrize("action", [loop, loop_that_catches_everything])
 def test_a_loop_is_stopped_on_the_main_thread(action):
     begun = time.monotonic()
-    with pytest.raises(OutOfTime), Limits(0.3):
+    with pytest.raises(OutOfTime), CodeLimits(0.3):
         action()
     assert time.monotonic() - begun < 5
 
@@ -85,9 +85,9 @@ def test_time_spent_importing_does_not_count(tmp_path, monkeypatch):
         "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end:\n    pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with Limits(0.4):
+    with CodeLimits(0.4):
         importlib.import_module("slow_module")
-    with pytest.raises(OutOfTime), Limits(0.4):
+    with pytest.raises(OutOfTime), CodeLimits(0.4):
         loop()
 
 
@@ -102,11 +102,11 @@ def test_time_spent_waiting_for_a_processor_does_not_count():
         time.sleep(0.5)
         os.sched_setaffinity(0, one)
         begun, end = time.monotonic(), time.thread_time() + 0.5
-        with Limits(1.5):
+        with CodeLimits(1.5):
             while time.thread_time() < end:
                 pass
         assert time.monotonic() - begun > 1.5
-        with pytest.raises(OutOfTime), Limits(0.2):
+        with pytest.raises(OutOfTime), CodeLimits(0.2):
             loop()
     finally:
         os.sched_setaffinity(0, allowed)
@@ -119,7 +119,7 @@ def test_an_import_without_end_is_stopped_and_leaves_no_half_module(tmp_path, mo
     monkeypatch.setattr(limits, "_LONGEST_IMPORT", 0.3)
     (tmp_path / "takes_long.py").write_text("begun = True\nwhile True:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(OutOfTime), Limits(0.3):
+    with pytest.raises(OutOfTime), CodeLimits(0.3):
         importlib.import_module("takes_long")
     assert "takes_long" not in sys.modules
 
@@ -131,7 +131,7 @@ def test_a_loop_is_stopped_on_another_thread(action):
 
 def test_code_that_is_in_time_runs_to_its_end_on_both():
     done = []
-    with Limits(5):
+    with CodeLimits(5):
         done.append(sum(range(1000)))
     assert in_a_thread(lambda: sum(range(1000))) == []
     assert done == [499500]
@@ -140,7 +140,7 @@ def test_code_that_is_in_time_runs_to_its_end_on_both():
 def test_a_signal_waits_until_the_one_before_has_been_answered(monkeypatch):
     answering, most = [], []
 
-    class Watched(Limits):
+    class Watched(CodeLimits):
         def _on_signal(self, number, frame):
             answering.append(frame)
             most.append(len(answering))
@@ -169,7 +169,7 @@ def test_memory_is_watched_where_the_system_cannot_limit_it(monkeypatch):
         pytest.skip("nobody says here how much memory the process has")
     monkeypatch.setattr(limits, "_limit_addresses", lambda more: None)
     kept = []
-    with pytest.raises(OutOfMemory), Limits(20, memory=100 * MIB):
+    with pytest.raises(OutOfMemory), CodeLimits(20, memory=100 * MIB):
         while True:
             kept.append(bytearray(10 * MIB))
     assert len(kept) < 200
@@ -180,7 +180,7 @@ def test_too_large_a_tensor_is_refused_at_once():
         pytest.skip("this system does not limit addresses")
     if torch.cuda.is_available():
         pytest.skip("beside a real GPU addresses are not limited")
-    with Limits(20), pytest.raises(RuntimeError, match="can't allocate memory"):
+    with CodeLimits(20), pytest.raises(RuntimeError, match="can't allocate memory"):
         torch.empty(10 << 30, dtype=torch.uint8)
 
 
@@ -192,7 +192,7 @@ def test_timer_handler_and_tracing_are_as_before():
     signal.setitimer(signal.ITIMER_REAL, 1000, 7)
     trace = sys.gettrace()
     try:
-        with pytest.raises(OutOfTime), Limits(0.1):
+        with pytest.raises(OutOfTime), CodeLimits(0.1):
             loop()
         assert signal.getsignal(signal.SIGALRM) is handler
         left, interval = signal.getitimer(signal.ITIMER_REAL)
