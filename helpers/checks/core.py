@@ -7,4 +7,4 @@ from helpers.checks.lab import Exercise, Lab, Verdict
 from helpers.checks.probes import Move, Watch
 from helpers.checks.trial import CallResult, Trial
 
-__all__ = ["Exercise", "Hint", "Lab", "Move", "NotRight", "CallResult", "Trial", "Verdict", "Watch"]
+__all__ = ["CallResult", "Exercise", "Hint", "Lab", "Move", "NotRight", "Trial", "Verdict", "Watch"]
