@@ -1,0 +1,182 @@
+"""The text of the project avoids words that sound old, translated or British.
+
+The rule reads every Python file, page, template and setting that git tracks; lessons and labs are
+read as `source/*.py`. A finding names the file, the line and the wording to use instead. Add a
+word to `WORDING` when a review finds one that should stay out.
+
+`NOT_YET_REWRITTEN` lists the folders and files that still have such words. When you have rewritten
+one, delete its line: from then on the words stay out.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SUFFIXES = {".py", ".md", ".toml", ".j2", ".yml", ".yaml", ".cfg", ".js", ".css"}
+NAMES = {"Makefile", "Containerfile"}
+# The list itself is full of the words that it bans.
+SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.yml"}
+
+NOT_YET_REWRITTEN = (
+    "README.md",
+    "Makefile",
+    "index.md",
+    "benchmarks/",
+    "course/authoring/",
+    "course/batch/",
+    "course/c",
+    "course/doctor/",
+    "course/execution/",
+    "course/grading/",
+    "course/reports/",
+    "docs/",
+    "helpers/checks/",
+    "helpers/cifar10/",
+    "helpers/explain/",
+    "helpers/fast_cifar10/",
+    "helpers/plots/",
+    "helpers/small_computer/",
+    "helpers/checkpoints.py",
+    "helpers/conditions.py",
+    "helpers/devices.py",
+    "helpers/drawn_images.py",
+    "helpers/lesson.py",
+    "helpers/loaders.py",
+    "helpers/networks.py",
+    "helpers/records.py",
+    "helpers/timing.py",
+    "helpers/training.py",
+    "labs/",
+    "notebooks/",
+    "simulated_cuda/",
+    "tests/course/authoring/",
+    "tests/course/batch/",
+    "tests/course/doctor/",
+    "tests/course/execution/",
+    "tests/course/grading/",
+    "tests/course/reports/",
+    "tests/course/test_c",
+    "tests/helpers/",
+    "tests/notebooks/",
+    "tests/rules/",
+    "tests/simulated_cuda/",
+    "tools/",
+)
+
+# A pattern, without regard to case, and what to write instead. An underscore counts as a blank,
+# so names are read like sentences.
+WORDING = {
+    r"mend(s|ed|ing)?": "fix",
+    r"anew": "again",
+    r"amiss": "wrong",
+    r"midst": "during",
+    r"beneath": "under",
+    r"whilst|thither|hither|hitherto|lest|wherein|whereof|thereof|hereby|shall|upon": "plain words",
+    r"(lie|lies|lay|lying) (on|in|beside|below|under) the": "is on, is in",
+    r"(to|can|cannot|could not|can not) be had": "is (not) available",
+    r"(?<!there )(is|are|was|were) no (?!(longer|more|less|other|fewer|better|worse|faster|slower|"
+    r"larger|smaller|different)\b)\w+": "is not a",
+    r"can be no": "is not a valid",
+    r"what c(ame|omes) of": "the result of",
+    r"of (its|their) own accord": "automatically",
+    r"colou(r|rs|red|ring|rful)": "color",
+    r"grey|greyed": "gray",
+    r"licences?": "license",
+    r"practis(e|es|ed|ing)": "practice",
+    r"(recogn|organ|normal|initial|optim|summar|visual)is(e|es|ed|ing|ation|er)": "-ize",
+    r"(synchron|util|real)is(e|es|ed|ing|ation)": "-ize",
+    r"(behavi|hon|fav|neighb|lab)our(s|ed|ing|ite|ites|able)?": "-or",
+    r"judgement|defence|offence|centre|metre|modelling|travelling|cancelled|labelled": (
+        "American spelling"
+    ),
+    r"stands in|stood in": "is in, takes the place of",
+    r"stand for (?!the|a|an\b)": "mean",
+    r"nobody needs?": "plain words",
+    r"shut in|walls": "sandboxed, sandbox",
+    r"rehears(e|es|ed|al|als|ing)": "preflight",
+    r"sittings?": "session",
+    r"for the one who|whoever|whosoever": "for a person who",
+    r"(time|memory|cost|bytes|seconds|milliseconds|error|points) an? "
+    r"(image|step|epoch|batch|run|cell|lesson|test)": "per image",
+    r"(images|bytes|samples|runs|steps|requests) an? (second|minute)": "per second",
+    r"as many times|how many times as|(twice|times) as (many|much|long|fast) an?": "times more",
+    r"(?<!standard )(?<!absolute )(?<!relative )deviations?": "standard deviation, difference",
+    r"million million": "10^12",
+    r"so many turns": "so many iterations",
+    r"goes? unseen|goes on from": "continues from",
+    r"in (its|their) stead|in the place of": "instead of",
+    r"leads? nowhere": "is broken",
+    r"it is its own": "plain words",
+}
+_PATTERNS = {
+    re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])", re.IGNORECASE): advice
+    for pattern, advice in WORDING.items()
+}
+
+
+def tracked_texts() -> list[str]:
+    """The names of the files to read, relative to the root of the repository."""
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip("not a git clone")
+    return [
+        name
+        for name in done.stdout.split("\0")
+        if (Path(name).suffix in SUFFIXES or Path(name).name in NAMES)
+        and name not in SKIPPED
+        and (ROOT / name).is_file()
+    ]
+
+
+def findings_in(text: str, name: str) -> list[str]:
+    """One line for each banned wording in `text`, as `name:line: wording -> advice`."""
+    findings = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.replace("_", " ")
+        for pattern, advice in _PATTERNS.items():
+            findings += [
+                f"{name}:{number}: {found.group()!r} -> {advice}"
+                for found in pattern.finditer(words)
+            ]
+    return findings
+
+
+def test_text_is_contemporary_american_english():
+    findings = []
+    for name in tracked_texts():
+        if name.startswith(NOT_YET_REWRITTEN):
+            continue
+        findings += findings_in((ROOT / name).read_text(encoding="utf-8"), name)
+    assert not findings, "\n" + "\n".join(findings)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "def test_mends_it():",
+        "# The colour of the line.",
+        "raise ValueError(f'{x} is no number')",
+        "Practise with the lab.",
+        "The tensor lies on the GPU.",
+    ],
+)
+def test_finds_banned_wording(line):
+    assert findings_in(line, "example.py")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "We recommend an amendment.",
+        "There is no GPU, and the tensor is no longer needed.",
+        "The standard deviation over five runs",
+        "color, practice, license",
+    ],
+)
+def test_accepts_ordinary_wording(line):
+    assert findings_in(line, "example.py") == []
