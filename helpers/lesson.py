@@ -1,4 +1,4 @@
-"""The first line of every notebook, and what it says of itself: banner, seed, data, results."""
+"""What every notebook calls: `start`, boxes about device and data, progress, reported results."""
 
 import os
 from collections.abc import Callable
@@ -17,52 +17,52 @@ if TYPE_CHECKING:
     from helpers.cifar10 import Dataset
     from helpers.history import Progress
 
-RECORD_TYPE = "application/vnd.gpu-course.record+json"
+RESULT_TYPE = "application/vnd.gpu-course.result+json"
 
 
 def start(
-    device: str | torch.device = "auto", *, seed: int = 0, practise: bool = False, gpus: int = 1
+    device: str | torch.device = "auto", *, seed: int = 0, practice: bool = False, gpus: int = 1
 ) -> torch.device:
     """Seed torch, choose the device, show a banner that names it, and return it.
 
-    From here on, a device error in a cell is followed by a box that explains it.
+    After this call, a device error in a cell is followed by a box that explains it.
 
     Args:
-        device: "auto" (the accelerator where there is one) or a device's name such as "cuda:1".
-        seed: for torch's generators on every device.
-        practise: where there is no CUDA GPU, simulate `gpus` of them. For lessons about devices;
-            nothing may be timed on a simulated one.
+        device: "auto" (the accelerator if there is one) or a device name such as "cuda:1".
+        seed: seed for torch's generators on every device.
+        practice: simulate `gpus` CUDA GPUs if the machine has none. For lessons about devices;
+            never time anything on a simulated GPU.
 
     Raises:
-        ValueError: the device cannot be used on this machine, or the seed is no whole number.
+        ValueError: the device is not available on this machine, or `seed` is not an integer.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise ValueError(f"seed must be a whole number, not {seed!r}.")
-    if practise and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):
+        raise ValueError(f"seed must be an integer, not {seed!r}.")
+    if practice and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):
         simulated_cuda.enable(devices=gpus)
     explain.install()
-    chosen = choose_device("cuda" if practise and str(device) == "auto" else device)
+    chosen = choose_device("cuda" if practice and str(device) == "auto" else device)
     torch.manual_seed(seed)
     what = describe_device(chosen)
-    if practise and simulated_cuda.is_enabled():
+    if practice and simulated_cuda.is_enabled():
         box(
-            f"You practise on a simulated GPU: {what}.",
-            "Devices, moves and error messages behave as on a real one. The arithmetic runs on the "
-            f"CPU, so nothing here says how fast a GPU is. torch {torch.__version__}, seed {seed}"
-            f"{_how_colab_gives_a_gpu()}",
+            f"This notebook uses a simulated GPU: {what}.",
+            "Devices, copies and error messages behave as on a real GPU. The arithmetic runs on "
+            f"the CPU, so no time measured here is a GPU's. torch {torch.__version__}, seed {seed}"
+            f"{_colab_gpu_advice()}",
             results={"device": what},
         )
     else:
         box(
             f"This notebook computes on {what}.",
-            f"torch {torch.__version__}, seed {seed}{_how_colab_gives_a_gpu()}",
+            f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}",
             results={"device": what},
         )
     return chosen
 
 
-def _how_colab_gives_a_gpu() -> str:
-    """A sentence for a student whose Colab runtime has no GPU; nothing anywhere else."""
+def _colab_gpu_advice() -> str:
+    """Return how to get a GPU if this is a Colab runtime without one, otherwise ""."""
     real = torch.cuda.is_available() and not simulated_cuda.is_enabled()
     # Colab sets the variable on every runtime.
     if real or "COLAB_RELEASE_TAG" not in os.environ:
@@ -74,12 +74,12 @@ def _how_colab_gives_a_gpu() -> str:
 
 
 def show_data(dataset: "Dataset") -> None:
-    """Say which images the notebook works on, in a box that cannot be missed if they are drawn."""
+    """Show which images the notebook uses; drawn images get a warning box."""
     results = {"data_set": dataset.name, "provenance": dataset.provenance, "drawn": dataset.drawn}
     if dataset.drawn:
         box(
-            "These are not photographs: the images are drawn by the program.",
-            f"{dataset.provenance}. Accuracies below say nothing about CIFAR-10.",
+            "These images are not CIFAR-10: the program draws them.",
+            f"{dataset.provenance}. The accuracies below say nothing about CIFAR-10.",
             warning=True,
             results=results,
         )
@@ -87,32 +87,32 @@ def show_data(dataset: "Dataset") -> None:
         box(f"The images are {dataset.name}.", f"{dataset.provenance}.", results=results)
 
 
-def record(**results: str | bool | int | float | None) -> None:
-    """Keep results in the notebook's outputs, as data that `course run` collects into its report.
+def report(**results: str | bool | int | float | None) -> None:
+    """Store results in the notebook's outputs as data; `course run` collects them in its report.
 
     Raises:
-        TypeError: a value is not a plain string, number or truth value; the message names it.
+        TypeError: a value is not a string, number, bool or None; the message names it.
     """
     for name, value in results.items():
         if not isinstance(value, str | bool | int | float | None):
             raise TypeError(
-                f"lesson.record keeps plain values; {name} is a {type(value).__name__}. "
-                f"A one-element tensor becomes plain by {name}.item()."
+                f"lesson.report takes strings, numbers, bools and None; {name} is a "
+                f"{type(value).__name__}. For a one-element tensor, pass {name}.item()."
             )
     if get_ipython() is not None:
         shown = ", ".join(f"{name} = {value}" for name, value in results.items())
-        display({RECORD_TYPE: results, "text/plain": f"Recorded: {shown}"}, raw=True)
+        display({RESULT_TYPE: results, "text/plain": f"Results: {shown}"}, raw=True)
 
 
 def progress(what: str) -> Callable[["Progress"], None]:
-    """Return a report for `helpers.training.train` that shows one line, updated in place.
+    """Return a callback for `helpers.training.train` that shows one line, updated in place.
 
-    The line's last state is stored with the notebook and reads without running anything, which a
-    widget's does not. Outside a notebook each line is printed.
+    The last state of the line is stored with the notebook and is readable without running it,
+    unlike a widget. Outside a notebook, each update is printed.
     """
     handle = None
 
-    def report(now: "Progress") -> None:
+    def show(now: "Progress") -> None:
         nonlocal handle
         text = (
             f"{what}: epoch {now.epoch} of {now.epochs}, step {now.step:,} of {now.steps:,}, "
@@ -130,7 +130,7 @@ def progress(what: str) -> Callable[["Progress"], None]:
         else:
             handle.update(bundle, raw=True)
 
-    return report
+    return show
 
 
 def box(
@@ -140,14 +140,18 @@ def box(
     warning: bool = False,
     results: dict[str, str | bool | int | float | None] | None = None,
 ) -> None:
-    """Display a titled box; plain text where there is no notebook. A warning is loud.
+    """Display a box with a title; print plain text outside a notebook.
 
-    `results` go along with the output, as those of `record` do.
+    Args:
+        title: first line, bold.
+        text: the rest.
+        warning: use a thick red border and larger type.
+        results: data to store with the output, as `report` does.
     """
-    colour, background = ("#B22222", "#FFF4E5") if warning else ("#0072B2", "#F3F8FC")
+    color, background = ("#B22222", "#FFF4E5") if warning else ("#0072B2", "#F3F8FC")
     size = "1.2em" if warning else "1em"
     html = (
-        f'<div role="note" style="border:{4 if warning else 1}px solid {colour};'
+        f'<div role="note" style="border:{4 if warning else 1}px solid {color};'
         f'background:{background};color:#1a1a1a;padding:0.6em 1em;margin:0.4em 0">'
         f'<strong style="font-size:{size}">{escape(title)}</strong>'
         f"{'<br>' + escape(text) if text else ''}</div>"
@@ -157,4 +161,4 @@ def box(
         print(plain)
         return
     bundle = {"text/html": html, "text/plain": plain}
-    display(bundle if results is None else bundle | {RECORD_TYPE: results}, raw=True)
+    display(bundle if results is None else bundle | {RESULT_TYPE: results}, raw=True)

@@ -1,4 +1,4 @@
-"""A CUDA device to practise on where there is none: `device="cuda"` works, and mistakes fail truly.
+"""A CUDA device to practice on where there is none: `device="cuda"` works, and mistakes fail truly.
 
 Everything is computed on the CPU. What is simulated is where things are: tensors name their device,
 mixing devices raises what CUDA raises, memory fills up. Nothing should be timed on it.
@@ -51,7 +51,7 @@ def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) 
         disable()
     if torch.cuda.is_available() and not over_real:
         raise RuntimeError(
-            f"This machine has a real GPU, {torch.cuda.get_device_name(0)}: use that. To practise "
+            f"This machine has a real GPU, {torch.cuda.get_device_name(0)}: use that. To practice "
             "on a simulated one all the same, call simulated_cuda.enable(over_real=True)."
         )
     installation = Installation(machine)

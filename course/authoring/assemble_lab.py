@@ -70,7 +70,7 @@ def _opening(
         f"# {kind}: {header.title}",
         header.promise,
         f"About {header.minutes} minutes, {count}. {badge(course, path)}",
-        "**What you practise**\n\n" + bullets(header.objectives),
+        "**What you practice**\n\n" + bullets(header.objectives),
     ]
     needed = list(header.prerequisites)
     if lesson is not None:

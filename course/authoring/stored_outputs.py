@@ -22,10 +22,10 @@ _WARNING = re.compile(r"^\S+:\d+: \w*Warning: .*|^\[W\d+ .*|^\w*Warning: .*", re
 _PIXELS = re.compile(r"(?<=;base64,)[\w+/=]+")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
-# What `helpers.lesson.record` leaves in a notebook. Spelled out again, because importing it from
-# there would load torch to read a report.
-RECORD_TYPE = "application/vnd.gpu-course.record+json"
-_TEXT_TYPES = ("text/", "application/json", RECORD_TYPE)
+# The type of what `helpers.lesson.report` stores. Repeated here, because importing it from there
+# would load torch.
+RESULT_TYPE = "application/vnd.gpu-course.result+json"
+_TEXT_TYPES = ("text/", "application/json", RESULT_TYPE)
 
 
 def tidy(notebook: NotebookNode) -> None:

@@ -13,7 +13,7 @@ import jinja2
 import nbformat
 from nbformat import NotebookNode
 
-from course.authoring.stored_outputs import RECORD_TYPE
+from course.authoring.stored_outputs import RESULT_TYPE
 from course.execution.runner import PASSED, Outcome
 
 # What a notebook records of its circumstances; everything else it records is a result.
@@ -86,11 +86,11 @@ def make_row(outcome: Outcome, page: str = "") -> Row:
 
 
 def collect_records(notebook: NotebookNode) -> dict[str, object]:
-    """Everything that `lesson.record` left in the outputs; a later value replaces an earlier."""
+    """Everything that `lesson.report` left in the outputs; a later value replaces an earlier."""
     records: dict[str, object] = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            record = output.get("data", {}).get(RECORD_TYPE, {})
+            record = output.get("data", {}).get(RESULT_TYPE, {})
             # Kernels send it as JSON; some tools store that as a text.
             records.update(json.loads(record) if isinstance(record, str) else record)
     return records

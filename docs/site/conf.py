@@ -105,7 +105,7 @@ def _notebook(text, output):
     for cell in notebook["cells"]:
         for data in (shown.get("data", {}) for shown in cell.get("outputs", [])):
             # What a lesson records for a run's report is nothing to look at.
-            data.pop("application/vnd.gpu-course.record+json", None)
+            data.pop("application/vnd.gpu-course.result+json", None)
             html = "".join(data.get("text/html", ""))
             if _FIGURE.search(html):
                 data["text/html"] = _FIGURE.sub(lambda figure: _file_of(figure, output), html)

@@ -106,7 +106,7 @@ class Lab:
     """The exercises of one lab.
 
     Args:
-        name: of its notebook: "01_tensors_and_devices". The lesson it practises has the same.
+        name: of its notebook: "01_tensors_and_devices". The lesson it practices has the same.
         seconds: how long one check may take, unless the exercise says otherwise.
     """
 

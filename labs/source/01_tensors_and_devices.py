@@ -14,7 +14,7 @@
 #       - work out what a tensor takes of the GPU's memory
 #       - fetch numbers from the GPU once, and as NumPy arrays
 #     prerequisites:
-#       - "no GPU is needed: without one, you practise on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
 #       - >-
 #         `try_gpu` and `try_all_gpus` follow the chapter on GPUs of
@@ -31,7 +31,7 @@ from helpers.checks import lab_01 as check
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True, gpus=2)
+device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
 # ## Exercise 1: move them all (2 points)

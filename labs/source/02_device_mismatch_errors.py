@@ -14,7 +14,7 @@
 #       - take rows from a large table without moving the table
 #       - load a file from a GPU on a machine that has none
 #     prerequisites:
-#       - "no GPU is needed: without one, you practise on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
 #       - >-
 #         The messages are those of torch 2.11 to 2.14; what may be mixed and what may not is in
@@ -31,7 +31,7 @@ from helpers.checks import lab_02 as check
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True, gpus=2)
+device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
 # ## Exercise 1: eight lines (4 points)

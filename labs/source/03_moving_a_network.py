@@ -15,7 +15,7 @@
 #       - save a checkpoint on one machine and go on from it on another
 #       - put a training function for the CPU on the device
 #     prerequisites:
-#       - "no GPU is needed: without one, you practise on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
 #       - >-
 #         The network of exercise 6 is that of PyTorch's tutorial [Training a
@@ -34,7 +34,7 @@ from helpers.networks import ClassicNet
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True, gpus=2)
+device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
 # ## Exercise 1: where does everything live? (2 points)

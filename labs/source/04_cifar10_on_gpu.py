@@ -13,7 +13,7 @@
 #       - write a checkpoint from which training goes on exactly where it stopped
 #       - find what is wrong in a loop that runs without an error
 #     prerequisites:
-#       - "no GPU and no data set is needed: you practise on a simulated GPU and on random images"
+#       - "no GPU and no data set is needed: you practice on a simulated GPU and on random images"
 #     credits:
 #       - >-
 #         The script of exercise 1 follows the classifier of
@@ -33,7 +33,7 @@ from helpers.checks import lab_04 as check
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True, gpus=2)
+device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
 # ## Exercise 1: three edits (3 points)

@@ -13,7 +13,7 @@
 #       - plan learning rates that rise and fall, and smooth the labels
 #       - reach an accuracy within a number of passes
 #     prerequisites:
-#       - "no GPU and no data set is needed: you practise on a simulated GPU and on drawn images"
+#       - "no GPU and no data set is needed: you practice on a simulated GPU and on drawn images"
 #     credits:
 #       - >-
 #         The ideas are those of the lesson, which names their sources; label smoothing is due to
@@ -32,7 +32,7 @@ from helpers.checks import lab_06 as check
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True, gpus=2)
+device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
 # ## Exercise 1: a mirror for each image (2 points)

@@ -602,7 +602,7 @@ gpus = torch.accelerator.device_count()
 
 # %% [markdown]
 # **If there is no GPU here**, nothing is wrong. This lesson measures the CPU alone, and the next
-# three lessons practise on a simulated GPU. To borrow a real one: open this notebook in Colab and
+# three lessons practice on a simulated GPU. To borrow a real one: open this notebook in Colab and
 # choose *Runtime, Change runtime type, T4 GPU*. (On Apple or Intel chips `torch.accelerator` finds
 # the GPU without CUDA; AMD's cards answer to the name `cuda`.)
 #
@@ -760,7 +760,7 @@ hardware.plot_speeds(
 # %% tags=["nbval-ignore-output"]
 relu_speed = len(x) / relu_times["torch, 1 thread"] / 1e9
 product_speed = gflops["1 CPU thread"][-1]
-lesson.record(relu_speed=round(relu_speed, 2), product_speed=round(product_speed, 2))
+lesson.report(relu_speed=round(relu_speed, 2), product_speed=round(product_speed, 2))
 f"ReLU {relu_speed:.1f}, matrix product {product_speed:.1f} billion operations a second"
 
 # %%

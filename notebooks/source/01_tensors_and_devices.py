@@ -15,7 +15,7 @@
 #       - carry few bytes between CPU and GPU, and find the lines where the CPU waits
 #     prerequisites:
 #       - "[Lesson 00](00_cpu_and_gpu.ipynb): what a CPU and a GPU are made of"
-#       - "no GPU is needed: without one, you practise on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
 #       - >-
 #         `try_gpu` and `try_all_gpus` follow the chapter on GPUs of
@@ -42,12 +42,12 @@ from helpers.plots import devices as figures
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True, gpus=2)
+device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
 # The box says which GPU you have. On a machine without one, it is a simulated GPU: a program that
 # behaves as CUDA does, in what works, in what fails and in what is printed, while the CPU does the
-# arithmetic. The outputs on this page are the same either way. What cannot be practised is speed: a
+# arithmetic. The outputs on this page are the same either way. What cannot be practiced is speed: a
 # cell that measures time does so on a real GPU only, and says so.
 #
 # ## The name of a device (4 minutes)

@@ -46,7 +46,7 @@ from helpers.plots import mismatch as figures
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True)
+device = lesson.start(seed=seed, practice=True)
 
 # %% [markdown]
 # The box says which device you work on. If this machine has no CUDA GPU, it is a simulated one. Its

@@ -16,7 +16,7 @@
 #     prerequisites:
 #       - "[Lesson 01](01_tensors_and_devices.ipynb): tensors, devices, `.to`"
 #       - "[Lesson 02](02_device_mismatch_errors.ipynb): the errors, and how to read them"
-#       - "no GPU is needed: without one, you practise on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
 #       - >-
 #         The network's plan is LeNet-5: Y. LeCun, L. Bottou, Y. Bengio, P. Haffner,
@@ -45,7 +45,7 @@ seed: int = 0  # of every random number
 output: str = "output"  # folder for the saved network
 
 # %% tags=["nbval-ignore-output"]
-device = lesson.start(seed=seed, practise=True)
+device = lesson.start(seed=seed, practice=True)
 output = Path(output)
 
 # %% [markdown]

@@ -536,7 +536,7 @@ show(
 )
 
 # %% tags=["nbval-ignore-output"]
-lesson.record(
+lesson.report(
     test_accuracy=round(evaluation.accuracy, 4),
     final_loss=round(history.losses[-1], 4),
     training_seconds=round(history.seconds, 1),

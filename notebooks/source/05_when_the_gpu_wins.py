@@ -614,7 +614,7 @@ else:
     print("Seconds for copy and products:", record.figures["overlap"])
 
 # %% tags=["nbval-ignore-output"]
-lesson.record(
+lesson.report(
     microseconds_per_image_at_batch_4=round(1e6 * by_batch[device][0], 1),
     microseconds_per_image_at_largest_batch=round(1e6 * by_batch[device][-1], 1),
     pipeline_ratio_at_batch_4=round(speeds["resident batches"][4] / speeds["PIL, 2 workers"][4], 1),

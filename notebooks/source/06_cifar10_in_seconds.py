@@ -540,7 +540,7 @@ if not races:
     )
 
 # %% tags=["nbval-ignore-output"]
-lesson.record(
+lesson.report(
     test_accuracy_one_view=round(one_view, 4),
     test_accuracy_six_views=round(six_views, 4),
     training_seconds=round(run.seconds, 2),

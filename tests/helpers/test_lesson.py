@@ -1,4 +1,4 @@
-"""What a notebook says of itself: in a kernel as rich output, elsewhere as plain text."""
+"""`helpers.lesson`: rich output in a kernel, plain text elsewhere."""
 
 import pytest
 import torch
@@ -38,85 +38,85 @@ def test_start_seeds_and_returns_the_device(notebook):
     (banner,) = shown(lambda: lesson.start("cpu", seed=7))
     assert torch.equal(torch.rand(3), first)
     assert banner["text/plain"].startswith("This notebook computes on cpu (")
-    assert banner[lesson.RECORD_TYPE]["device"].startswith("cpu (")
+    assert banner[lesson.RESULT_TYPE]["device"].startswith("cpu (")
 
 
-def test_start_twice_with_its_own_result_gives_the_same_device(notebook):
+def test_start_accepts_the_device_it_returned(notebook):
     with capture_output():
         device = lesson.start("auto")
         assert lesson.start(device) == device
 
 
-@pytest.mark.parametrize("practise", [False, True])
-def test_in_colab_without_a_gpu_the_banner_names_the_menu_that_gives_one(
-    notebook, monkeypatch, practise
+@pytest.mark.parametrize("practice", [False, True])
+def test_banner_in_colab_without_gpu_says_how_to_get_one(
+    notebook, monkeypatch, practice
 ):
     monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     try:
-        (banner,) = shown(lambda: lesson.start(practise=practise))
+        (banner,) = shown(lambda: lesson.start(practice=practice))
     finally:
         simulated_cuda.disable()
     assert "Runtime > Change runtime type > T4 GPU" in banner["text/plain"]
     assert "Runtime &gt; Change runtime type &gt; T4 GPU" in banner["text/html"]
-    assert ("a simulated GPU" in banner["text/plain"]) == practise
+    assert ("a simulated GPU" in banner["text/plain"]) == practice
 
 
-def test_outside_colab_no_banner_speaks_of_menus(notebook, monkeypatch):
+def test_banner_outside_colab_mentions_no_menu(notebook, monkeypatch):
     monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
     (banner,) = shown(lambda: lesson.start("cpu"))
     assert "Runtime" not in banner["text/plain"]
 
 
 @pytest.mark.parametrize("seed", ["1", 1.5, None, True])
-def test_a_seed_that_is_no_whole_number_is_refused(seed):
-    with pytest.raises(ValueError, match="seed must be a whole number"):
+def test_start_rejects_seed_that_is_not_an_integer(seed):
+    with pytest.raises(ValueError, match="seed must be an integer"):
         lesson.start("cpu", seed=seed)
 
 
-def test_drawn_images_are_announced_as_loudly_as_it_goes(notebook):
+def test_drawn_images_get_a_warning_box(notebook):
     (box,) = shown(lambda: lesson.show_data(some_data(drawn=True)))
-    assert box["text/plain"].startswith("!!! These are not photographs")
+    assert box["text/plain"].startswith("!!! These images are not CIFAR-10")
     assert "4px solid" in box["text/html"]
-    assert box[lesson.RECORD_TYPE] == {
+    assert box[lesson.RESULT_TYPE] == {
         "data_set": "drawn images",
         "provenance": "From a test",
         "drawn": True,
     }
 
 
-def test_real_images_are_announced_quietly(notebook):
+def test_real_images_get_a_plain_box(notebook):
     (box,) = shown(lambda: lesson.show_data(some_data(drawn=False)))
     assert "!!!" not in box["text/plain"]
-    assert box[lesson.RECORD_TYPE]["drawn"] is False
+    assert box[lesson.RESULT_TYPE]["drawn"] is False
 
 
-def test_a_recorded_result_is_data_and_has_a_text_form(notebook):
-    (output,) = shown(lambda: lesson.record(test_accuracy=0.5, images=3))
-    assert output[lesson.RECORD_TYPE] == {"test_accuracy": 0.5, "images": 3}
-    assert output["text/plain"] == "Recorded: test_accuracy = 0.5, images = 3"
+def test_report_stores_data_and_a_text_form(notebook):
+    (output,) = shown(lambda: lesson.report(test_accuracy=0.5, images=3))
+    assert output[lesson.RESULT_TYPE] == {"test_accuracy": 0.5, "images": 3}
+    assert output["text/plain"] == "Results: test_accuracy = 0.5, images = 3"
 
 
-def test_a_tensor_is_no_result_and_the_mending_is_named(notebook):
+def test_report_rejects_tensor_and_names_the_fix(notebook):
     with pytest.raises(TypeError, match=r"acc is a Tensor.*acc\.item\(\)"):
-        lesson.record(acc=torch.tensor(0.5))
+        lesson.report(acc=torch.tensor(0.5))
 
 
-def test_without_a_notebook_a_box_is_plain_text(capsys):
+def test_box_outside_a_notebook_is_plain_text(capsys):
     lesson.box("Title.", "<text>")
     assert capsys.readouterr().out == "Title. <text>\n"
 
 
-def test_a_box_escapes_what_it_shows(notebook):
+def test_box_escapes_html(notebook):
     (output,) = shown(lambda: lesson.box("a < b", "<script>"))
     assert "<script>" not in output["text/html"]
 
 
 def test_progress_is_one_line_updated_in_place(notebook):
-    report = lesson.progress("Training")
+    show = lesson.progress("Training")
     now = Progress(1, 2, 10, 100, 1.2345, 4321.0, 5.0)
-    first = shown(lambda: report(now))
-    second = shown(lambda: report(Progress(2, 2, 100, 100, 1.0, 4000.0, 9.0, note="stopped")))
+    first = shown(lambda: show(now))
+    second = shown(lambda: show(Progress(2, 2, 100, 100, 1.0, 4000.0, 9.0, note="stopped")))
     assert first[0]["text/plain"] == (
         "Training: epoch 1 of 2, step 10 of 100, loss 1.234, 4,321 images/s, 5.0 s"
     )
@@ -124,23 +124,23 @@ def test_progress_is_one_line_updated_in_place(notebook):
     assert len(first) == len(second) == 1
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="asks what a machine without a GPU shows")
-def test_practising_without_a_gpu_gives_a_simulated_one_and_says_so(notebook):
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_practice_without_a_gpu_simulates_one_and_the_banner_names_it(notebook):
     try:
         device = None
         with capture_output() as captured:
-            device = lesson.start(practise=True, gpus=2)
+            device = lesson.start(practice=True, gpus=2)
         banner = captured.outputs[0].data
         assert device == torch.device("cuda", 0)
         assert torch.cuda.device_count() == 2
-        assert banner["text/plain"].startswith("You practise on a simulated GPU: cuda:0")
-        assert "imulated" in banner[lesson.RECORD_TYPE]["device"]
+        assert banner["text/plain"].startswith("This notebook uses a simulated GPU: cuda:0")
+        assert "imulated" in banner[lesson.RESULT_TYPE]["device"]
     finally:
         simulated_cuda.disable()
         explain.uninstall()
 
 
-def test_without_practising_no_gpu_is_simulated(notebook):
+def test_start_without_practice_does_not_simulate(notebook):
     try:
         shown(lambda: lesson.start("cpu"))
         assert not simulated_cuda.is_enabled()

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course.authoring.stored_outputs import RECORD_TYPE
+from course.authoring.stored_outputs import RESULT_TYPE
 
 ROOT = Path(__file__).parents[2]
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -58,7 +58,7 @@ print("after")"""
 RECORDED = """\
 from random import random
 from IPython.display import display
-record = {"application/vnd.gpu-course.record+json": {"accuracy": random()}}
+record = {"application/vnd.gpu-course.result+json": {"accuracy": random()}}
 display(record | {"text/plain": "recorded: accuracy"}, raw=True)"""
 
 
@@ -67,7 +67,7 @@ def outcomes(cells, tmp_path_factory):
     """What `pytest --nbval` says of each cell below."""
     project = Project(tmp_path_factory.mktemp("nbval") / "project")
     # One notebook holds all cells, since starting kernels is what takes time.
-    record = {RECORD_TYPE: {"accuracy": 0.5}, "text/plain": "recorded: accuracy"}
+    record = {RESULT_TYPE: {"accuracy": 0.5}, "text/plain": "recorded: accuracy"}
     all_cells = {
         "unchanged": cells.code("print(1 + 1)", cells.stream("2\n")),
         "output_altered": cells.code("print(1 + 1)", cells.stream("3\n")),

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbval.plugin import find_comment_markers, find_metadata_tags
 
-from course.authoring.stored_outputs import RECORD_TYPE, first_line
+from course.authoring.stored_outputs import RESULT_TYPE, first_line
 
-# Given to nbval beside its own list: what differs from machine to machine and from run to run. A
-# record's values stand in the report of a run; a lesson that teaches one of them shows it.
+# Given to nbval beside its own list: what differs from machine to machine and from run to run.
+# Reported results are in the report of a run; a lesson that teaches one of them shows it.
 NOT_COMPARED = (
     "stderr",
-    RECORD_TYPE,
+    RESULT_TYPE,
     "image/svg+xml",
     "application/pdf",
     "application/vnd.jupyter.widget-view+json",
@@ -27,7 +27,7 @@ NOT_COMPARED = (
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml", "application/pdf")
 
 # A call that shows something, by the name it is called by.
-_SHOWS = {"print", "display", "record", "show_data", "show"}
+_SHOWS = {"print", "display", "report", "show_data", "show"}
 
 # Expressions that are there to be shown when they end a cell. A call may return nothing.
 _VALUES = (
@@ -108,8 +108,8 @@ def _is_executed(cell: NotebookNode) -> bool:
 def _says_something(output: NotebookNode, patterns: Patterns) -> bool:
     if output.output_type == "stream":
         return output.name not in NOT_COMPARED and _remains(output.text, patterns)
-    # Beside a record stands only what it is called.
-    if output.output_type == "error" or RECORD_TYPE in output.data:
+    # Beside the reported results there is only their text form.
+    if output.output_type == "error" or RESULT_TYPE in output.data:
         return False
     kinds = [kind for kind in output.data if kind not in NOT_COMPARED and kind not in _IMAGES]
     if any(kind in _IMAGES for kind in output.data):

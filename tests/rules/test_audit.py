@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from nbval.plugin import get_sanitize_patterns
 
-from course.authoring.stored_outputs import RECORD_TYPE
+from course.authoring.stored_outputs import RESULT_TYPE
 from tests.rules.audit import compare, shows_something
 
 SANITIZER = Path(__file__).parents[1] / "nbval_sanitize.cfg"
@@ -57,7 +57,7 @@ def test_a_table_beside_a_figure_is_compared(cells, counted):
 
 def test_stderr_and_records_are_not_compared(cells, counted):
     noise = cells.stream("text", name="stderr")
-    record = cells.shown({RECORD_TYPE: {"a": 1}, "text/plain": "recorded: a"})
+    record = cells.shown({RESULT_TYPE: {"a": 1}, "text/plain": "recorded: a"})
     assert counted(cells.code("one()", noise), cells.code("two()", record)) == 0
 
 
@@ -112,7 +112,7 @@ def test_a_skipped_cell_needs_no_output(cells, patterns):
         "for i in range(3):\n    print(i)",
         "with open('f') as f:\n    print(f)",
         "%%time\nprint(1)",
-        "lesson.record(accuracy=0.5)",
+        "lesson.report(accuracy=0.5)",
         "lesson.show_data(dataset)",
     ],
 )

@@ -70,7 +70,7 @@ def test_a_page_shows_neither_the_bootstrap_cell_nor_what_is_recorded_for_report
     _, folder = built
     text = (folder / notebook).with_suffix(".html").read_text(encoding="utf-8")
     assert "find_spec" not in soup((folder / notebook).with_suffix(".html")).get_text()
-    assert "vnd.gpu-course.record" not in text
+    assert "vnd.gpu-course.result" not in text
 
 
 def test_the_search_knows_the_words_of_the_lessons(built):

@@ -6,7 +6,7 @@ from helpers import lesson
 
 
 def test_the_type_of_a_record_is_that_of_the_lessons():
-    assert stored_outputs.RECORD_TYPE == lesson.RECORD_TYPE
+    assert stored_outputs.RESULT_TYPE == lesson.RESULT_TYPE
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_only_looks_like_a_path_is_left_alone(cells, text):
 
 def test_a_path_in_html_or_in_a_record_is_found(cells):
     html = cells.shown({"text/html": "<b>from /home/ada/data.zip</b>", "text/plain": "box"})
-    record = cells.shown({lesson.RECORD_TYPE: {"provenance": "/home/ada/data.zip"}})
+    record = cells.shown({lesson.RESULT_TYPE: {"provenance": "/home/ada/data.zip"}})
     notebook = cells.notebook(cells.code("one()", html), cells.code("two()", record))
     assert len(output_problems(notebook)) == 2
 

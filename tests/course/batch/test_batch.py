@@ -17,7 +17,7 @@ import pytest
 from papermill.iorw import papermill_io
 
 from course import cli
-from course.authoring.stored_outputs import RECORD_TYPE
+from course.authoring.stored_outputs import RESULT_TYPE
 from course.batch import ledger
 from course.execution import engine as engine_module
 from tools.killed_batch import alive, kill_and_finish, records_of, rows_of
@@ -35,7 +35,7 @@ if mode == "bad" and x == 2:
     raise ValueError("no <2>")
 time.sleep(0.05)
 Path("made.txt").write_text("made")
-display({{"{RECORD_TYPE}": {{
+display({{"{RESULT_TYPE}": {{
     "square": x * x, "noise": random.random(), "began": began, "ended": time.time(),
     "gpu": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
 }}, "text/plain": "recorded"}}, raw=True)

@@ -12,7 +12,7 @@ import pytest
 
 from course import cli
 from course.authoring.build import assembled
-from course.authoring.stored_outputs import RECORD_TYPE
+from course.authoring.stored_outputs import RESULT_TYPE
 from course.execution import run as run_module
 
 PARAMETERS = '# %% tags=["parameters"]\nspoil = False\nepochs = 2\n\n'
@@ -21,7 +21,7 @@ LESSONS = {
 # %%
 from IPython.display import display
 record = {{"device": "cpu", "drawn": False, "accuracy": 0.5, "epochs": epochs}}
-display({{"{RECORD_TYPE}": record, "text/plain": "recorded"}}, raw=True)
+display({{"{RESULT_TYPE}": record, "text/plain": "recorded"}}, raw=True)
 epochs
 """,
     "02_fails": """\
@@ -257,7 +257,7 @@ def test_a_notebook_that_is_no_notebook_is_refused(small_course, capsys):
 
 
 def test_drawn_images_are_announced_on_the_terminal_and_are_no_failure(small_course, cells, capsys):
-    record = f'{{"{RECORD_TYPE}": {{"drawn": True}}, "text/plain": "recorded"}}'
+    record = f'{{"{RESULT_TYPE}": {{"drawn": True}}, "text/plain": "recorded"}}'
     source = f"from IPython.display import display\ndisplay({record}, raw=True)"
     small_course.write("01_drawn", "# %%\n" + source + "\n")
     small_course.put("01_drawn", assembled(small_course.folder, "01_drawn"))

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
-from course.authoring.stored_outputs import RECORD_TYPE
+from course.authoring.stored_outputs import RESULT_TYPE
 from course.execution.runner import FAILED, NOT_RUN, PASSED, Job, Outcome
 from course.reports.report import (
     Run,
@@ -21,7 +21,7 @@ DRAWN = {"data_set": "drawn images", "provenance": "drawn by the program", "draw
 
 
 def record(cells, **values):
-    return cells.shown({RECORD_TYPE: values, "text/plain": "recorded"})
+    return cells.shown({RESULT_TYPE: values, "text/plain": "recorded"})
 
 
 class Reader(HTMLParser):

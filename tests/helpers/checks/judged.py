@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 class EveryAnswer:
     """Every answer in `answers` gets the verdict and the hint meant for it, wherever it is judged.
 
-    Once on the simulated GPU, as a notebook that practises, and once on the machine as it is: a
+    Once on the simulated GPU, as a notebook that practices, and once on the machine as it is: a
     plain CPU, or a real GPU.
     """
 
@@ -39,8 +39,8 @@ class EveryAnswer:
     @pytest.fixture(scope="class", params=["simulated GPU", "this machine"])
     @classmethod
     def machine(cls, request):
-        practises = request.param == "simulated GPU"
-        with simulated_cuda.simulated(devices=2, over_real=True) if practises else nullcontext():
+        practices = request.param == "simulated GPU"
+        with simulated_cuda.simulated(devices=2, over_real=True) if practices else nullcontext():
             yield request.param
 
     @pytest.fixture(autouse=True)

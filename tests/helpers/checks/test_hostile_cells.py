@@ -25,7 +25,7 @@ from helpers import lesson
 import simulated_cuda
 from helpers.checks import lab_01 as check
 simulated_cuda.enable(devices=2, over_real=True)
-device = lesson.start(practise=True, gpus=2)
+device = lesson.start(practice=True, gpus=2)
 kept = torch.arange(3.0, device=device)
 
 def good(X):
