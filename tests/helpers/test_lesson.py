@@ -48,9 +48,7 @@ def test_start_accepts_the_device_it_returned(notebook):
 
 
 @pytest.mark.parametrize("practice", [False, True])
-def test_banner_in_colab_without_gpu_says_how_to_get_one(
-    notebook, monkeypatch, practice
-):
+def test_banner_in_colab_without_gpu_says_how_to_get_one(notebook, monkeypatch, practice):
     monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     try:
