@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -15,7 +13,6 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course.authoring.stored_outputs import (
-    first_line,
     output_problems,
     outputs_digest,
     plain_text,
@@ -24,8 +21,9 @@ from course.authoring.stored_outputs import (
 from course.authoring.targets import Target, assembled, strays, targets
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import ThisPython, anchor_data_folder
+from course.files import read_notebook, write_atomically
 
-__all__ = ["assembled", "build", "check", "execute", "read_notebook", "write_atomically"]
+__all__ = ["assembled", "build", "check", "execute"]
 
 
 def build(
@@ -135,32 +133,6 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
     tidy(notebook)
     if problems := output_problems(notebook):
         raise CourseError(f"{name}: these outputs must not be stored:\n  " + "\n  ".join(problems))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that a reader finds the old or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        # mkstemp lets nobody else read its file.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def read_notebook(path: Path) -> NotebookNode:
-    """Read a stored notebook; `CourseError` if it is none, after a failed merge for instance."""
-    try:
-        return nbformat.read(path, as_version=4)
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, ValueError) as error:
-        raise CourseError(
-            f"{path} is not a notebook that can be read ({first_line(str(error))}); "
-            "delete it and build it again"
-        ) from None
 
 
 def _read_stored(path: Path) -> NotebookNode | None:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from course.authoring.build import build, check, write_atomically
+from course.authoring.build import build, check
 from course.course_folder import CourseError, CourseFolder
+from course.files import write_atomically
 
 # What GitHub allows: an owner of letters, digits and single hyphens, a repository of a little more.
 _REPOSITORY = re.compile(

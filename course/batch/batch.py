@@ -14,13 +14,13 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from course.authoring.build import read_notebook
 from course.batch.ledger import Ledger
 from course.batch.plan import Plan, Setting, expand
 from course.batch.work import Options, Places, Run, Work, jobs_at_once
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution.provenance import run_id
 from course.execution.runner import PASSED
+from course.files import read_notebook
 from course.reports.report import show_seconds
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from course.course_folder import CourseError
+from course.files import write_atomically
 
 SCHEMA = 1
 
@@ -45,7 +44,7 @@ class Ledger:
             OSError: it cannot be written; nothing that was there before is touched.
         """
         text = json.dumps({"schema": SCHEMA, **record}, indent=1, default=str)
-        write_whole(self.folder / f"{record['id']}.json", text.encode() + b"\n")
+        write_atomically(self.folder / f"{record['id']}.json", text.encode() + b"\n")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -79,21 +78,3 @@ def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that after a crash, or on a full disk, the old or the new one is there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp lets nobody else read its file.
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from course.batch.ledger import write_whole
+from course.files import write_atomically
 from course.reports.report import RESERVED
 
 # What a record holds and a row repeats, in the order of the columns.
@@ -55,8 +55,8 @@ def write_tables(rows: Sequence[Row], folder: Path) -> None:
     Raises:
         OSError: there is no room, for instance; the files of before are then untouched.
     """
-    write_whole(folder / "results.csv", as_csv(rows).encode())
-    write_whole(folder / "results.parquet", as_parquet(rows))
+    write_atomically(folder / "results.csv", as_csv(rows).encode())
+    write_atomically(folder / "results.parquet", as_parquet(rows))
 
 
 def as_csv(rows: Sequence[Row]) -> str:

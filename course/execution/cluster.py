@@ -18,11 +18,11 @@ from pathlib import Path
 from distributed import Client, Future, as_completed
 from distributed.scheduler import KilledWorker
 
-from course.batch.ledger import write_whole
 from course.course_folder import CourseError
 from course.execution.engine import Here, Stopping, Watcher, Workers, collect
 from course.execution.runner import FAILED, NOT_RUN, Job, Limits, Outcome
 from course.execution.warm_kernels import WarmKernels
+from course.files import write_atomically
 
 Done = tuple[Outcome, bytes]
 
@@ -90,7 +90,7 @@ def _arriving(client: Client, futures: dict[Future, Job]) -> Iterator[Outcome]:
         if error is None:
             outcome, executed = future.result()
             if executed:
-                write_whole(job.output, executed)
+                write_atomically(job.output, executed)
             yield replace(outcome, job=job)
         elif isinstance(error, KilledWorker):
             yield Outcome(job, FAILED, error="Several workers were lost while they ran this job.")

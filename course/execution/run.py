@@ -16,6 +16,7 @@ from course.execution import engine
 from course.execution.parameters import choices_of, defaults_of, fit_parameters
 from course.execution.progress import ProgressBar
 from course.execution.runner import NOT_RUN, STOPPED, Job, Limits, Outcome
+from course.files import read_notebook
 from course.reports.pages import write_page
 from course.reports.report import Row, Run, drawn_box, make_row, show_seconds, write_report
 
@@ -45,7 +46,7 @@ def run(
     names = pick(course.built_names(), list(asked), "Notebook")
     if not names:
         raise CourseError(f"{course.notebooks} has no notebooks yet. Build them: course build.")
-    notebooks = {name: build.read_notebook(course.notebook_of(name)) for name in names}
+    notebooks = {name: read_notebook(course.notebook_of(name)) for name in names}
     fitted = fit_parameters(
         parameters,
         {name: defaults_of(notebook) for name, notebook in notebooks.items()},

@@ -16,7 +16,7 @@ import nbformat
 from markupsafe import Markup, escape
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course.batch.ledger import write_whole
+from course.files import write_atomically
 from course.grading.marking import NOT_JUDGED, PASSED, Mark, Marked
 from course.reports.pages import write_page
 
@@ -40,7 +40,7 @@ def write_gradebook(marked: Sequence[Marked], lab: str, folder: Path) -> Path:
             writer.writerow(map(_harmless, [*row, mark.message, mark.hint or "", *about]))
     file = folder / "gradebook.csv"
     # With the mark by which Excel knows UTF-8.
-    write_whole(file, text.getvalue().encode("utf-8-sig"))
+    write_atomically(file, text.getvalue().encode("utf-8-sig"))
     return file
 
 
@@ -147,7 +147,7 @@ def write_class_page(
         NOT_JUDGED=NOT_JUDGED,
     )
     file = folder / "index.html"
-    write_whole(file, page.encode())
+    write_atomically(file, page.encode())
     return file
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from course.batch.ledger import write_whole
 from course.batch.plan import Plan
 from course.execution.runner import PASSED
+from course.files import write_atomically
 from course.reports.charts import Point, chart
 from course.reports.report import RESERVED, page_environment, show_seconds, show_value
 
@@ -69,7 +69,7 @@ def write_batch_report(
         )
     )
     path = folder / "index.html"
-    write_whole(path, page.encode())
+    write_atomically(path, page.encode())
     return path
 
 

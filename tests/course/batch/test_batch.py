@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from papermill.iorw import papermill_io
 
-from course import cli
+from course import cli, files
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.batch import ledger
 from course.execution import engine as engine_module
@@ -215,7 +215,7 @@ def test_a_full_disk_loses_no_finished_run(batch, monkeypatch, capsys):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as context:
-        context.setattr(ledger.os, "fsync", fsync)
+        context.setattr(files.os, "fsync", fsync)
         assert batch("--grid", "x", 1, 2, 3) == 1
     assert "No space left on device" in capsys.readouterr().err
     assert [record["parameters"]["x"] for record in records_of(batch.out)] == [1]

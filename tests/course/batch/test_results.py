@@ -90,7 +90,7 @@ def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypa
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("course.batch.ledger.os.fsync", full)
+    monkeypatch.setattr("course.files.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         write_tables(make_rows([record(), record(id="b2")]), tmp_path)
     assert (tmp_path / "results.csv").read_bytes() == before

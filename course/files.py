@@ -1,0 +1,55 @@
+"""Reading notebooks, and writing files so that no reader ever finds half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course.course_folder import CourseError
+
+# What a write that was killed leaves behind begins with a dot and ends in this.
+PARTIAL = ".partial"
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a whole file: after a crash or on a full disk the old or the new content is there.
+
+    Missing folders are created. Text is written as UTF-8 with `\\n` line endings.
+
+    Raises:
+        OSError: the file cannot be written; what was there before is unchanged.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp creates files that only their owner can read.
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Read a notebook file.
+
+    Raises:
+        CourseError: the file is not a notebook, for example because of an unresolved merge.
+    """
+    try:
+        return nbformat.read(path, as_version=4)
+    except (ValueError, AttributeError, nbformat.ValidationError) as error:
+        reason = str(error).strip().splitlines()[0][:80] if str(error).strip() else "invalid"
+        raise CourseError(
+            f"{path} is not a notebook that can be read ({reason}); delete it and build it again"
+        ) from None
