@@ -1,1 +1,1 @@
-"""The labs' checks, one module a lab."""
+"""The checks of the labs' exercises: the engine, and one package per lab."""

@@ -1,20 +1,24 @@
-"""What a student reads when an answer is not right yet: in three steps, and never the answer."""
+"""What a student reads when an answer is not right yet: three levels of help, never the answer.
 
-from __future__ import annotations
+The hints of a lab are in the file `hints.toml` beside its checks; those that any exercise can give
+are at the end of this module.
+"""
 
+import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Hint:
-    """What to say of one mistake.
+    """The help for one mistake.
 
     Args:
-        id: names the mistake, in the tests and in the data kept with the notebook.
-        wrong: what is wrong, said at the first try. `{name}` is filled in from the values given to
-            `Hint.of`.
-        look: where to look, added at the second try.
+        id: identifies the mistake in the tests and in the data stored with the notebook.
+        wrong: what is wrong, shown at the first attempt. `{name}` is filled in from the values
+            given to `Hint.of`.
+        look: where to look, added at the second attempt with the same mistake.
         section: heading of the lesson's section that helps, added at the third; "" for none.
     """
 
@@ -23,14 +27,14 @@ class Hint:
     look: str
     section: str = ""
 
-    def of(self, **values: Any) -> NotRight:
-        """The error to raise: `raise RESULT_DROPPED.of(device=x.device)`."""
+    def of(self, **values: Any) -> "NotRight":
+        """Return the exception to raise, with the values that fill in the text."""
         return NotRight(self, values)
 
 
 @dataclass(eq=False)
 class NotRight(Exception):
-    """An answer that is not right, and the hint on why; `values` fill in the hint's text."""
+    """An answer that is not right, with the hint to show; `values` fill in the hint's text."""
 
     hint: Hint
     values: dict[str, Any] = field(default_factory=dict)
@@ -46,28 +50,47 @@ class NotRight(Exception):
         return self.hint.look.format(**self.values)
 
 
-# What can happen in any exercise. `{name}` is the student's function.
+def read_hints(lab_folder: Path) -> dict[str, dict[str, Hint]]:
+    """Read a lab's `hints.toml`: for each exercise its hints by id.
+
+    The table `[exercise_2.wrong-place]` is a hint of exercise 2, `[every.wrong-place]` one of every
+    exercise. A `section` directly in `[exercise_2]` is the default for its hints.
+    """
+    tables = tomllib.loads((lab_folder / "hints.toml").read_text(encoding="utf-8"))
+    found = {
+        exercise: {
+            id: Hint(id, **{"section": table.get("section", "")} | entry)
+            for id, entry in table.items()
+            if isinstance(entry, dict)
+        }
+        for exercise, table in tables.items()
+    }
+    shared = found.pop("every", {})
+    return {exercise: shared | own for exercise, own in found.items()}
+
+
+# Mistakes that are possible in every exercise. `{name}` is the student's function.
 NOT_WRITTEN = Hint(
     "not-written",
     "`{name}` is not written yet.",
-    "Put your code in the place of the line that raises NotImplementedError, run that cell, and "
-    "then this one.",
+    "Replace the line that raises NotImplementedError with your code. Run that cell, then this "
+    "one.",
 )
 NOT_A_FUNCTION = Hint(
     "not-callable",
-    "`{name}` should be a function, and it is {what}.",
-    "Has another cell given this name to something else? Run the cell that defines it again.",
+    "`{name}` should be a function, but it is {what}.",
+    "Does another cell assign something else to this name? Run the cell that defines it again.",
 )
 NAME_HIDDEN = Hint(
     "name-hidden",
-    "In your notebook, `{hidden}` no longer means what it did: it is {what} now.",
-    "A line such as `{hidden} = ...` has covered it. Rename what that line makes, restart the "
+    "Your notebook has reassigned `{hidden}`: it is now {what}.",
+    "A line such as `{hidden} = ...` replaced it. Use another name in that line, restart the "
     "kernel, and run the cells from the top.",
 )
 DEVICE_ERROR = Hint(
     "device-error",
     "`{name}` stops with a device error. {explained}",
-    "Read off where each of the tensors in that line is, and which of them you can move.",
+    "Print the device of each tensor in that line. Which of them can you move?",
 )
 RAISED = Hint(
     "raised",
@@ -82,32 +105,33 @@ WRONG_ARGUMENTS = Hint(
 TOO_LONG = Hint(
     "takes-too-long",
     "`{name}` was stopped after {seconds:g} seconds.",
-    "Is there a loop whose condition never becomes false, or one over far more than it needs?",
+    "Is there a loop whose condition never becomes false, or one that does far more work than it "
+    "needs to?",
 )
 TOO_MUCH_MEMORY = Hint(
     "too-much-memory",
-    "`{name}` takes more memory than there is to spare.",
+    "`{name}` needs more memory than is available.",
     "Look for a tensor or a list that is larger than the exercise needs, or that grows in a loop.",
 )
 ENDS_THE_PROGRAM = Hint(
     "ends-the-program",
-    "`{name}` ends the program, so it never comes back with a result.",
-    "A function hands its result back with `return`; `exit()` ends Python itself.",
+    "`{name}` exits the program instead of returning a result.",
+    "A function passes its result back with `return`; `exit()` ends Python itself.",
 )
 ASKS_FOR_INPUT = Hint(
     "asks-for-input",
-    "`{name}` calls `input()` and waits for somebody to type.",
-    "Everything it needs to know is in its arguments.",
+    "`{name}` calls `input()`, which waits for somebody to type.",
+    "Everything the function needs is in its arguments.",
 )
 TOO_DEEP = Hint(
     "too-deep",
-    "`{name}` calls itself again and again and never gets to an end.",
-    "Which call should be the last, and what does it do instead of calling again?",
+    "`{name}` calls itself again and again without end.",
+    "Which call should be the last one, and what does it do instead of calling itself again?",
 )
 NO_RESULT = Hint(
     "no-result",
-    "`{name}` returns nothing: its result is None.",
-    "What a function works out is lost unless it says `return`.",
+    "`{name}` returns None.",
+    "A function returns None unless it ends with `return` and a value.",
 )
 UNSAFE_RESULT = Hint(
     "strange-result",

@@ -1,12 +1,8 @@
-"""A lab: its exercises, what each is worth, and how an answer to one is judged."""
-
-from __future__ import annotations
+"""A lab: its exercises, how many points each is worth, and how an answer is judged."""
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -15,17 +11,17 @@ from helpers.checks import hints
 from helpers.checks.hints import Hint, NotRight
 from helpers.checks.limits import Stopped
 from helpers.checks.machines import machine_to_judge_on
-from helpers.checks.sandbox import Kept, sandbox
-from helpers.checks.showing import NotYet, show
-from helpers.checks.trial import Trial, told
+from helpers.checks.sandbox import PrintedText, sandbox
+from helpers.checks.showing import CheckBox, NotYet
+from helpers.checks.trial import Trial, one_line
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: `mistake` is None where the answer is right."""
+    """The result of a check: `mistake` is None if the answer is right."""
 
     mistake: NotRight | None
-    printed: Kept
+    printed: PrintedText
     seed: int
 
     @property
@@ -35,18 +31,19 @@ class Verdict:
 
     @property
     def hint(self) -> str | None:
-        """The id of the hint it earns."""
+        """The id of the hint for the mistake."""
         return None if self.mistake is None else self.mistake.hint.id
 
 
 @dataclass
 class Exercise:
-    """One exercise. Calling it with the student's answers checks them and shows what it found.
+    """One exercise. Calling it with the student's answers checks them and shows the result.
 
-    `tries` counts up to the first right answer; `given` counts how often each hint was earned.
+    `tries` counts the attempts up to the first right answer; `given` counts how often each hint was
+    shown.
     """
 
-    lab: Lab
+    lab: "Lab"
     number: int
     points: int
     right: str
@@ -57,32 +54,43 @@ class Exercise:
     given: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, *answers: Any) -> None:
-        """Check the answers: a green box, or a hint and `NotYet`, which ends the cell."""
+        """Check the answers and show a box.
+
+        Raises:
+            NotYet: an answer is wrong; it ends the cell.
+        """
         verdict = self.judge(*answers)
         if not self.passed:
             self.tries += 1
         # A right answer that was changed into a wrong one is wrong again.
         self.passed = verdict.passed
-        if verdict.passed:
-            show(self, verdict)
-            return
-        self.given[verdict.hint] = self.given.get(verdict.hint, 0) + 1
-        show(self, verdict)
-        raise NotYet(f"exercise {self.number}: {verdict.mistake.wrong}") from None
+        if verdict.hint is not None:
+            self.given[verdict.hint] = self.given.get(verdict.hint, 0) + 1
+        self._box(verdict).show()
+        if verdict.mistake is not None:
+            raise NotYet(f"exercise {self.number}: {verdict.mistake.wrong}") from None
 
     def judge(self, *answers: Any, seed: int | None = None) -> Verdict:
-        """Judge the answers and show nothing; `seed` repeats the inputs of another try."""
+        """Judge the answers without showing anything.
+
+        Args:
+            answers: the functions or classes that the exercise asks for.
+            seed: of the inputs, to repeat those of an earlier verdict; None for new ones.
+
+        Raises:
+            TypeError: the number of answers is not that of the exercise.
+        """
         names = list(inspect.signature(self.judging).parameters)[1:]
         if len(answers) != len(names):
-            raise TypeError(f"This check is called like this: check.{self}({', '.join(names)})")
-        trial = Trial({id(a): n for a, n in zip(answers, names, strict=True)}, self.seconds, seed)
+            raise TypeError(f"Call this check as check.{self}({', '.join(names)})")
+        named = {id(answer): name for answer, name in zip(answers, names, strict=True)}
+        trial = Trial(named, self.seconds, self.hints, seed)
         mistake = None
-        kept = Kept()
+        printed = PrintedText()
         try:
-            # Within the limits stands nothing that must not be left halfway.
-            with machine_to_judge_on(), sandbox(self.seconds) as kept:
-                # A check's tensors are small; two threads would wait for one another, for long
-                # where the machine is busy.
+            # Inside the time limit there is no code that must run to its end.
+            with machine_to_judge_on(), sandbox(self.seconds) as printed:
+                # The tensors of a check are small: more threads would only wait for each other.
                 torch.set_num_threads(1)
                 self.judging(trial, *answers)
         except NotRight as wrong:
@@ -90,12 +98,41 @@ class Exercise:
         except Stopped as stopped:
             mistake = trial.why(stopped)
         except Exception as error:
-            # Something the student's object did when the check looked at it.
-            mistake = hints.UNSAFE_RESULT.of(name=trial.name, error=told(error))
-        # Not to keep the student's tensors alive.
+            # Raised by an object of the student's while the check looked at it.
+            mistake = hints.UNSAFE_RESULT.of(name=trial.name, error=one_line(error))
+        # A traceback would keep the student's tensors alive.
         if mistake is not None:
             mistake.__traceback__ = mistake.__cause__ = mistake.__context__ = None
-        return Verdict(mistake, kept, trial.seed)
+        return Verdict(mistake, printed, trial.seed)
+
+    @property
+    def hints(self) -> dict[str, Hint]:
+        """The exercise's own hints, by id."""
+        return self.lab.hints.get(str(self), {})
+
+    def _box(self, verdict: Verdict) -> CheckBox:
+        """Return what to show; a mistake that is made again gets more help."""
+        lines = [self.right]
+        if (mistake := verdict.mistake) is not None:
+            times, lines = self.given[mistake.hint.id], [mistake.wrong]
+            if times >= 2:
+                lines.append(f"Where to look: {mistake.look}")
+            if times >= 3 and mistake.hint.section:
+                lesson = self.lab.name.split("_")[0]
+                lines.append(f"Read again: lesson {lesson}, “{mistake.hint.section}”.")
+        data = {
+            "lab": self.lab.name,
+            "exercise": self.number,
+            "passed": verdict.passed,
+            "points": self.points if verdict.passed else 0,
+            "of": self.points,
+            "hint": verdict.hint,
+            "tries": self.tries,
+        }
+        printed = verdict.printed
+        return CheckBox(
+            data, lines, len(self.lab.done), len(self.lab.exercises), printed.text, printed.cut
+        )
 
     def __str__(self) -> str:
         return f"exercise_{self.number}"
@@ -106,21 +143,23 @@ class Lab:
     """The exercises of one lab.
 
     Args:
-        name: of its notebook: "01_tensors_and_devices". The lesson it practices has the same.
-        seconds: how long one check may take, unless the exercise says otherwise.
+        name: the name of its notebook and of its lesson, such as "01_tensors_and_devices".
+        hints: for each exercise its hints by id, as `read_hints` returns them.
+        seconds: the time limit of a check, unless the exercise has its own.
     """
 
     name: str
+    hints: dict[str, dict[str, Hint]]
     seconds: float = 10
     exercises: dict[int, Exercise] = field(default_factory=dict)
 
     def exercise(
         self, number: int, *, points: int, right: str, seconds: float | None = None
     ) -> Callable[[Callable[..., None]], Exercise]:
-        """Decorator: make an exercise of the function that judges it.
+        """Return a decorator that makes an exercise of the function that judges it.
 
-        The function takes a `Trial` and the student's answers, and raises the `NotRight` of a hint
-        when one is wrong. `right` is the sentence shown when all is well.
+        The function takes a `Trial` and the student's answers, and raises `NotRight` if one is
+        wrong. `right` is the sentence shown when the answer is right.
         """
 
         def make(judging: Callable[..., None]) -> Exercise:
@@ -132,18 +171,5 @@ class Lab:
 
     @property
     def done(self) -> list[int]:
-        """The numbers of the exercises that are solved, in this session."""
+        """The numbers of the exercises that are solved in this session."""
         return [number for number, each in sorted(self.exercises.items()) if each.passed]
-
-    def forget(self) -> None:
-        """Begin anew: no exercise tried yet."""
-        for exercise in self.exercises.values():
-            exercise.passed, exercise.tries = False, 0
-            exercise.given.clear()
-
-
-def hints_of(checks: ModuleType) -> list[Hint]:
-    """The hints of a lab's own, of all its exercises; `checks` is its package."""
-    modules = [m for name, m in sys.modules.items() if name.startswith(f"{checks.__name__}.")]
-    found = [v for module in modules for v in vars(module).values() if isinstance(v, Hint)]
-    return list(dict.fromkeys(found))

@@ -1,26 +1,28 @@
 """Run a student's code so that the notebook stays usable whatever the code does.
 
-This is no defence against malice: it is for mistakes. It keeps what the code prints, refuses
+This guards against mistakes, not against malice. It captures what the code prints, refuses
 `input()` and `exit()`, limits time and memory, ends threads, and restores settings.
 """
-
-from __future__ import annotations
 
 import builtins
 import io
 import os
+import random
+import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import torch
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.getipython import get_ipython
 
 from helpers.checks.limits import CodeLimits, Stopped, end_threads
-from helpers.checks.state import settings_restored
 
 KEPT_CHARACTERS = 2_000
 
@@ -33,19 +35,19 @@ class EndedTheProgram(Stopped):
     """The code called `exit()`, `quit()` or `os._exit()`."""
 
 
-class Kept(io.TextIOBase):
-    """Takes what is printed and keeps its beginning."""
+class PrintedText(io.TextIOBase):
+    """A text stream that keeps the beginning of what is printed."""
 
     def __init__(self) -> None:
         self.text = ""
         self.cut = False
 
     def writable(self) -> bool:
-        """A text stream that can be written to."""
+        """Return True: code checks this before it writes."""
         return True
 
     def write(self, text: str) -> int:
-        """Keep `text` as long as there is room."""
+        """Keep as much of `text` as there is room for."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         room = KEPT_CHARACTERS - len(self.text)
@@ -55,18 +57,18 @@ class Kept(io.TextIOBase):
 
 
 @contextmanager
-def sandbox(seconds: float) -> Iterator[Kept]:
-    """Run the block as above; yields what it prints.
+def sandbox(seconds: float) -> Iterator[PrintedText]:
+    """Run the block with the limits above; yields what it prints.
 
-    Raises `OutOfTime`, `OutOfMemory`, `AskedForInput` or `EndedTheProgram`, all of them `Stopped`,
-    and whatever else the block raises.
+    Raises:
+        Stopped: `OutOfTime`, `OutOfMemory`, `AskedForInput` or `EndedTheProgram`.
     """
-    kept = Kept()
+    printed = PrintedText()
     threads = {thread.ident for thread in threading.enumerate()}
     with settings_restored(), ExitStack() as stack:
         stack.callback(end_threads, threads)
         for stream in ("stdout", "stderr"):
-            stack.enter_context(patch.object(sys, stream, kept))
+            stack.enter_context(patch.object(sys, stream, printed))
         stack.enter_context(patch.object(builtins, "input", _no_input))
         stack.enter_context(patch.object(os, "_exit", _no_exit))
         shell = get_ipython()
@@ -75,15 +77,15 @@ def sandbox(seconds: float) -> Iterator[Kept]:
             stack.enter_context(patch.object(shell, "ask_exit", _no_exit))
             publisher = shell.display_pub
             stack.callback(setattr, shell, "display_pub", publisher)
-            shell.display_pub = _Nowhere(shell=shell)
-        # This generator sleeps while the block runs: the block is its caller's caller's.
+            shell.display_pub = _HiddenDisplays(shell=shell)
+        # This generator is suspended while the block runs: the block is two frames up.
         with CodeLimits(seconds, boundary=sys._getframe(2)):
-            yield kept
+            yield printed
 
 
-class _Nowhere(DisplayPublisher):
+class _HiddenDisplays(DisplayPublisher):
     def publish(self, *args: Any, **kwargs: Any) -> None:
-        """Show nothing: a check shows what it has to say itself."""
+        """Show nothing: the check shows its own box."""
 
     def clear_output(self, wait: bool = False) -> None:
         """Clear nothing."""
@@ -95,3 +97,84 @@ def _no_input(*args: Any, **kwargs: Any) -> str:
 
 def _no_exit(*args: Any, **kwargs: Any) -> None:
     raise EndedTheProgram
+
+
+@contextmanager
+def settings_restored() -> Iterator[None]:
+    """Restore the program's settings at the end of the block.
+
+    These are torch's default device and dtype, gradient tracking, threads and flags, the current
+    GPU, the random number generators of torch and Python, the working directory, the environment,
+    signal handlers, warning filters and the recursion limit.
+    """
+    restore = [_torch_settings(), _random_numbers(), _python_settings()]
+    try:
+        yield
+    finally:
+        for put_back in restore:
+            put_back()
+
+
+def _torch_settings() -> Callable[[], None]:
+    default_device, dtype = torch.get_default_device(), torch.get_default_dtype()
+    gradients, threads = torch.is_grad_enabled(), torch.get_num_threads()
+    inference = torch.is_inference_mode_enabled()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    benchmark = torch.backends.cudnn.benchmark
+    gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else None
+
+    def put_back() -> None:
+        if torch.get_default_device() != default_device:
+            # Setting the CPU explicitly would leave a device mode behind.
+            torch.set_default_device(None if default_device.type == "cpu" else default_device)
+        torch.set_default_dtype(dtype)
+        if torch.is_inference_mode_enabled() == inference:
+            torch.set_grad_enabled(gradients)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        # Setting it imports torch's compiler, which takes seconds.
+        if torch.are_deterministic_algorithms_enabled() != deterministic:
+            torch.use_deterministic_algorithms(deterministic)
+        torch.backends.cudnn.benchmark = benchmark
+        if gpu is not None and torch.cuda.current_device() != gpu:
+            torch.cuda.set_device(gpu)
+
+    return put_back
+
+
+def _random_numbers() -> Callable[[], None]:
+    cpu = torch.get_rng_state()
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    python = random.getstate()
+
+    def put_back() -> None:
+        torch.set_rng_state(cpu)
+        if gpus:
+            torch.cuda.set_rng_state_all(gpus)
+        random.setstate(python)
+
+    return put_back
+
+
+def _python_settings() -> Callable[[], None]:
+    folder = Path.cwd()
+    environment = dict(os.environ)
+    filters = list(warnings.filters)
+    recursion = sys.getrecursionlimit()
+    on_main = threading.current_thread() is threading.main_thread()
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)} if on_main else {}
+
+    def put_back() -> None:
+        with suppress(OSError):  # the directory was deleted
+            os.chdir(folder)
+        if dict(os.environ) != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+        if warnings.filters != filters:
+            warnings.filters[:] = filters
+        sys.setrecursionlimit(recursion)
+        for number, handler in handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+    return put_back

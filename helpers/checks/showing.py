@@ -1,28 +1,27 @@
-"""The box under a check: what is right or wrong, and how far the student has come."""
+"""The box below a check: what is right or wrong, and how many exercises are done."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from helpers.explain.showing import mark_as_seen
 
-if TYPE_CHECKING:
-    from helpers.checks.lab import Exercise, Verdict
-
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
 _PRINTED_LINES = 20
-_GREEN, _PALE_GREEN = "#00735C", "#EFF9F5"
-_ORANGE, _PALE_ORANGE = "#B34700", "#FFF6EC"
+# Text and background are both given: JupyterLab drops `inherit` from stored outputs, and its dark
+# theme would then show light code on a light box.
+_TEXT, _FAINT_TEXT = "#1a1a1a", "#444444"
+_GREEN, _PALE_GREEN = "#00735c", "#eff9f5"
+_ORANGE, _PALE_ORANGE = "#a84300", "#fff6ec"
 
 
 class NotYet(Exception):
-    """Ends the cell of an answer that is not right, so that "run all" stops there.
+    """Ends the cell of an answer that is not right, so that "Run All" stops there.
 
-    A notebook shows one line of it: the box above it says the rest.
+    A notebook shows one line of it, since the box above it says the rest.
     """
 
     def __init__(self, text: str) -> None:
@@ -31,78 +30,70 @@ class NotYet(Exception):
 
     def _render_traceback_(self) -> list[str]:
         exercise = str(self).split(":")[0]
-        return [f"Not yet: {exercise} has a hint for you in the box above."]
+        return [f"Not yet: see the hint for {exercise} in the box above."]
 
 
-def show(exercise: Exercise, verdict: Verdict) -> None:
-    """Show the verdict with the progress of the lab, as HTML, as text, and as data."""
-    lines = _lines(exercise, verdict)
-    done, count = len(exercise.lab.done), len(exercise.lab.exercises)
-    title = f"Exercise {exercise.number}: {'right' if verdict.passed else 'not yet'}."
-    bar = f"{'■' * done}{'□' * (count - done)} {done} of {count} exercises done"
-    plain = "\n".join([f"{title} {lines[0]}", *lines[1:], bar])
-    if get_ipython() is None:
-        print(plain)
-        return
-    display(
-        {
-            "text/plain": plain,
-            "text/html": _html(title, lines, bar, passed=verdict.passed),
-            CHECK_TYPE: _data(exercise, verdict),
-        },
-        raw=True,
-    )
-    if verdict.printed.text.strip():
-        lines = verdict.printed.text.rstrip().splitlines()
-        cut = verdict.printed.cut or len(lines) > _PRINTED_LINES
-        print("\n".join(["Your code printed:", *lines[:_PRINTED_LINES], *["... (cut here)"] * cut]))
+@dataclass(frozen=True)
+class CheckBox:
+    """What a check shows.
+
+    Attributes:
+        data: lab, exercise, passed, points, of, hint and tries, stored with the notebook.
+        lines: the sentences to show; words between backquotes are code.
+        done: how many exercises of the lab are solved.
+        count: how many exercises the lab has.
+        printed: what the student's code printed.
+        cut: whether it printed more than that.
+    """
+
+    data: dict[str, Any]
+    lines: list[str]
+    done: int
+    count: int
+    printed: str = ""
+    cut: bool = False
+
+    def show(self) -> None:
+        """Show the box as HTML, as text and as data; outside of a notebook print the text."""
+        text = "\n".join([f"{self._title} {self.lines[0]}", *self.lines[1:], self._progress])
+        if get_ipython() is None:
+            print(text)
+            return
+        bundle = {"text/plain": text, "text/html": self._html(), CHECK_TYPE: self.data}
+        display(bundle, raw=True)
+        if self.printed.strip():
+            lines = self.printed.rstrip().splitlines()
+            rest = ["... (cut here)"] if self.cut or len(lines) > _PRINTED_LINES else []
+            print("\n".join(["Your code printed:", *lines[:_PRINTED_LINES], *rest]))
+
+    @property
+    def _title(self) -> str:
+        return f"Exercise {self.data['exercise']}: {'right' if self.data['passed'] else 'not yet'}."
+
+    @property
+    def _progress(self) -> str:
+        squares = "■" * self.done + "□" * (self.count - self.done)
+        return f"{squares} {self.done} of {self.count} exercises done"
+
+    def _html(self) -> str:
+        passed = self.data["passed"]
+        color, background = (_GREEN, _PALE_GREEN) if passed else (_ORANGE, _PALE_ORANGE)
+        squares, progress = self._progress.split(" ", 1)
+        said = "".join(f"<div>{_with_code(line, background)}</div>" for line in self.lines)
+        return (
+            f'<div role="status" style="border:1px solid {color};border-left-width:6px;'
+            f'background:{background};color:{_TEXT};padding:0.6em 1em;margin:0.4em 0">'
+            f'<strong style="color:{color}">{"✓" if passed else "✗"} {escape(self._title)}</strong>'
+            f'{said}<div style="margin-top:0.4em;color:{_FAINT_TEXT}">'
+            f'<span style="color:{_GREEN};letter-spacing:2px" aria-hidden="true">{squares}</span> '
+            f"{progress}</div></div>"
+        )
 
 
-def _lines(exercise: Exercise, verdict: Verdict) -> list[str]:
-    """What is said: more at the second and third time that the same mistake is met."""
-    if verdict.mistake is None:
-        return [exercise.right]
-    mistake, times = verdict.mistake, exercise.given[verdict.hint]
-    lines = [mistake.wrong]
-    if times >= 2:
-        lines.append(f"Where to look: {mistake.look}")
-    if times >= 3 and mistake.hint.section:
-        lesson = exercise.lab.name.split("_")[0]
-        lines.append(f"Read again: lesson {lesson}, “{mistake.hint.section}”.")
-    return lines
-
-
-def _data(exercise: Exercise, verdict: Verdict) -> dict[str, str | int | bool | None]:
-    return {
-        "lab": exercise.lab.name,
-        "exercise": exercise.number,
-        "passed": verdict.passed,
-        "points": exercise.points if verdict.passed else 0,
-        "of": exercise.points,
-        "hint": verdict.hint,
-        "tries": exercise.tries,
-    }
-
-
-def _html(title: str, lines: list[str], bar: str, *, passed: bool) -> str:
-    colour, ground = (_GREEN, _PALE_GREEN) if passed else (_ORANGE, _PALE_ORANGE)
-    sign = "✓" if passed else "✗"
-    said = "".join(f"<div>{_marked(line)}</div>" for line in lines)
-    return (
-        f'<div role="status" style="border:1px solid {colour};border-left-width:6px;'
-        f'background:{ground};color:#1a1a1a;padding:0.6em 1em;margin:0.4em 0">'
-        f'<strong style="color:{colour}">{sign} {escape(title)}</strong>{said}'
-        f'<div style="margin-top:0.4em;color:#444"><span style="color:{_GREEN};letter-spacing:2px" '
-        f'aria-hidden="true">{escape(bar.split(" ")[0])}</span> '
-        f"{escape(bar.split(' ', 1)[1])}</div></div>"
-    )
-
-
-def _marked(text: str) -> str:
+def _with_code(text: str, background: str) -> str:
     """Turn `code` in a sentence into HTML."""
-    pieces = text.split("`")
-    style = "color:inherit;background:none;padding:0"
+    style = f"color:{_TEXT};background-color:{background};padding:0"
     return "".join(
         f'<code style="{style}">{escape(piece)}</code>' if i % 2 else escape(piece)
-        for i, piece in enumerate(pieces)
+        for i, piece in enumerate(text.split("`"))
     )

@@ -1,12 +1,10 @@
-"""One try at an exercise: fresh inputs, the devices to try, and calls of the student's code."""
-
-from __future__ import annotations
+"""One attempt at an exercise: new inputs, the devices to use, and calls of the student's code."""
 
 import inspect
 import random
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,41 +16,54 @@ from helpers.checks.hints import Hint, NotRight
 from helpers.checks.limits import OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
-from helpers.checks.sandbox import AskedForInput, EndedTheProgram
-from helpers.checks.state import settings_restored
+from helpers.checks.sandbox import AskedForInput, EndedTheProgram, settings_restored
 from helpers.explain.box import Explanation
 from helpers.explain.diagnosis import sites_of
 from helpers.explain.showing import explanation_of
 
-_SHORTEST = 200
+# A student's function, as a check receives it.
+Answer = Callable[..., Any]
+_LONGEST_ERROR = 200
 
 
 @dataclass(frozen=True)
 class CallResult:
-    """What came of a call: its `value`, or the `error` it ended in."""
+    """The result of a call: its `value`, or the `error` that it raised."""
 
     value: Any = None
     error: Exception | None = None
 
 
 class Trial:
-    """What a check works with; made anew for every try.
+    """What a check works with, a new one for every attempt.
 
-    `random` draws plain numbers and `normal` tensors, with a seed that no student can know.
-    `devices` are those to try: two GPUs and the CPU, or what a machine with real GPUs has.
+    `random` draws plain numbers and `normal` tensors, from a seed that a student cannot know.
+
+    Args:
+        names: what the exercise calls each answer, by the answer's `id`.
+        seconds: the time limit.
+        own_hints: the exercise's hints, by id.
+        seed: of the inputs; None to draw one.
     """
 
-    def __init__(self, names: dict[int, str], seconds: float, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        names: dict[int, str],
+        seconds: float,
+        own_hints: Mapping[str, Hint],
+        seed: int | None = None,
+    ) -> None:
         self.seed = secrets.randbits(32) if seed is None else seed
         self.random = random.Random(self.seed)
         self.generator = torch.Generator().manual_seed(self.seed)
         self.seconds = seconds
+        self._hints = own_hints
         self._names = names
-        self._called: Callable[..., Any] | None = None
+        self._called: Answer | None = None
 
     @property
     def devices(self) -> list[torch.device]:
-        """The devices of this machine, the GPUs first; between them always one GPU at least."""
+        """Up to two GPUs, at least one, then the CPU."""
         gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
         return [*gpus[:2], torch.device("cpu")]
 
@@ -68,7 +79,7 @@ class Trial:
         dtype: torch.dtype = torch.float32,
         requires_grad: bool = False,
     ) -> torch.Tensor:
-        """Fresh normally distributed numbers, a leaf tensor of the given shape."""
+        """Return a new leaf tensor of normally distributed numbers."""
         # Drawn on the CPU: the same seed gives the same numbers on every machine.
         drawn = torch.randn(shape, generator=self.generator).to(device, dtype)
         return drawn.requires_grad_(requires_grad)
@@ -81,34 +92,40 @@ class Trial:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.int64,
     ) -> torch.Tensor:
-        """Fresh whole numbers from `low` up to, not including, `high`."""
+        """Return new integers from `low` to `high`, `high` excluded."""
         drawn = torch.randint(low, high, shape, generator=self.generator)
         return drawn.to(device, dtype)
 
-    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call the student's `function` and return its result.
+    def call(self, function: Answer, *args: Any, **kwargs: Any) -> Any:
+        """Call the student's `function` and return its result, which may be None.
 
-        Whatever it raises becomes the hint for it, and settings it has changed are put back. A
-        check calls everything that is the student's in this way: methods of their network too.
+        An error it raises becomes the hint for it, and settings it changed are restored. Checks
+        call all code of the student in this way, including the methods of their networks.
         """
-        outcome = self.outcome(function, *args, **kwargs)
-        if outcome.error is not None:
-            raise self.why(outcome.error)
-        return outcome.value
+        result = self.try_call(function, *args, **kwargs)
+        if result.error is not None:
+            raise self.why(result.error)
+        return result.value
 
-    def outcome(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> CallResult:
-        """Call the student's `function`; an error it raises is handed back, for the check to judge.
+    def result_of(self, function: Answer, *args: Any, **kwargs: Any) -> Any:
+        """Call the student's `function` as `call` does; a result of None earns a hint."""
+        value = self.call(function, *args, **kwargs)
+        self.expect_result(value)
+        return value
 
-        What `why(error)` makes of it is the hint that `call` would give.
+    def try_call(self, function: Answer, *args: Any, **kwargs: Any) -> CallResult:
+        """Call the student's `function`; return an error it raises, for the check to judge.
+
+        `why(error)` returns the hint that `call` would give for it.
         """
         self._called = function
         if not callable(function):
-            raise hints.NOT_A_FUNCTION.of(name=self.name, what=_described(function))
+            raise hints.NOT_A_FUNCTION.of(name=self.name, what=described(function))
         try:
             inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             raise hints.WRONG_ARGUMENTS.of(name=self.name, error=error) from None
-        except ValueError:  # a function of C that does not tell its arguments
+        except ValueError:  # a C function without a signature
             pass
         with settings_restored():
             try:
@@ -120,7 +137,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The student's function that was called last, as the exercise calls it."""
+        """The student's function that was called last, by its name in the exercise."""
         called = self._called
         if id(called) in self._names:
             return self._names[id(called)]
@@ -130,8 +147,22 @@ class Trial:
             return own
         return f"{self._names.get(id(owner), type(owner).__name__)}.{own}"
 
+    def wrong(self, hint: str, **values: Any) -> NotRight:
+        """Return the exception to raise for the exercise's own hint with this id."""
+        return self._hints[hint].of(**values)
+
+    def expect(self, condition: object, hint: str, **values: Any) -> None:
+        """Raise `wrong(hint, **values)` unless `condition` is true."""
+        if not condition:
+            raise self.wrong(hint, **values)
+
+    def expect_result(self, value: Any) -> None:
+        """Raise the hint for a missing `return` if `value` is None."""
+        if value is None:
+            raise hints.NO_RESULT.of(name=self.name)
+
     def why(self, error: BaseException) -> NotRight:
-        """The general hint for what a student's function has raised."""
+        """Return the general hint for what a student's function raised."""
         name = self.name
         if isinstance(error, NotRight):
             return error
@@ -141,8 +172,9 @@ class Trial:
             return hints.TOO_DEEP.of(name=name)
         if isinstance(error, OutOfTime):
             return hints.TOO_LONG.of(name=name, seconds=self.seconds)
+        # torch reports a failed allocation on the CPU as a plain RuntimeError.
         if isinstance(error, OutOfMemory | MemoryError | torch.OutOfMemoryError) or (
-            "can't allocate memory" in told(error)
+            "can't allocate memory" in one_line(error)
         ):
             return hints.TOO_MUCH_MEMORY.of(name=name)
         if isinstance(error, EndedTheProgram | SystemExit):
@@ -151,47 +183,38 @@ class Trial:
             return hints.ASKS_FOR_INPUT.of(name=name)
         if isinstance(error, Stopped):
             raise error
-        if (hidden := hidden_name(self._called, any_value=True)) is not None:
-            return hints.NAME_HIDDEN.of(hidden=hidden[0], what=_described(hidden[1]))
+        if (hidden := self.hidden(any_value=True)) is not None:
+            return hidden
         explanation = explanation_of(error)
         if explanation is not None:
-            return hints.DEVICE_ERROR.of(name=name, explained=_without_cure(explanation))
+            return hints.DEVICE_ERROR.of(name=name, explained=_without_fix(explanation))
         line = ""
         with suppress(Exception):
             line = sites_of(error)[0].line
         where = f" It happens in `{line}`." if line else ""
-        return hints.RAISED.of(name=name, error=told(error), where=where)
+        return hints.RAISED.of(name=name, error=one_line(error), where=where)
 
-    def hidden(self) -> NotRight | None:
-        """The hint for a name such as `torch` that the notebook has given to a plain value."""
-        hidden = hidden_name(self._called, any_value=False)
+    def hidden(self, *, any_value: bool = False) -> NotRight | None:
+        """Return the hint for a name such as `torch` that the notebook has reassigned.
+
+        With `any_value`, a function or class assigned to the name counts too.
+        """
+        hidden = hidden_name(self._called, any_value=any_value)
         if hidden is None:
             return None
-        return hints.NAME_HIDDEN.of(hidden=hidden[0], what=_described(hidden[1]))
+        return hints.NAME_HIDDEN.of(hidden=hidden[0], what=described(hidden[1]))
 
-    def expect(self, condition: object, hint: Hint, **values: Any) -> None:
-        """Raise `hint` unless `condition` is true."""
-        if not condition:
-            raise hint.of(**values)
-
-    def expect_result(self, value: Any) -> None:
-        """Raise the hint for a forgotten `return` if `value` is None."""
-        if value is None:
-            raise hints.NO_RESULT.of(name=self.name)
-
-    @contextmanager
-    def machine_with(self, gpus: int) -> Iterator[None]:
-        """Let the block see a machine with this many GPUs, whatever there is; 0 for none."""
-        with machine(gpus):
-            yield
+    def machine_with(self, gpus: int) -> AbstractContextManager[None]:
+        """Let the block see a machine with this number of GPUs, whatever this one has."""
+        return machine(gpus)
 
     def watch(self) -> Watch:
-        """`with trial.watch() as watch:` notes what the block carries, makes and fetches."""
+        """Record the moves between devices in a block: `with trial.watch() as watch:`."""
         return Watch()
 
 
-def _without_cure(explanation: Explanation) -> str:
-    """What is where and why that fails. What to write instead is for the student to find."""
+def _without_fix(explanation: Explanation) -> str:
+    """Say where each tensor is and why that fails; the fix is for the student to find."""
     parts = []
     if explanation.line and explanation.places:
         places = " and ".join(
@@ -203,18 +226,34 @@ def _without_cure(explanation: Explanation) -> str:
     return " ".join([*parts, explanation.why])
 
 
-def told(error: BaseException) -> str:
-    """Type and text of an error on one line, cut to fit a hint, without its last full stop."""
+def one_line(error: BaseException) -> str:
+    """Return type and text of an error on one line, shortened, without its final period."""
     text = ""
-    with suppress(Exception):  # a class of the student's may fail to say what it is
+    with suppress(Exception):  # the `__str__` of a student's own class may fail
         text = " ".join(str(error).split())
-    text = text if len(text) <= _SHORTEST else text[: _SHORTEST - 4] + " ..."
+    text = text if len(text) <= _LONGEST_ERROR else text[: _LONGEST_ERROR - 4] + " ..."
     return f"{type(error).__name__}: {text}".rstrip(": .")
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
+    """Return what kind of thing a value is: "an int", "a list of 3", "a function of your own"."""
+    if value is None:
+        return "None"
     if inspect.isfunction(value):
         return "a function of your own"
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)} and type {value.dtype}"
     text = type(value).__name__
     article = "an" if text[0].lower() in "aeiou" else "a"
-    return f"{article} {text}"
+    length = f" of {len(value)}" if isinstance(value, list | tuple | set) else ""
+    return f"{article} {text}{length}"
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a plain Python number, which a bool is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a Python int, which a bool is not."""
+    return isinstance(value, int) and not isinstance(value, bool)

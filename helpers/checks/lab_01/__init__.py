@@ -1,6 +1,4 @@
-"""The checks of lab 01, tensors and devices: one module an exercise, with its hints."""
-
-from __future__ import annotations
+"""The checks of lab 01, tensors and devices: one module per exercise."""
 
 from helpers.checks.lab_01.exercise_1_move_all import exercise_1
 from helpers.checks.lab_01.exercise_2_try_gpu import exercise_2

@@ -1,65 +1,14 @@
-"""Lab 01, exercise 4: the check of `gpu_bytes`, and its hints."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 01, exercise 4: `gpu_bytes`."""
 
 import numpy as np
 import torch
 
-from helpers.checks.core import Hint, Trial
 from helpers.checks.lab_01.shared import lab
-
-_MEMORY = "How much memory a tensor takes"
-
-NOT_A_NUMBER = Hint(
-    "not-a-whole-number",
-    "`gpu_bytes` returns {what}; a whole number (int) of bytes is asked for.",
-    "Bytes come whole. Does a division in your function make a fraction of them?",
-    _MEMORY,
-)
-
-ALLOCATES = Hint(
-    "allocates",
-    "For the shape {shape}, `gpu_bytes` tries to make the tensor, which is larger than any memory.",
-    "You know the shape and the type. Which numbers do you need of them, and none of the tensor?",
-    _MEMORY,
-)
-
-NOT_ROUNDED = Hint(
-    "not-rounded",
-    "For {dtype} and the shape {shape}, {found} bytes is what the numbers take, and torch hands "
-    "out more than that.",
-    "How large are the pieces in which torch hands out the memory of a GPU?",
-    _MEMORY,
-)
-
-WRONG_PIECES = Hint(
-    "wrong-pieces",
-    "For {dtype} and the shape {shape}, your answer is {found} bytes. As many pieces as are "
-    "needed, and no more, is another number.",
-    "Try sizes just below, at and just above a multiple of 512: how many pieces does each need?",
-    _MEMORY,
-)
-
-OTHER_TYPE = Hint(
-    "dtype-ignored",
-    "Your answer for {dtype} is that of a type with {size} bytes a number.",
-    "What does one element of this type take? torch can tell you.",
-    _MEMORY,
-)
-
-WRONG_BYTES = Hint(
-    "wrong-bytes",
-    "For {dtype} and the shape {shape}, your answer is {found} bytes.",
-    "How many numbers does a tensor of this shape have? Try `()`, `(3,)` and `(0, 5)` too.",
-    _MEMORY,
-)
+from helpers.checks.trial import Answer, Trial, is_whole
 
 
 @lab.exercise(4, points=2, right="You can tell what fits before you try it.")
-def exercise_4(trial: Trial, gpu_bytes: Callable[..., Any]) -> None:
+def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
     """`gpu_bytes(shape, dtype)`: what torch hands out for such a tensor on a GPU."""
     draw = trial.random.randint
     # More than two pieces of 512 bytes each, so that no mistake looks like another one.
@@ -70,26 +19,26 @@ def exercise_4(trial: Trial, gpu_bytes: Callable[..., Any]) -> None:
     for shape, dtype in cases:
         numbers = int(np.prod(shape, dtype=np.int64))
         exact = numbers * _SIZES[dtype]
-        outcome = trial.outcome(gpu_bytes, shape, dtype)
-        if outcome.error is not None:
-            full = isinstance(outcome.error, torch.OutOfMemoryError | MemoryError)
-            if numbers > 2**40 and (full or "allocate" in str(outcome.error)):
-                raise ALLOCATES.of(shape=shape)
-            raise trial.why(outcome.error)
-        found = outcome.value
+        called = trial.try_call(gpu_bytes, shape, dtype)
+        if called.error is not None:
+            full = isinstance(called.error, torch.OutOfMemoryError | MemoryError)
+            if numbers > 2**40 and (full or "allocate" in str(called.error)):
+                raise trial.wrong("allocates", shape=shape)
+            raise trial.why(called.error)
+        found = called.value
         trial.expect_result(found)
-        whole = isinstance(found, int) and not isinstance(found, bool)
-        trial.expect(whole, NOT_A_NUMBER, what=f"{found!r}")
+        whole = is_whole(found)
+        trial.expect(whole, "not-a-whole-number", what=f"{found!r}")
         if found == _rounded(exact):
             continue
         told = {"dtype": str(dtype).removeprefix("torch."), "shape": shape}
         if found == exact:
-            raise NOT_ROUNDED.of(found=found, **told)
+            raise trial.wrong("not-rounded", found=found, **told)
         for size in {1, 2, 4, 8} - {_SIZES[dtype]}:
             if found in (numbers * size, _rounded(numbers * size)) and numbers > 512:
-                raise OTHER_TYPE.of(size=size, **told)
-        hint = WRONG_PIECES if found % 512 == 0 and abs(found - exact) <= 512 else WRONG_BYTES
-        raise hint.of(found=found, **told)
+                raise trial.wrong("dtype-ignored", size=size, **told)
+        hint = "wrong-pieces" if found % 512 == 0 and abs(found - exact) <= 512 else "wrong-bytes"
+        raise trial.wrong(hint, found=found, **told)
 
 
 _SIZES = {torch.uint8: 1, torch.float16: 2, torch.float32: 4, torch.float64: 8}

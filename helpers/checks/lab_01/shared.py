@@ -1,17 +1,8 @@
-"""Lab 01, tensors and devices: what its exercises have in common."""
+"""Lab 01 with its hints, which its exercises share."""
 
-from __future__ import annotations
+from pathlib import Path
 
-import torch
+from helpers.checks.hints import read_hints
+from helpers.checks.lab import Lab
 
-from helpers.checks.core import Lab
-
-MOVING = "Moving a tensor"
-WAITING = "Hidden waiting"
-
-lab = Lab("01_tensors_and_devices")
-
-
-def is_tensor(value: object) -> bool:
-    """Whether it is one."""
-    return isinstance(value, torch.Tensor)
+lab = Lab("01_tensors_and_devices", read_hints(Path(__file__).parent))

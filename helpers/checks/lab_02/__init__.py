@@ -1,6 +1,4 @@
-"""The checks of lab 02, device mismatch errors: one module an exercise, with its hints."""
-
-from __future__ import annotations
+"""The checks of lab 02, device mismatch errors: one module per exercise."""
 
 from helpers.checks.lab_02.exercise_1_eight_lines import exercise_1
 from helpers.checks.lab_02.exercise_2_culprit import exercise_2

@@ -1,87 +1,16 @@
-"""Lab 02, exercise 3: the check of `evaluate_batch`, and its hints."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 02, exercise 3: `evaluate_batch`."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_02.shared import (
-    INPUT_CHANGED,
-    LAYERS,
-    LEAVING,
-    LOSSES,
-    NET_MOVED,
-    lab,
-    moved_to,
-    place_of,
-    same_numbers,
-)
-
-IMAGES_BEHIND = Hint(
-    "images-behind",
-    "`net` is on {net}, but the images stayed on {other}: the first layer sees both.",
-    "Which of the tensors in the line that fails was never moved, or was moved and not kept?",
-    LAYERS,
-)
-
-LABELS_BEHIND = Hint(
-    "labels-behind",
-    "`net` is on {net}, but the labels stayed on {other}: the loss sees both.",
-    "The labels of a batch are a tensor too. Where do they go before the loss looks at them?",
-    LOSSES,
-)
-
-WEIGHTS_BEHIND = Hint(
-    "weights-behind",
-    "`net` is on {net}, but the class weights in the loss stayed on {other}.",
-    "A loss with weights is a module that holds a tensor. How does what is in a module move?",
-    LOSSES,
-)
-
-NOT_TWO = Hint(
-    "not-two-numbers",
-    "`evaluate_batch` returns {found}; a float and an int are asked for.",
-    "A tensor with one number in it is no Python number yet. And how many values do you return?",
-    LEAVING,
-)
-
-WEIGHTS_DROPPED = Hint(
-    "weights-dropped",
-    "The loss that `evaluate_batch` returns is the one without class weights.",
-    "Which loss do you call: the one that was handed in, or one that you made?",
-    LOSSES,
-)
-
-WRONG_LOSS = Hint(
-    "wrong-loss",
-    "The loss that `evaluate_batch` returns is not that of the whole batch.",
-    "What do you hand to `loss`: what the network returns, and the labels as they came?",
-    LOSSES,
-)
-
-A_SHARE = Hint(
-    "share-not-count",
-    "`evaluate_batch` returns a share of {found:g} for {right} right answers.",
-    "How many are right is asked for, as a whole number; the caller divides.",
-    LOSSES,
-)
-
-WRONG_COUNT = Hint(
-    "wrong-count",
-    "{right} of {total} answers are right, and `evaluate_batch` counts {found}.",
-    "The network's answer to an image is the class with the highest score. Along which dimension "
-    "of the scores do the classes lie?",
-    LOSSES,
-)
+from helpers.checks.comparing import copied_to, place_of, same_numbers
+from helpers.checks.lab_02.shared import lab
+from helpers.checks.trial import Answer, Trial, described, is_whole
 
 
 @lab.exercise(3, points=3, right="Images, labels and class weights all come to the network.")
-def exercise_3(trial: Trial, evaluate_batch: Callable[..., Any]) -> None:
+def exercise_3(trial: Trial, evaluate_batch: Answer) -> None:
     """`evaluate_batch(net, loss, images, labels)`: the loss as a float, the right as an int."""
     classes = trial.random.randint(3, 4)
     for place in trial.devices:
@@ -100,7 +29,7 @@ def exercise_3(trial: Trial, evaluate_batch: Callable[..., Any]) -> None:
 
 def _check_evaluation(
     trial: Trial,
-    evaluate_batch: Callable[..., Any],
+    evaluate_batch: Answer,
     given: tuple[nn.Module, nn.Module, Tensor, Tensor],
     place: torch.device,
     other: torch.device,
@@ -111,35 +40,35 @@ def _check_evaluation(
         expected = loss(scores, labels).item()
         unweighted = F.cross_entropy(scores, labels).item()
     right = int((scores.argmax(dim=1) == labels).sum())
-    moved = [moved_to(net, place), *(moved_to(each, other) for each in given[1:])]
-    outcome = trial.outcome(evaluate_batch, *moved)
+    moved = [copied_to(net, place), *(copied_to(each, other) for each in given[1:])]
+    called = trial.try_call(evaluate_batch, *moved)
     found = place_of(moved[0])
-    trial.expect(found == place, NET_MOVED, name=trial.name, found=found, given=place)
-    if outcome.error is not None:
+    trial.expect(found == place, "net-moved", name=trial.name, found=found, given=place)
+    if called.error is not None:
         for word, hint in _BEHIND.items():
-            if f"{word} is on {other}" in str(outcome.error):
-                raise hint.of(net=place, other=other)
-        raise trial.why(outcome.error)
-    result = outcome.value
+            if f"{word} is on {other}" in str(called.error):
+                raise trial.wrong(hint, net=place, other=other)
+        raise trial.why(called.error)
+    result = called.value
     trial.expect_result(result)
     kept = all(map(same_numbers, moved[2:], given[2:]))
-    trial.expect(kept, INPUT_CHANGED, name="evaluate_batch")
+    trial.expect(kept, "input-changed", name="evaluate_batch")
     pair = isinstance(result, tuple | list) and len(result) == 2
-    trial.expect(pair, NOT_TWO, found=f"a {type(result).__name__}")
+    trial.expect(pair, "not-two-numbers", found=described(result))
     mean, counted = result
     share = right / len(labels)
     if isinstance(counted, float) and abs(counted - share) < 1e-6 and share < 1:
-        raise A_SHARE.of(found=counted, right=right)
+        raise trial.wrong("share-not-count", found=counted, right=right)
     kinds = f"a {type(mean).__name__} and a {type(counted).__name__}"
-    good = isinstance(mean, float) and isinstance(counted, int) and not isinstance(counted, bool)
-    trial.expect(good, NOT_TWO, found=kinds)
+    good = isinstance(mean, float) and is_whole(counted)
+    trial.expect(good, "not-two-numbers", found=kinds)
     dropped = len(labels) > 1 and _near(mean, unweighted) and not _near(expected, unweighted)
-    trial.expect(not dropped, WEIGHTS_DROPPED)
-    trial.expect(_near(mean, expected), WRONG_LOSS)
-    trial.expect(counted == right, WRONG_COUNT, right=right, total=len(labels), found=counted)
+    trial.expect(not dropped, "weights-dropped")
+    trial.expect(_near(mean, expected), "wrong-loss")
+    trial.expect(counted == right, "wrong-count", right=right, total=len(labels), found=counted)
 
 
-_BEHIND = {"mat1": IMAGES_BEHIND, "target": LABELS_BEHIND, "weight": WEIGHTS_BEHIND}
+_BEHIND = {"mat1": "images-behind", "target": "labels-behind", "weight": "weights-behind"}
 
 
 def _near(one: float, other: float) -> bool:

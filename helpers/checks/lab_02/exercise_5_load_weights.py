@@ -1,45 +1,17 @@
-"""Lab 02, exercise 5: the check of `load_weights`, and its hints."""
+"""Lab 02, exercise 5: `load_weights`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_02.shared import LEAVING, NET_MOVED, lab
-
-NEEDS_ITS_GPU = Hint(
-    "needs-its-gpu",
-    "On a machine with {gpus}, `load_weights` cannot read a file that was saved on {saved}: it "
-    "stops with {error}.",
-    "A file remembers the device of each tensor. What tells `torch.load` to put them elsewhere, "
-    "on any machine?",
-    LEAVING,
-)
-
-NOT_LOADED = Hint(
-    "weights-not-in",
-    "After `load_weights`, the network's weights are not those of the file.",
-    "Reading the file gives a dictionary of tensors. How do they get from there into the network "
-    "that was handed in?",
-    LEAVING,
-)
-
-BUFFERS_LEFT = Hint(
-    "buffers-left",
-    "After `load_weights`, the weights are those of the file, and `{name}` is not.",
-    "A network has buffers beside its parameters, and the file has both. What takes in all of it?",
-    LEAVING,
-)
+from helpers.checks.lab_02.shared import lab
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(5, points=3, right="The file loads on any machine, into a network anywhere.")
-def exercise_5(trial: Trial, load_weights: Callable[..., Any]) -> None:
+def exercise_5(trial: Trial, load_weights: Answer) -> None:
     """`load_weights(net, path)`: put the weights of a file into `net`, wherever both come from."""
     # Each case: the device that the file was saved on, the machine that loads it, the network's.
     cases = [("cuda:0", 0, "cpu"), ("cuda:1", 1, "cuda:0"), ("cuda:0", 2, "cuda:1")]
@@ -54,8 +26,8 @@ def exercise_5(trial: Trial, load_weights: Callable[..., Any]) -> None:
                 expected = {name: tensor.cpu() for name, tensor in saved.state_dict().items()}
             with trial.machine_with(gpus):
                 net = _network(trial, columns).to(place)
-                outcome = trial.outcome(load_weights, net, path)
-                _check_loaded(trial, outcome.error, net, expected, (saved_on, gpus, place))
+                called = trial.try_call(load_weights, net, path)
+                _check_loaded(trial, called.error, net, expected, (saved_on, gpus, place))
 
 
 def _network(trial: Trial, columns: int) -> nn.Module:
@@ -80,13 +52,13 @@ def _check_loaded(
             told = {0: "no GPU", 1: "one GPU"}.get(gpus, f"{gpus} GPUs")
             text = str(error).split(". ")[0]
             text = f"{type(error).__name__}: {text}"
-            raise NEEDS_ITS_GPU.of(gpus=told, saved=saved_on, error=text)
+            raise trial.wrong("needs-its-gpu", gpus=told, saved=saved_on, error=text)
         raise trial.why(error)
     state = net.state_dict()
     for tensor in state.values():
         right = str(tensor.device) == place
-        trial.expect(right, NET_MOVED, name="load_weights", found=tensor.device, given=place)
+        trial.expect(right, "net-moved", name="load_weights", found=tensor.device, given=place)
     parameters = {name for name, _ in net.named_parameters()}
     for name in sorted(state, key=lambda name: name not in parameters):
-        hint = NOT_LOADED if name in parameters else BUFFERS_LEFT
+        hint = "weights-not-in" if name in parameters else "buffers-left"
         trial.expect(torch.equal(state[name].cpu(), expected[name]), hint, name=name)

@@ -1,6 +1,4 @@
-"""The checks of lab 03, moving a network: one module an exercise, with its hints."""
-
-from __future__ import annotations
+"""The checks of lab 03, moving a network: one module per exercise."""
 
 from helpers.checks.lab_03.exercise_1_devices_of import exercise_1
 from helpers.checks.lab_03.exercise_2_ranker import exercise_2

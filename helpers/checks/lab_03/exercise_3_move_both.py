@@ -1,65 +1,15 @@
-"""Lab 03, exercise 3: the check of `move_both`, and its hints."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 03, exercise 3: `move_both`."""
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_03.shared import (
-    IN_PLACE,
-    NET_STAYS,
-    OPTIMIZER,
-    STATE_BEHIND,
-    close,
-    lab,
-    net_and_optimizer,
-    state_of,
-    take_steps,
-)
-
-STATE_LOST = Hint(
-    "state-lost",
-    "The optimizer has forgotten what it remembered: its `{entry}` is gone.",
-    "A new optimizer begins with nothing. The old one's memory can be moved.",
-    OPTIMIZER,
-)
-
-STATE_CHANGED = Hint(
-    "state-changed",
-    "After the move, the optimizer's `{entry}` has other numbers than before.",
-    "It should remember what it did, only elsewhere. What have you put in its place?",
-    OPTIMIZER,
-)
-
-OTHER_PARAMETERS = Hint(
-    "other-parameters",
-    "After the move, the optimizer's parameters are no longer those of the network.",
-    "If a move makes new `Parameter` objects, an optimizer goes on with the old ones. Which move "
-    "keeps the objects?",
-    IN_PLACE,
-)
-
-SETTINGS_CHANGED = Hint(
-    "settings-changed",
-    "After the move, the optimizer's `{key}` is {found}; it was {given}.",
-    "Each group of parameters has settings of its own. Do you make or overwrite them?",
-    OPTIMIZER,
-)
-
-WEIGHTS_CHANGED = Hint(
-    "weights-changed",
-    "After the move, the network has other weights than before.",
-    "A move changes where the numbers are. What else does your function do to them?",
-    IN_PLACE,
-)
+from helpers.checks.comparing import close
+from helpers.checks.lab_03.shared import lab, net_and_optimizer, state_of, take_steps
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(3, points=3, right="Network and memory move together, and training goes on.")
-def exercise_3(trial: Trial, move_both: Callable[..., Any]) -> None:
+def exercise_3(trial: Trial, move_both: Answer) -> None:
     """`move_both(net, optimizer, device)`: both move, and nothing is forgotten."""
     gpu, cpu = trial.device, torch.device("cpu")
     ways = [("SGD", cpu, gpu, 2), ("Adam", cpu, gpu, 2), ("Adam", gpu, cpu, 2)]
@@ -78,7 +28,7 @@ def exercise_3(trial: Trial, move_both: Callable[..., Any]) -> None:
         take_steps(twin, twins_optimizer, batch, 2)
         pairs = zip(net.parameters(), twin.parameters(), strict=True)
         same = all(close(one, other) for one, other in pairs)
-        trial.expect(same, STATE_CHANGED, entry="state")
+        trial.expect(same, "state-changed", entry="state")
 
 
 def _check_both_moved(
@@ -90,26 +40,26 @@ def _check_both_moved(
     (net, optimizer), (twin, twins_optimizer) = moved, twins
     for parameter in net.parameters():
         there = parameter.device == target
-        trial.expect(there, NET_STAYS, name="move_both", wanted=target, found=parameter.device)
+        trial.expect(there, "net-stays", name="move_both", wanted=target, found=parameter.device)
     for one, other in zip(net.parameters(), twin.parameters(), strict=True):
-        trial.expect(_as_before(one, other), WEIGHTS_CHANGED)
+        trial.expect(_as_before(one, other), "weights-changed")
     of_net = [id(parameter) for parameter in net.parameters()]
     held = [id(p) for group in optimizer.param_groups for p in group["params"]]
-    trial.expect(of_net == held, OTHER_PARAMETERS)
+    trial.expect(of_net == held, "other-parameters")
     groups = zip(optimizer.param_groups, twins_optimizer.param_groups, strict=False)
     for found, given in groups:
         for key in sorted(set(given) - {"params"}):
             told = {"key": key, "found": found.get(key), "given": given[key]}
-            trial.expect(found.get(key) == given[key], SETTINGS_CHANGED, **told)
+            trial.expect(found.get(key) == given[key], "settings-changed", **told)
     state, twins_state = state_of(optimizer), state_of(twins_optimizer)
     for key, remembered in twins_state.items():
         entry = key[1]
-        trial.expect(key in state, STATE_LOST, entry=entry)
+        trial.expect(key in state, "state-lost", entry=entry)
         # A counter may be on the CPU, as Adam's are, or with the others.
         behind = state[key].dim() > 0 and state[key].device != target
         told = {"wanted": target, "entry": entry, "found": state[key].device}
-        trial.expect(not behind, STATE_BEHIND, **told)
-        trial.expect(_as_before(state[key], remembered), STATE_CHANGED, entry=entry)
+        trial.expect(not behind, "state-behind", **told)
+        trial.expect(_as_before(state[key], remembered), "state-changed", entry=entry)
 
 
 def _as_before(one: Tensor, other: Tensor) -> bool:

@@ -1,40 +1,12 @@
-"""Lab 03, exercise 4: the check of `Recurrent`, and its hints."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 03, exercise 4: `Recurrent`."""
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks import hints
-from helpers.checks.core import Hint, NotRight, Trial
-from helpers.checks.lab_03.shared import NET_MOVED, NOT_A_MODULE, OTHER_SCORES, close, lab
-
-_ANY_DEVICE = "Code for any device"
-
-ONE_DEVICE_ONLY = Hint(
-    "one-device-only",
-    "`net` works on {works}, and after `net.to({fails})` it does not.",
-    "Does your `forward` name a device, or use one that was noted earlier? Whom can it ask, in "
-    "each call?",
-    _ANY_DEVICE,
-)
-
-ELSEWHERE = Hint(
-    "result-elsewhere",
-    "The network and the sequence are on {given}, and the result is on {found}.",
-    "The result belongs where the input is. Does a line of yours bring something away?",
-    _ANY_DEVICE,
-)
-
-CARRIED = Hint(
-    "carried",
-    "In a call on {device}, `forward` carries {bytes} bytes from one device to another.",
-    "What it needs can be made where it is needed. Which call makes it, and where?",
-    _ANY_DEVICE,
-)
+from helpers.checks.comparing import close
+from helpers.checks.hints import NotRight
+from helpers.checks.lab_03.shared import lab
+from helpers.checks.trial import Answer, Trial, described
 
 
 class GivenRecurrent(nn.Module):
@@ -55,14 +27,17 @@ class GivenRecurrent(nn.Module):
         return state
 
 
+_ELSEWHERE = ("device-error", "result-elsewhere")
+
+
 @lab.exercise(4, points=2, right="One network for any device, and nothing is carried.")
-def exercise_4(trial: Trial, Recurrent: Callable[..., Any]) -> None:
+def exercise_4(trial: Trial, Recurrent: Answer) -> None:
     """`Recurrent(inputs, hidden)`: makes what it needs where its input is."""
     inputs, hidden = trial.random.sample(range(2, 7), 2)
     seed = trial.random.randrange(2**31)
     torch.manual_seed(seed)
     net = trial.call(Recurrent, inputs, hidden)
-    trial.expect(isinstance(net, nn.Module), NOT_A_MODULE, what=type(net).__name__)
+    trial.expect(isinstance(net, nn.Module), "not-a-module", what=described(net))
     torch.manual_seed(seed)
     given = GivenRecurrent(inputs, hidden)
     carried = {}
@@ -73,19 +48,20 @@ def exercise_4(trial: Trial, Recurrent: Callable[..., Any]) -> None:
             moved = sequence.to(place)
             try:
                 with trial.watch() as watch:
-                    result = trial.call(net, moved)
-                trial.expect_result(result)
+                    result = trial.result_of(net, moved)
                 found = next(net.parameters()).device
                 told = {"name": "net(sequence)", "found": found, "given": place}
-                trial.expect(found == place, NET_MOVED, **told)
+                trial.expect(found == place, "net-moved", **told)
                 same = isinstance(result, Tensor) and result.shape == (count, hidden)
-                trial.expect(same, OTHER_SCORES, name="Recurrent")
-                trial.expect(result.device == place, ELSEWHERE, given=place, found=result.device)
+                trial.expect(same, "other-scores", name="Recurrent")
+                trial.expect(
+                    result.device == place, "result-elsewhere", given=place, found=result.device
+                )
             except NotRight as wrong:
-                if place != trial.device and wrong.hint in (hints.DEVICE_ERROR, ELSEWHERE):
-                    raise ONE_DEVICE_ONLY.of(works=trial.device, fails=place) from None
+                if place != trial.device and wrong.hint.id in _ELSEWHERE:
+                    raise trial.wrong("one-device-only", works=trial.device, fails=place) from None
                 raise
-            trial.expect(close(result, given(sequence)), OTHER_SCORES, name="Recurrent")
+            trial.expect(close(result, given(sequence)), "other-scores", name="Recurrent")
             carried[place] = carried.get(place, 0) + sum(move.bytes for move in watch.moves)
     for place, size in carried.items():
-        trial.expect(not size, CARRIED, device=place, bytes=size)
+        trial.expect(not size, "carried", device=place, bytes=size)

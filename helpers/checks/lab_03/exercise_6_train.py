@@ -1,59 +1,20 @@
-"""Lab 03, exercise 6: the check of `train`, and its hints."""
+"""Lab 03, exercise 6: `train`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from helpers.checks import hints
-from helpers.checks.core import Hint, NotRight, Trial
-from helpers.checks.lab_03.shared import IN_PLACE, NET_STAYS, OPTIMIZER, lab, on_cpu
+from helpers.checks.hints import NotRight
+from helpers.checks.lab_03.shared import lab, on_cpu
+from helpers.checks.trial import Answer, Trial
 from helpers.networks import ClassicNet
-
-_BATCH = "The batch does not come along"
-
-IMAGES_BEHIND = Hint(
-    "images-behind",
-    "`net` is on {net}, but the images stayed on {other}: the first layer sees both.",
-    "The network moves in place, a tensor does not. Who keeps the images that have moved?",
-    _BATCH,
-)
-
-LABELS_BEHIND = Hint(
-    "labels-behind",
-    "`net` is on {net}, but the labels stayed on {other}: the loss sees both.",
-    "A batch is two tensors.",
-    _BATCH,
-)
-
-NOT_TRAINED = Hint(
-    "not-trained",
-    "After `train`, the network that was handed in has the weights that it had before.",
-    "Which network does your function train, and whose parameters has the optimizer?",
-    IN_PLACE,
-)
-
-OTHER_TRAINING = Hint(
-    "other-training",
-    "After `train`, the weights are not those that the given code arrives at on the CPU.",
-    "Only places have to change. Compare your function with the one that was given, line by line.",
-    OPTIMIZER,
-)
-
-OTHER_MEAN = Hint(
-    "other-mean",
-    "`train` returns {found}; the mean loss, as a Python number, is another.",
-    "What is added to `total`, and what becomes of it at the end?",
-    _BATCH,
-)
 
 
 @lab.exercise(6, points=3, right="The classic network trains where you ask it to.", seconds=30)
-def exercise_6(trial: Trial, train: Callable[..., Any]) -> None:
+def exercise_6(trial: Trial, train: Answer) -> None:
     """`train(net, batches, device)`: the classic network, on the device."""
     sizes = [trial.random.randint(2, 4), trial.random.randint(2, 4), 1]
     batches = [(trial.normal(n, 3, 32, 32), trial.integers(0, 10, (n,))) for n in sizes]
@@ -66,19 +27,19 @@ def exercise_6(trial: Trial, train: Callable[..., Any]) -> None:
         torch.manual_seed(seed)
         net = ClassicNet().to("cpu" if place.type == "cuda" else trial.device)
         given = [(images.clone(), labels.clone()) for images, labels in batches]
-        outcome = trial.outcome(train, net, given, place)
-        if outcome.error is not None:
-            raise _why_not_trained(trial, outcome.error, net, place)
-        trial.expect_result(outcome.value)
+        called = trial.try_call(train, net, given, place)
+        if called.error is not None:
+            raise _why_not_trained(trial, called.error, net, place)
+        trial.expect_result(called.value)
         found = next(net.parameters()).device
-        trial.expect(found == place, NET_STAYS, name="train", wanted=place, found=found)
+        trial.expect(found == place, "net-stays", name="train", wanted=place, found=found)
         state = on_cpu(net.state_dict())
         trained = not all(torch.equal(state[name], before[name]) for name in state)
-        trial.expect(trained, NOT_TRAINED)
+        trial.expect(trained, "not-trained")
         way = _distance(reference.state_dict(), before)
-        trial.expect(_distance(reference.state_dict(), state) < way / 10, OTHER_TRAINING)
-        number = isinstance(outcome.value, float) and abs(outcome.value - mean) < 0.02
-        trial.expect(number, OTHER_MEAN, found=repr(outcome.value))
+        trial.expect(_distance(reference.state_dict(), state) < way / 10, "other-training")
+        number = isinstance(called.value, float) and abs(called.value - mean) < 0.02
+        trial.expect(number, "other-mean", found=repr(called.value))
 
 
 def _why_not_trained(
@@ -86,12 +47,12 @@ def _why_not_trained(
 ) -> NotRight:
     found, text = next(net.parameters()).device, str(error)
     why = trial.why(error)
-    if why.hint is hints.DEVICE_ERROR and found != wanted:
-        return NET_STAYS.of(name="train", wanted=wanted, found=found)
+    if why.hint == hints.DEVICE_ERROR and found != wanted:
+        return trial.wrong("net-stays", name="train", wanted=wanted, found=found)
     if "target is on" in text:
-        return LABELS_BEHIND.of(net=found, other="cpu")
+        return trial.wrong("labels-behind", net=found, other="cpu")
     if "Input type" in text and "FloatTensor" in text:
-        return IMAGES_BEHIND.of(net=found, other="cpu")
+        return trial.wrong("images-behind", net=found, other="cpu")
     return why
 
 

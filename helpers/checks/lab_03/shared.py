@@ -1,72 +1,30 @@
-"""Lab 03, moving a network: what its exercises have in common."""
-
-from __future__ import annotations
+"""Lab 03 with its hints, and what its exercises share: networks, optimizers, training steps."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.core import Hint, Lab
+from helpers.checks.hints import read_hints
+from helpers.checks.lab import Lab
 
-IN_PLACE = "Modules move in place, tensors do not"
-ALONG = "What comes along, and what stays behind"
-OPTIMIZER = "Gradients and the optimizer"
-
-NOT_A_MODULE = Hint(
-    "not-a-module",
-    "`Ranker(...)` makes a {what}, which is no `nn.Module`.",
-    "Mend the class that was given and keep its first two lines.",
-    ALONG,
-)
-
-OTHER_SCORES = Hint(
-    "other-scores",
-    "For the same input, `{name}` gives other numbers than the class that was given.",
-    "What it computes was right. Change where things are kept or made, and nothing else.",
-    ALONG,
-)
-
-NET_STAYS = Hint(
-    "net-stays",
-    "You asked for {wanted}; after `{name}`, the network is on {found}.",
-    "The network that was handed in should move, and to the device that was handed in.",
-    IN_PLACE,
-)
-
-STATE_BEHIND = Hint(
-    "state-behind",
-    "The network is on {wanted}, but the optimizer's `{entry}` stayed on {found}: the next step "
-    "sees both.",
-    "The network knows nothing of its optimizer. What puts each tensor of its memory where its "
-    "parameter is?",
-    OPTIMIZER,
-)
-
-NET_MOVED = Hint(
-    "net-moved",
-    "After `{name}`, the network is on {found}. It was on {given}, and should have stayed there.",
-    "A network moves in place, for everybody who uses it. What else can go to where it is?",
-    IN_PLACE,
-)
-
-lab = Lab("03_moving_a_network", seconds=20)
+lab = Lab("03_moving_a_network", read_hints(Path(__file__).parent), seconds=20)
 
 
 def net_and_optimizer(
     seed: int, name: str, device: torch.device
 ) -> tuple[nn.Module, torch.optim.Optimizer]:
-    """A small network and an optimizer that remembers: "SGD", with momentum, or "Adam"."""
+    """Return a small network and its optimizer: "SGD", with momentum, or "Adam"."""
     torch.manual_seed(seed)
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)).to(device)
     return net, make_optimizer(name, net)
 
 
 def make_optimizer(name: str, net: nn.Module) -> torch.optim.Optimizer:
-    """An optimizer of the network's parameters, in two groups."""
+    """Return an optimizer of the network's parameters, in two groups with their own settings."""
     first, *others = net.parameters()
-    # Two groups with settings of their own.
     groups = [{"params": [first], "lr": 0.02}, {"params": others, "lr": 0.05}]
     if name == "SGD":
         return torch.optim.SGD(groups, momentum=0.9, weight_decay=0.01)
@@ -74,7 +32,7 @@ def make_optimizer(name: str, net: nn.Module) -> torch.optim.Optimizer:
 
 
 def take_steps(net: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, count: int) -> None:
-    """Train for `count` steps towards answers of 1."""
+    """Train for `count` steps toward outputs of 1."""
     for _ in range(count):
         optimizer.zero_grad()
         ((net(batch) - 1) ** 2).mean().backward()
@@ -82,7 +40,7 @@ def take_steps(net: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, 
 
 
 def state_of(optimizer: torch.optim.Optimizer) -> dict[tuple[int, str], Tensor]:
-    """The tensors that an optimizer remembers, by their parameter's number and their name."""
+    """Return the tensors in an optimizer's state, by their parameter's index and their key."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     return {
         (number, key): value
@@ -93,11 +51,5 @@ def state_of(optimizer: torch.optim.Optimizer) -> dict[tuple[int, str], Tensor]:
 
 
 def on_cpu(state: Mapping[Any, Tensor]) -> dict[Any, Tensor]:
-    """A copy of a state on the CPU."""
+    """Return a copy of a state on the CPU."""
     return {key: tensor.detach().cpu().clone() for key, tensor in state.items()}
-
-
-def close(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same numbers, as far as two devices can agree on them."""
-    # A GPU may round the inputs of a product (TF32) and adds in another order.
-    return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-2, atol=1e-2)

@@ -1,6 +1,4 @@
-"""The checks of lab 04, CIFAR-10 on a GPU: one module an exercise, with its hints."""
-
-from __future__ import annotations
+"""The checks of lab 04, CIFAR-10 on a GPU: one module per exercise."""
 
 from helpers.checks.lab_04.exercise_1_train_classic import exercise_1
 from helpers.checks.lab_04.exercise_2_accuracy import exercise_2

@@ -1,67 +1,19 @@
-"""Lab 04, exercise 1: the check of `train_classic`, and its hints."""
-
-from __future__ import annotations
+"""Lab 04, exercise 1: `train_classic`."""
 
 import copy
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_04.shared import CLASSIC, EDITS, Batches, devices_of, lab, same_weights
+from helpers.checks.comparing import devices_of, same_weights
+from helpers.checks.lab_04.shared import Batches, lab
+from helpers.checks.trial import Answer, Trial, described
 from helpers.networks import ClassicNet
-
-NOT_A_NET = Hint(
-    "not-the-network",
-    "`train_classic` returns a {what}; the trained network is asked for.",
-    "What does the script that was given return? Keep that line.",
-    CLASSIC,
-)
-
-STAYED = Hint(
-    "net-on-cpu",
-    "There is a GPU, and the network that comes back lies on {found}.",
-    "Which line decides where the arithmetic happens, and what is `device` there?",
-    EDITS,
-)
-
-ONLY_WITH_GPU = Hint(
-    "needs-a-gpu",
-    "On a machine without a GPU, `train_classic` {what}.",
-    "Name the device inside the function, and ask the machine which one it has. Nothing else in "
-    "the script should say which device it is.",
-    EDITS,
-)
-
-CARRIED_BACK = Hint(
-    "carried-back",
-    "Your loop carries {bytes} bytes from the GPU back to the CPU.",
-    "Where does the loss compare the answers with the labels? Which of the two has to travel, so "
-    "that it does so on the GPU?",
-    EDITS,
-)
-
-OTHER_TRAINING = Hint(
-    "other-training",
-    "The network comes back with other weights than the script that was given would learn.",
-    "Three edits are enough, and none of them changes what is computed. Compare the rest with the "
-    "script: the optimizer, the order of the lines, how many batches are used.",
-    CLASSIC,
-)
-
-NOT_TRAINED = Hint(
-    "not-trained",
-    "The network comes back with the weights it had before.",
-    "Whose parameters did the optimizer get, and are they those of the network that you call?",
-    EDITS,
-)
 
 
 @lab.exercise(1, points=3, right="Three edits, and the same training happens on the GPU.")
-def exercise_1(trial: Trial, train_classic: Callable[..., Any]) -> None:
+def exercise_1(trial: Trial, train_classic: Answer) -> None:
     """`train_classic(net, batches)`: the classic script, on the GPU if there is one."""
     torch.manual_seed(trial.seed)
     net = ClassicNet()
@@ -70,24 +22,25 @@ def exercise_1(trial: Trial, train_classic: Callable[..., Any]) -> None:
     expected = _classic_reference(copy.deepcopy(net), batches)
     on_gpu = copy.deepcopy(net)
     with trial.watch() as watch:
-        result = trial.call(train_classic, on_gpu, batches)
-    trial.expect_result(result)
-    trial.expect(isinstance(result, nn.Module), NOT_A_NET, what=type(result).__name__)
+        result = trial.result_of(train_classic, on_gpu, batches)
+    trial.expect(isinstance(result, nn.Module), "not-the-network", what=described(result))
     found = ", ".join(sorted(map(str, devices_of(result))))
-    trial.expect(all(d.type == "cuda" for d in devices_of(result)), STAYED, found=found)
+    trial.expect(all(d.type == "cuda" for d in devices_of(result)), "net-on-cpu", found=found)
     # A loss is fetched in some ways: four bytes, or eight.
     back = [m.bytes for m in watch.moves if m.source.type == "cuda" and m.bytes > 8]
-    trial.expect(not back, CARRIED_BACK, bytes=sum(back))
-    trial.expect(not same_weights(result, net), NOT_TRAINED)
-    trial.expect(same_weights(result, expected), OTHER_TRAINING)
+    trial.expect(not back, "carried-back", bytes=sum(back))
+    trial.expect(not same_weights(result, net), "not-trained")
+    trial.expect(same_weights(result, expected), "other-training")
     with trial.machine_with(0):
-        outcome = trial.outcome(train_classic, copy.deepcopy(net), batches)
-        if outcome.error is not None:
-            told = str(outcome.error).splitlines()[0][:120]
-            raise ONLY_WITH_GPU.of(what=f"stops with {type(outcome.error).__name__}: {told}")
-        trial.expect_result(outcome.value)
-        here = devices_of(outcome.value)
-        trial.expect(here == {torch.device("cpu")}, ONLY_WITH_GPU, what="still wants a GPU")
+        called = trial.try_call(train_classic, copy.deepcopy(net), batches)
+        if called.error is not None:
+            told = str(called.error).splitlines()[0][:120]
+            raise trial.wrong(
+                "needs-a-gpu", what=f"stops with {type(called.error).__name__}: {told}"
+            )
+        trial.expect_result(called.value)
+        here = devices_of(called.value)
+        trial.expect(here == {torch.device("cpu")}, "needs-a-gpu", what="still wants a GPU")
 
 
 def _classic_reference(net: nn.Module, batches: Batches) -> nn.Module:

@@ -1,6 +1,4 @@
-"""The checks of lab 05, when the GPU wins: one module an exercise, with its hints."""
-
-from __future__ import annotations
+"""The checks of lab 05, when the GPU wins: one module per exercise."""
 
 from helpers.checks.lab_05.exercise_1_seconds_a_call import exercise_1
 from helpers.checks.lab_05.exercise_2_seconds_of_parts import exercise_2

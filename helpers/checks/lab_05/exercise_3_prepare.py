@@ -1,59 +1,14 @@
-"""Lab 05, exercise 3: the check of `prepare`, and its hints."""
-
-from __future__ import annotations
+"""Lab 05, exercise 3: `prepare`."""
 
 import math
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
-from helpers.checks.core import Hint, Trial
 from helpers.checks.lab_05.shared import lab
-
-_PIPELINE = "The input pipeline"
-
-NOT_A_BATCH = Hint(
-    "not-a-batch",
-    "`prepare` returns {found}; a float32 tensor of shape {shape} is asked for.",
-    "The result is what the slow function returns. Compare the two on a few images.",
-    _PIPELINE,
-)
-
-OTHER_IMAGES = Hint(
-    "other-images",
-    "The batch does not hold the chosen images in the order in which they were chosen.",
-    "`chosen` names the same image twice now and then, and in no order. What does indexing with a "
-    "tensor of numbers give?",
-    _PIPELINE,
-)
-
-OTHER_NUMBERS = Hint(
-    "other-numbers",
-    "The numbers of the batch go from {low:.3g} to {high:.3g}; those of the slow function go from "
-    "-1 to 1.",
-    "Print both batches for an image that is all 0 and for one that is all 255. What becomes of a "
-    "byte that is divided, or from which something is taken away?",
-    _PIPELINE,
-)
-
-IMAGES_CHANGED = Hint(
-    "input-changed",
-    "After the call, the images that were handed in are others.",
-    "Methods whose name ends in an underscore write into the tensor they are called on.",
-    _PIPELINE,
-)
-
-NOT_FASTER = Hint(
-    "not-faster",
-    "In this session your `prepare` is {found:.1f} times as fast as the slow one, in the median of "
-    "{rounds} rounds by turns; {wanted} times is asked for.",
-    "What is done once for each row, and could be done once for all of them? Does anything touch "
-    "images that nobody has chosen, or make Python numbers of pixels?",
-    _PIPELINE,
-)
+from helpers.checks.trial import Answer, Trial, described
 
 AT_LEAST = 10
 
@@ -72,7 +27,7 @@ def slow_prepare(images: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
 
 
 @lab.exercise(3, points=3, right="The same numbers, and the loop no longer waits for them.")
-def exercise_3(trial: Trial, prepare: Callable[..., Any]) -> None:
+def exercise_3(trial: Trial, prepare: Answer) -> None:
     """`prepare(images, chosen)`: the batch of the slow function, at least 10 times as fast."""
     images = torch.empty(6000, 3, 32, 32, dtype=torch.uint8)
     images.random_(0, 256, generator=trial.generator)
@@ -89,18 +44,21 @@ def exercise_3(trial: Trial, prepare: Callable[..., Any]) -> None:
         with torch._C.DisableTorchFunction():
             expected = slow_prepare(few, chosen)
         first = few[:50].clone()
-        found = trial.call(prepare, few, chosen)
-        trial.expect_result(found)
+        found = trial.result_of(prepare, few, chosen)
         tensor = isinstance(found, torch.Tensor)
-        shown = f"a {type(found).__name__}"
+        shown = described(found)
         shown = f"{found.dtype} of shape {tuple(found.shape)}" if tensor else shown
         good = tensor and found.shape == expected.shape and found.dtype == torch.float32
-        trial.expect(good, NOT_A_BATCH, found=shown, shape=tuple(expected.shape))
-        trial.expect(torch.equal(few[:50], first), IMAGES_CHANGED)
+        trial.expect(good, "not-a-batch", found=shown, shape=tuple(expected.shape))
+        trial.expect(torch.equal(few[:50], first), "input-changed")
         if not torch.allclose(found, expected, atol=1e-5):
             low, high = found.min().item(), found.max().item()
             whole = math.isclose(low, -1, abs_tol=1e-3) and high < 1.001
-            raise OTHER_IMAGES.of() if whole else OTHER_NUMBERS.of(low=low, high=high)
+            raise (
+                trial.wrong("other-images")
+                if whole
+                else trial.wrong("other-numbers", low=low, high=high)
+            )
     ratios = []
     for _ in range(3):
         chosen = trial.integers(0, len(images), (32,))
@@ -110,7 +68,7 @@ def exercise_3(trial: Trial, prepare: Callable[..., Any]) -> None:
         ratios.append(slow / own)
     found = statistics.median(ratios)
     told = {"found": found, "rounds": len(ratios), "wanted": AT_LEAST}
-    trial.expect(found >= AT_LEAST, NOT_FASTER, **told)
+    trial.expect(found >= AT_LEAST, "not-faster", **told)
 
 
 def _seconds_of(call: Callable[[], object]) -> float:

@@ -1,10 +1,8 @@
-"""Lab 05, when the GPU wins: what its exercises have in common."""
+"""Lab 05 with its hints, which its exercises share."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from helpers.checks.core import Lab
+from helpers.checks.hints import read_hints
+from helpers.checks.lab import Lab
 
-STOPWATCH = "A stopwatch that lies"
-LARGER = "Larger batches"
-
-lab = Lab("05_when_the_gpu_wins", seconds=20)
+lab = Lab("05_when_the_gpu_wins", read_hints(Path(__file__).parent), seconds=20)

@@ -1,6 +1,4 @@
-"""The checks of lab 06, CIFAR-10 in seconds: one module an exercise, with its hints."""
-
-from __future__ import annotations
+"""The checks of lab 06, CIFAR-10 in seconds: one module per exercise."""
 
 from helpers.checks.lab_06.exercise_1_random_flip import exercise_1
 from helpers.checks.lab_06.exercise_2_random_shift import exercise_2

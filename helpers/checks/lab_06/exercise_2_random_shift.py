@@ -1,77 +1,38 @@
-"""Lab 06, exercise 2: the check of `random_shift`, and its hints."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 06, exercise 2: `random_shift`."""
 
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_06.shared import (
-    ALL_ALIKE,
-    IMAGES,
-    expect_chance,
-    expect_one_piece,
-    lab,
-    result_of,
-)
-
-NOT_A_SHIFT = Hint(
-    "not-a-shift",
-    "With `reach` = {reach}, one of the images that come back is not the image moved by at most "
-    "that many pixels, with zeros where nothing is left to show.",
-    "Try one image that is all ones, and one with a single white pixel: where does it go, and what "
-    "comes in at the edge?",
-    IMAGES,
-)
-
-AROUND_THE_EDGE = Hint(
-    "around-the-edge",
-    "What leaves an image on one side comes in on the other.",
-    "Some ways to move a tensor go round in a circle. What is asked for at the edge?",
-    IMAGES,
-)
-
-SHIFTS_MISSING = Hint(
-    "shifts-missing",
-    "With `reach` = {reach}, none of {count} images is ever moved {way} by {missing}.",
-    "From -`reach` to `reach`, both included, along both axes: does the upper end belong to what "
-    "you draw? Are the two axes drawn apart?",
-    IMAGES,
-)
-
-TIED_AXES = Hint(
-    "tied-axes",
-    "Every image moves by the same number of pixels down as to the right.",
-    "How many random numbers does an image need?",
-    IMAGES,
-)
+from helpers.checks.lab_06.shared import augmented, expect_chance, expect_one_piece, lab
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(2, points=3, right="Each image goes its own way, all of them in one gather.")
-def exercise_2(trial: Trial, random_shift: Callable[..., Any]) -> None:
+def exercise_2(trial: Trial, random_shift: Answer) -> None:
     """`random_shift(images, reach)`: each image moved by up to `reach` pixels, zeros behind it."""
     torch.manual_seed(trial.seed)
     for device, reach in ((trial.device, 1), (torch.device("cpu"), 2), (trial.device, 0)):
         size = trial.random.randint(6, 9)
         images = trial.normal(256, 3, size, size).to(device)
-        result = result_of(trial, random_shift, images, reach)
+        result = augmented(trial, random_shift, images, reach)
         moves = _moves(images, result, reach)
         if (moves < -99).any():
             around = (_moves(images, result, reach, wrap=True) > -99).all()
-            raise AROUND_THE_EDGE.of() if around else NOT_A_SHIFT.of(reach=reach)
+            raise (
+                trial.wrong("around-the-edge")
+                if around
+                else trial.wrong("not-a-shift", reach=reach)
+            )
         if reach == 0:
             continue
         down, right = moves.unbind(1)
         alike = bool((moves == moves[0]).all())
-        trial.expect(not alike, ALL_ALIKE, what=f"every image was moved by {moves[0].tolist()}")
-        trial.expect(not torch.equal(down, right), TIED_AXES)
+        trial.expect(not alike, "all-alike", what=f"every image was moved by {moves[0].tolist()}")
+        trial.expect(not torch.equal(down, right), "tied-axes")
         for ways, found in ((("up", "down"), down), (("left", "right"), right)):
             for missing in sorted(set(range(-reach, reach + 1)) - set(found.tolist())):
                 told = {"reach": reach, "count": len(images), "missing": abs(missing)}
-                raise SHIFTS_MISSING.of(way=ways[missing > 0], **told)
+                raise trial.wrong("shifts-missing", way=ways[missing > 0], **told)
         expect_chance(trial, random_shift, images, reach)
         expect_one_piece(trial, random_shift, images, reach)
 

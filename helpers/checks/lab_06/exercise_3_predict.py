@@ -1,72 +1,10 @@
-"""Lab 06, exercise 3: the check of `predict`, and its hints."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 06, exercise 3: `predict`."""
 
 import torch
 from torch import nn
 
-from helpers.checks.core import Hint, Trial
-from helpers.checks.lab_06.shared import IMAGES, INPUT_CHANGED, TRAIN, lab
-
-NOT_LOGITS = Hint(
-    "not-logits",
-    "`predict` returns {found}; the logits, {shape}, are asked for.",
-    "Averaging comes before any decision: return what the network gives, averaged.",
-    TRAIN,
-)
-
-TRAINING_MODE = Hint(
-    "training-mode",
-    "The network was asked in training mode.",
-    "A network that is being judged is in its other mode. Which method switches to it?",
-    TRAIN,
-)
-
-TRACKS_GRADIENTS = Hint(
-    "tracks-gradients",
-    "Gradients were being tracked while the network answered.",
-    "Nothing is learnt here. Which block tells torch so?",
-    TRAIN,
-)
-
-ONE_VIEW = Hint(
-    "one-view",
-    "Your logits are those of {which} alone.",
-    "Two views are asked for. What happens to the answer to the first of them?",
-    TRAIN,
-)
-
-WRONG_VIEW = Hint(
-    "wrong-view",
-    "One of the two views is the image turned {how}.",
-    "Which axis holds the columns? Try one image with one white pixel.",
-    IMAGES,
-)
-
-NOT_AVERAGED = Hint(
-    "not-averaged",
-    "Your logits are {what} of the two views; their mean is asked for.",
-    "Work it out for two logits that you write down by hand: 2 and 4.",
-    TRAIN,
-)
-
-AVERAGED_IMAGES = Hint(
-    "averaged-images",
-    "You average the two images and ask the network once. A picture laid over its mirror image is "
-    "none that the network knows.",
-    "What is to be averaged: the questions, or the answers?",
-    TRAIN,
-)
-
-OTHER_LOGITS = Hint(
-    "other-logits",
-    "The logits are not the mean of those for the images and those for their mirror images.",
-    "Compute both by hand for a batch of one image, and compare.",
-    TRAIN,
-)
+from helpers.checks.lab_06.shared import lab
+from helpers.checks.trial import Answer, Trial, described
 
 
 class _Answering(nn.Module):
@@ -87,37 +25,36 @@ class _Answering(nn.Module):
 
 
 @lab.exercise(3, points=2, right="Two views, one answer, and nothing to train.")
-def exercise_3(trial: Trial, predict: Callable[..., Any]) -> None:
+def exercise_3(trial: Trial, predict: Answer) -> None:
     """`predict(net, images)`: the mean of the logits for images and for their mirror images."""
     for device in (trial.device, torch.device("cpu")):
         torch.manual_seed(trial.seed)
         net = _Answering(6).to(device).train(device.type == "cuda")
         images = trial.normal(trial.random.randint(5, 9), 3, 6, 6).to(device)
         before = images.clone()
-        found = trial.call(predict, net, images)
-        trial.expect_result(found)
+        found = trial.result_of(predict, net, images)
         shape = (len(images), 5)
         tensor = isinstance(found, torch.Tensor)
-        shown = f"a {type(found).__name__}"
+        shown = described(found)
         shown = f"{found.dtype} of shape {tuple(found.shape)}" if tensor else shown
         good = tensor and found.shape == shape and found.is_floating_point()
-        trial.expect(good, NOT_LOGITS, found=shown, shape=shape)
-        trial.expect(torch.equal(images, before), INPUT_CHANGED)
-        trial.expect(not any(net.modes), TRAINING_MODE)
-        trial.expect(not any(net.gradients), TRACKS_GRADIENTS)
+        trial.expect(good, "not-logits", found=shown, shape=shape)
+        trial.expect(torch.equal(images, before), "input-changed")
+        trial.expect(not any(net.modes), "training-mode")
+        trial.expect(not any(net.gradients), "tracks-gradients")
         net.eval()
         with torch.no_grad():
             ways = _views(net, images)
         hint, told = next(
-            (way[:2] for way in ways if _near(found, way[2])), (OTHER_LOGITS, dict[str, str]())
+            (way[:2] for way in ways if _near(found, way[2])), ("other-logits", dict[str, str]())
         )
         if hint is not None:
-            raise hint.of(**told)
+            raise trial.wrong(hint, **told)
 
 
 def _views(
     net: nn.Module, images: torch.Tensor
-) -> list[tuple[Hint | None, dict[str, str], torch.Tensor]]:
+) -> list[tuple[str | None, dict[str, str], torch.Tensor]]:
     """The right logits and those of the mistakes that are known."""
     plain, mirror = net(images), net(images.flip(3))
     upside_down, turned = net(images.flip(2)), net(images.flip(2, 3))
@@ -125,15 +62,15 @@ def _views(
     order = net(images.flip(0))
     return [
         (None, {}, (plain + mirror) / 2),
-        (ONE_VIEW, {"which": "the images as they are"}, plain),
-        (ONE_VIEW, {"which": "the mirror images"}, mirror),
-        (WRONG_VIEW, {"how": "upside down"}, (plain + upside_down) / 2),
-        (WRONG_VIEW, {"how": "by half a turn"}, (plain + turned) / 2),
-        (WRONG_VIEW, {"how": "into another image of the batch"}, (plain + order) / 2),
-        (NOT_AVERAGED, {"what": "the sum"}, plain + mirror),
-        (NOT_AVERAGED, {"what": "the mean of the probabilities"}, softmax),
-        (NOT_AVERAGED, {"what": "the larger"}, torch.maximum(plain, mirror)),
-        (AVERAGED_IMAGES, {}, net((images + images.flip(3)) / 2)),
+        ("one-view", {"which": "the images as they are"}, plain),
+        ("one-view", {"which": "the mirror images"}, mirror),
+        ("wrong-view", {"how": "upside down"}, (plain + upside_down) / 2),
+        ("wrong-view", {"how": "by half a turn"}, (plain + turned) / 2),
+        ("wrong-view", {"how": "into another image of the batch"}, (plain + order) / 2),
+        ("not-averaged", {"what": "the sum"}, plain + mirror),
+        ("not-averaged", {"what": "the mean of the probabilities"}, softmax),
+        ("not-averaged", {"what": "the larger"}, torch.maximum(plain, mirror)),
+        ("averaged-images", {}, net((images + images.flip(3)) / 2)),
     ]
 
 

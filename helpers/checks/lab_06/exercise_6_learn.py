@@ -1,76 +1,21 @@
-"""Lab 06, exercise 6: the check of `learn`, and its hints."""
-
-from __future__ import annotations
+"""Lab 06, exercise 6: `learn`."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import nn
 
-from helpers.checks.core import Hint, NotRight, Trial
-from helpers.checks.lab_06.shared import REST, TRAIN, lab
-
-TOO_MANY_PASSES = Hint(
-    "too-many-passes",
-    "Your training looked at more than {allowed} images: {epochs} passes over {count} are allowed.",
-    "More of the same is not the way here. What could each step do better?",
-    TRAIN,
-)
-
-NOT_LEARNT = Hint(
-    "not-trained",
-    "After the call, the network that was handed in has the weights it had before.",
-    "The network is trained in place. Whose parameters does your optimizer have, and does it step?",
-    TRAIN,
-)
-
-BLOWN_UP = Hint(
-    "blown-up",
-    "The network's weights are no numbers any more.",
-    "Steps that are too long miss the valley, and each next one is longer. Which setting is it?",
-    TRAIN,
-)
-
-FEW_STEPS = Hint(
-    "few-steps",
-    "{accuracy:.0%} of the new images are right; {wanted:.0%} are asked for. Your training makes "
-    "{steps} steps in all.",
-    "With so few images, what do you gain from large batches, and what do you pay?",
-    TRAIN,
-)
-
-SORTED = Hint(
-    "sorted",
-    "{accuracy:.0%} of the new images are right; {wanted:.0%} are asked for. The images come "
-    "sorted by class, and your batches have one class each, or hardly more.",
-    "A step along one class forgets the others. In which order should an epoch visit the images?",
-    TRAIN,
-)
-
-SHORT_STEPS = Hint(
-    "short-steps",
-    "{accuracy:.0%} of the new images are right; {wanted:.0%} are asked for. The weights have "
-    "hardly changed.",
-    "The network is on its way, and there is no time to walk slowly. Which setting says how far a "
-    "step goes?",
-    REST,
-)
-
-TOO_LOW = Hint(
-    "too-low",
-    "{accuracy:.0%} of the new images are right; {wanted:.0%} are asked for.",
-    "Print the mean loss after each pass. Does it fall, jump about, or stand still?",
-    REST,
-)
+from helpers.checks.hints import NotRight
+from helpers.checks.lab_06.shared import lab
+from helpers.checks.trial import Answer, Trial
 
 WANTED, EPOCHS = 0.8, 6
 
 
 @lab.exercise(6, points=4, right="As well as asked for, in as few passes as allowed.", seconds=30)
-def exercise_6(trial: Trial, learn: Callable[..., Any]) -> None:
+def exercise_6(trial: Trial, learn: Answer) -> None:
     """`learn(net, images, labels, epochs)`: 80 % of new images right after six passes."""
     torch.manual_seed(trial.seed)
     images, labels = _stripes(trial, 120)
@@ -82,13 +27,13 @@ def exercise_6(trial: Trial, learn: Callable[..., Any]) -> None:
     before = copy.deepcopy(net)
     count, allowed = len(images), EPOCHS * len(images)
     told = {"epochs": EPOCHS, "count": count, "allowed": allowed}
-    with _seen_by(net, images, TOO_MANY_PASSES.of(**told)) as seen:
+    with _seen_by(net, images, trial.wrong("too-many-passes", **told)) as seen:
         trial.call(learn, net, images, labels, EPOCHS)
     # Code that catches errors has gone on all the same.
-    trial.expect(sum(map(len, seen)) <= allowed, TOO_MANY_PASSES, **told)
+    trial.expect(sum(map(len, seen)) <= allowed, "too-many-passes", **told)
     pairs = list(zip(before.parameters(), net.parameters(), strict=True))
-    trial.expect(not all(torch.equal(a, b) for a, b in pairs), NOT_LEARNT)
-    trial.expect(all(b.isfinite().all() for _, b in pairs), BLOWN_UP)
+    trial.expect(not all(torch.equal(a, b) for a, b in pairs), "not-trained")
+    trial.expect(all(b.isfinite().all() for _, b in pairs), "blown-up")
     new_images, new_labels = _stripes(trial, 100)
     with torch.no_grad():
         answers = net.eval()(new_images.to(trial.device)).argmax(1).cpu()
@@ -96,13 +41,13 @@ def exercise_6(trial: Trial, learn: Callable[..., Any]) -> None:
     if accuracy >= WANTED:
         return
     told = {"accuracy": accuracy, "wanted": WANTED, "steps": len(seen)}
-    trial.expect(len(seen) >= 30, FEW_STEPS, **told)
+    trial.expect(len(seen) >= 30, "few-steps", **told)
     classes = labels.cpu()
     mixed = [len(set(classes[batch].tolist())) > 1 for batch in seen if (batch >= 0).all()]
-    trial.expect(not mixed or sum(mixed) > len(mixed) / 3, SORTED, **told)
+    trial.expect(not mixed or sum(mixed) > len(mixed) / 3, "sorted", **told)
     moved = max(((a - b).norm() / a.norm()).item() for a, b in pairs)
-    trial.expect(moved > 0.25, SHORT_STEPS, **told)
-    raise TOO_LOW.of(**told)
+    trial.expect(moved > 0.25, "short-steps", **told)
+    raise trial.wrong("too-low", **told)
 
 
 def _stripes(trial: Trial, each: int) -> tuple[torch.Tensor, torch.Tensor]:

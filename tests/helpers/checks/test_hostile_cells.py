@@ -271,7 +271,7 @@ def test_a_covered_name_is_named(notebook, covered, back):
     assert notebook.run(back).error is None
     name = covered.split("(")[0].replace("def ", "").replace("class ", "").split()[0].rstrip(":")
     assert done.shown[0][CHECK_TYPE]["hint"] == "name-hidden"
-    assert f"`{name}` no longer means" in done.shown[0]["text/plain"]
+    assert f"has reassigned `{name}`: it is now" in done.shown[0]["text/plain"]
     assert notebook.run("check.exercise_3(hidden)").error is None
 
 

@@ -10,16 +10,18 @@ import torch
 
 import simulated_cuda
 from helpers.checks import showing
-from helpers.checks.core import Hint, Lab
+from helpers.checks.hints import Hint
+from helpers.checks.lab import Lab
 from helpers.checks.showing import CHECK_TYPE, NotYet
 
 SMALL = Hint("too-small", "`double` gives {found}.", "Look at the factor.", "A section")
 OTHER = Hint("no-number", "`double` gives no number.", "Look at the type.")
+HINTS = {"exercise_1": {hint.id: hint for hint in (SMALL, OTHER)}}
 
 
 @pytest.fixture
 def lab():
-    lab = Lab("01_first", seconds=5)
+    lab = Lab("01_first", HINTS, seconds=5)
     inputs = []
 
     @lab.exercise(1, points=2, right="Twice it is.")
@@ -28,8 +30,8 @@ def lab():
         x = trial.random.randint(2, 10**9)
         inputs.append((x, trial.normal(3).tolist()))
         found = trial.call(double, x)
-        trial.expect(isinstance(found, int), OTHER)
-        trial.expect(found == 2 * x, SMALL, found="less")
+        trial.expect(isinstance(found, int), "no-number")
+        trial.expect(found == 2 * x, "too-small", found="less")
 
     @lab.exercise(2, points=3, right="Fine.")
     def exercise_2(trial, one, two):

@@ -1,0 +1,47 @@
+"""Where tensors and modules are, and whether they hold the same numbers."""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def is_tensor(value: object) -> bool:
+    """Whether a value is a tensor."""
+    return isinstance(value, Tensor)
+
+
+def copied_to(value: Any, device: torch.device) -> Any:
+    """Return a copy of a tensor or module on `device`."""
+    return copy.deepcopy(value).to(device)
+
+
+def place_of(value: Any) -> torch.device:
+    """Return the device of a tensor, or of a module's first parameter."""
+    return next(value.parameters()).device if isinstance(value, nn.Module) else value.device
+
+
+def devices_of(net: nn.Module) -> set[torch.device]:
+    """Return the devices of a network's parameters."""
+    return {parameter.device for parameter in net.parameters()}
+
+
+def same_numbers(one: Any, other: Any) -> bool:
+    """Whether two tensors or modules hold exactly the same numbers, on any devices."""
+    if isinstance(one, nn.Module):
+        pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+        return all(same_numbers(*pair) for pair in pairs)
+    return torch.equal(one.cpu(), other.cpu())
+
+
+def close(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold the same numbers, up to what two devices compute differently."""
+    # A GPU may round the inputs of a product (TF32), and it adds in another order.
+    return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-2, atol=1e-2)
+
+
+def same_weights(one: nn.Module, other: nn.Module) -> bool:
+    """Whether two networks have the same weights, up to what two devices compute differently."""
+    pairs = zip(one.parameters(), other.parameters(), strict=False)
+    return all(torch.allclose(a.cpu(), b.cpu(), rtol=1e-3, atol=2e-4) for a, b in pairs)
