@@ -41,7 +41,7 @@ def main() -> None:
 def unreachable() -> bool:
     """Whether no server of CIFAR-10 takes a connection."""
     servers = importlib.import_module("helpers.cifar10.official").servers(None)
-    probe = importlib.import_module("helpers.cifar10.reachability").Probe(servers, 3)
+    probe = importlib.import_module("helpers.cifar10.connections").ConnectionProbe(servers, 3)
     return all(probe.failure(url) for url in servers)
 
 

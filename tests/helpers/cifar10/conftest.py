@@ -1,4 +1,4 @@
-"""A tiny CIFAR-10 in every layout, and a server on this machine that misbehaves as told."""
+"""A tiny CIFAR-10 in every layout, and a local server that misbehaves on request."""
 
 import io
 import os
@@ -22,8 +22,8 @@ REAL_ROOT = os.environ.get("CIFAR10_ROOT")
 
 
 @pytest.fixture(autouse=True)
-def apart(monkeypatch, tmp_path):
-    """No test sees this machine's cache, its network or its copy of CIFAR-10, or draws for long."""
+def isolated(monkeypatch, tmp_path):
+    """Isolate tests from this machine's cache, network and copy of CIFAR-10; draw few images."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache-home"))
     monkeypatch.setenv("CIFAR10_MIRRORS", "none")
     monkeypatch.delenv("CIFAR10_ROOT", raising=False)
@@ -40,7 +40,7 @@ def python3_dumps(value) -> bytes:
 
 
 class SmallCifar10:
-    """A few images of each class, written as the layouts that people have."""
+    """A few images of each class, written in every layout."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -65,7 +65,7 @@ class SmallCifar10:
     def tar(self, kind: str = "tar.gz", inside: str = "", source: Path | None = None) -> Path:
         path = self.root / f"images.{kind}"
         mode = "w:gz" if kind.endswith("gz") else "w"
-        # As the program tar writes; Python's own default adds a second header to every file.
+        # The format of GNU tar; Python's default adds a second header to every file.
         with tarfile.open(path, mode, format=tarfile.GNU_FORMAT) as archive:
             archive.add(source or self.folders(), arcname=inside or ".")
         return path
@@ -75,11 +75,11 @@ class SmallCifar10:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(folders.rglob("*.jpg")):
                 archive.write(file, inside + file.relative_to(folders).as_posix())
-            archive.writestr("__MACOSX/train/cat/._0000.jpg", b"what macOS adds")
+            archive.writestr("__MACOSX/train/cat/._0000.jpg", b"added by macOS")
         return path
 
     def batches(self, where: str = "data", dumps=python3_dumps) -> Path:
-        """The folder that holds cifar-10-batches-py."""
+        """The folder that contains cifar-10-batches-py."""
         folder = self.root / where / "cifar-10-batches-py"
         folder.mkdir(parents=True)
         parts = [(name, slice(k, None, 5)) for k, name in enumerate(list(OFFICIAL_BATCHES)[:5])]
@@ -102,7 +102,7 @@ class SmallCifar10:
         return path
 
     def parquet(self, images: str = "img", metadata=None) -> Path:
-        """The folder that holds plain_text/*.parquet."""
+        """The folder that contains plain_text/*.parquet."""
         pa = pytest.importorskip("pyarrow")
         pq = pytest.importorskip("pyarrow.parquet")
         folder = self.root / "hub" / "plain_text"
@@ -133,7 +133,7 @@ def small(tmp_path):
 
 
 def _python2(value) -> bytes:
-    """Pickle as Python 2 and its numpy did, which wrote the official batches."""
+    """Pickle like Python 2 and its NumPy, which wrote the official batches."""
     if isinstance(value, bytes | str):
         text = value.encode() if isinstance(value, str) else value
         return b"T" + struct.pack("<i", len(text)) + text
@@ -163,16 +163,16 @@ def python2_dumps():
 
 
 class Server:
-    """Serves one file, well or badly.
+    """Serves one file, correctly or not.
 
     Attributes:
-        status: what to answer with; 200 serves the file.
-        rate: bytes a second; None for all at once.
-        cut: close the connection after so many bytes, the first time only.
+        status: HTTP status to answer with; 200 serves the file.
+        rate: bytes per second; None for no limit.
+        cut: close the connection after this many bytes, the first time only.
         hang: accept the request and never answer.
-        freeze: send so many bytes, then nothing more.
-        ranges: whether to honour a request for the rest of the file.
-        asked: the Range of each request there was, None for the whole file.
+        freeze: stop sending after this many bytes, with the connection open.
+        ranges: whether to support the header Range.
+        asked: the header Range of each request, None for the whole file.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -226,7 +226,7 @@ class Server:
                 if self.rate is not None and self.stopped.wait(piece / self.rate):
                     return
         except OSError:
-            return  # the client has had enough, as the tests mean it to
+            return  # the client disconnected, as some tests expect
 
     def stop(self) -> None:
         self.stopped.set()
@@ -238,9 +238,9 @@ class Server:
 def serve():
     servers = []
 
-    def start(data: bytes, **behaviour) -> Server:
+    def start(data: bytes, **behavior) -> Server:
         server = Server(data)
-        for name, value in behaviour.items():
+        for name, value in behavior.items():
             setattr(server, name, value)
         servers.append(server)
         return server
@@ -252,7 +252,7 @@ def serve():
 
 @pytest.fixture
 def real_root():
-    """The real images, where the environment names them."""
+    """The real images, if CIFAR10_ROOT names them."""
     if not REAL_ROOT:
         pytest.skip("needs real CIFAR-10: set CIFAR10_ROOT")
     return Path(REAL_ROOT)

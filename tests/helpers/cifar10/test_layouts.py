@@ -1,4 +1,4 @@
-"""Every layout gives the pixels, labels and order that torchvision gives for the same files."""
+"""Every layout gives the same pixels, labels and order as torchvision for the same files."""
 
 import gzip
 import shutil
@@ -11,13 +11,12 @@ from PIL import Image
 from torchvision.datasets import CIFAR10, ImageFolder
 
 from helpers import cifar10
-from helpers.cifar10.archives import _plain_tar_members
 from helpers.cifar10.dataset import OFFICIAL_BATCHES
 from helpers.cifar10.formats import read
 
 
 def as_torchvision(samples):
-    """Stack what torchvision gives one by one: uint8 (N, 3, 32, 32) and int64 (N,)."""
+    """Stack torchvision's samples: uint8 `(N, 3, 32, 32)` and int64 `(N,)`."""
     images = torch.stack([torch.from_numpy(np.array(x)).permute(2, 0, 1) for x, _ in samples])
     return images, torch.tensor([y for _, y in samples])
 
@@ -43,47 +42,40 @@ def assert_image_folders(contents, folders):
         ("png", {}),
     ],
 )
-def test_image_folders_give_what_torchvision_gives(small, kind, options):
+def test_image_folders_match_torchvision(small, kind, options):
     folders = small.folders(kind, **options)
     assert_image_folders(read(folders), folders)
 
 
 @pytest.mark.parametrize("kind", ["tar", "tar.gz", "tgz"])
 @pytest.mark.parametrize("inside", ["", "cifar10"])
-def test_image_folders_in_a_tar(small, kind, inside):
+def test_reads_image_folders_in_tar(small, kind, inside):
     assert_image_folders(read(small.tar(kind, inside)), small.folders())
 
 
-def test_the_fast_way_through_a_tar_finds_what_tarfile_finds(small):
-    path = small.tar("tar")
-    with tarfile.open(path) as archive:
-        members = [(m.name, m.offset_data, m.size) for m in archive if m.isfile()]
-    assert _plain_tar_members(path.read_bytes()) == members
-
-
 @pytest.mark.parametrize("inside", ["", "cifar10/"])
-def test_image_folders_in_a_zip(small, inside):
+def test_reads_image_folders_in_zip(small, inside):
     assert_image_folders(read(small.zip(inside)), small.folders())
 
 
-def test_image_folders_one_folder_deeper(small):
+def test_reads_image_folders_one_level_deeper(small):
     folders = small.folders(where="copy/cifar10")
     assert_image_folders(read(folders.parent), folders)
 
 
-def test_an_archive_is_known_by_its_content_and_not_its_name(small):
+def test_recognizes_archive_by_content(small):
     path = small.tar().rename(small.root / "images.dat")
     assert_image_folders(read(path), small.folders())
 
 
-def test_a_tar_compressed_in_several_pieces(small):
+def test_reads_tar_compressed_in_several_members(small):
     path = small.tar("tar")
     data = path.read_bytes()
     path.write_bytes(gzip.compress(data[:5000]) + gzip.compress(data[5000:]) + bytes(100))
     assert_image_folders(read(path), small.folders())
 
 
-def test_a_tar_with_long_names_and_links(small):
+def test_reads_tar_with_long_names_and_links(small):
     folders = small.folders()
     for split in ("train", "test"):
         for path in (folders / split).rglob("0001.jpg"):
@@ -94,12 +86,12 @@ def test_a_tar_with_long_names_and_links(small):
     assert_image_folders(read(archive), folders)
 
 
-def test_a_tar_in_the_pax_format(small):
+def test_reads_tar_in_pax_format(small):
     folders, path = small.folders(), small.root / "pax.tar"
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
         for file in sorted(folders.rglob("*.jpg")):
             member = archive.gettarinfo(file, file.relative_to(folders).as_posix())
-            member.pax_headers = {"comment": "as some systems write with every file"}
+            member.pax_headers = {"comment": "some systems add one to every file"}
             with file.open("rb") as data:
                 archive.addfile(member, data)
     assert_image_folders(read(path), folders)
@@ -123,33 +115,33 @@ def as_published(monkeypatch):
     return accept
 
 
-def test_the_batches_folder_itself(small, as_published):
+def test_reads_batches_folder(small, as_published):
     root = small.batches()
     assert_same(read(root / "cifar-10-batches-py"), *as_published(root))
 
 
-def test_batches_written_by_python_2_as_the_official_ones(small, as_published, python2_dumps):
+def test_reads_batches_pickled_by_python_2(small, as_published, python2_dumps):
     root = small.batches(dumps=python2_dumps)
     assert_same(read(root), *as_published(root))
 
 
-def test_the_official_archive(small, as_published):
+def test_reads_official_archive(small, as_published):
     archive = small.official_archive()
     assert_same(read(archive), *as_published(small.root / "archive-source"))
 
 
-def test_the_folder_that_torchvision_leaves_with_the_archive_and_the_batches(small, as_published):
+def test_reads_folder_with_archive_and_batches(small, as_published):
     root = small.batches()
     shutil.copy(small.official_archive(), root)
     assert_same(read(root), *as_published(root))
 
 
-def test_a_folder_that_holds_the_official_archive(small, as_published):
+def test_reads_folder_with_official_archive(small, as_published):
     archive = small.official_archive()
     assert_same(read(archive.parent), *as_published(small.root / "archive-source"))
 
 
-def test_the_archive_is_read_where_the_unpacked_batches_are_incomplete(small, as_published):
+def test_falls_back_to_archive_if_batches_are_incomplete(small, as_published):
     root = small.batches()
     shutil.copy(small.official_archive(), root)
     (root / "cifar-10-batches-py" / "data_batch_3").unlink()
@@ -157,7 +149,7 @@ def test_the_archive_is_read_where_the_unpacked_batches_are_incomplete(small, as
 
 
 @pytest.mark.parametrize("named", [".", "plain_text", "plain_text/train-00000-of-00001.parquet"])
-def test_parquet_as_on_the_hub(small, named):
+def test_reads_parquet_files_of_the_hub(small, named):
     contents = read(small.parquet() / named)
     order = np.random.default_rng(1).permutation(50)
     assert contents.train.labels.tolist() == small.labels["train"][order].tolist()
@@ -166,17 +158,17 @@ def test_parquet_as_on_the_hub(small, named):
     assert len(contents.test.labels) == 20
 
 
-def test_hidden_files_and_files_of_other_kinds_are_left_out(small):
+def test_ignores_hidden_and_unrelated_files(small):
     folders = small.folders()
     before = read(folders)
     (folders / "train" / "cat" / ".hidden.jpg").write_bytes(b"")
-    (folders / "train" / "cat" / "notes.txt").write_text("my favourites")
+    (folders / "train" / "cat" / "notes.txt").write_text("notes")
     (folders / ".git").mkdir()
     assert torch.equal(read(folders).train.images, before.train.images)
 
 
-def test_a_real_image_is_decoded_as_torchvision_decodes_it(real_root, tmp_path):
-    """One in a hundred of the real images; benchmarks/loading_cifar10.py compares them all."""
+def test_decodes_real_images_like_pillow(real_root, tmp_path):
+    """Checks one image in a hundred; benchmarks/loading_cifar10.py compares all of them."""
     if not real_root.is_file():
         pytest.skip("needs CIFAR10_ROOT to be an archive of image folders")
     contents = read(real_root)

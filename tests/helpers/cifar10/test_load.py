@@ -1,4 +1,4 @@
-"""Where `load` looks, in which order, and what it says about where the images came from."""
+"""The sources that `load` tries, their order, and the provenance it reports."""
 
 import json
 import subprocess
@@ -11,12 +11,12 @@ import torch
 
 from helpers import cifar10, drawn_images
 from helpers.cifar10 import DataError, load, official
-from helpers.cifar10.attempt import File
+from helpers.cifar10.download import File
 
 
 @pytest.fixture
 def published(small, monkeypatch):
-    """The bytes of a small archive that stands for the published one."""
+    """The bytes of a small archive that replaces the published one."""
     import hashlib
 
     data = small.official_archive().read_bytes()
@@ -24,7 +24,7 @@ def published(small, monkeypatch):
     return data
 
 
-def test_a_path_gives_the_images_there(small, cache):
+def test_loads_images_at_path(small, cache):
     dataset = load(small.tar(), cache=cache)
     assert (dataset.name, dataset.drawn) == ("CIFAR-10", False)
     assert dataset.classes == cifar10.CLASSES
@@ -35,16 +35,16 @@ def test_a_path_gives_the_images_there(small, cache):
     assert (dataset.test.labels.shape, dataset.test.labels.dtype) == ((20,), torch.int64)
 
 
-def test_a_data_set_shown_in_a_notebook_is_one_line(small, cache):
+def test_repr_is_one_line(small, cache):
     assert repr(load(small.tar(), cache=cache)) == "<CIFAR-10: 50 training and 20 test images>"
 
 
-def test_a_path_can_be_text_and_start_at_home(small, cache, monkeypatch):
+def test_expands_home_in_path(small, cache, monkeypatch):
     monkeypatch.setenv("HOME", str(small.root))
     assert not load(f"~/{small.tar().name}", cache=cache).drawn
 
 
-def test_the_provenance_says_what_and_how_many_and_no_more_of_the_path_than_its_end(small, cache):
+def test_provenance_gives_counts_and_file_name_only(small, cache):
     provenance = load(small.tar(), cache=cache).provenance
     assert provenance == (
         "real CIFAR-10, a subset of 50 training and 20 test images read from image folders in "
@@ -52,7 +52,7 @@ def test_the_provenance_says_what_and_how_many_and_no_more_of_the_path_than_its_
     )
 
 
-def test_the_second_load_comes_from_the_cache_and_says_so(small, cache):
+def test_second_load_comes_from_cache(small, cache):
     path = small.tar()
     first, second = load(path, cache=cache), load(path, cache=cache)
     assert second.provenance == first.provenance + ", cached"
@@ -61,7 +61,7 @@ def test_the_second_load_comes_from_the_cache_and_says_so(small, cache):
         assert torch.equal(ours.labels, theirs.labels)
 
 
-def test_a_changed_file_is_read_anew(small, cache):
+def test_reads_changed_file_again(small, cache):
     path = small.tar()
     load(path, cache=cache)
     small.per_class["train"] = 3
@@ -72,7 +72,7 @@ def test_a_changed_file_is_read_anew(small, cache):
     assert len(load(path, cache=cache).train.labels) == 30
 
 
-def test_a_broken_cache_is_rebuilt(small, cache):
+def test_rebuilds_damaged_cache(small, cache):
     path = small.tar()
     first = load(path, cache=cache)
     (file,) = cache.iterdir()
@@ -81,44 +81,42 @@ def test_a_broken_cache_is_rebuilt(small, cache):
     assert load(path, cache=cache).provenance.endswith("cached")
 
 
-def test_where_nothing_can_be_cached_the_images_are_there_and_the_provenance_says_so(
-    small, tmp_path
-):
+def test_unwritable_cache_is_noted_in_provenance(small, tmp_path):
     (tmp_path / "file").write_text("")
     dataset = load(small.tar(), cache=tmp_path / "file")
     assert dataset.provenance.endswith("(not cached: File exists)")
 
 
 @pytest.mark.parametrize("source", ["auto", "cifar10"])
-def test_the_path_in_the_environment_comes_first(small, cache, monkeypatch, source):
+def test_cifar10_root_comes_before_cache_and_download(small, cache, monkeypatch, source):
     monkeypatch.setenv("CIFAR10_ROOT", str(small.folders()))
     assert "image folders in folders" in load(source, cache=cache).provenance
 
 
 @pytest.mark.parametrize("source", ["auto", "cifar10"])
-def test_a_broken_path_in_the_environment_is_an_error(small, cache, monkeypatch, source):
+def test_invalid_cifar10_root_is_an_error(small, cache, monkeypatch, source):
     monkeypatch.setenv("CIFAR10_ROOT", str(small.root / "nowhere"))
     with pytest.raises(DataError, match=r"CIFAR10_ROOT is set, but cannot be used.*nowhere"):
         load(source, cache=cache)
 
 
-def test_a_named_path_comes_before_the_environment(small, cache, monkeypatch):
+def test_named_path_comes_before_cifar10_root(small, cache, monkeypatch):
     monkeypatch.setenv("CIFAR10_ROOT", "nowhere")
     assert "images.tar.gz" in load(small.tar(), cache=cache).provenance
 
 
-def test_a_named_path_that_is_not_there_is_an_error_that_lists_the_words_there_are(cache):
-    with pytest.raises(DataError, match=r"CIFAR10: there is no such file.*'auto', 'cifar10'"):
+def test_missing_path_lists_accepted_names(cache):
+    with pytest.raises(DataError, match=r"CIFAR10: no such file.*'auto', 'cifar10'"):
         load("CIFAR10", cache=cache)
 
 
-def test_the_download_comes_next(published, serve, cache):
+def test_downloads_if_there_is_no_copy(published, serve, cache):
     dataset = load("auto", cache=cache, mirrors=[serve(published).url])
     assert not dataset.drawn
     assert dataset.provenance.endswith("downloaded from 127.0.0.1")
 
 
-def test_a_download_is_made_once(published, serve, cache):
+def test_downloads_once(published, serve, cache):
     server = serve(published)
     load("auto", cache=cache, mirrors=[server.url])
     assert (
@@ -127,7 +125,7 @@ def test_a_download_is_made_once(published, serve, cache):
     assert len(server.asked) == 1
 
 
-def test_the_archive_is_kept_for_when_the_cache_breaks(published, serve, cache):
+def test_keeps_archive_to_rebuild_cache(published, serve, cache):
     server = serve(published)
     load("cifar10", cache=cache, mirrors=[server.url])
     (file,) = cache.glob("*.images")
@@ -136,36 +134,34 @@ def test_the_archive_is_kept_for_when_the_cache_breaks(published, serve, cache):
     assert len(server.asked) == 1
 
 
-def test_a_kept_archive_that_is_damaged_is_downloaded_anew(published, serve, cache):
+def test_downloads_damaged_archive_again(published, serve, cache):
     cache.mkdir()
     (cache / "cifar-10-python.tar.gz").write_bytes(published[:-1] + b"?")
     dataset = load("cifar10", cache=cache, mirrors=[serve(published).url])
     assert "downloaded from" in dataset.provenance
 
 
-def test_where_nothing_can_be_written_the_download_still_serves_this_session(
-    published, serve, tmp_path
-):
+def test_download_works_without_writable_cache(published, serve, tmp_path):
     (tmp_path / "file").write_text("")
     dataset = load("cifar10", cache=tmp_path / "file", mirrors=[serve(published).url])
     assert "downloaded from 127.0.0.1 (not cached: " in dataset.provenance
 
 
-def test_the_servers_can_be_set_in_the_environment(published, serve, cache, monkeypatch):
+def test_cifar10_mirrors_sets_servers(published, serve, cache, monkeypatch):
     broken, good = serve(published, status=503), serve(published)
     monkeypatch.setenv("CIFAR10_MIRRORS", f"{broken.url}, {good.url}")
     assert not load("auto", cache=cache).drawn
     assert len(broken.asked) == 1
 
 
-def test_by_default_the_servers_are_the_official_one_and_then_its_mirrors(monkeypatch):
+def test_official_server_comes_first_by_default(monkeypatch):
     monkeypatch.delenv("CIFAR10_MIRRORS")
     servers = official.servers(None)
     assert servers[0] == "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
     assert len(servers) > 1
 
 
-def test_address_checksums_and_names_are_those_of_torchvision():
+def test_address_checksums_and_names_match_torchvision():
     from torchvision.datasets import CIFAR10
 
     assert official.SERVERS[0] == CIFAR10.url
@@ -178,41 +174,39 @@ def test_address_checksums_and_names_are_those_of_torchvision():
     assert dict(listed) | meta == OFFICIAL_BATCHES
 
 
-def test_auto_draws_images_in_the_end_and_says_why(serve, cache):
+def test_auto_falls_back_to_drawn_images_and_says_why(serve, cache):
     dataset = load("auto", cache=cache, mirrors=[serve(b"", status=503).url])
     assert (dataset.name, dataset.drawn) == ("drawn images", True)
     assert dataset.classes == drawn_images.CLASSES
     assert dataset.provenance == (
-        "60 images drawn by the program, in place of CIFAR-10: CIFAR10_ROOT is not set, the cache "
-        "holds no copy, no download (127.0.0.1: it answered 503 Service Unavailable)"
+        "60 images drawn by the program, instead of CIFAR-10: CIFAR10_ROOT is not set, the cache "
+        "has no copy, no download (127.0.0.1: it answered 503 Service Unavailable)"
     )
 
 
-def test_cifar10_by_name_is_never_drawn(serve, cache):
+def test_cifar10_never_falls_back_to_drawn_images(serve, cache):
     with pytest.raises(
         DataError, match=r"CIFAR10_ROOT is not set, the cache .*answered 503.*drawn"
     ):
         load("cifar10", cache=cache, mirrors=[serve(b"", status=503).url])
 
 
-def test_drawn_by_name_looks_nowhere(small, cache, monkeypatch):
+def test_drawn_ignores_other_sources(small, cache, monkeypatch):
     monkeypatch.setenv("CIFAR10_ROOT", "nowhere")
     dataset = load("drawn", cache=cache)
     assert dataset.drawn
-    assert dataset.provenance == "60 images drawn by the program, as asked"
+    assert dataset.provenance == "60 images drawn by the program, as requested"
 
 
-def test_a_failure_that_took_long_is_not_repeated_by_the_next_notebook(published, serve, cache):
+def test_does_not_repeat_slow_failure_soon(published, serve, cache):
     slow = serve(published, rate=len(published) // 100)
     load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
     dataset = load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
-    assert "tried within the last 1 minutes: 127.0.0.1: " in dataset.provenance
+    assert "failed 1 min ago: 127.0.0.1: " in dataset.provenance
     assert len(slow.asked) == 1
 
 
-def test_after_a_failure_cifar10_by_name_and_other_servers_are_tried_all_the_same(
-    published, serve, cache
-):
+def test_cifar10_retries_after_recent_failure(published, serve, cache):
     good = serve(published)
     cache.mkdir()
     failure = {"time": time.time(), "servers": [good.url], "reason": "it was slow"}
@@ -222,7 +216,7 @@ def test_after_a_failure_cifar10_by_name_and_other_servers_are_tried_all_the_sam
     assert not (cache / "download-failed.json").exists()
 
 
-def test_a_failure_long_ago_is_forgotten(published, serve, cache):
+def test_retries_after_old_failure(published, serve, cache):
     good = serve(published)
     cache.mkdir()
     failure = {"time": time.time() - 3600, "servers": [good.url], "reason": "it was slow"}
@@ -230,7 +224,7 @@ def test_a_failure_long_ago_is_forgotten(published, serve, cache):
     assert not load("auto", cache=cache, mirrors=[good.url]).drawn
 
 
-def test_nothing_is_printed(published, serve, cache, capfd):
+def test_prints_nothing(published, serve, cache, capfd):
     load("auto", cache=cache, mirrors=[serve(published, status=503).url])
     load("auto", cache=cache, mirrors=[serve(published).url])
     assert capfd.readouterr() == ("", "")
@@ -241,7 +235,7 @@ import sys
 from pathlib import Path
 from helpers import cifar10
 from helpers.cifar10 import official
-from helpers.cifar10.attempt import File
+from helpers.cifar10.download import File
 cache, url, size, md5 = sys.argv[1:]
 official.ARCHIVE = File(int(size), md5)
 dataset = cifar10.load("auto", cache=Path(cache), mirrors=[url])
@@ -249,8 +243,8 @@ print(len(dataset.train.labels), int(dataset.train.images.sum()), dataset.proven
 """
 
 
-def test_two_processes_download_once_and_fill_one_cache(published, serve, cache):
-    # Slow enough that the second comes while the first is at it.
+def test_two_processes_share_one_download(published, serve, cache):
+    # Slow enough for the second to start during the first one's download.
     server = serve(published, rate=len(published) // 2)
     arguments = [str(cache), server.url, *map(str, official.ARCHIVE)]
     processes = [
@@ -267,7 +261,7 @@ def test_two_processes_download_once_and_fill_one_cache(published, serve, cache)
     assert load("auto", cache=cache).provenance.endswith("cached")
 
 
-def test_loading_from_the_cache_imports_no_torchvision_and_no_pyarrow(small, cache):
+def test_loading_from_cache_imports_neither_torchvision_nor_pyarrow(small, cache):
     path = small.tar()
     load(path, cache=cache)
     code = (

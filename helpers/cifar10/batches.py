@@ -1,4 +1,4 @@
-"""Read `cifar-10-batches-py`, the official pickles, without running any code they may carry."""
+"""Read `cifar-10-batches-py`, the official pickles, without running any code in them."""
 
 import hashlib
 import io
@@ -21,14 +21,14 @@ from helpers.cifar10.dataset import (
 FOLDER = "cifar-10-batches-py"
 
 
-def read_batches(files: Mapping[str, bytes | memoryview], prefix: str) -> Contents:
-    """Read the batches whose names begin with `prefix`; order and pixels are torchvision's.
+def read_batches(files: Mapping[str, bytes], prefix: str) -> Contents:
+    """Read the batches whose names start with `prefix`, in the same order as torchvision.
 
     Raises:
-        DataError: a batch is missing, damaged, or no batch of CIFAR-10.
+        DataError: a batch is missing, damaged, or something else.
     """
     if missing := [name for name in OFFICIAL_BATCHES if prefix + name not in files]:
-        raise DataError(f"of {FOLDER} there is no {', '.join(missing)}; copy the folder anew.")
+        raise DataError(f"{FOLDER} lacks {', '.join(missing)}; copy the folder again.")
     data = {name: files[prefix + name] for name in OFFICIAL_BATCHES}
     names = _loads(data["batches.meta"], "batches.meta").get("label_names")
     if names != list(CLASSES):
@@ -42,15 +42,15 @@ def read_batches(files: Mapping[str, bytes | memoryview], prefix: str) -> Conten
     return contents
 
 
-def _images(data: bytes | memoryview, name: str) -> Images:
+def _images(data: bytes, name: str) -> Images:
     batch = _loads(data, name)
     try:
         images = torch.from_numpy(np.array(batch["data"], np.uint8).reshape(-1, *IMAGE_SHAPE))
         labels = torch.from_numpy(np.array(batch["labels"], np.int64))
     except (KeyError, ValueError, TypeError) as error:
         raise DataError(
-            f"{name} is no batch of CIFAR-10: expected 'data' of shape (N, 3072) and 'labels' of "
-            f"N numbers ({type(error).__name__}: {error})."
+            f"{name} is not a batch of CIFAR-10: expected 'data' of shape (N, 3072) and N numbers "
+            f"as 'labels' ({type(error).__name__}: {error})."
         ) from error
     if images.shape[0] != labels.shape[0]:
         raise DataError(f"{name} has {len(images)} images and {len(labels)} labels.")
@@ -58,36 +58,38 @@ def _images(data: bytes | memoryview, name: str) -> Images:
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Builds numpy arrays and nothing else: a pickle can name any function to be called."""
+    """Unpickles NumPy arrays only: a pickle can call any function."""
 
     def find_class(self, module: str, name: str) -> Any:
         try:
             return _ALLOWED[module.replace("numpy._core", "numpy.core"), name]
         except KeyError:
-            raise pickle.UnpicklingError(f"it calls {module}.{name}, no batch does") from None
+            raise pickle.UnpicklingError(
+                f"it calls {module}.{name}, which batches never do"
+            ) from None
 
 
 _ALLOWED = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
-    # How numpy puts an array together, under the names that pickles of all ages have for it.
+    # NumPy's constructors of arrays, under their old and new names.
     ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     ("numpy.core.numeric", "_frombuffer"): np.empty(0).__reduce_ex__(5)[0],
-    # How Python 3 writes bytes in the format of Python 2.
+    # Protocol 2 stores bytes as an encoded string.
     ("_codecs", "encode"): lambda text, _: text.encode("latin1"),
 }
 
 
-def _loads(data: bytes | memoryview, name: str) -> dict[str, Any]:
-    # A pickle's operations trust each other: a damaged one can raise nearly anything.
+def _loads(data: bytes, name: str) -> dict[str, Any]:
+    # A damaged pickle can raise nearly anything.
     try:
         value = _ArraysOnly(io.BytesIO(data), encoding="latin1").load()
     except Exception as error:
-        raise DataError(f"{name} is damaged or no batch of CIFAR-10 ({error}).") from error
+        raise DataError(f"{name} is damaged or not a batch of CIFAR-10 ({error}).") from error
     if not isinstance(value, dict):
-        raise DataError(f"{name} is no batch of CIFAR-10: it holds a {type(value).__name__}.")
+        raise DataError(f"{name} is not a batch of CIFAR-10: it contains a {type(value).__name__}.")
     return {k.decode() if isinstance(k, bytes) else k: v for k, v in value.items()}
 
 
-def _md5(data: bytes | memoryview) -> str:
+def _md5(data: bytes) -> str:
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
