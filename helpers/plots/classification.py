@@ -8,9 +8,9 @@ from torch import Tensor
 
 from helpers.evaluation import Evaluation
 from helpers.history import History
-from helpers.plots.style import COLOURS, RED_INK, new_figure
+from helpers.plots.style import COLORS, RED_INK, new_figure
 
-RIGHT, WRONG = COLOURS[0], RED_INK
+RIGHT, WRONG = COLORS[0], RED_INK
 
 
 def image_grid(
@@ -61,7 +61,7 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     shares = [100 * share for share in per_class.values()]
     bars = axis.bar(names, shares)
     axis.bar_label(bars, fmt="%.0f", label_type="center", color="white")
-    axis.axhline(100 * overall, color=COLOURS[1], linestyle="--", label=f"overall {overall:.1%}")
+    axis.axhline(100 * overall, color=COLORS[1], linestyle="--", label=f"overall {overall:.1%}")
     axis.set_xlabel("class")
     axis.set_ylabel("right answers [% of its test images]")
     axis.set_ylim(0, 100)

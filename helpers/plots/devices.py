@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from helpers.devices import Row, Whereabouts
-from helpers.plots.style import COLOURS, RED_INK, new_figure, show
+from helpers.plots.style import COLORS, RED_INK, new_figure, show
 
 _CPU, _GPU = "#FFF4E5", "#E3F0FA"
 _WAITING = "#D9D9D9"
@@ -42,7 +42,7 @@ def draw_move() -> None:
         _arrow(axis, (left + 0.45, 1.55), (left + 0.95, 1.55), "#333333")
         for number in range(4):
             _box(axis, left + 1.0 + 0.6 * number, 1.25, 0.6, 0.6, str(number))
-    _arrow(axis, (4.15, 1.55), (5.85, 1.55), COLOURS[1])
+    _arrow(axis, (4.15, 1.55), (5.85, 1.55), COLORS[1])
     axis.text(5.0, 2.05, "copies\n32 bytes", ha="center", va="center", color=RED_INK, size=9)
     axis.text(5.0, 1.15, "y = x.to(device)", ha="center", va="center", family="monospace", size=8)
     figure.suptitle("After a move there are two tensors")
@@ -58,7 +58,7 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     """Show numbers of bytes as bars, in megabytes of a million bytes; `sizes` by name."""
     figure, axis = new_figure(height=1.2 + 0.4 * len(sizes))
     megabytes = [size / 1e6 for size in sizes.values()]
-    colours = [COLOURS[number % len(COLOURS)] for number in range(len(sizes))]
+    colours = [COLORS[number % len(COLORS)] for number in range(len(sizes))]
     axis.set_axisbelow(True)
     bars = axis.barh(list(sizes), megabytes, color=colours, height=0.6)
     axis.bar_label(bars, [f"{value:,.1f} MB" for value in megabytes], padding=4, fontsize=9)
@@ -105,7 +105,7 @@ def draw_waiting(steps: int = 4) -> None:
             since = steps * request
             waiting = {"facecolor": _WAITING, "hatch": "///", "edgecolor": "#999999"}
             _box(axis, since, 1.1, end - since, 0.8, **waiting)
-        axis.axvline(end, color=COLOURS[1], linestyle="--")
+        axis.axvline(end, color=COLORS[1], linestyle="--")
         axis.set(xlim=(0, each_ends + 0.2), ylim=(0, 2), yticks=[0.5, 1.5], title=title)
         axis.set_yticklabels(["GPU", "CPU"])
         axis.set_xticks([])
@@ -149,7 +149,7 @@ def _draw_memories(axis: Axes, rows: list[Row]) -> None:
         length = 0.25 * math.log2(1 + row.bytes / 4) / 1.6
         on_cpu = row.device.type == "cpu"
         bar = 2.8 - length if on_cpu else 7.2
-        colour = COLOURS[1] if on_cpu else COLOURS[0]
+        colour = COLORS[1] if on_cpu else COLORS[0]
         axis.add_patch(Rectangle((bar, y - 0.28), length, 0.56, facecolor=colour))
         half = 0.105 * len(row.name)
         ends = (5 - half, 2.8) if on_cpu else (5 + half, 7.2)

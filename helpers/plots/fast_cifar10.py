@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.plots.style import COLOURS, ink_on, new_figure
+from helpers.plots.style import COLORS, ink_on, new_figure
 from helpers.records import Record
 
 
@@ -80,11 +80,11 @@ def ideas_switched_off(record: Record) -> Figure:
     for axis, key, factor in ((figure.axes[0], "accuracy", 100), (figure.axes[1], "seconds", 1)):
         for place, row in enumerate([*ordered, everything]):
             values = [factor * value for value in row[key]]
-            colour = COLOURS[0] if row is everything else COLOURS[1]
+            colour = COLORS[0] if row is everything else COLORS[1]
             axis.plot(values, [place] * len(values), ".", color=colour, alpha=0.5)
             axis.plot(statistics.median(values), place, "D", color=colour)
         middle = factor * statistics.median(everything[key])
-        axis.axvline(middle, color=COLOURS[0], linestyle=":")
+        axis.axvline(middle, color=COLORS[0], linestyle=":")
     figure.axes[0].set_yticks(range(len(names)), names)
     figure.axes[1].set_yticks(range(len(names)), [""] * len(names))
     figure.axes[0].set_xlabel("test accuracy [%]; dot: a run, diamond: median")
@@ -119,8 +119,8 @@ def within_a_clock(record: Record) -> Figure:
                 tops.setdefault(clock, {})[recipe] = heights[-1]
                 ends = [100 * r["accuracy_six_views"] for r in runs]
                 axis.plot([places[-1]] * len(ends), ends, ".", color="black", zorder=3)
-        bars = axis.bar(places, heights, width * 0.9, color=COLOURS[i], label=recipe)
-        axis.bar_label(bars, fmt="%.1f", label_type="center", color=ink_on(COLOURS[i]))
+        bars = axis.bar(places, heights, width * 0.9, color=COLORS[i], label=recipe)
+        axis.bar_label(bars, fmt="%.1f", label_type="center", color=ink_on(COLORS[i]))
     axis.set_xticks(range(len(clocks)), [f"{float(c):g} s" for c in clocks])
     axis.set_xlabel("time in training")
     axis.set_ylabel("right answers, six views [%]")
@@ -144,9 +144,9 @@ def race(record: Record) -> Figure:
     for i, (name, runs) in enumerate(record.figures["runs"].items()):
         seconds = [run["seconds"] for run in runs]
         shares = [100 * run["accuracy"] for run in runs]
-        axis.plot(seconds, shares, ".", color=COLOURS[i], alpha=0.6, label=f"{name}, a run")
+        axis.plot(seconds, shares, ".", color=COLORS[i], alpha=0.6, label=f"{name}, a run")
         middles[name] = statistics.median(seconds), statistics.mean(shares)
-        axis.plot(*middles[name], "D", color=COLOURS[i], markersize=9)
+        axis.plot(*middles[name], "D", color=COLORS[i], markersize=9)
     axis.axhline(94, color="0.5", linestyle=":")
     axis.set_xlabel("training and answering, compilation apart [s]; diamond: median, mean")
     axis.set_ylabel("right answers, six views [%]")

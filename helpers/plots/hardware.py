@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.ticker import LogLocator
 
-from helpers.plots.style import COLOURS, LIGHT_BLUE, RED_INK, new_figure, show
+from helpers.plots.style import COLORS, LIGHT_BLUE, RED_INK, new_figure, show
 
 _CONTROL, _ALU, _MEMORY = "#F5C77E", "#9CC9E8", "#D9D9D9"
 _MARKERS = ("o", "s", "D")
@@ -45,11 +45,11 @@ def draw_computer() -> None:
     axis.text(8.9, 4.42, "memory", ha="center", va="center", fontsize=10, weight="bold")
     _box(axis, 8.1, 2.5, 1.6, 1.6, "program\ncells 0, 1, 2, …")
     _box(axis, 8.1, 0.5, 1.6, 1.6, "data\nx, y")
-    _arrow(axis, (7.9, 3.4), (5.4, 3.4), color=COLOURS[1])
+    _arrow(axis, (7.9, 3.4), (5.4, 3.4), color=COLORS[1])
     axis.text(6.75, 3.6, "instructions", ha="center", color=RED_INK, fontsize=9)
-    _arrow(axis, (7.9, 1.2), (5.4, 1.2), color=COLOURS[0], arrowstyle="<|-|>")
-    axis.text(6.75, 1.4, "LOAD, STORE", ha="center", color=COLOURS[0], fontsize=9)
-    _arrow(axis, (2.6, 1.2), (3.2, 1.2), color=COLOURS[0], arrowstyle="<|-|>")
+    _arrow(axis, (7.9, 1.2), (5.4, 1.2), color=COLORS[0], arrowstyle="<|-|>")
+    axis.text(6.75, 1.4, "LOAD, STORE", ha="center", color=COLORS[0], fontsize=9)
+    _arrow(axis, (2.6, 1.2), (3.2, 1.2), color=COLORS[0], arrowstyle="<|-|>")
     _arrow(axis, (1.1, 2.7), (1.1, 1.9), color="#333333")
     _arrow(axis, (4.3, 2.7), (4.3, 1.9), color="#333333")
     axis.text(1.2, 2.3, "what to do", va="center", fontsize=9)
@@ -114,7 +114,7 @@ def draw_matrix_product(rows: int = 4, inner: int = 3, columns: int = 5) -> None
             for j in range(width):
                 needed = (name == "x" and i == row) or (name == "w" and j == column)
                 made = name == "x @ w" and (i, j) == (row, column)
-                colour = COLOURS[1] if made else LIGHT_BLUE if needed else "white"
+                colour = COLORS[1] if made else LIGHT_BLUE if needed else "white"
                 _box(axis, x + j, y + height - 1 - i, 1, 1, facecolor=colour, linewidth=0.8)
         axis.text(x + width / 2, y + height + 0.25, name, ha="center", family="monospace")
     y = rows - 1 - row + 0.5
@@ -135,7 +135,7 @@ def plot_times(seconds: Mapping[str, float], *, title: str) -> None:
     """Show measured times as dots on a log scale; `seconds` by what was measured."""
     figure, axis = new_figure(height=1.1 + 0.45 * len(seconds))
     for number, (name, value) in enumerate(seconds.items()):
-        axis.plot(1e3 * value, name, "o", markersize=9, color=COLOURS[number % len(COLOURS)])
+        axis.plot(1e3 * value, name, "o", markersize=9, color=COLORS[number % len(COLORS)])
         axis.annotate(
             f"{1e3 * value:,.3g} ms",
             (1e3 * value, name),
@@ -156,7 +156,7 @@ def plot_speeds(sizes: Sequence[int], speeds: Mapping[str, Sequence[float]], *, 
     """Show measured speeds in GFLOP/s against the size of a matrix; `speeds` by device."""
     figure, axis = new_figure(height=3.6)
     for number, (name, values) in enumerate(speeds.items()):
-        axis.plot(sizes, values, marker=_MARKERS[number % 3], label=name, color=COLOURS[number])
+        axis.plot(sizes, values, marker=_MARKERS[number % 3], label=name, color=COLORS[number])
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xticks(sizes, [str(size) for size in sizes])

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from helpers.ladder import Rung
-from helpers.plots.style import COLOURS, new_figure
+from helpers.plots.style import COLORS, new_figure
 
 LEFT_OUT = "#B0B0B0"
 
@@ -39,7 +39,7 @@ def ladder(climb: Sequence[Rung], alone: Sequence[Rung] = (), *, where: str = ""
 def _rungs(axis: Axes, rungs: Sequence[Rung], label: str) -> None:
     for row, rung in enumerate(rungs):
         summary = rung.name in ("what helped", "everything")
-        colour = COLOURS[2] if summary else COLOURS[0]
+        colour = COLORS[2] if summary else COLORS[0]
         if not (rung.differs and rung.ratio > 1):
             colour = LEFT_OUT
         axis.barh(row, rung.ratio - 1, left=1, color=colour, height=0.65)

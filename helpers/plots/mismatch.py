@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from helpers.plots.style import COLOURS, RED_INK, new_figure, show
+from helpers.plots.style import COLORS, CPU_AREA, GPU_AREA, RED_INK, new_figure, show
 
-_CPU, _GPU = "#F3F8FC", "#FFF4E5"
-_BLUE, _RED, _GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
+_BLUE, _RED, _GREEN = COLORS[0], COLORS[1], COLORS[2]
 
 
 def _tensor(axis: Axes, x: float, y: float, name: str, values: Sequence[int], colour: str) -> None:
@@ -43,8 +42,8 @@ def draw_two_memories() -> None:
         axis.set(xlim=(0, 14), ylim=(0, 4.7))
         axis.axis("off")
         for left, width, name, colour in (
-            (0.1, 4.9, "memory of the CPU", _CPU),
-            (8.0, 5.9, "memory of cuda:0", _GPU),
+            (0.1, 4.9, "memory of the CPU", CPU_AREA),
+            (8.0, 5.9, "memory of cuda:0", GPU_AREA),
         ):
             axis.add_patch(
                 Rectangle((left, 0.1), width, 3.4, facecolor=colour, edgecolor="#333333")

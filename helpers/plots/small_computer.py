@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from helpers.plots.style import COLOURS, ink_on, new_figure, show
+from helpers.plots.style import COLORS, ink_on, new_figure, show
 from helpers.small_computer import Cost, Trace
 from helpers.small_computer.instruction_set import CATEGORIES
 
@@ -18,7 +18,7 @@ def plot_categories(costs: Mapping[str, Cost], *, title: str) -> None:
     for number, category in enumerate(CATEGORIES):
         counts = np.array([cost.by_category.get(category, 0) for cost in costs.values()])
         if counts.any():
-            colour = COLOURS[number]
+            colour = COLORS[number]
             bars = axis.barh(
                 list(costs), counts, left=left, color=colour, label=category, height=0.6
             )

@@ -9,11 +9,9 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from helpers.plots.style import COLOURS, ink_on, new_figure
+from helpers.plots.style import COLORS, CPU_COLOR, GPU_COLOR, ink_on, new_figure
 from helpers.records import Record
 from helpers.timing import Measurement, duration
-
-CPU_COLOUR, GPU_COLOUR = COLOURS[0], COLOURS[1]
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure
     figure, axis = new_figure(height=3.8)
     for curve in found:
         micro = [1e6 * value for value in curve.seconds]
-        colour, mark = (CPU_COLOUR, "o") if curve.kind == "cpu" else (GPU_COLOUR, "s")
+        colour, mark = (CPU_COLOR, "o") if curve.kind == "cpu" else (GPU_COLOR, "s")
         axis.plot(curve.sizes, micro, marker=mark, color=colour, label=curve.origin)
     axis.set_xscale("log", base=2)
     _plain_logarithmic(axis.yaxis)
@@ -123,11 +121,11 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
     """
     figure, axis = new_figure(height=3.2)
     milli = [1e3 * value for value in naive]
-    axis.plot([1], [1e3 * single], "X", markersize=10, color=COLOURS[1], label="the first call")
-    axis.plot(range(2, len(milli) + 2), milli, "o", color=COLOURS[0], label="later calls, one each")
+    axis.plot([1], [1e3 * single], "X", markersize=10, color=COLORS[1], label="the first call")
+    axis.plot(range(2, len(milli) + 2), milli, "o", color=COLORS[0], label="later calls, one each")
     low, high = proper.quartiles
-    axis.axhspan(1e3 * low, 1e3 * high, color=COLOURS[2], alpha=0.35)
-    axis.axhline(1e3 * proper.median, color=COLOURS[2], label="measured: median and quartiles")
+    axis.axhspan(1e3 * low, 1e3 * high, color=COLORS[2], alpha=0.35)
+    axis.axhline(1e3 * proper.median, color=COLORS[2], label="measured: median and quartiles")
     everything = [single, *naive, proper.median]
     if max(everything) > 8 * min(everything):
         _plain_logarithmic(axis.yaxis)
@@ -152,7 +150,7 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
     figure, axis = new_figure(height=0.7 * len(parts) + 1.5)
     names = list(parts)
     left = [0.0] * len(names)
-    for colour, part in zip(COLOURS, next(iter(parts.values())), strict=False):
+    for colour, part in zip(COLORS, next(iter(parts.values())), strict=False):
         widths = [1e6 * parts[name][part] for name in names]
         bars = axis.barh(names, widths, left=left, color=colour, label=part, edgecolor="white")
         wide = [
@@ -183,7 +181,7 @@ def pipelines(speeds: Mapping[str, Mapping[int, float]], baseline: str) -> Figur
     for row, (way, found) in enumerate(speeds.items()):
         places = [i + (row - (len(speeds) - 1) / 2) * width for i in range(len(batches))]
         heights = [found[batch] for batch in batches]
-        bars = axis.bar(places, heights, width, label=way, color=COLOURS[row])
+        bars = axis.bar(places, heights, width, label=way, color=COLORS[row])
         axis.bar_label(bars, [_short(height) for height in heights], fontsize=7)
     axis.set_xticks(range(len(batches)), [f"{batch}" for batch in batches])
     axis.set_yscale("log")

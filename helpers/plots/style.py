@@ -1,4 +1,4 @@
-"""What every figure shares: size, colours that the colour-blind can tell apart, and alt text."""
+"""What all figures share: size, colors that color-blind readers can tell apart, and alt text."""
 
 import base64
 import io
@@ -11,19 +11,37 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
-# Okabe and Ito's palette (2008), made for readers with any kind of colour vision; yellow left out.
-# The last two are too light for a line on white: they are for areas.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
-LIGHT_BLUE = COLOURS[5]
-# Vermilion, dark enough for small letters on a light ground.
+# The palette of Okabe and Ito (2008), made for readers with any kind of color vision, without its
+# yellow. The last two are too light for lines on white: use them for areas.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
+LIGHT_BLUE = COLORS[5]
+# Vermilion, dark enough for small text on a light background.
 RED_INK = "#B34F00"
+
+# One color per device in every figure of the course: for lines and bars, for areas such as a drawn
+# memory, and for text on a light background.
+CPU_COLOR, GPU_COLOR = COLORS[0], COLORS[1]
+CPU_AREA, GPU_AREA = "#E3F0FA", "#FFF0E0"
+CPU_INK, GPU_INK = "#005A8C", RED_INK
+WAITING_AREA = "#D9D9D9"
+
 DPI = 110
-_SHADES_OF_A_DRAWING = 4096
+_MOST_COLORS_OF_A_DRAWING = 4096
+
+
+def device_color(name: str) -> str:
+    """Return the color of the device that `name` starts with, such as "cpu" or "cuda:0 (T4)"."""
+    return CPU_COLOR if name.lower().startswith("cpu") else GPU_COLOR
 
 
 def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: float = 3.5) -> Any:
-    """Return `(figure, axes)` as `plt.subplots` does; the whole is `width` by `height` inches."""
-    with plt.rc_context({"axes.prop_cycle": plt.cycler(color=COLOURS)}):
+    """Return `(figure, axes)` as `plt.subplots` does, in the course's style.
+
+    Args:
+        rows, columns: the number of axes; for more than one, `axes` is a 2-D array.
+        width, height: the size of the figure in inches.
+    """
+    with plt.rc_context({"axes.prop_cycle": plt.cycler(color=COLORS)}):
         figure, axes = plt.subplots(
             rows,
             columns,
@@ -40,14 +58,14 @@ def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: f
 def show(figure: Figure, alt: str) -> None:
     """Display `figure` as an image whose alternative text is `alt`, and close it.
 
-    The text also stands as the output's plain form, so it is what a screen reader, a terminal and
-    nbval get to see: keep figures of the machine out of it.
+    `alt` is also the plain text of the output, which screen readers, terminals, and nbval use: do
+    not put measured numbers in it.
 
     Raises:
         ValueError: `alt` is empty.
     """
     if not alt.strip():
-        raise ValueError("a figure needs alt text: say in one sentence what it shows.")
+        raise ValueError("a figure needs alt text: describe in one sentence what it shows.")
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", dpi=DPI)
     plt.close(figure)
@@ -55,21 +73,18 @@ def show(figure: Figure, alt: str) -> None:
     display(data, metadata=metadata, raw=True)
 
 
-def ink_on(colour: str) -> str:
-    """Return "black" or "white", whichever reads better on an area filled with `colour`."""
-    red, green, blue = to_rgb(colour)
-    # Above this luminance black has the higher contrast by WCAG's formula.
-    return (
-        "black" if 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 > 0.18 else "white"
-    )
+def ink_on(color: str) -> str:
+    """Return "black" or "white", whichever is easier to read on an area filled with `color`."""
+    red, green, blue = to_rgb(color)
+    luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+    return "black" if luminance > 0.18 else "white"  # the threshold of WCAG's contrast formula
 
 
 def output_of(png: bytes, alt: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Return data and metadata of the output that shows an image with its alternative text.
+    """Return the data and the metadata of an output that shows an image with alternative text.
 
-    JupyterLab drops the alternative text that stands in the metadata of a PNG (seen in 4.6), but
-    prefers HTML to a PNG where an output has both, as nbconvert does. The PNG is for those that
-    show no HTML, PDF above all.
+    JupyterLab 4.6 ignores alternative text in a PNG's metadata, but shows the HTML of an output
+    that has both, as nbconvert does. The PNG is for formats without HTML, such as PDF.
     """
     image = base64.b64encode(png).decode()
     html = (
@@ -81,13 +96,13 @@ def output_of(png: bytes, alt: str) -> tuple[dict[str, str], dict[str, dict[str,
 
 
 def small_png(png: bytes) -> bytes:
-    """Return the opaque image `png` with a palette if it is a drawing: a third of the size.
+    """Return the opaque image `png`, with a palette if it is a drawing: a third of the size.
 
-    A drawing has some hundred shades, nearly all of them from smoothed edges, and 256 of them look
-    the same. Photographs keep every colour.
+    A drawing has a few hundred colors, most of them from antialiasing; 256 of them look the same.
+    Photographs keep all their colors.
     """
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    if image.getcolors(_SHADES_OF_A_DRAWING) is not None:
+    if image.getcolors(_MOST_COLORS_OF_A_DRAWING) is not None:
         image = image.quantize(256, dither=Image.Dither.NONE)
     small = io.BytesIO()
     image.save(small, format="png", optimize=True, dpi=(DPI, DPI))

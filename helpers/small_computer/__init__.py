@@ -1,8 +1,8 @@
-"""A computer small enough to watch: registers, memory, flags, a program counter, and lanes.
+"""A simulated computer small enough to watch: registers, memory, flags, program counter, lanes.
 
-`instruction_set.py` says what it can do, `assembler.py` reads a program, `lane.py` executes one
-instruction, `machine.py` runs the whole, `tables.py` shows it. A teaching model: its instructions
-and their cycles are those of no real chip.
+A teaching model: its instructions and their cycles are not those of any real processor.
+`instruction_set.py` lists the instructions, `assembler.py` parses a program, `lane.py` executes one
+instruction, `machine.py` runs a program, and `tables.py` displays the results.
 """
 
 from helpers.small_computer.assembler import ProgramError

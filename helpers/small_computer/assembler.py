@@ -1,39 +1,43 @@
-"""Reads a program's text: one instruction a line, `label:` before it, `; comment` after it."""
+"""Parse a program: one instruction per line, `label:` before it, `; comment` after it."""
 
 import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from helpers.small_computer.instruction_set import FIXED_REGISTERS, OPCODES, REGISTERS, Opcode
+from helpers.small_computer.instruction_set import (
+    FIXED_REGISTERS,
+    OPCODES,
+    REGISTERS,
+    Number,
+    Opcode,
+)
 
-Number = int | float
 _NAME = r"[A-Za-z_]\w*"
 
 
 class ProgramError(ValueError):
-    """The text is no program for this computer; the message names the line and the way out."""
+    """The text is not a valid program; the message names the line and says what to change."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """A memory cell: the first of the `size` cells of a name, plus what an index register holds."""
+    """A memory cell: cell 0 of `size` cells called `name`, plus the value of register `index`."""
 
     name: str
     base: int
     size: int
-    index: str | None
+    index: str | None = None
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction, ready to execute.
+    """One parsed instruction.
 
     Attributes:
-        opcode: what to do.
-        operands: with what: a register's name, a number, an `Address`, or for a label the number
-            of its cell.
-        text: the instruction as the program has it, spaces put in order.
+        opcode: the operation.
+        operands: a register's name, a number, an `Address`, or for a label its cell number.
+        text: the instruction as the program has it, with normalized spaces.
     """
 
     opcode: Opcode
@@ -41,144 +45,145 @@ class Instruction:
     text: str
 
 
-@dataclass(frozen=True)
-class _Line:
-    number: int
-    opcode: str
-    operands: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        return f"{self.opcode} {', '.join(self.operands)}".strip()
-
-
 def assemble(
     program: str, data_sizes: Mapping[str, int], special: Collection[str] = ()
-) -> tuple[list[Instruction], dict[str, int], dict[str, int]]:
-    """Turn a program's text into instructions, and give every label and every name its cell.
+) -> tuple[list[Instruction], dict[str, int], dict[str, Address]]:
+    """Parse a program and assign a memory cell to every instruction, label, and name.
 
-    The instructions take the first cells of memory, the data follow in the order given.
+    The instructions take the first cells of memory; the data follow in the given order.
 
     Args:
         program: the text.
-        data_sizes: the names that the program may use as addresses, and how many cells each takes.
-        special: which of the special instructions this computer has.
+        data_sizes: the number of cells for each name that the program may use as an address.
+        special: the special instructions that this computer has.
 
     Returns:
-        the instructions; the cell of each label; the first cell of each name.
+        the instructions, the cell of each label, and the address of each name.
 
     Raises:
-        ProgramError: a line cannot be read.
+        ProgramError: a line cannot be parsed.
     """
     lines, labels = _split(program)
-    for name in data_sizes:
-        if name in labels or name in REGISTERS + FIXED_REGISTERS:
-            kind = "a label" if name in labels else "a register"
-            raise ProgramError(f"the data cannot be called {name}: that is {kind}. Rename them.")
     addresses, cell = {}, len(lines)
     for name, size in data_sizes.items():
-        addresses[name] = Address(name, cell, size, None)
+        if name in labels or name in REGISTERS + FIXED_REGISTERS:
+            kind = "a label" if name in labels else "a register"
+            raise ProgramError(f"{name} is {kind}: choose another name for the data.")
+        addresses[name] = Address(name, cell, size)
         cell += size
-    instructions = [_instruction(line, labels, addresses, special) for line in lines]
-    return instructions, labels, {name: address.base for name, address in addresses.items()}
+    instructions = [
+        _parse(f"line {number}: ", code, labels, addresses, special) for number, code in lines
+    ]
+    return instructions, labels, addresses
 
 
-def _split(program: str) -> tuple[list[_Line], dict[str, int]]:
+def _split(program: str) -> tuple[list[tuple[int, str]], dict[str, int]]:
+    """Return the numbered lines of code, and the cell of each label."""
     if not isinstance(program, str):
-        raise ProgramError(f"a program is a text, not {program!r}.")
-    lines: list[_Line] = []
+        raise ProgramError(f"a program must be a string, not {program!r}.")
+    lines: list[tuple[int, str]] = []
     labels: dict[str, int] = {}
     for number, text in enumerate(program.splitlines(), start=1):
         code = re.split("[;#]", text)[0].strip()
         while match := re.match(rf"({_NAME})\s*:", code):
             if match[1] in labels:
-                raise ProgramError(f"line {number}: there is already a label {match[1]}.")
+                raise ProgramError(f"line {number}: the label {match[1]} is already defined.")
             labels[match[1]] = len(lines)
             code = code[match.end() :].strip()
         if code:
-            opcode, _, rest = code.partition(" ")
-            operands = tuple(part.strip() for part in rest.split(",")) if rest.strip() else ()
-            lines.append(_Line(number, opcode.upper(), operands))
+            lines.append((number, code))
     if not lines:
         raise ProgramError("the program is empty: it needs at least HALT.")
     for label, cell in labels.items():
         if cell == len(lines):
-            raise ProgramError(f"no instruction follows the label {label}. Write HALT after it.")
+            raise ProgramError(f"no instruction follows the label {label}. Add HALT after it.")
     return lines, labels
 
 
-def _instruction(
-    line: _Line, labels: Mapping[str, int], names: Mapping[str, Address], special: Collection[str]
+def _parse(
+    where: str,
+    code: str,
+    labels: Mapping[str, int],
+    addresses: Mapping[str, Address],
+    special: Collection[str],
 ) -> Instruction:
-    opcode = OPCODES.get(line.opcode)
+    name, _, rest = code.partition(" ")
+    name, texts = name.upper(), [part.strip() for part in rest.split(",") if rest.strip()]
+    opcode = OPCODES.get(name)
     if opcode is None:
         raise ProgramError(
-            f"line {line.number}: there is no instruction {line.opcode}."
-            f"{_nearest(line.opcode, OPCODES)} There are {', '.join(OPCODES)}."
+            f"{where}there is no instruction {name}.{_suggest(name, OPCODES)} "
+            f"The instructions are {', '.join(OPCODES)}."
         )
-    if opcode.category == "special" and opcode.name not in special:
+    if opcode.category == "special" and name not in special:
         raise ProgramError(
-            f"line {line.number}: this computer is built without {opcode.name}. "
-            f"Build one that has it: SmallComputer(..., special=[{opcode.name!r}])."
+            f"{where}this computer does not have {name}. "
+            f"Build one that does: SmallComputer(..., special=[{name!r}])."
         )
-    if len(line.operands) != len(opcode.operands):
+    text = f"{name} {', '.join(texts)}".strip()
+    if len(texts) != len(opcode.operands):
         raise ProgramError(
-            f"line {line.number}: `{line.text}` does not fit: it is written {opcode.form}, "
-            f"with commas between what follows the name."
+            f"{where}`{text}` has the wrong number of operands: write {opcode.form}, "
+            f"with commas between the operands."
         )
-    operands = tuple(
-        _operand(line, kind, text, labels, names)
-        for kind, text in zip(opcode.operands, line.operands, strict=True)
-    )
-    return Instruction(opcode, operands, line.text)
+    where += f"in `{text}`, "
+    parsers = {
+        "label": lambda operand: _label(where, operand, labels),
+        "address": lambda operand: _address(where, operand, addresses),
+        "register": lambda operand: _value(where, operand, addresses, numbers=False),
+        "value": lambda operand: _value(where, operand, addresses, numbers=True),
+    }
+    kinds = zip(opcode.operands, texts, strict=True)
+    return Instruction(opcode, tuple(parsers[kind](operand) for kind, operand in kinds), text)
 
 
-def _operand(
-    line: _Line, kind: str, text: str, labels: Mapping[str, int], names: Mapping[str, Address]
-) -> str | Number | Address:
-    where = f"line {line.number}: in `{line.text}`, "
-    if kind == "label":
-        if text not in labels:
-            known = f" There are {', '.join(labels)}." if labels else " Write it as `name:`."
-            raise ProgramError(
-                f"{where}no line has the label {text}.{_nearest(text, labels) or known}"
-            )
-        return labels[text]
-    if kind == "address":
-        match = re.fullmatch(rf"({_NAME})\s*(?:\[\s*(\w+)\s*\])?", text)
-        if match is None or match[1] not in names:
-            raise ProgramError(
-                f"{where}{text} is no place in memory. The data here are called "
-                f"{', '.join(names) or 'nothing: give them, as in SmallComputer(program, x=-3)'}."
-            )
-        if match[2] is not None and match[2] not in REGISTERS + FIXED_REGISTERS:
-            number = f" Use one: SET I, {match[2]} and then {match[1]}[I]."
-            hint = number if match[2].isdigit() else _registers(match[2])
-            raise ProgramError(f"{where}the index {match[2]} is no register.{hint}")
-        return replace(names[match[1]], index=match[2])
-    if text in REGISTERS or (kind == "value" and text in FIXED_REGISTERS):
+def _label(where: str, text: str, labels: Mapping[str, int]) -> int:
+    if text not in labels:
+        known = f" The labels are {', '.join(labels)}." if labels else f" Define it: `{text}:`."
+        raise ProgramError(
+            f"{where}the label {text} is not defined.{_suggest(text, labels) or known}"
+        )
+    return labels[text]
+
+
+def _address(where: str, text: str, addresses: Mapping[str, Address]) -> Address:
+    match = re.fullmatch(rf"({_NAME})\s*(?:\[\s*(\w+)\s*\])?", text)
+    if match is None or match[1] not in addresses:
+        known = (
+            f"The names are {', '.join(addresses)}."
+            if addresses
+            else ("There are no names yet: define them, as in SmallComputer(program, x=-3).")
+        )
+        raise ProgramError(f"{where}{text} is not a name in memory. {known}")
+    name, index = match.groups()
+    if index is not None and index not in REGISTERS + FIXED_REGISTERS:
+        use = f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _hint(index)
+        raise ProgramError(f"{where}the index {index} is not a register.{use}")
+    return replace(addresses[name], index=index)
+
+
+def _value(
+    where: str, text: str, addresses: Mapping[str, Address], *, numbers: bool
+) -> str | Number:
+    if text in REGISTERS or (numbers and text in FIXED_REGISTERS):
         return text
-    if kind == "value" and (number := _number(text)) is not None:
-        return number
-    expected = "a register" if kind == "register" else "a register or a number"
-    if text in FIXED_REGISTERS:
-        raise ProgramError(f"{where}{text} can be read but not changed. Copy it: SET I, {text}.")
-    load = " Memory has to be LOADed into a register first." if text in names else ""
-    raise ProgramError(f"{where}{text or 'nothing'} is not {expected}.{load}{_registers(text)}")
-
-
-def _number(text: str) -> Number | None:
-    if re.fullmatch(r"[+-]?\d+", text):
+    if numbers and re.fullmatch(r"[+-]?\d+", text):
         return int(text)
-    return float(text) if re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+)", text) else None
+    if numbers and re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+)", text):
+        return float(text)
+    if text in FIXED_REGISTERS:
+        raise ProgramError(f"{where}{text} is read-only. Copy it to a register: SET I, {text}.")
+    expected = "a register or a number" if numbers else "a register"
+    load = " LOAD the memory cell into a register first." if text in addresses else ""
+    raise ProgramError(f"{where}{text or 'nothing'} is not {expected}.{load}{_hint(text)}")
 
 
-def _nearest(word: str, known: Collection[str]) -> str:
+def _suggest(word: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f" Did you mean {close[0]}?" if close else ""
 
 
-def _registers(text: str) -> str:
+def _hint(text: str) -> str:
     if text.upper() in REGISTERS:
-        return f" Did you mean {text.upper()}? Registers are written in capitals."
+        return f" Did you mean {text.upper()}? Registers are capital letters."
     return f" The registers are {', '.join(REGISTERS)}."

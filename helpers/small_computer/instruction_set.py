@@ -1,13 +1,24 @@
-"""What the small computer can do: its registers and its instructions, by category."""
+"""Registers and instructions of the small computer."""
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from helpers.small_computer.tables import Table
 
+Number = int | float
+
 REGISTERS = ("A", "B", "C", "D", "E", "I", "J", "K")
-# A lane can read these but not write them: its own number, and how many lanes there are.
+# Read-only registers of a lane: its own number, and the number of lanes.
 FIXED_REGISTERS = ("LANE", "LANES")
-CATEGORIES = ("data movement", "arithmetic", "control flow", "special")
+CATEGORIES = ("data movement", "arithmetic", "logic", "control flow", "input/output", "special")
+BITS = 64  # a register holds -2**63 to 2**63 - 1
+
+
+def _count(count: Number) -> Number:
+    if not 0 <= count < BITS:
+        raise ValueError(f"cannot shift by {count}")
+    return count
 
 
 @dataclass(frozen=True)
@@ -15,13 +26,15 @@ class Opcode:
     """One kind of instruction.
 
     Attributes:
-        name: as a program writes it, such as "LOAD".
+        name: its name in a program, such as "LOAD".
         category: one of `CATEGORIES`.
-        operands: what it takes, each "register", "value" (a number or a register), "address" (a
-            name such as x or x[I]) or "label" (a place in the program).
-        cycles: what it costs. Memory is slower than the ALU on every real machine; 4 to 1 is this
-            model's choice.
+        operands: the kind of each operand: "register", "value" (a number or a register), "address"
+            (a name such as x or x[I]) or "label" (a position in the program).
+        cycles: its cost. Memory is slower than the ALU on every real machine; the ratio of 4 to 1
+            is a choice of this model.
         meaning: what it does, in a few words.
+        compute: the new value of the first operand, computed from the values of all operands.
+        condition: for a conditional jump, the flag it tests and the value that makes it jump.
     """
 
     name: str
@@ -29,37 +42,55 @@ class Opcode:
     operands: tuple[str, ...]
     cycles: int
     meaning: str
+    compute: Callable[..., Number] | None = None
+    condition: tuple[str, bool] | None = None
 
     @property
     def form(self) -> str:
-        """How a program writes it: "LOAD register, address"."""
+        """How to write it in a program: "LOAD register, address"."""
         return f"{self.name} {', '.join(self.operands)}".strip()
+
+    @property
+    def sets_flags(self) -> bool:
+        """Whether its result sets the flags N (negative) and Z (zero)."""
+        return self.category in ("arithmetic", "logic", "special")
+
+
+def _compute(
+    name: str, category: str, meaning: str, compute: Callable[..., Number], values: int = 1
+) -> Opcode:
+    return Opcode(name, category, ("register",) + ("value",) * values, 1, meaning, compute)
+
+
+def _jump(name: str, meaning: str, condition: tuple[str, bool] | None = None) -> Opcode:
+    return Opcode(name, "control flow", ("label",), 1, meaning, condition=condition)
 
 
 _LIST = (
     Opcode("LOAD", "data movement", ("register", "address"), 4, "copy a memory cell to a register"),
     Opcode("STORE", "data movement", ("register", "address"), 4, "copy a register to memory"),
-    Opcode("SET", "data movement", ("register", "value"), 1, "put a value in a register"),
-    Opcode("ADD", "arithmetic", ("register", "value"), 1, "register + value; sets the flags"),
-    Opcode("SUB", "arithmetic", ("register", "value"), 1, "register - value; sets the flags"),
-    Opcode("MUL", "arithmetic", ("register", "value"), 1, "register * value; sets the flags"),
-    Opcode("DIV", "arithmetic", ("register", "value"), 1, "whole quotient; sets the flags"),
-    Opcode("MOD", "arithmetic", ("register", "value"), 1, "remainder of DIV; sets the flags"),
-    Opcode("CMP", "arithmetic", ("register", "value"), 1, "SUB that keeps nothing but the flags"),
-    Opcode("JUMP", "control flow", ("label",), 1, "go on at the label"),
-    Opcode("JN", "control flow", ("label",), 1, "jump if negative: flag N is 1"),
-    Opcode("JNN", "control flow", ("label",), 1, "jump if not negative: flag N is 0"),
-    Opcode("JZ", "control flow", ("label",), 1, "jump if zero: flag Z is 1"),
-    Opcode("JNZ", "control flow", ("label",), 1, "jump if not zero: flag Z is 0"),
+    _compute("SET", "data movement", "put a value in a register", lambda old, value: value),
+    _compute("ADD", "arithmetic", "register + value", operator.add),
+    _compute("SUB", "arithmetic", "register - value", operator.sub),
+    _compute("MUL", "arithmetic", "register * value", operator.mul),
+    _compute("DIV", "arithmetic", "quotient, rounded down", operator.floordiv),
+    _compute("MOD", "arithmetic", "remainder of DIV", operator.mod),
+    _compute("CMP", "arithmetic", "compare: SUB that only sets the flags", operator.sub),
+    _compute("AND", "logic", "1 where both bits are 1", operator.and_),
+    _compute("OR", "logic", "1 where at least one bit is 1", operator.or_),
+    _compute("XOR", "logic", "1 where the bits differ", operator.xor),
+    _compute("NOT", "logic", "flip every bit", operator.invert, values=0),
+    _compute("SHL", "logic", "shift the bits to the left", lambda old, n: old << _count(n)),
+    _compute("SHR", "logic", "shift the bits to the right", lambda old, n: old >> _count(n)),
+    _jump("JUMP", "continue at the label"),
+    _jump("JN", "jump if negative: flag N is 1", ("N", True)),
+    _jump("JNN", "jump if not negative: flag N is 0", ("N", False)),
+    _jump("JZ", "jump if zero: flag Z is 1", ("Z", True)),
+    _jump("JNZ", "jump if not zero: flag Z is 0", ("Z", False)),
     Opcode("HALT", "control flow", (), 1, "stop"),
-    Opcode("RELU", "special", ("register",), 1, "put 0 in the register if it is negative"),
-    Opcode(
-        "MAC",
-        "special",
-        ("register", "register", "value"),
-        1,
-        "add the others' product; sets the flags",
-    ),
+    Opcode("OUT", "input/output", ("register",), 4, "send a register to the screen"),
+    _compute("RELU", "special", "replace a negative number with 0", lambda a: max(a, 0), values=0),
+    _compute("MAC", "special", "add value * value", lambda a, b, c: a + b * c, values=2),
 )
 OPCODES = {opcode.name: opcode for opcode in _LIST}
 SPECIAL = tuple(opcode.name for opcode in _LIST if opcode.category == "special")

@@ -1,41 +1,41 @@
-"""The control unit and the memory: fetch an instruction, have the lanes execute it, count."""
+"""The control unit and the memory: fetch instructions, let the lanes execute them, count."""
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from itertools import chain
 from typing import Any
 
-from helpers.small_computer.assembler import Address, Instruction, Number, assemble
-from helpers.small_computer.instruction_set import CATEGORIES, REGISTERS, SPECIAL
-from helpers.small_computer.lane import Lane, MachineError, show
+from helpers.small_computer.assembler import Address, Instruction, assemble
+from helpers.small_computer.instruction_set import CATEGORIES, REGISTERS, SPECIAL, Number
+from helpers.small_computer.lane import Lane, MachineError, format_number
 from helpers.small_computer.tables import Cost, Step, Table, Trace
 
-_SHOWN_CELLS = 8  # of one block of data; the others are counted
+_SHOWN_CELLS = 8  # of one name; the others are counted
 _SHOWN_LANES = 8
 
 
 class SmallComputer:
     """A von Neumann computer: one memory for the program and its data, and one control unit.
 
-    With more than one lane, the control unit fetches an instruction once and every lane that
-    stands at its cell executes it on registers of its own. Lanes that have jumped elsewhere wait:
-    the control unit always serves the lowest cell at which a lane stands, so lanes that parted at
-    a branch meet again behind it (after Collange, "Stack-less SIMT reconvergence at low cost",
-    2011). Where several lanes store to one cell, the last lane wins.
+    With more than one lane, the control unit fetches an instruction once, and every lane whose
+    program counter is at that cell executes it on its own registers. Lanes that have jumped
+    elsewhere wait: the control unit always serves the lowest cell at which a lane stands, so lanes
+    that diverged at a branch meet again after it (see Collange, "Stack-less SIMT reconvergence at
+    low cost", 2011). If several lanes store to one cell, the last lane wins.
 
     Args:
-        program: its text; `INSTRUCTION_SET` lists what it can say.
-        lanes: how many lanes execute it.
-        special: the special instructions this computer is built with, of RELU and MAC.
-        memory_width: how many cells memory can deliver or take at a time; an instruction that
-            needs more costs its cycles again. None: as many as there are lanes.
-        data: what the program calls by name, each a number or a list of numbers (a tensor or an
-            array does too, a matrix row by row); it lies in memory behind the program.
+        program: the text of the program; `INSTRUCTION_SET` lists the instructions.
+        lanes: the number of lanes.
+        special: the special instructions that this computer has: "RELU", "MAC", or both.
+        memory_width: how many cells memory can read or write at a time; an instruction that needs
+            more pays its cycles again. None: as many as there are lanes.
+        data: the named data of the program, each a number or a list of numbers (also a tensor or
+            an array; a matrix row by row). They follow the program in memory.
 
     Raises:
-        ProgramError: the text cannot be read.
-        TypeError, ValueError: the data or the options make no computer; the message says why.
+        ProgramError: the program cannot be parsed.
+        TypeError, ValueError: the data or the options are invalid; the message says why.
     """
 
     def __init__(
@@ -49,70 +49,75 @@ class SmallComputer:
     ) -> None:
         special = [name.upper() for name in ([special] if isinstance(special, str) else special)]
         if unknown := [name for name in special if name not in SPECIAL]:
-            raise ValueError(f"special instructions are {', '.join(SPECIAL)}; not {unknown[0]!r}.")
+            raise ValueError(f"special must be {' or '.join(SPECIAL)}, not {unknown[0]!r}.")
         for name, count in (("lanes", lanes), ("memory_width", memory_width)):
             if count is not None and (type(count) is not int or count < 1):
-                raise ValueError(f"{name} must be a whole number from 1 up, not {count!r}.")
+                raise ValueError(f"{name} must be a positive integer, not {count!r}.")
         blocks = {name: _numbers(name, value) for name, value in data.items()}
         self._scalars = {name for name, value in data.items() if _is_number(_plain(value))}
-        self._sizes = {name: len(block) for name, block in blocks.items()}
-        self.program, self.labels, self.names = assemble(program, self._sizes, special)
+        sizes = {name: len(block) for name, block in blocks.items()}
+        self.program, self.labels, self.addresses = assemble(program, sizes, special)
         self._initial = [*self.program, *chain.from_iterable(blocks.values())]
         self._width = memory_width
         self.reset(lanes)
 
     def reset(self, lanes: int | None = None) -> "SmallComputer":
-        """Load the program and its data anew and stand at cell 0; return the computer."""
+        """Reload the program and its data and return to cell 0; return the computer."""
         count = lanes or len(self.lanes)
         self.memory: list[Instruction | Number] = list(self._initial)
         self.lanes = [Lane(number, count) for number in range(count)]
+        self.output: list[Number] = []  # what OUT has sent to the screen
         self._fetched = self._cycles = self._slots = 0
         self._categories = Counter[str]()
         return self
 
     @property
     def halted(self) -> bool:
-        """Whether every lane has reached HALT."""
+        """Whether every lane has executed HALT."""
         return all(lane.halted for lane in self.lanes)
 
     @property
     def cost(self) -> Cost:
-        """What the run has cost so far."""
+        """The cost of the run so far."""
         counted = {name: self._categories[name] for name in CATEGORIES if self._categories[name]}
         return Cost(self._fetched, self._cycles, counted, len(self.lanes), self._slots)
 
     def __getitem__(self, name: str) -> Number | list[Number]:
-        """Return what memory holds under `name`: a number, or a list where a list was given."""
-        if name not in self.names:
-            raise KeyError(f"there are no data called {name!r}; there are {list(self.names)}.")
-        cells = self.memory[self.names[name] :][: self._sizes[name]]
+        """Return the data called `name` from memory: a number, or a list if a list was given."""
+        if name not in self.addresses:
+            raise KeyError(f"no data are called {name!r}; the names are {list(self.addresses)}.")
+        address = self.addresses[name]
+        cells = self.memory[address.base : address.base + address.size]
         return cells[0] if name in self._scalars else cells
 
     def run(self, *, limit: int = 100_000) -> Cost:
         """Execute up to HALT and return the cost.
 
         Raises:
-            MachineError: the program cannot go on, or has not halted after `limit` instructions.
+            MachineError: the program cannot continue, or does not halt within `limit` instructions.
         """
-        for _ in self._until_halted(limit):
+        for _ in range(limit):
+            if self.halted:
+                break
             self._advance()
+        self._require_halt(limit)
         return self.cost
 
     def trace(self, *, limit: int = 10_000) -> Trace:
-        """Execute up to HALT and return every step; raises as `run` does."""
-        return Trace([self.step() for _ in self._until_halted(limit)])
+        """Execute up to HALT and return every step; raise as `run` does."""
+        steps = []
+        while not self.halted and len(steps) < limit:
+            steps.append(self.step())
+        self._require_halt(limit)
+        return Trace(steps)
 
-    def _until_halted(self, limit: int) -> Iterator[int]:
-        for number in range(limit):
-            if self.halted:
-                return
-            yield number
+    def _require_halt(self, limit: int) -> None:
         if not self.halted:
             cell, instruction = self._fetch()
             raise MachineError(
                 f"stopped after {limit:,} instructions without reaching HALT, at cell {cell}, "
                 f"`{instruction.text}`. Is there a loop that never ends? "
-                f"If the program does need more, allow it more: limit={10 * limit}."
+                f"If the program needs more instructions, raise the limit: limit={10 * limit}."
             )
 
     def step(self) -> Step:
@@ -122,7 +127,7 @@ class SmallComputer:
             MachineError: the computer has halted, or the instruction cannot be executed.
         """
         if self.halted:
-            raise MachineError("the computer has halted. Start again with computer.reset().")
+            raise MachineError("the computer has halted. Restart it with computer.reset().")
         before = self._cycles
         cell, instruction, served = self._advance()
         first, active = served[0], set(served)
@@ -134,26 +139,27 @@ class SmallComputer:
             active=tuple(lane in active for lane in self.lanes),
             cycles=self._cycles - before,
             effect=first.effect(instruction),
-            registers={name: show(first.registers[name]) for name in self._registers_used()},
-            flags=(int(first.negative), int(first.zero)),
+            registers={name: format_number(first.registers[name]) for name in self._used()},
+            flags=(int(first.flags["N"]), int(first.flags["Z"])),
         )
 
     def _fetch(self) -> tuple[int, Instruction]:
         cell = min(lane.counter for lane in self.lanes if not lane.halted)
-        if cell >= len(self.program):
-            data = cell < len(self.memory)
-            held = f"holds the number {show(self.memory[cell])}" if data else "memory does not have"
-            raise MachineError(
-                f"the program counter has come to cell {cell}, which {held}: there is no "
-                f"instruction. Every way through a program has to end with HALT."
-            )
-        return cell, self.program[cell]
+        if cell < len(self.program):
+            return cell, self.program[cell]
+        found = "is beyond the end of memory"
+        if cell < len(self.memory):
+            found = f"holds the number {format_number(self.memory[cell])}"
+        raise MachineError(
+            f"the program counter has reached cell {cell}, which {found} and not an instruction. "
+            f"Every path through a program must end with HALT."
+        )
 
     def _advance(self) -> tuple[int, Instruction, list[Lane]]:
         cell, instruction = self._fetch()
         served = [lane for lane in self.lanes if lane.counter == cell and not lane.halted]
         try:
-            used = {lane.execute(instruction, self.memory) for lane in served}
+            used = {lane.execute(instruction, self.memory, self.output) for lane in served}
         except MachineError as error:
             raise MachineError(f"cell {cell}: {error}") from None
         times = math.ceil(len(used) / (self._width or len(used)))
@@ -163,60 +169,50 @@ class SmallComputer:
         self._categories[instruction.opcode.category] += 1
         return cell, instruction, served
 
-    def _registers_used(self) -> list[str]:
-        used = set()
-        for instruction in self.program:
-            for operand in instruction.operands:
-                used.add(operand.index if isinstance(operand, Address) else operand)
-        return [name for name in REGISTERS if name in used]
+    def _used(self) -> list[str]:
+        """Return the registers that the program names, in order."""
+        operands = {operand for instruction in self.program for operand in instruction.operands}
+        operands |= {operand.index for operand in operands if isinstance(operand, Address)}
+        return [name for name in REGISTERS if name in operands]
 
-    def _cells(self) -> list[tuple[str, str, str]]:
-        """Return every memory cell: its number, its label or name, what it holds."""
+    def _processor(self) -> Table:
+        lanes = self.lanes[:_SHOWN_LANES]
+        counters = ["halted" if lane.halted else str(lane.counter) for lane in lanes]
+        rows = [("program counter", *counters)]
+        for flag in ("N", "Z"):
+            rows.append((f"flag {flag}", *(str(int(lane.flags[flag])) for lane in lanes)))
+        for name in self._used():
+            values = (format_number(lane.registers[name]) for lane in lanes)
+            rows.append((f"register {name}", *values))
+        if self.output:
+            shown = " ".join(format_number(value) for value in self.output)
+            rows.append(("screen", shown, *[""] * (len(lanes) - 1)))
+        columns = [f"lane {i}" for i in range(len(lanes))] if len(self.lanes) > 1 else ["value"]
+        more = len(self.lanes) - len(lanes)
+        caption = f"processor ({more} more lanes)" if more else "processor"
+        return Table(("part", *columns), rows, caption=caption)
+
+    def _memory(self) -> Table:
         labels = {cell: f"{name}:" for name, cell in self.labels.items()}
-        for name, base in self.names.items():
-            size = self._sizes[name]
-            parts = [name] if name in self._scalars else [f"{name}[{i}]" for i in range(size)]
-            labels |= {base + i: part for i, part in enumerate(parts)}
-        return [
-            (str(i), labels.get(i, ""), held.text if isinstance(held, Instruction) else show(held))
-            for i, held in enumerate(self.memory)
-        ]
-
-    def _tables(self) -> tuple[Table, Table]:
-        running = [lane.counter for lane in self.lanes if not lane.halted]
-        at = min(running, default=None)
-        shown = self.lanes[:_SHOWN_LANES]
-        rows = [
-            ("program counter", *("halted" if lane.halted else str(lane.counter) for lane in shown))
-        ]
-        rows += [("flag N", *(str(int(lane.negative)) for lane in shown))]
-        rows += [("flag Z", *(str(int(lane.zero)) for lane in shown))]
-        rows += [
-            (f"register {name}", *(show(lane.registers[name]) for lane in shown))
-            for name in self._registers_used()
-        ]
-        columns = [f"lane {i}" for i in range(len(shown))] if len(self.lanes) > 1 else ["value"]
-        more = len(self.lanes) - len(shown)
-        caption = f"processor{f' ({more} more lanes)' if more else ''}"
-        processor = Table(("part", *columns), rows, caption=caption)
-        cells = self._cells()
-        keep = [*range(len(self.program))]
-        for name, base in self.names.items():
-            keep += range(base, base + min(self._sizes[name], _SHOWN_CELLS))
-        hidden = len(cells) - len(keep)
-        caption = f"memory{f' ({hidden} more cells of data)' if hidden else ''}"
+        rows = [(str(i), labels.get(i, ""), code.text) for i, code in enumerate(self.program)]
+        for name, address in self.addresses.items():
+            for i in range(min(address.size, _SHOWN_CELLS)):
+                cell = address.base + i
+                part = name if name in self._scalars else f"{name}[{i}]"
+                rows.append((str(cell), part, format_number(self.memory[cell])))
+        more = len(self.memory) - len(rows)
+        caption = f"memory ({more} more cells of data)" if more else "memory"
+        at = min((lane.counter for lane in self.lanes if not lane.halted), default=None)
         marked = [at] if at is not None and at < len(self.program) else []
-        memory = [cells[i] for i in keep]
-        return processor, Table(
-            ("cell", "name", "contents"), memory, marked=marked, caption=caption
-        )
+        return Table(("cell", "name", "contents"), rows, marked=marked, caption=caption)
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self._tables()))
+        return f"{self._processor()!r}\n\n{self._memory()!r}"
 
     def _repr_html_(self) -> str:
-        tables = "".join(f"<div>{table._repr_html_()}</div>" for table in self._tables())
-        return f'<div style="display:flex;flex-wrap:wrap;gap:2em">{tables}</div>'
+        tables = (self._processor(), self._memory())
+        divisions = "".join(f"<div>{table._repr_html_()}</div>" for table in tables)
+        return f'<div style="display:flex;flex-wrap:wrap;gap:2em">{divisions}</div>'
 
 
 def _plain(value: Any) -> Any:

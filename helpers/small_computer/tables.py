@@ -1,4 +1,4 @@
-"""How the small computer is shown: as HTML in a notebook, as aligned text anywhere else."""
+"""Tables that show the small computer: HTML in a notebook, aligned text elsewhere."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ from html import escape
 
 _CELL = "padding:0.1em 0.7em;white-space:pre;text-align:"
 _NUMBER = re.compile(r"-?[\d,.]+(e[+-]\d+)?%?")
-# A text colour goes with each background, so that a dark theme stays readable.
-_MARKED = "background:#FFF0C2;color:#1a1a1a"
+# The text color goes with the background, so that a dark theme stays readable.
+MARKED_STYLE = "background:#FFF0C2;color:#1a1a1a"
 
 
 class Table:
-    """Rows of text under column names; `marked` rows stand out (HTML: coloured, text: a `>`)."""
+    """Rows of text under column names; `marked` rows stand out (HTML: a color, text: a `>`)."""
 
     def __init__(
         self,
@@ -28,51 +28,62 @@ class Table:
         self.caption = caption
 
     def _alignments(self) -> list[str]:
-        """Return for each column "right" if it holds nothing but numbers, else "left"."""
+        """Return "right" for each column that holds only numbers, else "left"."""
         columns = list(zip(*self.rows, strict=True)) or [("",)] * len(self.columns)
         return ["right" if all(map(_NUMBER.fullmatch, c)) else "left" for c in columns]
 
     def __repr__(self) -> str:
         lines = [self.columns, *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        styles = [
-            f"{'>' if side == 'right' else '<'}{width}"
-            for side, width in zip(self._alignments(), widths, strict=True)
-        ]
-        text = ["  ".join(map(format, line, styles)) for line in lines]
-        if self.marked:
-            text = [
-                f"{'> ' if i - 1 in self.marked else '  '}{line}" for i, line in enumerate(text)
-            ]
-        return "\n".join([*([self.caption] if self.caption else []), *map(str.rstrip, text)])
+        pad = {"right": str.rjust, "left": str.ljust}
+        sides = self._alignments()
+        text = [self.caption] if self.caption else []
+        for number, line in enumerate(lines, start=-1):
+            cells = (pad[s](c, w) for s, c, w in zip(sides, line, widths, strict=True))
+            mark = "> " if number in self.marked else "  " if self.marked else ""
+            text.append((mark + "  ".join(cells)).rstrip())
+        return "\n".join(text)
 
     def _repr_html_(self) -> str:
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        styles = [f'style="{_CELL}{side}' for side in self._alignments()]
+        styles = [f"{_CELL}{side}" for side in self._alignments()]
         head = "".join(
-            f'<th scope="col" {style}">{escape(column)}</th>'
-            for column, style in zip(self.columns, styles, strict=True)
+            f'<th scope="col" style="{style}">{escape(name)}</th>'
+            for name, style in zip(self.columns, styles, strict=True)
         )
         body = ""
-        for i, row in enumerate(self.rows):
+        for number, row in enumerate(self.rows):
             cells = "".join(
-                f'<td {style};font-family:monospace">{escape(cell)}</td>'
+                f'<td style="{style};font-family:monospace">{escape(cell)}</td>'
                 for cell, style in zip(row, styles, strict=True)
             )
-            body += f'<tr style="{_MARKED if i in self.marked else ""}">{cells}</tr>'
+            body += f'<tr style="{MARKED_STYLE if number in self.marked else ""}">{cells}</tr>'
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a run cost.
+class _ShownAsTable:
+    """Displays itself as the table that `_table` returns."""
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+
+@dataclass(frozen=True, repr=False)
+class Cost(_ShownAsTable):
+    """The cost of a run.
 
     Attributes:
-        instructions: how many the control unit fetched; one fetch serves all lanes at that place.
+        instructions: how many the control unit fetched; one fetch serves all lanes at that cell.
         cycles: the time they took.
-        by_category: the instructions, counted by category.
-        lanes: how many lanes the computer has.
-        lane_slots_used: lanes that did something, summed over the instructions.
+        by_category: the number of instructions in each category.
+        lanes: the number of lanes of the computer.
+        lane_slots_used: the number of active lanes, summed over the instructions.
     """
 
     instructions: int = 0
@@ -83,7 +94,7 @@ class Cost:
 
     @property
     def lanes_busy(self) -> float:
-        """The share of the lanes at work, from 0 to 1, on average over the instructions."""
+        """The mean fraction of the lanes that execute an instruction, from 0 to 1."""
         return self.lane_slots_used / max(1, self.instructions * self.lanes)
 
     def _table(self) -> Table:
@@ -94,19 +105,13 @@ class Cost:
             rows += [("lanes", f"{self.lanes:,}"), ("lanes busy", f"{self.lanes_busy:.0%}")]
         return Table(("what", "count"), rows)
 
-    def __repr__(self) -> str:
-        return repr(self._table())
 
-    def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
+@dataclass(frozen=True, repr=False)
+class Step(_ShownAsTable):
+    """One executed instruction: its cell, the lanes that executed it, and its effect.
 
-
-@dataclass(frozen=True)
-class Step:
-    """One instruction executed: where it stood, which lanes took part, what it changed.
-
-    `effect` is that of the first lane that took part; `registers` and `flags` (N, Z) are that
-    lane's afterwards.
+    `effect` is that of the first active lane; `registers` and `flags` (N, Z) are the values in that
+    lane after the step.
     """
 
     number: int
@@ -119,43 +124,30 @@ class Step:
     registers: Mapping[str, str]
     flags: tuple[int, int]
 
-    def __repr__(self) -> str:
-        return repr(Trace([self]))
-
-    def _repr_html_(self) -> str:
-        return Trace([self])._repr_html_()
+    def _table(self) -> Table:
+        return Trace([self])._table()
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, repr=False)
+class Trace(_ShownAsTable):
     """The steps of a run in order.
 
-    With one lane the table shows what each step did and the registers after it; with more, which
-    lanes took part: ● did, · waited.
+    With one lane, the table shows the effect of each step and the registers after it; with more,
+    which lanes were active (●) and which waited (·).
     """
 
     steps: Sequence[Step]
 
     def _table(self) -> Table:
-        if self.steps and len(self.steps[0].active) > 1:
-            rows = [
-                (str(s.number), str(s.cell), s.instruction, _lamps(s.active), str(s.cycles))
-                for s in self.steps
-            ]
-            return Table(("step", "cell", "instruction", "lanes", "cycles"), rows)
+        columns, rows = ("step", "cell", "instruction"), []
+        several = bool(self.steps) and len(self.steps[0].active) > 1
         names = list(self.steps[0].registers) if self.steps else []
-        rows = []
         for step in self.steps:
-            after = (*step.registers.values(), *map(str, step.flags))
-            rows.append((str(step.number), str(step.cell), step.instruction, step.effect, *after))
-        return Table(("step", "cell", "instruction", "what happens", *names, "N", "Z"), rows)
-
-    def __repr__(self) -> str:
-        return repr(self._table())
-
-    def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
-
-
-def _lamps(active: Sequence[bool]) -> str:
-    return "".join("●" if lane else "·" for lane in active)
+            row = (str(step.number), str(step.cell), step.instruction)
+            if several:
+                lanes = "".join("●" if active else "·" for active in step.active)
+                rows.append((*row, lanes, str(step.cycles)))
+            else:
+                rows.append((*row, step.effect, *step.registers.values(), *map(str, step.flags)))
+        more = ("lanes", "cycles") if several else ("what happens", *names, "N", "Z")
+        return Table((*columns, *more), rows)

@@ -1,4 +1,4 @@
-"""The programs that the tests run: ReLU of one number, and of many."""
+"""Programs that several tests run: ReLU of one number and of many."""
 
 import pytest
 

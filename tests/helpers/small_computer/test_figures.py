@@ -1,4 +1,4 @@
-"""The figures' alternative texts: exact about the small computer, silent about the machine."""
+"""Alt text of the figures: exact for the small computer, the same on every real machine."""
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -24,35 +24,35 @@ def shown():
     InteractiveShell.clear_instance()
 
 
-def test_categories_are_told_as_counts(shown, relu):
+def test_categories_alt_text_has_the_counts(shown, relu):
     cost = SmallComputer(relu, x=-3, y=7).run()
     alt = shown(small_computer.plot_categories, {"ReLU": cost}, title="t")
     assert "ReLU: 3 data movement, 1 arithmetic, 2 control flow" in alt
 
 
-def test_cycles_are_told_from_first_to_lowest(shown):
+def test_cycles_alt_text_has_first_and_lowest(shown):
     alt = shown(small_computer.plot_cycles, [1, 2, 4], {"wide": [4000, 2000, 1000]}, title="t")
     assert "from 4,000 cycles with 1 lane to 1,000 at the lowest" in alt
 
 
-def test_lanes_are_told_by_their_steps(shown, relu_all):
+def test_lanes_alt_text_counts_active_steps(shown, relu_all):
     trace = SmallComputer(relu_all, lanes=2, x=[1, -1], y=[0, 0], n=2).trace()
     alt = shown(small_computer.plot_lanes, trace, title="t")
     assert f"2 lanes by {len(trace.steps)} steps" in alt
     assert f"lane 0: {len(trace.steps) - 1}, lane 1: {len(trace.steps)}" in alt
 
 
-def test_a_matrix_product_may_have_any_shape(shown):
+def test_matrix_product_accepts_any_shape(shown):
     assert "x with 5 rows and 2 columns" in shown(hardware.draw_matrix_product, 5, 2, 6)
 
 
 @pytest.mark.parametrize("seconds", [{"CPU": 0.1}, {"CPU": 3e-6, "cuda:0 (some GPU)": 2e-9}])
-def test_measured_times_have_the_same_text_on_every_machine(shown, seconds):
+def test_times_alt_text_is_the_same_on_every_machine(shown, seconds):
     expected = "Dot chart of the measured times, one dot for each way, on a log scale."
     assert shown(hardware.plot_times, seconds, title="t") == expected
 
 
-def test_measured_speeds_have_the_same_text_on_every_machine(shown):
+def test_speeds_alt_text_is_the_same_on_every_machine(shown):
     one = shown(hardware.plot_speeds, [64, 128], {"CPU": [1.0, 2.0]}, title="t")
     speeds = {"CPU": [3.0, 4.0], "CPU, all": [5.0, 9.0], "cuda:0": [1.0, 9e4]}
     assert shown(hardware.plot_speeds, [64, 128], speeds, title="t") == one

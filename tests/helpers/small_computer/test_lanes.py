@@ -1,4 +1,4 @@
-"""Many lanes: the same answers in fewer cycles, and what disagreement and narrow memory cost."""
+"""Several lanes: same results in fewer cycles; the cost of divergence and of narrow memory."""
 
 import random
 
@@ -27,33 +27,33 @@ def relu_with(program: str, lanes: int, xs: list[int] | None = None, **built) ->
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 7, 8, 64, 100, 128])
-def test_any_number_of_lanes_gives_the_same_answer(relu_all, lanes):
+def test_every_number_of_lanes_gives_the_same_result(relu_all, lanes):
     assert relu_with(relu_all, lanes)["y"] == [max(x, 0) for x in XS]
 
 
-def test_more_lanes_take_fewer_cycles_and_never_more(relu_all):
+def test_more_lanes_never_take_more_cycles(relu_all):
     cycles = [relu_with(relu_all, lanes).cost.cycles for lanes in (1, 2, 4, 8, 16, 32, 64, 128)]
     assert cycles == sorted(cycles, reverse=True)
     assert cycles[3] < cycles[0] / 7
 
 
-def test_lanes_beyond_the_numbers_gain_nothing(relu_all):
+def test_more_lanes_than_numbers_gain_nothing(relu_all):
     assert relu_with(relu_all, 200).cost.cycles == relu_with(relu_all, 100).cost.cycles
 
 
-def test_lanes_that_disagree_wait_for_each_other(relu_all):
+def test_divergent_lanes_wait_for_each_other(relu_all):
     trace = SmallComputer(relu_all, lanes=4, x=[3, -1, 4, -5], y=[0] * 4, n=4).trace()
     active = {step.instruction: step.active for step in trace.steps}
     assert active["SET A, 0"] == (False, True, False, True)
     assert active["STORE A, y[I]"] == (True, True, True, True)
 
 
-def test_lanes_that_agree_skip_the_path_that_none_takes(relu_all):
+def test_path_that_no_lane_takes_is_skipped(relu_all):
     agreeing = relu_with(relu_all, 4, xs=[1, 2, 3, 4]).cost.instructions
     assert agreeing == relu_with(relu_all, 4, xs=[1, -2, 3, 4]).cost.instructions - 1
 
 
-def test_the_slowest_lane_sets_the_time():
+def test_slowest_lane_determines_the_time():
     alone = SmallComputer(HALVINGS, x=[1000], y=[0]).run()
     together = SmallComputer(HALVINGS, lanes=8, x=[1, 1, 2, 1, 3, 1, 1000, 1], y=[0] * 8)
     assert together.run().instructions == alone.instructions
@@ -61,7 +61,7 @@ def test_the_slowest_lane_sets_the_time():
     assert together.cost.lanes_busy < 0.3
 
 
-def test_lanes_meet_again_after_a_loop_whatever_the_data():
+def test_lanes_reconverge_after_a_loop_for_random_data():
     values = random.Random(0).choices(range(5000), k=32)
     computer = SmallComputer(HALVINGS, lanes=32, x=values, y=[0] * 32)
     trace = computer.trace()
@@ -75,28 +75,28 @@ def test_narrow_memory_makes_lanes_wait(relu_all):
     assert narrow > 2 * wide
 
 
-def test_narrow_memory_costs_nothing_up_to_its_width(relu_all):
+def test_memory_as_wide_as_the_lanes_costs_nothing(relu_all):
     narrow = relu_with(relu_all, 8, memory_width=8).cost.cycles
     assert narrow == relu_with(relu_all, 8).cost.cycles
 
 
-def test_lanes_that_read_the_same_cell_share_one_delivery():
+def test_lanes_that_read_one_cell_share_one_access():
     cost = SmallComputer("LOAD A, n\nHALT", lanes=64, memory_width=1, n=3).run()
     assert cost.cycles == 4 + 1
 
 
-def test_the_last_lane_wins_where_all_store_to_one_cell():
+def test_last_lane_wins_when_all_store_to_one_cell():
     computer = SmallComputer("SET A, LANE\nSTORE A, y\nHALT", lanes=5, y=0)
     computer.run()
     assert computer["y"] == 4
 
 
-def test_one_lane_is_lane_0_of_1():
+def test_single_lane_is_lane_0_of_1():
     computer = SmallComputer("SET A, LANE\nSET B, LANES\nSTORE A, x\nSTORE B, y\nHALT", x=9, y=9)
     computer.run()
     assert (computer["x"], computer["y"]) == (0, 1)
 
 
-def test_a_computer_can_be_reset_to_another_number_of_lanes(relu_all):
+def test_reset_can_change_the_number_of_lanes(relu_all):
     computer = relu_with(relu_all, 1)
     assert computer.reset(lanes=8).run() == relu_with(relu_all, 8).cost

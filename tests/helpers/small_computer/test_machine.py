@@ -1,21 +1,22 @@
-"""One lane: what instructions do, what they cost, what happens when a program cannot go on."""
+"""One lane: the effect and cost of instructions, and the errors of a running program."""
 
 import numpy as np
 import pytest
 import torch
 
 from helpers.small_computer import INSTRUCTION_SET, MachineError, SmallComputer
+from helpers.small_computer.instruction_set import CATEGORIES
 
 
 def result(code: str, **data: float) -> float:
-    """Return register A after `code`."""
+    """Return the value of register A after `code`."""
     computer = SmallComputer(f"{code}\nSTORE A, out\nHALT", special=["RELU", "MAC"], out=0, **data)
     computer.run()
     return computer["out"]
 
 
 @pytest.mark.parametrize(("x", "y"), [(-3, 0), (0, 0), (5, 5), (-0.5, 0), (2.5, 2.5)])
-def test_relu_with_and_without_its_instruction_agree(relu, x, y):
+def test_relu_gives_the_same_result_with_and_without_its_instruction(relu, x, y):
     wired = SmallComputer("LOAD A, x\nRELU A\nSTORE A, y\nHALT", special=["RELU"], x=x, y=7)
     plain = SmallComputer(relu, x=x, y=7)
     wired.run()
@@ -34,9 +35,15 @@ def test_relu_with_and_without_its_instruction_agree(relu, x, y):
         ("SET A, 7\nCMP A, 4", 7),
         ("SET A, 7\nSET B, 3\nMAC A, B, 4", 19),
         ("SET B, 6\nSET A, B", 6),
+        ("SET A, 12\nAND A, 10", 8),
+        ("SET A, 12\nOR A, 10", 14),
+        ("SET A, 12\nXOR A, 10", 6),
+        ("SET A, 5\nNOT A", -6),
+        ("SET A, 3\nSHL A, 2", 12),
+        ("SET A, -7\nSHR A, 1", -4),
     ],
 )
-def test_arithmetic(code, expected):
+def test_computes(code, expected):
     assert result(code) == expected
 
 
@@ -44,20 +51,20 @@ def test_arithmetic(code, expected):
     ("jump", "taken_for"),
     [("JN", {-1}), ("JNN", {0, 1}), ("JZ", {0}), ("JNZ", {-1, 1}), ("JUMP", {-1, 0, 1})],
 )
-def test_a_jump_is_taken_when_its_flag_says_so(jump, taken_for):
+def test_jump_depends_on_its_flag(jump, taken_for):
     code = f"LOAD B, x\nCMP B, 0\n{jump} out_of_here\nSET A, 5\nout_of_here: ADD A, 1"
     taken = {x for x in (-1, 0, 1) if result(code, x=x) == 1}
     assert taken == taken_for
 
 
 @pytest.mark.parametrize(("x", "instructions", "cycles"), [(-3, 6, 12), (5, 5, 11)])
-def test_a_run_counts_instructions_and_cycles(relu, x, instructions, cycles):
+def test_run_counts_instructions_and_cycles(relu, x, instructions, cycles):
     cost = SmallComputer(relu, x=x, y=0).run()
     assert (cost.instructions, cost.cycles) == (instructions, cycles)
     assert sum(cost.by_category.values()) == instructions
 
 
-def test_instructions_are_counted_by_category(relu):
+def test_cost_counts_instructions_by_category(relu):
     cost = SmallComputer(relu, x=-3, y=0).run()
     assert cost.by_category == {"data movement": 3, "arithmetic": 1, "control flow": 2}
 
@@ -69,7 +76,7 @@ def test_program_and_data_share_one_memory(relu):
     assert rows[6:] == [["6", "x", "-3"], ["7", "y", "7"]]
 
 
-def test_stepping_and_running_come_to_the_same_end(relu):
+def test_stepping_and_running_end_in_the_same_state(relu):
     stepped, ran = SmallComputer(relu, x=-3, y=7), SmallComputer(relu, x=-3, y=7)
     while not stepped.halted:
         stepped.step()
@@ -78,7 +85,7 @@ def test_stepping_and_running_come_to_the_same_end(relu):
     assert stepped.cost == ran.cost
 
 
-def test_a_trace_shows_what_each_step_did(relu):
+def test_trace_shows_the_effect_of_each_step(relu):
     trace = SmallComputer(relu, x=-3, y=7).trace()
     assert [step.effect for step in trace.steps] == [
         "A becomes -3",
@@ -91,102 +98,129 @@ def test_a_trace_shows_what_each_step_did(relu):
     assert [step.flags for step in trace.steps[:2]] == [(0, 0), (1, 0)]
 
 
-def test_a_jump_that_is_taken_names_the_cell_it_goes_to(relu):
+def test_taken_jump_names_its_target_cell(relu):
     assert SmallComputer(relu, x=5, y=7).trace().steps[2].effect == "N is 0: jump to cell 4"
 
 
-def test_reset_starts_anew(relu):
+def test_reset_restores_the_initial_state(relu):
     computer = SmallComputer(relu, x=-3, y=7)
     computer.run()
     assert computer.reset()["y"] == 7
     assert computer.run().instructions == 6
 
 
-def test_a_halted_computer_says_how_to_start_again(relu):
+def test_halted_computer_says_how_to_restart(relu):
     computer = SmallComputer(relu, x=-3, y=7)
     computer.run()
     with pytest.raises(MachineError, match=r"computer\.reset\(\)"):
         computer.step()
 
 
-def test_a_loop_without_end_is_stopped_and_shown():
+def test_endless_loop_is_stopped_and_located():
     with pytest.raises(MachineError, match=r"stopped after 1,000 .* cell 0, `JUMP again`"):
         SmallComputer("again: JUMP again").run(limit=1000)
 
 
-def test_a_program_may_use_its_whole_limit(relu):
+def test_program_may_use_its_whole_limit(relu):
     assert SmallComputer(relu, x=-3, y=7).run(limit=6).instructions == 6
 
 
 def test_running_into_the_data_asks_for_halt():
-    with pytest.raises(MachineError, match=r"cell 1, which holds the number 3.*end with HALT"):
+    with pytest.raises(MachineError, match=r"cell 1, which holds the number 3.*must end with HALT"):
         SmallComputer("SET A, 1", x=3).run()
 
 
-def test_running_past_the_memory_asks_for_halt():
-    with pytest.raises(MachineError, match=r"cell 1, which memory does not have.*end with HALT"):
+def test_running_past_the_end_of_memory_asks_for_halt():
+    with pytest.raises(
+        MachineError, match=r"cell 1, which is beyond the end of memory.*must end with HALT"
+    ):
         SmallComputer("SET A, 1").run()
 
 
 @pytest.mark.parametrize("index", [3, -1, 0.5])
-def test_an_index_out_of_range_names_the_cells_there_are(index):
+def test_index_out_of_range_names_the_valid_cells(index):
     with pytest.raises(MachineError, match=rf"I = {index} .* x\[0\] to x\[2\]"):
         SmallComputer(f"SET I, {index}\nLOAD A, x[I]\nHALT", x=[1, 2, 3]).run()
 
 
 @pytest.mark.parametrize("code", ["DIV A, 0", "MOD A, B"])
-def test_division_by_zero_is_named(code):
+def test_division_by_zero_is_reported(code):
     with pytest.raises(MachineError, match="by zero"):
         SmallComputer(f"SET A, 4\n{code}\nHALT").run()
 
 
-def test_numbers_that_outgrow_a_register_stop_the_program():
-    with pytest.raises(MachineError, match="too large for a register"):
+def test_overflow_stops_the_program():
+    with pytest.raises(MachineError, match="does not fit in a register of 64 bits"):
         SmallComputer("SET A, 3\nagain: MUL A, A\nJUMP again").run()
 
 
 @pytest.mark.parametrize(
     "values", [[1, -2, 3], (1, -2, 3), torch.tensor([1, -2, 3]), np.array([1, -2, 3])]
 )
-def test_data_may_be_a_list_a_tensor_or_an_array(relu_all, values):
+def test_accepts_data_as_list_tuple_tensor_or_array(relu_all, values):
     computer = SmallComputer(relu_all, x=values, y=[0, 0, 0], n=3)
     computer.run()
     assert computer["y"] == [1, 0, 3]
 
 
-def test_a_matrix_lies_in_memory_row_by_row():
+def test_matrix_is_stored_row_by_row():
     assert SmallComputer("HALT", x=torch.tensor([[1, 2], [3, 4]]))["x"] == [1, 2, 3, 4]
 
 
-def test_a_list_of_one_number_stays_a_list():
+def test_list_of_one_number_stays_a_list():
     assert SmallComputer("HALT", x=[5])["x"] == [5]
 
 
 @pytest.mark.parametrize("value", ["3", None, [], [1, "2"], True])
-def test_data_that_are_no_numbers_are_refused_by_name(value):
+def test_rejects_data_that_are_not_numbers(value):
     with pytest.raises(TypeError, match="x must be a number or a list of numbers"):
         SmallComputer("HALT", x=value)
 
 
 @pytest.mark.parametrize("options", [{"lanes": 0}, {"lanes": 1.5}, {"memory_width": 0}])
-def test_options_that_make_no_computer_are_refused(options):
-    with pytest.raises(ValueError, match="must be a whole number from 1 up"):
+def test_rejects_invalid_options(options):
+    with pytest.raises(ValueError, match="must be a positive integer"):
         SmallComputer("HALT", **options)
 
 
-def test_an_unknown_special_instruction_is_refused():
-    with pytest.raises(ValueError, match="RELU, MAC; not 'SOFTMAX'"):
+def test_rejects_unknown_special_instruction():
+    with pytest.raises(ValueError, match="RELU or MAC, not 'SOFTMAX'"):
         SmallComputer("HALT", special=["SOFTMAX"])
 
 
-def test_unknown_data_are_named_with_those_there_are():
-    with pytest.raises(KeyError, match=r"'z'; there are .'x'."):
+def test_unknown_data_name_lists_the_known_names():
+    with pytest.raises(KeyError, match=r"'z'; the names are .'x'."):
         SmallComputer("HALT", x=1)["z"]
 
 
-def test_every_instruction_is_in_the_table_with_its_category():
+def test_instruction_set_lists_every_instruction_by_category():
     categories = [row[0] for row in INSTRUCTION_SET.rows]
-    assert len(INSTRUCTION_SET.rows) == 17
-    assert categories == sorted(
-        categories, key=["data movement", "arithmetic", "control flow", "special"].index
-    )
+    assert len(INSTRUCTION_SET.rows) == 24
+    assert list(dict.fromkeys(categories)) == list(CATEGORIES)
+    assert categories == sorted(categories, key=CATEGORIES.index)
+
+
+@pytest.mark.parametrize("code", ["AND A, 1", "NOT A", "SHL A, 1"])
+def test_logic_rejects_fractions(code):
+    with pytest.raises(MachineError, match=r"works on the bits of integers, not on 2\.5"):
+        SmallComputer(f"SET A, 2.5\n{code}\nHALT").run()
+
+
+@pytest.mark.parametrize("count", [-1, 64, 100_000_000])
+def test_shift_beyond_the_register_is_rejected(count):
+    with pytest.raises(MachineError, match="use a count from 0 to 63"):
+        SmallComputer(f"SET A, 1\nSHL A, {count}\nHALT").run()
+
+
+def test_out_sends_numbers_to_the_screen():
+    computer = SmallComputer("SET A, 3\nOUT A\nADD A, 1\nOUT A\nHALT")
+    trace = computer.trace()
+    assert computer.output == [3, 4]
+    assert trace.steps[1].effect == "the screen shows 3"
+    assert "screen           3 4" in repr(computer)
+    assert computer.reset().output == []
+
+
+def test_arithmetic_logic_and_special_instructions_set_the_flags():
+    trace = SmallComputer("SET A, -3\nRELU A\nSUB A, 1\nAND A, 0\nHALT", special="RELU").trace()
+    assert [step.flags for step in trace.steps[:4]] == [(0, 0), (0, 1), (1, 0), (0, 1)]

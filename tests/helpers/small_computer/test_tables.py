@@ -1,4 +1,4 @@
-"""How the small computer is shown: text that lines up, HTML that is escaped and complete."""
+"""Tables of the small computer: aligned text, and complete, escaped HTML."""
 
 import subprocess
 import sys
@@ -6,21 +6,21 @@ import sys
 from helpers.small_computer import Cost, SmallComputer, Table
 
 
-def test_columns_line_up_and_numbers_stand_right():
+def test_aligns_columns_and_numbers_to_the_right():
     assert repr(Table(("name", "n"), [("a", "1"), ("bcdef", "1,000")])) == (
         "name       n\na          1\nbcdef  1,000"
     )
 
 
-def test_a_table_without_rows_is_its_head():
+def test_table_without_rows_shows_its_header():
     assert repr(Table(("name", "n"), [])) == "name  n"
 
 
-def test_html_escapes_what_it_shows():
+def test_html_is_escaped():
     assert "&lt;b&gt;" in Table(("a",), [("<b>",)])._repr_html_()
 
 
-def test_a_marked_row_stands_out_in_text_and_html():
+def test_marked_row_stands_out_in_text_and_html():
     table = Table(("a",), [("x",), ("y",)], marked=[1])
     assert repr(table).splitlines()[2] == "> y"
     assert table._repr_html_().count("background") == 1
@@ -32,22 +32,22 @@ def test_html_and_text_show_the_same_cells(relu):
     assert all(row.split()[-1] in html for row in repr(computer).splitlines() if row.strip())
 
 
-def test_long_data_are_cut_and_counted():
+def test_long_data_are_truncated_with_a_count():
     shown = repr(SmallComputer("HALT", x=[0] * 1000))
     assert "x[7]" in shown
     assert "x[8]" not in shown
     assert "992 more cells of data" in shown
 
 
-def test_many_lanes_are_cut_and_counted():
+def test_many_lanes_are_truncated_with_a_count():
     assert "processor (24 more lanes)" in repr(SmallComputer("HALT", lanes=32))
 
 
-def test_a_cost_shows_lanes_only_where_there_are_several():
+def test_cost_shows_lanes_only_if_there_are_several():
     assert "lanes" not in repr(Cost(instructions=5, cycles=9, lane_slots_used=5))
     assert "lanes busy      50%" in repr(Cost(instructions=5, cycles=9, lanes=2, lane_slots_used=5))
 
 
-def test_importing_the_computer_does_not_import_a_plotting_library():
+def test_import_does_not_import_matplotlib():
     code = "import sys, helpers.small_computer; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
