@@ -21,7 +21,7 @@ RED_INK = "#B34F00"
 # One color per device in every figure of the course: for lines and bars, for areas such as a drawn
 # memory, and for text on a light background.
 CPU_COLOR, GPU_COLOR = COLORS[0], COLORS[1]
-CPU_AREA, GPU_AREA = "#E3F0FA", "#FFF0E0"
+CPU_AREA, GPU_AREA = "#E9F4FC", "#FFF0E0"
 CPU_INK, GPU_INK = "#005A8C", RED_INK
 WAITING_AREA = "#D9D9D9"
 

@@ -37,7 +37,6 @@ NOT_YET_REWRITTEN = (
     "helpers/explain/",
     "helpers/fast_cifar10/",
     "helpers/plots/",
-    "helpers/small_computer/",
     "helpers/checkpoints.py",
     "helpers/conditions.py",
     "helpers/devices.py",
