@@ -7,7 +7,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from helpers.explain.showing import mark_as_seen
+from helpers.explain import mark_as_seen
 
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
 _PRINTED_LINES = 20

@@ -17,9 +17,7 @@ from helpers.checks.limits import OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
 from helpers.checks.sandbox import AskedForInput, EndedTheProgram, settings_restored
-from helpers.explain.box import Explanation
-from helpers.explain.diagnosis import sites_of
-from helpers.explain.showing import explanation_of
+from helpers.explain import Explanation, explanation_of, sites_of
 
 # A student's function, as a check receives it.
 Answer = Callable[..., Any]

@@ -1,13 +1,29 @@
-"""Explain a device error in the student's own words: what is where, why, and what to write.
+"""Explain a device error in terms of the student's code: what is where, why, and what to write.
 
-`explain(error)` explains an error that was caught, `with explain():` one that comes in a block,
-and after `install()` a notebook shows the box under the traceback of a cell that fails.
+`explain(error)` explains a caught error and `with explain():` an error in a block. After
+`install()`, a notebook shows a box under the traceback of a cell that fails with a device error.
 """
 
 from __future__ import annotations
 
-from helpers.explain.block import ExplainedBlock, explain
 from helpers.explain.box import Explanation
-from helpers.explain.notebook import install, uninstall
+from helpers.explain.diagnosis import sites_of
+from helpers.explain.notebook import (
+    ExplainedBlock,
+    explain,
+    explanation_of,
+    install,
+    mark_as_seen,
+    uninstall,
+)
 
-__all__ = ["ExplainedBlock", "Explanation", "explain", "install", "uninstall"]
+__all__ = [
+    "ExplainedBlock",
+    "Explanation",
+    "explain",
+    "explanation_of",
+    "install",
+    "mark_as_seen",
+    "sites_of",
+    "uninstall",
+]

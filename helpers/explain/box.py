@@ -1,4 +1,4 @@
-"""The box that a student reads: what is where, why torch refuses, what to write. Text and HTML."""
+"""The box that a student reads under a device error, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -6,33 +6,92 @@ import textwrap
 from dataclasses import dataclass
 from html import escape
 
-from helpers.explain.editing import Cure
+from helpers.explain.edits import Fix
+from helpers.explain.messages import Kind
 
 _WIDTH = 100
-# Said of each piece of code, or a dark theme would put its own light letters or dark ground here.
-_PLAIN = "color:inherit;background:none"
+# JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
+# only explicit colors are readable in both themes.
+_COLORS = "color:#1a1a1a;background:#F3F8FC"
+
+TITLES = {
+    Kind.MIX: "Two devices in one operation",
+    Kind.NUMPY: "NumPy reads only the CPU's memory",
+    Kind.GENERATOR: "The generator is on another device",
+    Kind.LOAD: "The file was saved on a GPU that this machine does not have",
+    Kind.MEMORY: "The GPU is out of memory",
+    Kind.NO_GPU: "This machine has no GPU that torch can use",
+    Kind.ORDINAL: "There is no GPU with this number",
+    Kind.NAME: "There is no device with this name",
+    Kind.CUDA_METHOD: "This method moves a tensor only to a GPU",
+    Kind.PIN: "Only CPU tensors can be pinned",
+    Kind.MUST_BE_CPU: "This argument must stay on the CPU",
+    Kind.FORK: "A DataLoader worker cannot use the GPU",
+    Kind.ASSERT: "The GPU stopped at an invalid value",
+    Kind.CUDA: "The GPU reported an error",
+}
+REASONS = {
+    Kind.MIX: "An operation needs all its tensors on one device; torch does not copy them for you.",
+    Kind.NUMPY: "NumPy cannot access GPU memory: copy the tensor to the CPU first.",
+    Kind.GENERATOR: "Random numbers are drawn on the device of their generator.",
+    Kind.LOAD: "torch loads each tensor to the device it was saved on, unless you pass "
+    "`map_location`.",
+    Kind.MEMORY: "The line needs more memory than is free.",
+    Kind.NO_GPU: "Let the program use the GPU where there is one, and the CPU elsewhere.",
+    Kind.CUDA_METHOD: "`.cuda()` takes the number of a GPU; `.to()` takes any device.",
+    Kind.PIN: "Pinned memory is CPU memory from which copies to the GPU are fast.",
+    Kind.MUST_BE_CPU: "torch reads these numbers on the CPU to plan the work of the GPU.",
+    Kind.FORK: "A forked worker process cannot use the CUDA context of its parent process.",
+    Kind.ASSERT: "The usual cause is a label or an index out of range: the labels of C classes are "
+    "0 to C - 1.",
+    Kind.CUDA: "The GPU runs asynchronously, so the line that caused the error may be an earlier "
+    "one.",
+}
+ADVICE = {
+    Kind.FORK: ("Return CPU tensors from the data set, and move each batch in the training loop.",),
+    Kind.MEMORY: (
+        "Use smaller batches, `del` tensors that you no longer need, and evaluate under "
+        "`torch.no_grad()`.",
+        "Add `loss.item()` to a running total, not `loss`, which keeps the whole graph in memory.",
+    ),
+    Kind.NO_GPU: ("Choose once: `device = 'cuda' if torch.cuda.is_available() else 'cpu'`.",),
+    Kind.ASSERT: (
+        "Restart the kernel and run the same code on the CPU: there the message names the line "
+        "and the value.",
+    ),
+    Kind.CUDA: (
+        "Restart the kernel and run again with the environment variable CUDA_LAUNCH_BLOCKING=1.",
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an error means for the student's own line.
+    """What an error means for the student's line.
 
-    `places` are the names in the line and where each is, the culprit first; `cure` is the change
-    that mends it, None where none could be written; `advice` is what to do then.
+    Attributes:
+        kind: the kind of device error.
+        title: what went wrong, in a few words.
+        line: the failing line; "" if it is not available.
+        where: its number, file and function.
+        places: names in the line and where each is, the culprit first.
+        why: why torch refuses the line.
+        fix: the change that fixes it; None if none could be written.
+        advice: sentences about what to do if there is no fix.
     """
 
-    kind: str
+    kind: Kind
     title: str
     line: str
     where: str
     places: tuple[tuple[str, str], ...]
     why: str
-    cure: Cure | None = None
+    fix: Fix | None = None
     advice: tuple[str, ...] = ()
 
     @property
     def culprit(self) -> str:
-        """The name of what is in the wrong place; "" where it is not known."""
+        """The name of what is on the wrong device; "" if unknown."""
         return self.places[0][0] if self.places else ""
 
     def __repr__(self) -> str:
@@ -53,27 +112,26 @@ class Explanation:
     def _repr_html_(self) -> str:
         parts = [f"<strong>{escape(self.title)}</strong>"]
         if self.line:
-            where = f" ({_marked(self.where)})" if self.where else ""
+            where = f" ({_to_html(self.where)})" if self.where else ""
             parts.append(f"<br>In {_code(_shortened(self.line))}{where}:")
-        items = "".join(f"<li>{_marked(_quoted(n) + what)}</li>" for n, what in self.places)
+        items = "".join(f"<li>{_to_html(_quoted(n) + what)}</li>" for n, what in self.places)
         parts.append(f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>")
-        parts.append(_marked(self.why))
+        parts.append(_to_html(self.why))
         for label, code in self._change():
-            style = f"{_PLAIN};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
-            shown = f'<pre style="{style}">{escape(code)}</pre>'
-            parts.append(f"<div>{_marked(label)}{shown}</div>")
-        parts += [f"<div>{_marked(line)}</div>" for line in self.advice]
-        style = "border:1px solid #0072B2;background:#F3F8FC;color:#1a1a1a;padding:0.6em 1em"
-        return f'<div role="note" style="{style};margin:0.4em 0">{"".join(parts)}</div>'
+            style = f"{_COLORS};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
+            parts.append(f'<div>{_to_html(label)}<pre style="{style}">{escape(code)}</pre></div>')
+        parts += [f"<div>{_to_html(line)}</div>" for line in self.advice]
+        style = f"border:1px solid #0072B2;{_COLORS};padding:0.6em 1em;margin:0.4em 0"
+        return f'<div role="note" style="{style}">{"".join(parts)}</div>'
 
     def _change(self) -> list[tuple[str, str]]:
-        if self.cure is None:
+        if self.fix is None:
             return []
-        if self.cure.added:
-            return [("Write before this line:", self.cure.added)]
-        where = f" ({self.cure.where})" if self.cure.where else ""
-        old, new = self.cure.shown
-        return [(f"Instead of{where}:", old), ("write:", new)]
+        if self.fix.added:
+            return [("Add before this line:", self.fix.added)]
+        where = f" in {self.fix.where}" if self.fix.where else ""
+        old, new = self.fix.shown
+        return [(f"Replace{where}:", old), ("with:", new)]
 
 
 def _shortened(line: str) -> str:
@@ -84,11 +142,10 @@ def _quoted(name: str) -> str:
     return f"`{name}` " if name else ""
 
 
-def _marked(text: str) -> str:
-    """Turn `code` in a sentence into HTML."""
+def _to_html(text: str) -> str:
     pieces = text.split("`")
     return "".join(_code(p) if i % 2 else escape(p) for i, p in enumerate(pieces))
 
 
 def _code(text: str) -> str:
-    return f'<code style="{_PLAIN}">{escape(text)}</code>'
+    return f'<code style="{_COLORS}">{escape(text)}</code>'

@@ -1,20 +1,129 @@
-"""Show the box under the traceback of a failing cell, and leave everything else as it is."""
+"""Show explanations: under a failing notebook cell, in a `with` block, or for a caught error."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from types import TracebackType
+from typing import Any, overload
 
 from IPython.core.getipython import get_ipython
+from IPython.display import display
 
-from helpers.explain.showing import mark_as_seen, show_explanation_of
+from helpers.explain.box import Explanation
+from helpers.explain.diagnosis import diagnose
+
+_MARK = "_explained_by_the_course"
+
+
+def explanation_of(error: BaseException) -> Explanation | None:
+    """Return the explanation of `error`; None if it is not a device error.
+
+    If the explainer itself fails, it prints one line: it never hides the student's error.
+    """
+    try:
+        return diagnose(error)
+    except Exception as failure:
+        _report(failure)
+        return None
+
+
+def mark_as_seen(error: BaseException) -> None:
+    """Mark `error` so that no box is shown for it.
+
+    The mark is on the error itself: a list of errors would keep all tensors of their frames alive.
+    """
+    try:
+        setattr(error, _MARK, True)
+    except AttributeError:  # its class does not allow new attributes
+        return
+
+
+def _show_box(error: BaseException, *, with_message: bool = False) -> Explanation | None:
+    """Display the box of `error`, at most once, after its message if that is requested."""
+    if getattr(error, _MARK, False) is True:
+        return None
+    mark_as_seen(error)
+    explanation = explanation_of(error)
+    if explanation is None:
+        return None
+    if with_message:
+        print(f"{type(error).__name__}: {error}")
+    try:
+        if get_ipython() is None:
+            print(f"\n{explanation!r}", file=sys.stderr)
+        else:
+            html = explanation._repr_html_()
+            display({"text/plain": repr(explanation), "text/html": html}, raw=True)
+    except Exception as failure:
+        _report(failure)
+    return explanation
+
+
+def _report(failure: Exception) -> None:
+    name = type(failure).__name__
+    print(f"(The explainer failed on this error: {name}: {failure})", file=sys.stderr)
+
+
+class ExplainedBlock:
+    """A block of code whose device error is explained; created by `with explain():`."""
+
+    def __init__(self, *, go_on: bool = False) -> None:
+        self.go_on = go_on
+        self.explanation: Explanation | None = None
+
+    def __enter__(self) -> ExplainedBlock:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if error is None:
+            return False
+        self.explanation = _show_box(error, with_message=self.go_on)
+        return self.go_on and self.explanation is not None
+
+
+@overload
+def explain(error: BaseException) -> Explanation | None: ...
+@overload
+def explain(*, go_on: bool = False) -> ExplainedBlock: ...
+
+
+def explain(
+    error: BaseException | None = None, *, go_on: bool = False
+) -> Explanation | ExplainedBlock | None:
+    """Explain a device error.
+
+    Args:
+        error: a caught error. Without it, the call opens a block: `with explain():`.
+        go_on: for a block, print the message and the box and continue after the block, as a
+            lesson that provokes an error needs. By default, the error is raised as usual.
+
+    Returns:
+        The explanation, which a notebook shows as a box if it is a cell's last value; None if
+        `error` is not a device error. Without `error`, the block.
+
+    Raises:
+        TypeError: `error` is not an exception.
+    """
+    if error is None:
+        return ExplainedBlock(go_on=go_on)
+    if not isinstance(error, BaseException):
+        raise TypeError(f"explain() takes a caught error, not a {type(error).__name__}.")
+    return explanation_of(error)
 
 
 def install() -> bool:
-    """Explain device errors of cells from now on; a second call changes nothing.
+    """Explain the device errors of cells from now on; a second call changes nothing.
 
-    The box is shown after the cell, so that the traceback, the cell's failure and what a program
-    that runs the notebook sees of it stay as they were. Returns False outside IPython.
+    The box is displayed after the cell: the traceback, and the failure that a program running the
+    notebook sees, stay the same.
+
+    Returns:
+        False outside IPython.
     """
     shell = get_ipython()
     if shell is None:
@@ -34,7 +143,7 @@ def uninstall() -> None:
 
 
 def _after_cell(result: Any) -> None:
-    # `%%time` in IPython 7 shows its cell's error itself, and then reports success.
+    # With IPython 7, `%%time` shows its cell's error itself and then reports success.
     error = result.error_in_exec or getattr(sys, "last_value", None)
     if error is not None:
-        show_explanation_of(error)
+        _show_box(error)

@@ -1,4 +1,4 @@
-"""Runs a student's code as a notebook does: its text known to Python under a name of its own."""
+"""Run a student's code as a notebook does, with its text registered for tracebacks."""
 
 import itertools
 import linecache
@@ -13,7 +13,7 @@ from helpers.explain import explain
 
 
 class StudentCode:
-    """Code that fails. `device` is "meta": a device that every machine has beside the CPU."""
+    """Run code that fails. `device` is "meta", a device besides the CPU that every machine has."""
 
     numbers = itertools.count()
 
@@ -21,7 +21,7 @@ class StudentCode:
         return {"torch": torch, "nn": nn, "F": F, "np": np, "device": "meta", "__name__": "student"}
 
     def error_of(self, text, names=None):
-        """Run `text`; return what it raised, or None."""
+        """Run `text` and return the error it raises, or None."""
         filename = f"<student's cell {next(self.numbers)}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         try:
@@ -31,17 +31,17 @@ class StudentCode:
         return None
 
     def explain(self, text, names=None):
-        """Return the explanation of the error that `text` ends in."""
+        """Return the explanation of the error that `text` raises."""
         error = self.error_of(text, names)
         assert error is not None, "the code does not fail"
         return explain(error)
 
-    def mend(self, text):
-        """Return `text` with the cure put in."""
+    def fixed(self, text):
+        """Return `text` with the fix applied."""
         explanation = self.explain(text)
         assert explanation is not None, "the error is not explained"
-        assert explanation.cure is not None, f"there is no cure in {explanation}"
-        return explanation.cure.applied_to(text)
+        assert explanation.fix is not None, f"there is no fix in {explanation}"
+        return explanation.fix.applied_to(text)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def student():
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """The tensors here are tiny: threads cost more than they bring."""
+    """Use one thread: the tensors here are tiny."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,4 +1,4 @@
-"""`explain(error)` and `with explain():` in code, outside a notebook."""
+"""`explain(error)` and `with explain():` outside a notebook."""
 
 import pytest
 import torch
@@ -16,17 +16,17 @@ def test_a_caught_error_is_explained():
     assert explain(caught.value).culprit == "torch.ones(3)"
 
 
-def test_an_error_that_was_never_raised_is_explained_by_its_text():
+def test_an_error_that_was_never_raised_is_explained_from_its_message():
     error = RuntimeError("Expected all tensors to be on the same device, but found at least two "
                          "devices, cuda:0 and cpu!")  # fmt: skip
     assert "(cuda:0 and cpu)" in repr(explain(error))
 
 
-def test_any_other_error_has_no_explanation():
+def test_other_errors_have_no_explanation():
     assert explain(ValueError("no such file")) is None
 
 
-def test_an_error_that_a_device_error_caused_is_explained_by_its_cause():
+def test_an_error_caused_by_a_device_error_is_explained():
     with pytest.raises(ValueError, match="training failed") as caught:
         try:
             mix()
@@ -35,42 +35,42 @@ def test_an_error_that_a_device_error_caused_is_explained_by_its_cause():
     assert explain(caught.value).culprit == "torch.ones(3)"
 
 
-def test_what_is_no_error_is_refused_by_name():
+def test_an_argument_that_is_not_an_error_raises_type_error():
     with pytest.raises(TypeError, match="not a str"):
         explain("Expected all tensors to be on the same device")
 
 
-def test_the_block_shows_the_box_and_lets_the_error_go_on(capsys):
+def test_the_block_shows_the_box_and_raises_the_error(capsys):
     with pytest.raises(RuntimeError, match="expected device"), explain():
         mix()
-    assert "Two devices meet in one line" in capsys.readouterr().err
+    assert "Two devices in one operation" in capsys.readouterr().err
 
 
-def test_the_block_can_go_on_after_showing_message_and_box(capsys):
+def test_the_block_continues_with_go_on(capsys):
     with explain(go_on=True) as block:
         mix()
     assert block.explanation.culprit == "torch.ones(3)"
     captured = capsys.readouterr()
     assert captured.out.startswith("RuntimeError: Tensor on device cpu")
-    assert "Two devices meet in one line" in captured.err
+    assert "Two devices in one operation" in captured.err
 
 
-def test_the_block_never_holds_back_another_error():
+def test_the_block_never_suppresses_other_errors():
     with pytest.raises(ZeroDivisionError), explain(go_on=True):
         _ = 1 / 0
 
 
-def test_a_fault_of_the_explainer_never_hides_the_error(monkeypatch, capsys):
+def test_a_bug_in_the_explainer_never_hides_the_error(monkeypatch, capsys):
     def broken(error):
-        raise KeyError("a fault")
+        raise KeyError("a bug")
 
-    monkeypatch.setattr("helpers.explain.showing.diagnose", broken)
+    monkeypatch.setattr("helpers.explain.notebook.diagnose", broken)
     with pytest.raises(RuntimeError, match="expected device"), explain(go_on=True):
         mix()
-    assert capsys.readouterr().err == ("(This error could not be explained: KeyError: 'a fault')\n")
+    assert capsys.readouterr().err == ("(The explainer failed on this error: KeyError: 'a bug')\n")
 
 
-def test_the_block_is_silent_where_nothing_fails(capsys):
+def test_the_block_is_silent_if_nothing_fails(capsys):
     with explain() as block:
         torch.ones(3)
     assert block.explanation is None

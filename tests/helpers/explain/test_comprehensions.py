@@ -1,13 +1,13 @@
-"""The variables of a comprehension are known where Python has no frame for it, as since 3.12."""
+"""Variables of a comprehension are found without a frame for it, as in Python 3.12 and later."""
 
 from collections import ChainMap
 from dataclasses import replace
 
 import pytest
 
-from helpers.explain.comprehensions import with_variables
-from helpers.explain.culprit import judge
+from helpers.explain.cause import mix_in
 from helpers.explain.source import student_sites
+from helpers.explain.values import with_comprehension_variables
 
 W = "w = torch.ones(3, device=device)\nparts = [torch.ones(3), torch.ones(3)]\n"
 CODES = {
@@ -38,25 +38,25 @@ CODES = {
 }
 
 
-def site_without_a_frame_for_the_comprehension(error):
+def site_without_comprehension_frame(error):
     site = student_sites(error.__traceback__)[0]
     return replace(site, names=ChainMap(*site.names.maps[-2:]))
 
 
 @pytest.mark.parametrize(("code", "culprit"), CODES.values(), ids=CODES)
-def test_it_knows_the_variable_of_a_loop_over(student, code, culprit):
-    site = site_without_a_frame_for_the_comprehension(student.error_of(code))
-    assert judge(with_variables(site)).culprits[0].text == culprit
+def test_finds_the_variable_of_a_loop_over(student, code, culprit):
+    site = site_without_comprehension_frame(student.error_of(code))
+    assert mix_in(with_comprehension_variables(site)).culprits[0].text == culprit
 
 
-def test_a_variable_of_the_same_name_outside_is_not_mistaken_for_it(student):
+def test_an_outer_variable_of_the_same_name_is_not_used(student):
     code = W + "b = w\n[w * b for b in parts]"
-    site = site_without_a_frame_for_the_comprehension(student.error_of(code))
-    assert judge(site) is None
-    assert judge(with_variables(site)).culprits[0].text == "b"
+    site = site_without_comprehension_frame(student.error_of(code))
+    assert mix_in(site) is None
+    assert mix_in(with_comprehension_variables(site)).culprits[0].text == "b"
 
 
-def test_what_is_looped_over_unseen_stays_unknown(student):
+def test_the_variable_of_a_loop_over_a_generator_is_unknown(student):
     code = W + "[w * b for b in (p for p in parts)]"
-    site = site_without_a_frame_for_the_comprehension(student.error_of(code))
-    assert judge(with_variables(site)) is None
+    site = site_without_comprehension_frame(student.error_of(code))
+    assert mix_in(with_comprehension_variables(site)) is None

@@ -1,8 +1,8 @@
-"""No box for an error that has nothing to do with devices, even where two devices are at hand."""
+"""Errors that are not about devices get no box, even if tensors on two devices are in scope."""
 
 import pytest
 
-HAND = "x = torch.ones(3, device=device)\ny = torch.ones(3)\nnet = nn.Linear(3, 2)\n"
+TENSORS = "x = torch.ones(3, device=device)\ny = torch.ones(3)\nnet = nn.Linear(3, 2)\n"
 CODES = [
     "torch.ones(2, 3) @ torch.ones(2, 3)",
     "torch.ones(3, device=device) + torch.ones(4, device=device)",
@@ -11,22 +11,22 @@ CODES = [
     "device.to('cuda')",
     "undefined.to(device)",
     "torch.zeros(3).view(2, 2)",
-    HAND + "print(x, y, undefined)",
-    HAND + "[x, y][2]",
-    HAND + "net.load_state_dict({'weight': x, 'other': y})",
-    HAND + "nn.functional.cross_entropy(torch.ones(2, 3), torch.ones(2, dtype=torch.long) * 5)",
-    HAND + "opt = torch.optim.SGD(net.parameters(), lr=1)\n(x, y, opt.device)",
-    HAND + "open(f'/no/such/folder/{x.device}/{y.device}')",
-    HAND + "if x.device != y.device:\n    raise ValueError(f'x is on {x.device}, y is on cpu')",
-    HAND + "assert x.device == y.device, 'x and y are not on one device'",
-    HAND + "assert all(t.is_meta for t in [x, y]), 'x and y are not on one device'",
-    HAND + "assert (x.device, y.device) == (device, device), 'not on one device'",
-    HAND + "def check(x, y):\n    raise AssertionError('x is on meta, y on cpu')\n\ncheck(x, y)",
-    HAND + "from helpers.devices import choose_device\n(x, y, choose_device('cuda:99'))",
-    HAND + "from helpers.devices import where\nwhere(x, y, 'cuda')",
+    TENSORS + "print(x, y, undefined)",
+    TENSORS + "[x, y][2]",
+    TENSORS + "net.load_state_dict({'weight': x, 'other': y})",
+    TENSORS + "nn.functional.cross_entropy(torch.ones(2, 3), torch.ones(2, dtype=torch.long) * 5)",
+    TENSORS + "opt = torch.optim.SGD(net.parameters(), lr=1)\n(x, y, opt.device)",
+    TENSORS + "open(f'/no/such/folder/{x.device}/{y.device}')",
+    TENSORS + "if x.device != y.device:\n    raise ValueError(f'x is on {x.device}, y is on cpu')",
+    TENSORS + "assert x.device == y.device, 'x and y are not on one device'",
+    TENSORS + "assert all(t.is_meta for t in [x, y]), 'x and y are not on one device'",
+    TENSORS + "assert (x.device, y.device) == (device, device), 'not on one device'",
+    TENSORS + "def check(x, y):\n    raise AssertionError('x is on meta, y on cpu')\n\ncheck(x, y)",
+    TENSORS + "from helpers.devices import choose_device\n(x, y, choose_device('cuda:99'))",
+    TENSORS + "from helpers.devices import where\nwhere(x, y, 'cuda')",
 ]
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_there_is_no_explanation(student, code):
+def test_no_explanation(student, code):
     assert student.explain(code) is None

@@ -1,4 +1,4 @@
-"""In a notebook the box stands under the traceback, and all else is as without it."""
+"""In a notebook, the box is shown under the traceback and nothing else changes."""
 
 import nbformat
 import pytest
@@ -8,7 +8,7 @@ BEGIN = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='me
 MIX = "x = torch.ones(2)\ntorch.cat([t, x])"
 BREAK_IT = (
     "from unittest import mock\n"
-    "broken = mock.patch('helpers.explain.showing.diagnose', side_effect=KeyError('a fault'))\n"
+    "broken = mock.patch('helpers.explain.notebook.diagnose', side_effect=KeyError('a bug'))\n"
     "_ = broken.start()"
 )
 CELLS = {
@@ -26,7 +26,7 @@ CELLS = {
     "fine": "print('fine')",
     "break the explainer": BREAK_IT,
     "broken": MIX,
-    "mend the explainer": "broken.stop()",
+    "repair the explainer": "broken.stop()",
     "uninstall": "explain.uninstall()\nexplain.uninstall()",
     "after": MIX,
 }
@@ -34,7 +34,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def run():
-    """The cells' outputs by name, and the names of those that the kernel reported as failed."""
+    """Return the outputs by cell name, and the names of the cells that failed."""
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()]
     )
@@ -62,7 +62,7 @@ def errors(cell_outputs):
     return [o for o in cell_outputs if o.output_type == "error"]
 
 
-def test_the_box_stands_under_the_traceback(outputs):
+def test_the_box_is_under_the_traceback(outputs):
     assert [o.output_type for o in outputs["mix"]] == ["error", "display_data"]
     assert "`x` is on cpu" in outputs["mix"][1].data["text/plain"]
 
@@ -71,46 +71,46 @@ def test_a_second_install_shows_no_second_box(outputs):
     assert len(boxes(outputs["mix"])) == 1
 
 
-def test_the_error_is_shown_as_it_is_without_the_explainer(outputs):
+def test_the_traceback_is_the_same_as_without_the_explainer(outputs):
     before, after = errors(outputs["before"])[0], errors(outputs["mix"])[0]
     assert (before.ename, before.evalue) == (after.ename, after.evalue)
     assert len(before.traceback) == len(after.traceback)
 
 
-def test_a_program_that_runs_the_notebook_still_sees_the_cell_fail(run):
+def test_the_kernel_still_reports_the_cell_as_failed(run):
     assert {"mix", "other", "syntax", "timed", "awaited", "shown by hand"} <= run[1]
 
 
 @pytest.mark.parametrize("cell", ["other", "syntax"])
-def test_any_other_error_has_no_box(outputs, cell):
+def test_other_errors_have_no_box(outputs, cell):
     assert boxes(outputs[cell]) == []
     assert len(errors(outputs[cell])) == 1
 
 
 @pytest.mark.parametrize("cell", ["timed", "timed line", "awaited"])
-def test_a_cell_under_a_magic_or_with_await_has_its_box(outputs, cell):
+def test_a_cell_with_a_magic_or_await_has_a_box(outputs, cell):
     assert "`x` is on cpu" in boxes(outputs[cell])[0]["text/plain"]
 
 
-def test_an_error_whose_box_was_shown_in_code_gets_no_second_one(outputs):
+def test_an_error_explained_in_a_block_gets_no_second_box(outputs):
     assert len(boxes(outputs["shown by hand"])) == 1
 
 
-def test_a_cell_that_works_shows_nothing_more(outputs):
+def test_a_successful_cell_shows_nothing_more(outputs):
     assert [o.output_type for o in outputs["fine"]] == ["stream"]
 
 
-def test_a_fault_of_the_explainer_leaves_the_students_error_in_place(outputs):
+def test_a_bug_in_the_explainer_leaves_the_error_in_place(outputs):
     assert errors(outputs["broken"])[0].evalue == errors(outputs["before"])[0].evalue
     assert outputs["broken"][-1].text == (
-        "(This error could not be explained: KeyError: 'a fault')\n"
+        "(The explainer failed on this error: KeyError: 'a bug')\n"
     )
 
 
-def test_an_error_from_before_the_install_is_left_alone(outputs):
+def test_an_error_from_before_install_is_not_explained(outputs):
     assert boxes(outputs["install"]) == boxes(outputs["after a device error"]) == []
 
 
-def test_uninstalled_it_shows_nothing(outputs):
+def test_uninstall_stops_the_boxes(outputs):
     assert boxes(outputs["after"]) == []
     assert len(errors(outputs["after"])) == 1

@@ -1,11 +1,14 @@
-"""The explanation names the right variable, in the right line, as the student's code calls it."""
+"""The explanation names the right variable and line, in the words of the student's code."""
 
 import importlib
+from pathlib import Path
 
 import pytest
 import torch
 
+import helpers.explain as explain_package
 from helpers.explain import explain
+from helpers.explain.source import is_library
 
 NET = """\
 class Net(nn.Module):
@@ -29,7 +32,7 @@ def train(net, loader):
 data = [(torch.ones(2, 3), torch.tensor([0, 1]))]
 train(nn.Linear(3, 2).to(device), data)
 """
-# what is asked, the code, the culprit, the line that is shown
+# name, code, culprit, line that is shown
 PLACES = [
     ("a variable", "x = torch.ones(3, device=device)\ny = torch.ones(3)\nx + y", "y", "x + y"),
     (
@@ -77,7 +80,7 @@ PLACES = [
         "scores = net(images)",
     ),
     (
-        "the layer of a network that stayed behind",
+        "a layer that was not moved",
         NET + "net = Net()\nnet.fc1.to(device)\nnet(torch.ones(5, 2, 2, device=device))",
         "net.fc2.weight",
         "net(torch.ones(5, 2, 2, device=device))",
@@ -96,14 +99,14 @@ PLACES = [
         "net['a'](torch.ones(1, 3, device=device))",
     ),
     (
-        "what forward makes",
+        "a tensor created in forward",
         "class Shift(nn.Module):\n    def forward(self, x):\n        shift = torch.ones(3)\n"
         "        return x + shift\nnet = Shift()\nnet(torch.ones(2, 3, device=device))",
         "shift",
         "return x + shift",
     ),
     (
-        "what a method of the network made",
+        "a tensor created in a method of the network",
         "class Net(nn.Module):\n    def begin(self):\n        return torch.zeros(3)\n\n"
         "    def forward(self, x):\n        h = self.begin()\n        return x + h\n"
         "net = Net()\nnet(torch.ones(2, 3, device=device))",
@@ -119,7 +122,7 @@ PLACES = [
         "outer(x, y)",
     ),
     (
-        "what a function gave, as all else is elsewhere",
+        "the result of a function, by elimination",
         "def load():\n    return torch.ones(3)\n\nx = torch.ones(3, device=device)\nx + load()",
         "load()",
         "x + load()",
@@ -182,24 +185,24 @@ PLACES = [
 @pytest.mark.parametrize(
     ("code", "culprit", "line"), [p[1:] for p in PLACES], ids=[p[0] for p in PLACES]
 )
-def test_it_names(student, code, culprit, line):
+def test_names(student, code, culprit, line):
     explanation = student.explain(code)
     assert (explanation.culprit, explanation.line) == (culprit, line)
 
 
-def test_both_sides_are_listed_the_culprit_first(student):
+def test_lists_both_sides_with_the_culprit_first(student):
     explanation = student.explain("net = nn.Linear(3, 2).to(device)\nx = torch.ones(1, 3)\nnet(x)")
     assert explanation.places == (("x", "is on cpu"), ("net.weight", "is on meta"))
 
 
-def test_the_line_number_and_the_function_are_named(student):
+def test_names_the_line_number_and_the_function(student):
     explanation = student.explain(
         "def f(x):\n    y = torch.ones(3)\n    return x + y\n\nf(torch.ones(3, device=device))"
     )
     assert explanation.where == "line 3, in `f`"
 
 
-def test_a_file_of_the_students_is_named(tmp_path, monkeypatch):
+def test_names_a_file_of_the_student(tmp_path, monkeypatch):
     (tmp_path / "shifting.py").write_text(
         "import torch\n\n\ndef shift(x):\n    return x + torch.ones(3)\n"
     )
@@ -210,7 +213,14 @@ def test_a_file_of_the_students_is_named(tmp_path, monkeypatch):
     assert explain(caught.value).where == "line 5 of shifting.py, in `shift`"
 
 
-def test_nothing_of_the_student_is_run_to_find_out(student):
+@pytest.mark.parametrize("folder", ["helpers_of_mine", "simulated_cuda_x", "torch_models"])
+def test_a_folder_named_like_a_library_belongs_to_the_student(folder):
+    course = Path(explain_package.__file__).parents[2]
+    assert not is_library(str(course / folder / "x.py"))
+    assert is_library(str(course / "helpers" / "devices.py"))
+
+
+def test_no_student_code_is_run(student):
     names = student.names() | {"calls": []}
     code = (
         "class Batch:\n    @property\n    def x(self):\n        calls.append(1)\n"
@@ -221,18 +231,18 @@ def test_nothing_of_the_student_is_run_to_find_out(student):
     assert (names["calls"], explanation.culprit) == ([1], "batch.x")
 
 
-def test_what_cannot_be_placed_is_said_to_be_unknown(student):
+def test_an_unknown_cause_is_reported_as_unknown(student):
     code = (
         "def load():\n    return torch.ones(3)\n\nx = torch.ones(3, device=device)\n"
         "torch.cat([x, load(), load()])"
     )
     explanation = student.explain(code)
-    assert "could not be found out" in repr(explanation)
+    assert "cannot tell which of your variables" in repr(explanation)
     assert "`where(x)`" in repr(explanation)
 
 
-def test_code_whose_text_is_gone_is_still_called_a_device_error():
+def test_code_without_source_is_still_reported_as_a_device_error():
     code = "torch.ones(3, device='meta') + torch.ones(3)"
     with pytest.raises(RuntimeError) as caught:
         exec(compile(code, "<nowhere>", "exec"), {"torch": torch})
-    assert "could not be found out" in repr(explain(caught.value))
+    assert "cannot tell which of your variables" in repr(explain(caught.value))

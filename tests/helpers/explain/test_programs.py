@@ -1,4 +1,4 @@
-"""Take one move to the device out of a whole program: the boxes lead back to one that works."""
+"""Remove one move from a whole program: the boxes lead back to a program that works."""
 
 import re
 
@@ -15,11 +15,11 @@ MUTANTS = [
     for name, body in PROGRAMS.items()
     for number, move in enumerate(MOVE.finditer(body))
 ]
-BOXES = 3  # a student who needs more than three would give up
+MAX_BOXES = 3  # more would make a student give up
 
 
 @pytest.fixture(autouse=True, scope="module")
-def a_gpu():
+def gpu():
     if torch.cuda.is_available():
         yield
     else:
@@ -28,20 +28,20 @@ def a_gpu():
 
 
 @pytest.mark.parametrize("body", PROGRAMS.values(), ids=PROGRAMS)
-def test_the_program_works_as_it_is(student, body):
+def test_the_program_works(student, body):
     assert student.error_of(HEAD + body, {}) is None
 
 
 @pytest.mark.parametrize("body", MUTANTS)
-def test_without_one_move_it_is_led_back(student, body):
+def test_a_missing_move_is_fixed_in_at_most_three_steps(student, body):
     text = HEAD + body
     error = student.error_of(text, {})
-    assert error is not None, "the program does without this move"
-    for _ in range(BOXES):
+    assert error is not None, "the program does not need this move"
+    for _ in range(MAX_BOXES):
         explanation = explain(error)
         assert explanation is not None, f"no box for {error}"
-        assert explanation.cure is not None, f"no cure in\n{explanation}"
-        text = explanation.cure.applied_to(text)
+        assert explanation.fix is not None, f"no fix in\n{explanation}"
+        text = explanation.fix.applied_to(text)
         error = student.error_of(text, {})
         if error is None:
             break

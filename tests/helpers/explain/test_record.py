@@ -1,6 +1,6 @@
-"""For every case of the record that fails: the right variable is named, and the cure works.
+"""Every failing case in the record of CUDA's messages: right variable, working fix.
 
-The cases run on the simulated CUDA device, whose errors are CUDA's; on a machine with a GPU, there.
+The cases run on the GPU if there is one, and otherwise on the simulated CUDA device.
 """
 
 import linecache
@@ -35,12 +35,15 @@ def error_of(text, name):
 
 
 @pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
-def test_the_explainer(case):
+def test_culprit_and_fix(case):
     if case.gpus > torch.cuda.device_count():
-        pytest.skip(f"{case.name} takes {case.gpus} GPUs")
+        pytest.skip(f"{case.name} needs {case.gpus} GPUs")
     explanation = explain(error_of(case.code, case.name))
     assert explanation is not None, "no box"
     assert explanation.culprit in (case.culprit, *case.also_culprits)
-    assert explanation.cure is not None, f"no cure in\n{explanation}"
-    mended = explanation.cure.applied_to(case.code)
-    assert error_of(mended, f"{case.name}, mended") is None, mended
+    if case.kind == "memory":  # any fix would change what the program computes
+        assert explanation.fix is None
+        return
+    assert explanation.fix is not None, f"no fix in\n{explanation}"
+    fixed = explanation.fix.applied_to(case.code)
+    assert error_of(fixed, f"{case.name}, fixed") is None, fixed

@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from helpers import lesson
-from helpers.explain.box import Explanation
+from helpers.explain import Explanation
 from helpers.plots.style import (
     COLORS,
     CPU_AREA,

@@ -1,12 +1,12 @@
-"""The change that an explanation offers works, and reads as the student would have written it."""
+"""The fix of an explanation works, and looks like code that the student would write."""
 
 import pytest
 
 MIX = "x = torch.ones(3, device=device)\ny = torch.ones(3)\n"
-CURES = [
+ADDED = [
     ("a line before", MIX + "z = x + y", "y = y.to(device)"),
     (
-        "the device in words",
+        "the device by name",
         MIX.replace("=device", "='meta'") + "del device\nz = x + y",
         "y = y.to('meta')",
     ),
@@ -17,7 +17,7 @@ CURES = [
         "y = y.to(place)",
     ),
     (
-        "two lines, for two things",
+        "two lines for two tensors",
         MIX + "h = torch.ones(3)\nz = torch.cat([x, y, h])",
         "y = y.to(device)\nh = h.to(device)",
     ),
@@ -69,12 +69,12 @@ REWRITTEN = [
         "z = x + torch.ones(3, device=device)",
     ),
     (
-        "a factory without arguments but one",
+        "a factory with one argument",
         MIX + "z = x + torch.tensor([1.0, 2.0, 3.0])",
         "z = x + torch.tensor([1.0, 2.0, 3.0], device=device)",
     ),
     (
-        "an array of NumPy's",
+        "a NumPy array",
         MIX + "z = x + torch.from_numpy(np.ones(3))",
         "z = x + torch.from_numpy(np.ones(3)).to(device)",
     ),
@@ -83,7 +83,7 @@ REWRITTEN = [
         "p = (torch.ones(3), 1)\nz = torch.ones(3, device=device) + p[0]",
         "z = torch.ones(3, device=device) + p[0].to(device)",
     ),
-    ("after an if on its line", MIX + "if True: z = x + y", "if True: z = x + y.to(device)"),
+    ("after an if on the same line", MIX + "if True: z = x + y", "if True: z = x + y.to(device)"),
     (
         "in an elif",
         MIX + "if x is y:\n    pass\nelif (x + y) is not None:\n    pass",
@@ -96,7 +96,7 @@ REWRITTEN = [
         "z = [x + b.to(device) for b in [y]]",
     ),
     (
-        "both places of a name that cannot be assigned",
+        "a name used twice that cannot be assigned",
         MIX + "z = [x * b + b for b in [y]]",
         "z = [x * b.to(device) + b.to(device) for b in [y]]",
     ),
@@ -112,7 +112,7 @@ REWRITTEN = [
         "return x - mean.to(x.device)",
     ),
     (
-        "a tensor that learns",
+        "a trained leaf tensor",
         "w = torch.ones(3, requires_grad=True)\nz = w * torch.ones(3, device=device)",
         "w = torch.ones(3, requires_grad=True, device=device)",
     ),
@@ -123,12 +123,12 @@ REWRITTEN = [
     ),
     ("a move whose result was dropped", MIX + "y.to(device)\nz = x + y", "y = y.to(device)"),
     (
-        "what a function makes",
+        "a tensor that a function creates",
         "def f(x):\n    y = torch.ones(3)\n    return x + y\n\nf(torch.ones(3, device=device))",
         "y = torch.ones(3, device=x.device)",
     ),
     (
-        "what a function makes out of a size",
+        "a tensor that a function creates from a size",
         "def f(x):\n    y = 2 * torch.arange(x.shape[0])\n"
         "    return x + y\n\nf(torch.ones(3, device=device))",
         "y = 2 * torch.arange(x.shape[0], device=x.device)",
@@ -150,7 +150,7 @@ REWRITTEN = [
         "self.register_buffer('mean', mean)\nself.register_buffer('std', std)",
     ),
     (
-        "a learning tensor in a plain attribute",
+        "a trained tensor in a plain attribute",
         "class Net(nn.Module):\n    def __init__(self):\n"
         "        super().__init__()\n        self.w = torch.ones(3, requires_grad=True)\n\n"
         "    def forward(self, x):\n        return x * self.w\n\n"
@@ -174,7 +174,7 @@ REWRITTEN = [
         "self.ws = nn.ParameterList([nn.Parameter(torch.ones(3))])",
     ),
     (
-        "a number where NumPy is asked",
+        "a tensor passed to NumPy",
         "x = torch.ones(3, device=device)\nnp.asarray(x)",
         "np.asarray(x.cpu())",
     ),
@@ -188,69 +188,69 @@ REWRITTEN = [
         "net = nn.Linear(3, 2).to(device)\nnet(torch.ones(1, 3, device=device)).numpy()",
         "net(torch.ones(1, 3, device=device)).detach().cpu().numpy()",
     ),
-    ("a device of no such name", "torch.ones(3).to('gpu')", "torch.ones(3).to('cpu')"),
+    ("an unknown device name", "torch.ones(3).to('gpu')", "torch.ones(3).to('cpu')"),
 ]
-# meta tensors hold no numbers: what NumPy would read cannot be copied to the CPU
-READS_NUMBERS = {"a number where NumPy is asked", "a list for NumPy", "a result for NumPy"}
+# meta tensors have no data that could be copied to the CPU
+NEEDS_DATA = {"a tensor passed to NumPy", "a list for NumPy", "a result for NumPy"}
 
 
-@pytest.mark.parametrize(("code", "lines"), [c[1:] for c in CURES], ids=[c[0] for c in CURES])
-def test_it_adds(student, code, lines):
+@pytest.mark.parametrize(("code", "lines"), [c[1:] for c in ADDED], ids=[c[0] for c in ADDED])
+def test_adds_lines_for(student, code, lines):
     explanation = student.explain(code)
-    assert explanation.cure.added == lines
-    assert student.error_of(explanation.cure.applied_to(code)) is None
+    assert explanation.fix.added == lines
+    assert student.error_of(explanation.fix.applied_to(code)) is None
 
 
 @pytest.mark.parametrize(("name", "code", "line"), REWRITTEN, ids=[c[0] for c in REWRITTEN])
-def test_it_rewrites(student, name, code, line):
+def test_rewrites(student, name, code, line):
     explanation = student.explain(code)
-    assert explanation.cure.shown[1] == line
-    if name not in READS_NUMBERS:
-        assert student.error_of(explanation.cure.applied_to(code)) is None
+    assert explanation.fix.shown[1] == line
+    if name not in NEEDS_DATA:
+        assert student.error_of(explanation.fix.applied_to(code)) is None
 
 
-def test_in_an_f_string_the_line_before_is_used(student):
+def test_a_mix_in_an_f_string_is_fixed_in_a_line_before(student):
     code = MIX + "text = f'{(x + y).shape}'"
-    assert student.error_of(student.mend(code)) is None
+    assert student.error_of(student.fixed(code)) is None
 
 
-def test_a_cure_keeps_the_indentation_of_tabs(student):
+def test_a_fix_keeps_tab_indentation(student):
     code = (
         "def f(x):\n\tif True:\n\t\ty = g()\n\t\treturn x + y\n\n"
         "def g():\n\treturn torch.ones(3)\n\nf(torch.ones(3, device=device))"
     )
-    assert "\t\ty = y.to(x.device)\n\t\treturn x + y" in student.mend(code)
+    assert "\t\ty = y.to(x.device)\n\t\treturn x + y" in student.fixed(code)
 
 
-def test_a_learning_tensor_of_an_earlier_cell_is_moved_where_it_is_used(student):
+def test_a_leaf_tensor_of_an_earlier_cell_is_moved_where_it_is_used(student):
     names = student.names()
     assert student.error_of("w = torch.ones(3, requires_grad=True)", names) is None
     explanation = student.explain("z = w * torch.ones(3, device=device)", names)
-    assert explanation.cure.shown[1] == "z = w.to(device) * torch.ones(3, device=device)"
+    assert explanation.fix.shown[1] == "z = w.to(device) * torch.ones(3, device=device)"
 
 
-def test_the_whole_of_a_batch_is_moved_with_its_first_entry(student):
+def test_a_dict_batch_is_moved_as_a_whole(student):
     code = (
         "batch = {'x': torch.ones(3), 'y': torch.ones(3)}\nx = torch.ones(3, device=device)\n"
         "x + batch['x']"
     )
-    assert student.explain(code).cure.added == (
+    assert student.explain(code).fix.added == (
         "batch = {key: value.to(device) for key, value in batch.items()}"
     )
 
 
-def test_a_list_of_losses_with_numbers_among_them_is_read_for_numpy(student):
+def test_a_list_with_numbers_and_tensors_is_copied_for_numpy(student):
     code = "losses = [0.5, torch.ones((), device=device)]\nnp.array(losses)"
-    assert student.explain(code).cure.shown[1] == (
+    assert student.explain(code).fix.shown[1] == (
         "np.array([torch.as_tensor(item).cpu() for item in losses])"
     )
 
 
-def test_what_a_function_gave_is_copied_for_numpy(student):
+def test_the_result_of_a_function_is_copied_for_numpy(student):
     code = "def predict():\n    return torch.ones(3, device=device)\n\npredict().numpy()"
-    assert student.explain(code).cure.shown[1] == "predict().cpu().numpy()"
+    assert student.explain(code).fix.shown[1] == "predict().cpu().numpy()"
 
 
-def test_a_dropped_change_of_the_number_type_is_no_dropped_move(student):
+def test_a_dropped_dtype_conversion_is_not_a_dropped_move(student):
     code = MIX + "y.to(torch.float16)\nz = x + y"
-    assert student.explain(code).cure.added == "y = y.to(device)"
+    assert student.explain(code).fix.added == "y = y.to(device)"
