@@ -34,7 +34,6 @@ NOT_YET_REWRITTEN = (
     "course/reports/",
     "docs/",
     "helpers/checks/",
-    "helpers/explain/",
     "helpers/fast_cifar10/",
     "helpers/plots/",
     "helpers/checkpoints.py",
