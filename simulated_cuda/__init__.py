@@ -1,7 +1,8 @@
-"""A CUDA device to practice on where there is none: `device="cuda"` works, and mistakes fail truly.
+"""A simulated CUDA device for machines without a GPU.
 
-Everything is computed on the CPU. What is simulated is where things are: tensors name their device,
-mixing devices raises what CUDA raises, memory fills up. Nothing should be timed on it.
+`device="cuda"` works, and mistakes raise the errors that CUDA raises. Everything is computed on the
+CPU: what is simulated is where tensors are. Tensors report their device, mixed devices raise CUDA's
+errors, and memory fills up. Timings mean nothing on it.
 
     import simulated_cuda
     simulated_cuda.enable()
@@ -20,7 +21,7 @@ from .machine import GIB, Machine
 
 __all__ = ["NAME", "disable", "enable", "is_enabled", "simulated"]
 
-# On torch and not here: the one there is must be found again after a reload of this module.
+# Stored on torch, not in this module, so that it is found again after this module is reloaded.
 _KEPT_ON_TORCH = "_course_simulated_cuda"
 
 
@@ -29,19 +30,19 @@ def _installation() -> Installation | None:
 
 
 def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) -> None:
-    """Simulate CUDA devices from here on, in this thread and those that start later.
+    """Simulate CUDA devices from now on, in this thread and in threads that start later.
 
-    Called again with the same arguments it does nothing; with others, it starts afresh, and
-    tensors made before are on the CPU.
+    Calling it again with the same arguments does nothing. Calling it with other arguments starts
+    over: tensors created before are then on the CPU.
 
     Args:
-        devices: how many devices there are.
-        memory: of each device, in bytes.
-        over_real: simulate even where there is a real CUDA device, which is then not used.
+        devices: number of devices.
+        memory: memory of each device, in bytes.
+        over_real: simulate even if there is a real CUDA device, which is then not used.
 
     Raises:
-        RuntimeError: there is a real CUDA device and `over_real` is not set.
-        ValueError: `devices` or `memory` is less than one.
+        RuntimeError: if there is a real CUDA device and `over_real` is not set.
+        ValueError: if `devices` or `memory` is less than one.
     """
     machine = Machine(devices, memory)
     installed = _installation()
@@ -51,24 +52,25 @@ def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) 
         disable()
     if torch.cuda.is_available() and not over_real:
         raise RuntimeError(
-            f"This machine has a real GPU, {torch.cuda.get_device_name(0)}: use that. To practice "
-            "on a simulated one all the same, call simulated_cuda.enable(over_real=True)."
+            f"This machine has a real GPU, {torch.cuda.get_device_name(0)}, and the simulated GPU "
+            "is off by default here. To use the simulated GPU anyway, call "
+            "simulated_cuda.enable(over_real=True)."
         )
     installation = Installation(machine)
-    installation.put_in()
+    installation.install()
     setattr(torch, _KEPT_ON_TORCH, installation)
 
 
 def disable() -> None:
-    """End the simulation and leave PyTorch as it was; tensors made meanwhile are on the CPU."""
+    """Stop simulating and restore PyTorch; tensors created during the simulation are on the CPU."""
     installed = _installation()
     if installed is not None:
         delattr(torch, _KEPT_ON_TORCH)
-        installed.take_out()
+        installed.uninstall()
 
 
 def is_enabled() -> bool:
-    """Whether CUDA devices are being simulated."""
+    """Return whether CUDA devices are being simulated."""
     return _installation() is not None
 
 
@@ -76,7 +78,7 @@ def is_enabled() -> bool:
 def simulated(
     devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False
 ) -> Iterator[None]:
-    """`with simulated_cuda.simulated():` for `enable` and `disable`; see `enable`."""
+    """Simulate CUDA devices inside a `with` block; for the arguments see `enable`."""
     enable(devices, memory, over_real=over_real)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Stand-ins for the functions of `torch.accelerator`, which speak of the same devices."""
+"""Replacements for the functions of `torch.accelerator`, for the same devices as `torch.cuda`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .machine import Machine
 def replacements(
     machine: Machine, cuda: dict[str, Callable[..., Any]]
 ) -> dict[str, Callable[..., Any]]:
-    """What takes the place of `torch.accelerator`'s functions; `cuda` has those of `torch.cuda`."""
+    """The replacements of `torch.accelerator`'s functions; `cuda` has those of `torch.cuda`."""
 
     def current_accelerator(check_available: bool = False) -> torch.device:
         return torch.device("cuda")

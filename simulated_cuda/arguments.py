@@ -1,8 +1,8 @@
-"""The tensors an operation was given, and the two checks of their places that most make.
+"""The tensor arguments of an operation, and the two device checks that most operations make.
 
-Element-wise operations go through TensorIterator, which takes scalars from the CPU. Most others
-check every argument against the first, in a wrapper that PyTorch generates; the names in its text
-come from the operation's schema.
+Element-wise operations go through TensorIterator, which accepts CPU scalars. Most others check
+every argument against the first one, in a wrapper that PyTorch generates; the names in its error
+message come from the operation's schema.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .places import CPU, index_of
 
 @dataclass(frozen=True)
 class Argument:
-    """One tensor that an operation was given, under the name it has in the operation's schema."""
+    """One tensor argument, under its name in the operation's schema."""
 
     name: str
     tensor: torch.Tensor
@@ -33,7 +33,7 @@ Rule = Callable[[Machine, Any, tuple, dict], int]
 
 
 def tensor_arguments(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> Iterator[Argument]:
-    """The tensors among the arguments: first those written to as `out`, then in order."""
+    """The tensors among the arguments: `out` arguments first, then the others in order."""
     ordered = []
     for number, argument in enumerate(func._schema.arguments):
         value = args[number] if number < len(args) else kwargs.get(argument.name)
@@ -50,7 +50,7 @@ def iterate(machine: Machine, arguments: list[Argument], takes_scalars: bool = T
     """TensorIterator's check (aten/src/ATen/TensorIterator.cpp, compute_types)."""
     common = next((argument.where for argument in arguments if argument.where != CPU), CPU)
     scalars = 0
-    # What is written comes first in TensorIterator's list of operands.
+    # Outputs come first in TensorIterator's list of operands.
     for argument in sorted(arguments, key=lambda argument: not argument.written):
         is_scalar = argument.where == CPU and argument.tensor.dim() == 0 and not argument.written
         if takes_scalars and is_scalar:
@@ -81,7 +81,7 @@ def check_each(
 
 
 def _method(func: torch._ops.OpOverload) -> str:
-    """The name of the wrapper that PyTorch generates for this operation, after `wrapper_CUDA_`."""
+    """The name of this operation's generated wrapper, without the prefix `wrapper_CUDA_`."""
     base, overload = func._schema.name.partition("::")[2], func._schema.overload_name
     structured = base.rstrip("_") in STRUCTURED or base in STRUCTURED
     if any(argument.is_out for argument in func._schema.arguments):

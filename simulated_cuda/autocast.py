@@ -1,38 +1,61 @@
-"""`torch.autocast("cuda")`: on the CPU the same operations get the lower precision.
+"""`torch.autocast("cuda")`: on the CPU the same operations run in lower precision.
 
-PyTorch keeps one setting for each kind of device. The setting for CUDA is borrowed, operation by
-operation, by the CPU, whose list of operations is nearly the same; those that CUDA runs in full
-precision and the CPU does not are given full-precision arguments.
+PyTorch keeps one autocast setting per device type. For each operation on a simulated device, the
+CPU borrows the setting of CUDA. The CPU's lists of operations are nearly CUDA's: if only CUDA runs
+an operation in full precision, its arguments are converted here; if only the CPU does, autocast is
+off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from .places import backward, put_all
+_OWNERS = (torch, torch.Tensor, F, torch.special, torch.linalg, torch._C._nn, torch.nn.init)
 
-# CUDA's list of operations that autocast to float32 (torch.amp in PyTorch's documentation), as far
-# as the CPU's list lacks them.
-FULL_PRECISION: frozenset[Callable[..., Any]] = frozenset(
-    {
-        F.softmax, F.log_softmax, F.cross_entropy, F.nll_loss, F.layer_norm, F.group_norm,
-        F.mse_loss, F.smooth_l1_loss, F.l1_loss, F.kl_div, F.binary_cross_entropy_with_logits,
-        F.softplus, F.cosine_similarity, F.normalize,
-        torch.softmax, torch.log_softmax, torch.Tensor.softmax, torch.Tensor.log_softmax,
-        torch.exp, torch.Tensor.exp, torch.log, torch.Tensor.log, torch.log1p, torch.log2,
-        torch.log10, torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.sum, torch.Tensor.sum,
-        torch.cumsum, torch.cumprod, torch.prod, torch.norm, torch.Tensor.norm, torch.rsqrt,
-        torch.reciprocal, torch.layer_norm, torch.group_norm, torch.erfinv, torch.cdist,
-    }
-)  # fmt: skip
+_FULL_PRECISION = """
+acos arccos asin arcsin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow
+__pow__ __rpow__ __rdiv__ __rtruediv__ softplus layer_norm native_layer_norm rms_norm group_norm
+frobenius_norm nuclear_norm cosine_similarity normalize poisson_nll_loss cosine_embedding_loss
+cross_entropy nll_loss nll_loss_nd hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss
+mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss
+multi_margin_loss binary_cross_entropy_with_logits dist pdist pairwise_distance cdist renorm
+logsumexp interpolate upsample prod softmax log_softmax softmin cumprod cumsum vector_norm
+matrix_norm norm sum
+"""
+
+_FULL_PRECISION_ON_CPU_ONLY = """
+avg_pool3d polar quantile nanquantile stft trace view_as_complex cholesky cholesky_inverse
+cholesky_solve lu_solve inverse linalg_inv pinverse svd qr geqrf orgqr ormqr lstsq lobpcg
+replication_pad1d replication_pad2d replication_pad3d multilabel_margin_loss ctc_loss
+"""
+
+
+def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
+    """The functions and methods of PyTorch with these names."""
+    return frozenset(
+        getattr(owner, name) for owner in _OWNERS for name in names if hasattr(owner, name)
+    )
+
+
+FULL_PRECISION = _functions(_FULL_PRECISION.split())
+UNCHANGED = _functions(_FULL_PRECISION_ON_CPU_ONLY.split()) - FULL_PRECISION
+_UNSAFE = _functions(["binary_cross_entropy"])
+_UNSAFE_TEXT = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+    "In this case, combine the two layers using "
+    "torch.nn.functional.binary_cross_entropy_with_logits\n"
+    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+    "safe to autocast."
+)
 
 
 class _State:
-    """Whether autocasting for CUDA was ever turned on: until then nobody need look."""
+    """Whether autocast for CUDA was ever enabled: until then, operations need not check it."""
 
     used = False
 
@@ -41,7 +64,7 @@ state = _State()
 
 
 def remember(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
-    """PyTorch's switch for autocasting, noting that it was used."""
+    """Wrap PyTorch's function that enables autocast, to note that it was used."""
 
     def switch(*args: Any, **kwargs: Any) -> Any:
         state.used = True
@@ -50,19 +73,21 @@ def remember(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
     return switch
 
 
-def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict, where: int) -> Any:
-    """Run one operation on a simulated device as autocasting for CUDA would have it."""
+def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """Run one operation with the precision that autocast for CUDA selects."""
+    if func in _UNSAFE:
+        raise RuntimeError(_UNSAFE_TEXT)
+    if func in UNCHANGED:
+        return func(*args, **kwargs)
     if func in FULL_PRECISION:
         args = tuple(_as_full(value) for value in args)
         kwargs = {name: _as_full(value) for name, value in kwargs.items()}
     before = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
     _set_cpu(True, torch.get_autocast_dtype("cuda"))
     try:
-        result = func(*args, **kwargs)
+        return func(*args, **kwargs)
     finally:
         _set_cpu(*before)
-    put_all(result, where, mode.memories, guess=backward.depth > 0)
-    return result
 
 
 def _set_cpu(enabled: bool, dtype: torch.dtype) -> None:

@@ -1,6 +1,6 @@
-"""Checks that PyTorch makes above its primitive operations, in the functions people call.
+"""Device checks in PyTorch's public functions, made before any primitive operation runs.
 
-Each takes the simulated machine and the function's own arguments, and raises what CUDA raises.
+Each check takes the simulated machine and the function's own arguments, and raises CUDA's error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _attention(machine, query, key, value, attn_mask=None, *rest, **more):
 
 
 def _recurrent(machine, input, second, third, *rest, **more):
-    """`_VF.lstm` and its kin, whose packed form takes the batch sizes before the hidden state."""
+    """`_VF.lstm` and similar: the packed form takes the batch sizes before the hidden state."""
     packed = isinstance(second, Tensor) and second.dtype == torch.int64
     hidden, weights = (third, rest[0]) if packed else (second, third)
     hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
@@ -60,7 +60,7 @@ def _recurrent(machine, input, second, third, *rest, **more):
 
 
 def _recurrent_cell(method: str, last: str) -> Check:
-    """On CUDA a cell is two matrix products and one kernel that takes their sums."""
+    """On CUDA a cell is two matrix products followed by one fused kernel."""
     names = ("input_gates", "hidden_gates", last, "input_bias", "hidden_bias")
 
     def check(machine, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
@@ -80,7 +80,7 @@ def _root_mean_square_norm(machine, input, normalized_shape, weight=None, *rest,
 
 
 def _flat(tensors: Sequence[Any]) -> list[Tensor]:
-    """The tensors of `f(a, b)` and of `f([a, b])`."""
+    """The tensors passed as `f(a, b)` or as `f([a, b])`."""
     one = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
     return [tensor for tensor in (tensors[0] if one else tensors) if isinstance(tensor, Tensor)]
 
@@ -153,7 +153,7 @@ def _searchsorted(machine, sorted_sequence, input, *rest, sorter=None, **more):
 
 
 def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
-    """A check for `torch.name` and for `Tensor.name`."""
+    """The same check for `torch.name` and `Tensor.name`."""
     return {getattr(torch, name): check, getattr(Tensor, name): check}
 
 

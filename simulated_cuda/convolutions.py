@@ -1,4 +1,4 @@
-"""What CUDA says of a convolution whose tensors are in several places: it depends on the kernel."""
+"""The device check of convolutions: which error CUDA raises depends on the kernel it selects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .arguments import Argument, check_each
 from .machine import Machine
 from .places import CPU, index_of
 
-# What PyTorch chooses for a convolution whose input is on the CPU, by its name for the kind.
+# The method of each CPU kernel, keyed by PyTorch's name for the convolution backend.
 _CPU_CONVOLUTIONS = {
     "Slow2d": "__slow_conv2d_forward",
     "SlowDilated2d": "_slow_conv_dilated2d",
@@ -22,7 +22,7 @@ _CPU_CONVOLUTIONS = {
 
 
 def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
-    """Which of many kernels convolves decides the text (native/Convolution.cpp)."""
+    """Check the devices as the selected kernel does (native/Convolution.cpp)."""
     (signal, weight, bias), transposed, groups = args[:3], args[6], args[8]
     arguments = [
         Argument(name, tensor, index_of(tensor), False)
@@ -43,7 +43,7 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
         return check_each(machine, func, arguments, method)
     padding, stride = args[7], args[3]
     if transposed and any(more >= step for more, step in zip(padding, stride, strict=False)):
-        # cuDNN does not pad the output by a whole step.
+        # cuDNN does not support output padding of a whole stride.
         kind = "slow_conv_transpose2d" if signal.dim() == 4 else "_slow_conv_transpose3d"
         return check_each(machine, func, arguments, kind)
     _same_types(arguments, "")
@@ -52,7 +52,7 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
 
 
 def _same_types(arguments: list[Argument], ending: str) -> int:
-    """Types, which say CPU or CUDA but not which GPU, must be equal."""
+    """Check that the tensor types, such as `torch.cuda.FloatTensor`, are equal."""
     signal = arguments[0]
     name = messages.tensor_type(signal.tensor, signal.where)
     for argument in arguments[1:]:

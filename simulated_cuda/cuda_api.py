@@ -1,9 +1,9 @@
-"""Stand-ins for the functions of `torch.cuda`: what devices there are, which is current, seeds."""
+"""Replacements for the functions of `torch.cuda` about devices, and for what is not simulated."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,13 @@ from .machine import Machine
 from .places import CPU, index_of
 
 NAME = "Simulated GPU"
-# An ordinary one: nothing that a course program asks for is missing, and nothing is promised.
+# Ampere: programs that query it use every feature that the simulation supports.
 CAPABILITY = (8, 0)
 
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What `torch.cuda.get_device_properties` gives; `total_memory` in bytes."""
+    """The result of `torch.cuda.get_device_properties`; `total_memory` in bytes."""
 
     name: str
     major: int
@@ -29,9 +29,18 @@ class DeviceProperties:
     multi_processor_count: int = 1
     warp_size: int = 32
     max_threads_per_multi_processor: int = 2048
+    max_threads_per_block: int = 1024
     regs_per_multiprocessor: int = 65536
     shared_memory_per_block: int = 49152
+    shared_memory_per_block_optin: int = 101376
+    shared_memory_per_multiprocessor: int = 102400
     L2_cache_size: int = 1 << 20
+    clock_rate: int = 1_000_000
+    memory_clock_rate: int = 1_000_000
+    memory_bus_width: int = 64
+    pci_bus_id: int = 0
+    pci_device_id: int = 0
+    pci_domain_id: int = 0
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
     gcnArchName: str = ""
@@ -47,7 +56,7 @@ class DeviceProperties:
 
 
 def device_number(machine: Machine, device: Any = None) -> int:
-    """The number of the device that a function of `torch.cuda` was asked about."""
+    """The index of the device passed to a function of `torch.cuda`; the current one for None."""
     if device is None:
         return machine.current
     where = machine.resolve(device)
@@ -57,7 +66,7 @@ def device_number(machine: Machine, device: Any = None) -> int:
 
 
 def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
-    """What takes the place of each of `torch.cuda`'s functions, by name."""
+    """The replacement of each of `torch.cuda`'s functions, by name."""
 
     def get_device_properties(device: Any = None) -> DeviceProperties:
         try:
@@ -88,7 +97,6 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "is_bf16_supported": lambda including_emulation=True: True,
         "is_tf32_supported": lambda: True,
         "init": machine.touch,
-        "_lazy_init": machine.touch,
         "_lazy_call": lambda callable, **kwargs: callable(),
         "_is_in_bad_fork": lambda: machine.forked,
         "device_count": lambda: machine.count,
@@ -107,48 +115,63 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "ipc_collect": lambda: None,
         "is_current_stream_capturing": lambda: False,
         "_sleep": lambda cycles: None,
-        "default_generators": (torch.default_generator,) * machine.count,
-        **dict.fromkeys(("CUDAGraph", "graph", "make_graphed_callables"), no_graphs),
-        **_random(machine),
+        "set_sync_debug_mode": lambda debug_mode: None,
+        "get_sync_debug_mode": lambda: 0,
+        **{name: _not_simulated(name, _ADVICE_ON_QUERIES) for name in _HARDWARE_QUERIES},
+        **{name: _not_simulated(name, _ADVICE_ON_GRAPHS) for name in _GRAPHS},
+        **{name: _not_simulated(name, _ADVICE_ON_INTERNALS) for name in _INTERNALS},
     }
 
 
-def _random(machine: Machine) -> dict[str, Callable[..., Any]]:
-    """Seeds. A simulated device draws from the CPU's generator, so both give the same numbers."""
+_HARDWARE_QUERIES = ("utilization", "memory_usage", "temperature", "power_draw", "clock_rate")
+_ADVICE_ON_QUERIES = "A simulated GPU has no sensors. Run this query on a machine with a GPU."
+_GRAPHS = ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle")
+_ADVICE_ON_GRAPHS = (
+    "A simulated GPU has no queue of kernels to record. Run the operations without a CUDA graph, "
+    "or use a machine with a GPU."
+)
+_INTERNALS = (
+    "cudart", "current_blas_handle", "current_solver_handle", "caching_allocator_alloc",
+    "caching_allocator_delete", "CUDAPluggableAllocator", "change_current_allocator", "MemPool",
+)  # fmt: skip
+_ADVICE_ON_INTERNALS = "It gives access to CUDA itself. Run this code on a machine with a GPU."
 
-    def set_rng_state_all(states: Iterable[torch.Tensor]) -> None:
-        for state in states:
-            torch.default_generator.set_state(state)
 
-    def manual_seed(seed: int) -> None:
-        torch.default_generator.manual_seed(int(seed))
+def _not_simulated(name: str, advice: str) -> Callable[..., Any]:
+    """A function that raises `NotSimulatedError` when it is called."""
 
-    def new_seed() -> None:
-        torch.default_generator.seed()
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise messages.not_simulated(f"torch.cuda.{name}", advice)
 
-    def get_rng_state(device: Any = "cuda") -> torch.Tensor:
-        device_number(machine, device)
-        return torch.default_generator.get_state()
+    return refuse
 
-    def set_rng_state(new_state: torch.Tensor, device: Any = "cuda") -> None:
-        device_number(machine, device)
-        torch.default_generator.set_state(new_state)
 
-    return {
-        "manual_seed": manual_seed,
-        "manual_seed_all": manual_seed,
-        "seed": new_seed,
-        "seed_all": new_seed,
-        "initial_seed": lambda: torch.default_generator.initial_seed(),
-        "get_rng_state": get_rng_state,
-        "get_rng_state_all": lambda: [get_rng_state(index) for index in range(machine.count)],
-        "set_rng_state": set_rng_state,
-        "set_rng_state_all": set_rng_state_all,
-    }
+def export(*args: Any, **kwargs: Any) -> Any:
+    """The replacement of `torch.export.export`."""
+    raise messages.not_simulated(
+        "torch.export",
+        "Move the model and its example inputs to the CPU, and export inside a block "
+        "'simulated_cuda.disable(); ...; simulated_cuda.enable()', or on a machine with a GPU.",
+    )
+
+
+def set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Wrap `torch.set_default_tensor_type`, for types such as `torch.cuda.FloatTensor`."""
+
+    def set_default(t: Any, /) -> None:
+        name = t if isinstance(t, str) else f"{t.__module__}.{t.__qualname__}"
+        if not name.startswith("torch.cuda."):
+            torch.set_default_device(None)
+            set_type(t)
+            return
+        torch.set_default_dtype(getattr(torch.cuda, name.rpartition(".")[2]).dtype)
+        torch.set_default_device("cuda")
+
+    return set_default
 
 
 def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
-    """`torch.cuda.FloatTensor` and its like: makes tensors, and knows them by `isinstance`."""
+    """A type such as `torch.cuda.FloatTensor`, for creating tensors and for `isinstance`."""
 
     class _Type(type):
         def __instancecheck__(cls, value: Any) -> bool:
@@ -163,21 +186,13 @@ def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
     return _Type(name, (), {"__module__": "torch.cuda", "dtype": dtype})
 
 
-def no_graphs(*args: Any, **kwargs: Any) -> Any:
-    """What stands in for CUDA graphs."""
-    raise RuntimeError(
-        "A simulated GPU records no CUDA graphs: there is no queue of kernels to record. Run the "
-        "steps one by one, or on a machine with a GPU."
-    )
-
-
-def as_it_is(name: str) -> Callable[..., Any]:
-    """What stands in for a compiler: the function itself comes back, and a word that says so."""
+def identity_compiler(name: str) -> Callable[..., Any]:
+    """The replacement of a compiler: returns the function itself, with a warning."""
 
     def compile_nothing(model: Any = None, *args: Any, **options: Any) -> Any:
         warnings.warn(
-            f"The GPU is simulated: {name} gives back your function as it is. What it computes is "
-            "the same; how fast a GPU would compute it cannot be seen here.",
+            f"The GPU is simulated, so {name} returns your function unchanged. The results are the "
+            "same; the speed is not that of a compiled function.",
             stacklevel=2,
         )
         return (lambda function: function) if model is None else model

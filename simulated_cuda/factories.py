@@ -1,35 +1,40 @@
-"""Making tensors: on the device asked for or the default one, if they fit its memory."""
+"""Creating tensors: on the requested device or the default one, if they fit in its memory."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.utils import _device as default_device
 
+from . import generators
 from .places import CPU, Place, bytes_of, index_of, put_all, storage_of
 
-# These keep the memory of what they are given where they can; on a device it must be a copy.
+# These share memory with their input if they can; on a device the result must be a copy.
 _SHARING = {torch.as_tensor, torch.asarray}
-# These take data, so what they make has been read from somewhere and fits.
+# The memory for what these create is checked after the call: their data exists already.
 _FROM_DATA = {torch.tensor, *_SHARING, torch.nested.nested_tensor}
+# The result has one element for each step, in a closed form.
+_RANGES = {torch.arange: 0, torch.range: 1}
+_SPACINGS = {torch.linspace: 2, torch.logspace: 2}
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """A handler for every function that makes a tensor on the default device."""
+    """The handlers for all functions that create a tensor on the default device."""
     return dict.fromkeys(default_device._device_constructors(), make)
 
 
 def make(mode, func, args, kwargs):
-    """Run a function that takes a device: a factory, `zeros_like`, `Tensor.new_zeros`, ..."""
+    """Run a function with a `device` argument: a factory, `zeros_like`, `Tensor.new_zeros`, ..."""
     kwargs = dict(kwargs)
     wanted = kwargs.get("device")
     source = args[0] if args and isinstance(args[0], torch.Tensor) else None
     resolve = mode.machine.resolve
-    where = _unasked_place(mode, func, source) if wanted is None else resolve(wanted)
+    where = _default_place(mode, func, source) if wanted is None else resolve(wanted)
     if where is None:
-        # Another kind of device, such as meta, or none that means anything: PyTorch's own matter.
+        # Another device type, such as meta, or an invalid argument: PyTorch handles both.
         return func(*args, **kwargs)
     if func in _SHARING and source is not None and index_of(source) != where:
         source = moving_copy(mode, source, where)
@@ -39,9 +44,13 @@ def make(mode, func, args, kwargs):
     if generator is not None:
         check_generator(generator, where)
     kwargs["device"] = "cpu"
-    if where >= 0 and func not in _FROM_DATA and not _is_small(args, kwargs.get("size", ())):
-        _check_room(mode, func, args, kwargs, where)
-    result = func(*args, **kwargs)
+    if where >= 0 and func not in _FROM_DATA and not _is_small(args, kwargs):
+        _check_memory(mode, func, args, kwargs, where)
+    if where >= 0 and generator is None and func in generators.FACTORIES:
+        with generators.drawing_on(mode.machine, where):
+            result = func(*args, **kwargs)
+    else:
+        result = func(*args, **kwargs)
     if where == CPU:
         if pinned:
             place = Place(CPU)
@@ -55,7 +64,7 @@ def make(mode, func, args, kwargs):
 
 
 def making(mode, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A factory that modes do not see, as one that they do."""
+    """Wrap a factory that modes do not intercept."""
 
     def make_on_device(*args: Any, **kwargs: Any) -> Any:
         return make(mode, function, args, kwargs)
@@ -64,7 +73,7 @@ def making(mode, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def moving_copy(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | None = None):
-    """A copy of `tensor` on the device `where`, as `.to` makes it: autograd sees it."""
+    """A copy of `tensor` on device `where`, made as by `.to`: autograd sees it."""
     if where >= 0:
         mode.memories[where].check(bytes_of(tensor, dtype))
     result = tensor.to(dtype or tensor.dtype, copy=True)
@@ -74,15 +83,15 @@ def moving_copy(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | Non
 
 
 def check_generator(generator: torch.Generator, where: int) -> None:
-    """Refuse a generator of another kind of device, as every random operation does."""
+    """Refuse a generator of another device type, as every random operation does."""
     of_gpu = generator.device.type == "cuda"
     if of_gpu != (where >= 0):
         wanted, found = ("cuda", "cpu") if where >= 0 else ("cpu", "cuda")
         raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{found}'")
 
 
-def _unasked_place(mode, func, source: torch.Tensor | None) -> int | None:
-    """Where a tensor goes for which no device was asked."""
+def _default_place(mode, func, source: torch.Tensor | None) -> int | None:
+    """The device of a tensor that is created without a `device` argument."""
     if source is not None:
         return index_of(source)
     default = default_device.CURRENT_DEVICE
@@ -91,14 +100,11 @@ def _unasked_place(mode, func, source: torch.Tensor | None) -> int | None:
     return CPU
 
 
-def _is_small(args: tuple, size: Any) -> bool:
-    """Whether the arguments, whole numbers and shapes, ask for a million numbers at most.
-
-    Spares the first small `arange` of a program the import of torch's compiler, which describes on
-    the device meta what `arange` makes and takes two seconds to load.
-    """
+def _is_small(args: tuple, kwargs: dict) -> bool:
+    """Whether the arguments, all integers and shapes, request at most a million elements."""
     most = 1
-    for value in (*args, size):
+    named = (kwargs.get(name, ()) for name in ("size", "end", "steps"))
+    for value in (*args, *named):
         for number in value if isinstance(value, list | tuple) else (value,):
             if type(number) is not int:
                 return False
@@ -106,14 +112,40 @@ def _is_small(args: tuple, size: Any) -> bool:
     return most <= 1_000_000
 
 
-def _check_room(mode, func, args, kwargs, where: int) -> None:
-    """Refuse what is larger than the device before the CPU has to hold it."""
+def _check_memory(mode, func, args, kwargs, where: int) -> None:
+    """Refuse a tensor that does not fit in the device's memory before the CPU allocates it."""
     if "generator" in kwargs or "out" in kwargs:
         return
     try:
-        shape = func(*args, **{**kwargs, "device": "meta"})
-    except (RuntimeError, TypeError, ValueError, NotImplementedError):
-        # A wrong argument, which the call itself is to report, or no kernel for shapes alone.
+        nbytes = _nbytes_of_range(func, args, kwargs)
+        if nbytes is None:
+            shape = func(*args, **{**kwargs, "device": "meta"})
+            if not (isinstance(shape, torch.Tensor) and shape.layout == torch.strided):
+                return
+            nbytes = shape.untyped_storage().nbytes()
+    except (ArithmeticError, RuntimeError, TypeError, ValueError, NotImplementedError):
+        # The call itself reports an invalid argument; some functions have no meta kernel.
         return
-    if isinstance(shape, torch.Tensor) and shape.layout == torch.strided:
-        mode.memories[where].check(shape.untyped_storage().nbytes())
+    mode.memories[where].check(nbytes)
+
+
+def _nbytes_of_range(func, args, kwargs) -> int | None:
+    """The size of `arange`, `linspace` and similar in bytes; None for other functions.
+
+    PyTorch's meta kernels of these would import its compiler, which takes seconds.
+    """
+    if func in _RANGES:
+        given = dict(zip(("start", "end", "step"), args, strict=False))
+        if len(args) == 1:
+            given = {"end": args[0]}
+        given |= {name: kwargs[name] for name in ("start", "end", "step") if name in kwargs}
+        start, end, step = given.get("start", 0), given["end"], given.get("step", 1)
+        count = math.ceil((end - start) / step) + _RANGES[func]
+        integers = all(isinstance(value, int) for value in (start, end, step))
+        default = torch.int64 if integers and func is torch.arange else torch.get_default_dtype()
+    elif func in _SPACINGS:
+        count = kwargs["steps"] if "steps" in kwargs else args[_SPACINGS[func]]
+        default = torch.get_default_dtype()
+    else:
+        return None
+    return int(count) * (kwargs.get("dtype") or default).itemsize

@@ -1,7 +1,7 @@
-"""Saving and loading: a checkpoint says `cuda:0`, as one written on a GPU does.
+"""Saving and loading: a checkpoint stores `cuda:0`, as one written on a GPU does.
 
-The files are PyTorch's own. One written here can be read on a machine with a GPU, and the other way
-round; without either, `torch.load` needs `map_location`.
+The files are PyTorch's own: a file written with the simulated GPU loads on a machine with a real
+GPU, and vice versa. Without either, `torch.load` needs `map_location`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from torch import serialization
 from .machine import Machine
 from .places import CPU, move_storage
 
-# Before PyTorch's own (the CPU has 10), so that a simulated place is seen first.
+# Before PyTorch's own packages (the CPU's priority is 10), so that this one is asked first.
 _PRIORITY = 5
 
 
 def install(machine: Machine) -> None:
-    """Teach PyTorch's pickling which storages are on a simulated device."""
+    """Register the simulated devices with PyTorch's serialization."""
 
     def tag(storage: Any) -> str | None:
         inner = getattr(storage, "_untyped_storage", storage)
@@ -28,7 +28,7 @@ def install(machine: Machine) -> None:
     def restore(storage: Any, location: str) -> Any:
         if not str(location).startswith("cuda"):
             return None
-        # Raises PyTorch's own texts where CUDA is not available or has fewer devices.
+        # Raises PyTorch's own errors if CUDA is not available or has fewer devices.
         device = serialization._validate_device(location, "cuda")
         machine.touch()
         inner = getattr(storage, "_untyped_storage", storage)
@@ -39,6 +39,6 @@ def install(machine: Machine) -> None:
 
 
 def uninstall() -> None:
-    """Make PyTorch forget it again."""
+    """Undo `install`."""
     registry = serialization._package_registry
     registry[:] = [entry for entry in registry if entry[0] != _PRIORITY]

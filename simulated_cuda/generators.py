@@ -1,36 +1,103 @@
-"""`torch.Generator(device="cuda")`: a generator of the CPU that says it is on the device."""
+"""Random numbers: each simulated device has a generator of its own, seeded as CUDA's are.
+
+The numbers are those of the CPU's generator with the same seed, not those of a real GPU.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch import _VF
 
 from .machine import Machine
 from .places import CPU
 
 _RealGenerator = torch.Generator
 
+# Functions that draw random numbers without a generator argument or with an optional one.
+_RANDOM = """
+alpha_dropout alpha_dropout_ bernoulli bernoulli_ binomial cauchy_ dropout dropout1d dropout2d
+dropout3d dropout_ exponential_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout
+feature_dropout_ fractional_max_pool2d fractional_max_pool3d geometric_ gru gumbel_softmax
+log_normal_ lstm multi_head_attention_forward multinomial native_dropout normal normal_ poisson
+rand_like randint_like randn_like random_ rnn_relu rnn_tanh rrelu rrelu_ rrelu_with_noise
+scaled_dot_product_attention uniform_ fractional_max_pool2d_with_indices
+fractional_max_pool3d_with_indices kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_
+trunc_normal_ orthogonal_ sparse_ svd_lowrank pca_lowrank
+"""
+_OWNERS = (torch, torch.Tensor, F, _VF, torch.nn.init)
+# Random functions with a `device` argument.
+FACTORIES = frozenset(
+    {
+        torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
+        torch.randn_like, torch.randint_like,
+    }
+)  # fmt: skip
+
 
 class SimulatedGenerator(_RealGenerator):
-    """Draws on the CPU; where it is asked, it is on a simulated device."""
+    """A CPU generator that reports a simulated device."""
 
     device: Any = torch.device("cuda", 0)
 
     def graphsafe_get_state(self) -> torch.Generator:
-        """A copy in the same state."""
+        """A copy with the same state."""
         return self.clone_state()
 
     def clone_state(self) -> torch.Generator:
-        """A copy in the same state, on the same device."""
+        """A copy with the same state, on the same device."""
         copy = SimulatedGenerator()
         copy.device = self.device
         copy.set_state(self.get_state())
         return copy
 
 
+def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
+    """The default generator of each device, created with the current seed at the first use."""
+    if not machine.generators:
+        for device in machine.devices:
+            generator = SimulatedGenerator()
+            generator.device = device
+            generator.manual_seed(torch.default_generator.initial_seed())
+            machine.generators.append(generator)
+    return tuple(machine.generators)
+
+
+@contextmanager
+def drawing_on(machine: Machine, where: int) -> Iterator[None]:
+    """Let operations draw from the default generator of device `where` instead of the CPU's."""
+    cpu, own = torch.default_generator, default_generators(machine)[where]
+    before = cpu.get_state()
+    cpu.set_state(own.get_state())
+    try:
+        yield
+    finally:
+        own.set_state(cpu.get_state())
+        cpu.set_state(before)
+
+
+def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """The handlers for random operations on a simulated device."""
+    functions = {
+        getattr(owner, name) for owner in _OWNERS for name in _RANDOM.split()
+        if hasattr(owner, name)
+    }  # fmt: skip
+    return dict.fromkeys(functions, _draw)
+
+
+def _draw(mode, func, args, kwargs, where):
+    if kwargs.get("generator") is not None:
+        return mode.run(func, args, kwargs, where)
+    with drawing_on(mode.machine, where):
+        return mode.run(func, args, kwargs, where)
+
+
 class _Factory(type):
-    """Makes `torch.Generator(...)` go on working, for calls and for `isinstance`."""
+    """Keeps `torch.Generator(...)` and `isinstance(x, torch.Generator)` working."""
 
     machine: Machine
 
@@ -39,7 +106,7 @@ class _Factory(type):
         if where is None or where == CPU:
             return _RealGenerator(device)
         generator = SimulatedGenerator()
-        # PyTorch gives a generator of the current device no number.
+        # PyTorch gives a generator created for "cuda" no index.
         generator.device = (
             torch.device(device) if isinstance(device, str) else cls.machine.name(where)
         )
@@ -52,6 +119,52 @@ class _Factory(type):
         return issubclass(subclass, _RealGenerator)
 
 
-def replacement(machine: Machine) -> type:
-    """What takes the place of `torch.Generator`."""
+def generator_class(machine: Machine) -> type:
+    """The replacement of `torch.Generator`."""
     return _Factory("Generator", (), {"__module__": "torch", "machine": machine})
+
+
+def replacements(machine: Machine) -> dict[str, Any]:
+    """The replacements of `torch.cuda`'s functions for seeds and generator states, by name."""
+
+    def of(device: Any) -> SimulatedGenerator:
+        where = machine.resolve(device)
+        if where is None or where == CPU:
+            raise ValueError(f"Expected a cuda device, but got: {device}")
+        return default_generators(machine)[where]
+
+    def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
+        for generator, state in zip(default_generators(machine), new_states, strict=False):
+            generator.set_state(state)
+
+    def manual_seed(seed: int) -> None:
+        default_generators(machine)[machine.current].manual_seed(int(seed))
+
+    def manual_seed_all(seed: int) -> None:
+        for generator in default_generators(machine):
+            generator.manual_seed(int(seed))
+
+    def new_seed() -> None:
+        default_generators(machine)[machine.current].seed()
+
+    def seed_all() -> None:
+        manual_seed_all(_RealGenerator().seed())
+
+    def get_rng_state(device: Any = "cuda") -> torch.Tensor:
+        return of(device).get_state()
+
+    def set_rng_state(new_state: torch.Tensor, device: Any = "cuda") -> None:
+        of(device).set_state(new_state)
+
+    return {
+        "default_generators": default_generators(machine),
+        "manual_seed": manual_seed,
+        "manual_seed_all": manual_seed_all,
+        "seed": new_seed,
+        "seed_all": seed_all,
+        "initial_seed": lambda: default_generators(machine)[machine.current].initial_seed(),
+        "get_rng_state": get_rng_state,
+        "get_rng_state_all": lambda: [g.get_state() for g in default_generators(machine)],
+        "set_rng_state": set_rng_state,
+        "set_rng_state_all": set_rng_state_all,
+    }

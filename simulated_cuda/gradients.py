@@ -1,6 +1,7 @@
-"""Autograd: gradients are made by PyTorch's engine unseen, so they get their place when looked at.
+"""Autograd: a gradient is on its tensor's device, in `.grad`, in hooks and in custom functions.
 
-A gradient is where its tensor is: for `.grad`, for hooks, for a user's own `backward`.
+PyTorch's engine computes gradients in C++, where no mode intercepts them, so that their device is
+noted when Python code first sees them.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
 from .moving import freeze
-from .places import CPU, UNKNOWN, backward, index_of, move_storage, place_of, put_all, storage_of
+from .places import CPU, UNKNOWN, index_of, move_storage, place_of, put_all, storage_of, thread
 
 Tensor = torch.Tensor
 _grad = Tensor.grad.__get__
+_HOOKED = "simulated_cuda"
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for gradients, for `.data`, and for starting a backward pass."""
+    """The handlers for gradients, `.data`, hooks, and the start of a backward pass."""
     return {
         _grad: get_gradient,
         Tensor.grad.__set__: set_gradient,
@@ -30,11 +32,12 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         torch.autograd.backward: start,
         torch.autograd.grad: gradients_of,
         Tensor.register_hook: register_hook,
+        Tensor.grad_fn.__get__: get_grad_fn,
     }
 
 
 def get_gradient(mode, func, args, kwargs):
-    """`tensor.grad`: where the tensor is, unless somebody moved one of the two."""
+    """`tensor.grad`: on the tensor's device, unless one of the two was moved."""
     gradient = func(*args)
     if gradient is not None:
         settle(mode, gradient, index_of(args[0]))
@@ -42,7 +45,7 @@ def get_gradient(mode, func, args, kwargs):
 
 
 def settle(mode, gradient: Tensor, where: int) -> None:
-    """Note where a gradient is that autograd made; what somebody put somewhere stays there."""
+    """Note the device of a gradient that autograd computed; a known device is kept."""
     place = place_of(gradient)
     if place.sure and (not place.guessed or place.index == where):
         return
@@ -58,7 +61,7 @@ def settle(mode, gradient: Tensor, where: int) -> None:
 
 
 def set_gradient(mode, func, args, kwargs):
-    """`tensor.grad = gradient`, which must be where the tensor is."""
+    """`tensor.grad = gradient`, which must be on the tensor's device."""
     owner, gradient = args
     if isinstance(gradient, Tensor) and gradient is not owner:
         here, there = index_of(owner), index_of(gradient)
@@ -71,7 +74,7 @@ def set_gradient(mode, func, args, kwargs):
                     "tensor are on the same device"
                 )
             raise RuntimeError(
-                # PyTorch prints the numbers as characters.
+                # PyTorch prints the indices as characters.
                 f"attempting to assign a gradient located on device with index '{chr(there)}' to "
                 f"a tensor located on device with index '{chr(here)}'. Please ensure that the "
                 "gradient and the tensor are on the same device"
@@ -80,7 +83,7 @@ def set_gradient(mode, func, args, kwargs):
 
 
 def set_data(mode, func, args, kwargs):
-    """`tensor.data = other`: the tensor moves to where `other` is, its gradient does not."""
+    """`tensor.data = other`: the tensor moves to the device of `other`, its gradient does not."""
     owner, other = args
     gradient = _grad(owner)
     if gradient is not None and index_of(owner) != index_of(other):
@@ -130,7 +133,7 @@ def _as_tuple(values: object) -> tuple:
 
 
 def register_hook(mode, func, args, kwargs):
-    """`tensor.register_hook(hook)`: the hook sees a gradient that is where the tensor is."""
+    """`tensor.register_hook(hook)`: the hook gets a gradient on the tensor's device."""
     tensor, hook = args
     where = index_of(tensor)
 
@@ -141,29 +144,47 @@ def register_hook(mode, func, args, kwargs):
     return func(tensor, hook_with_place)
 
 
+def get_grad_fn(mode, func, args, kwargs):
+    """`tensor.grad_fn`, prepared so that hooks of the node get gradients on the tensor's device."""
+    node = func(*args)
+    where = index_of(args[0])
+    if node is None or where < 0 or _HOOKED in node.metadata:
+        return node
+    node.metadata[_HOOKED] = where
+
+    def settle_each(gradients: Any) -> None:
+        for gradient in gradients:
+            if isinstance(gradient, Tensor):
+                settle(mode, gradient, where)
+
+    node.register_prehook(settle_each)
+    node.register_hook(lambda inputs, outputs: settle_each(inputs))
+    return node
+
+
 def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
-    """PyTorch's function that starts the engine, with the mode on for hooks and the like."""
+    """Wrap PyTorch's function that starts the engine, to activate the mode for hooks."""
 
     def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        backward.depth += 1
+        thread.backward_depth += 1
         try:
             if mode in _get_current_function_mode_stack():
                 return run_engine(outputs, *args, **kwargs)
             with mode:
                 return run_engine(outputs, *args, **kwargs)
         finally:
-            backward.depth -= 1
+            thread.backward_depth -= 1
 
     return run
 
 
 def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., Any]:
-    """The beginning of `saved_tensors_hooks`: the hook that saves sees where a tensor is."""
+    """Wrap `saved_tensors_hooks.__init__`: the pack hook gets tensors with a device."""
 
     def __init__(hooks: Any, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
         def pack(tensor: Tensor) -> Any:
-            if mode.running >= 0:
-                put_all(tensor, mode.running, mode.memories)
+            if thread.running >= 0:
+                put_all(tensor, thread.running, mode.memories)
             if mode in _get_current_function_mode_stack():
                 return pack_hook(tensor)
             with mode:
@@ -175,9 +196,9 @@ def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., An
 
 
 def applying_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
-    """`Function.apply`, remembering where its outputs are for when their gradients come."""
+    """Wrap `Function.apply`, to store the devices of its outputs for their gradients."""
 
-    # As the class has it: a class method, in some versions of PyTorch one written in C.
+    # The attribute of the class: a class method, implemented in C in some versions of PyTorch.
     method = getattr_static(torch.autograd.Function, "apply")
 
     def apply_and_remember(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -185,17 +206,22 @@ def applying_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
         outputs = _as_tuple(results)
         for output in outputs:
             if isinstance(output, Tensor) and isinstance(output.grad_fn, BackwardCFunction):
-                output.grad_fn.places_of_outputs = [
-                    index_of(x) if isinstance(x, Tensor) else CPU for x in outputs
-                ]
+                output.grad_fn.places_of_outputs = [_place_of_output(x) for x in outputs]
                 break
         return results
 
     return classmethod(apply_and_remember)
 
 
+def _place_of_output(value: Any) -> int:
+    if not isinstance(value, Tensor):
+        return CPU
+    # Within an operation, such as one of another library, nothing is noted yet.
+    return index_of(value) if place_of(value).sure else thread.running
+
+
 def backward_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's own `backward`, which gets each gradient where the output is that it belongs to."""
+    """Wrap a custom function's `backward`: each gradient is on the device of its output."""
 
     def apply_with_places(node: Any, *gradients: Any) -> Any:
         for gradient, where in zip(gradients, getattr(node, "places_of_outputs", ()), strict=False):
@@ -207,7 +233,7 @@ def backward_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def module_hooks_with_places(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
-    """The methods that prepare a module's backward hooks, remembering where its tensors are."""
+    """Wrap the methods that set up a module's backward hooks, to store its tensors' device."""
 
     def begin_and_remember(hooks: Any, values: Any) -> Any:
         places = [index_of(value) for value in _as_tuple(values) if isinstance(value, Tensor)]
@@ -218,11 +244,11 @@ def module_hooks_with_places(mode, begin: Callable[..., Any]) -> Callable[..., A
 
 
 def hook_arguments_with_places(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
-    """The method that hands gradients to a module's backward hooks, noting where they are."""
+    """Wrap the method that passes gradients to a module's backward hooks, to note their device."""
 
     def packed(hooks: Any, indices: Any, values: Any, size: int) -> Any:
         for value in values:
-            if isinstance(value, Tensor) and backward.depth:
+            if isinstance(value, Tensor) and thread.backward_depth:
                 settle(mode, value, getattr(hooks, "place", CPU))
         return pack(hooks, indices, values, size)
 

@@ -1,9 +1,11 @@
-"""Puts the stand-ins into PyTorch and takes them out again, leaving it as it was."""
+"""Installs the replacements in PyTorch, and restores PyTorch."""
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
+from concurrent.futures.thread import _WorkItem
 from typing import Any
 
 import torch
@@ -25,13 +27,14 @@ from . import (
     parallel,
     places,
     processes,
+    storages,
     streams,
 )  # fmt: skip
 from .machine import Machine
 from .mode import SimulatedCUDA
 
 _MISSING = object()
-# torch.cuda's types of tensors, such as torch.cuda.FloatTensor.
+# The tensor types of torch.cuda, such as torch.cuda.FloatTensor.
 _TYPES = {
     "FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16,
     "BFloat16Tensor": torch.bfloat16, "ByteTensor": torch.uint8, "CharTensor": torch.int8,
@@ -41,27 +44,27 @@ _TYPES = {
 
 
 class Installation:
-    """One simulated machine in one PyTorch, and what it replaced there."""
+    """One simulated machine in PyTorch, and what it replaced there."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.mode = SimulatedCUDA(machine)
         self._replaced: list[tuple[object, str, object]] = []
 
-    def put_in(self) -> None:
-        """Replace what speaks of devices, then let the mode see every operation."""
+    def install(self) -> None:
+        """Replace the functions that deal with devices, then activate the mode."""
         try:
-            self._replace_all()
             places.install()
+            self._replace_all()
             files.install(self.machine)
             processes.watch_forks(self.machine)
             push_at_bottom(self.mode)
         except BaseException:
-            self.take_out()
+            self.uninstall()
             raise
 
-    def take_out(self) -> None:
-        """Put back everything that was replaced, in the opposite order."""
+    def uninstall(self) -> None:
+        """Restore everything that was replaced, in reverse order."""
         remove_from_stack(self.mode)
         files.uninstall()
         while self._replaced:
@@ -74,40 +77,57 @@ class Installation:
         places.forget_all()
 
     def _replace(self, owner: object, name: str, replacement: object) -> None:
-        # vars: a method of a class is to be put back as the function it is there.
+        # vars, not getattr: a static or class method is restored as the class stores it.
         original = vars(owner).get(name, _MISSING)
         self._replaced.append((owner, name, original))
         setattr(owner, name, replacement)
 
     def _wrap(self, owner: object, name: str, wrapper: Callable[..., Any]) -> None:
-        if hasattr(owner, name):
-            self._replace(owner, name, wrapper(getattr(owner, name)))
+        if not hasattr(owner, name):
+            raise RuntimeError(
+                f"{owner!r} has no attribute {name!r}, which the simulated GPU replaces. It does "
+                f"not support torch {torch.__version__}; install a version that it was tested with."
+            )
+        self._replace(owner, name, wrapper(getattr(owner, name)))
 
-    def _with_simulated_default(self, put_default: Callable[..., Any]) -> Callable[..., Any]:
-        """PyTorch's mode for a default device, minding whether our mode comes before or after it.
+    def _with_simulated_default(self, set_default: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap PyTorch's mode for a default device, which may run before or after the mode.
 
-        Below ours, what gets here is for the CPU already, whatever the default is.
+        If it runs after, the operation is already directed to the CPU and must stay there.
         """
         ours = self.mode
 
         def __torch_function__(mode, func, types, args=(), kwargs=None):
             if mode.device.type == "cuda" and ours not in _get_current_function_mode_stack():
                 return func(*args, **(kwargs or {}))
-            return put_default(mode, func, types, args, kwargs)
+            return set_default(mode, func, types, args, kwargs)
 
         return __torch_function__
 
     def _replace_all(self) -> None:
-        machine, mode = self.machine, self.mode
+        self._replace_device_functions()
+        self._replace_functions_of_torch()
+        self._wrap_autograd()
+        mode = self.mode
+        self._wrap(DeviceContext, "__torch_function__", self._with_simulated_default)
+        self._wrap(threading.Thread, "_bootstrap_inner",
+                   lambda run: processes.in_every_thread(mode, run))  # fmt: skip
+        self._wrap(_WorkItem, "run", lambda run: processes.in_every_task(mode, run))
+
+    def _replace_device_functions(self) -> None:
+        machine = self.machine
         cuda = {
             **cuda_api.replacements(machine),
             **memory_api.replacements(machine),
+            **generators.replacements(machine),
             **streams.replacements(machine),
         }
+        modules = (torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams)
         for name, replacement in cuda.items():
-            for module in (torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams):
+            for module in modules:
                 if hasattr(module, name):
                     self._replace(module, name, _distinct(replacement))
+        self._replace(torch.cuda, "_lazy_init", processes.initialization(machine))
         for name, dtype in _TYPES.items():
             self._replace(torch.cuda, name, cuda_api.tensor_type(machine, dtype, name))
         for name in ("range_push", "range_pop", "mark"):
@@ -116,53 +136,61 @@ class Installation:
             for module in (torch.accelerator, getattr(torch.accelerator, "memory", None)):
                 if module is not None and hasattr(module, name):
                     self._replace(module, name, _distinct(replacement))
-        # There is no cuDNN here to pack the weights of recurrent networks for.
+
+    def _replace_functions_of_torch(self) -> None:
+        machine, mode = self.machine, self.mode
+        # cuDNN, which would pack the weights of recurrent networks, is not used.
         self._replace(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
         self._wrap(torch._C._nn, "_parse_to", lambda parse: moving.parsing_places(mode, parse))
-        self._replace(torch, "Generator", generators.replacement(machine))
-        self._replace(torch, "compile", cuda_api.as_it_is("torch.compile"))
-        self._replace(torch.jit, "script", cuda_api.as_it_is("torch.jit.script"))
-        self._replace(torch.jit, "trace", cuda_api.as_it_is("torch.jit.trace"))
+        self._wrap(torch._C, "_group_tensors_by_device_and_dtype",
+                   functools.partial(parallel.group_by_device, machine))  # fmt: skip
+        self._replace(torch, "Generator", generators.generator_class(machine))
+        for name in ("Stream", "Event"):
+            self._replace(torch, name, getattr(streams, name))
+        self._replace(torch, "compile", cuda_api.identity_compiler("torch.compile"))
+        self._replace(torch.jit, "script", cuda_api.identity_compiler("torch.jit.script"))
+        self._replace(torch.jit, "trace", cuda_api.identity_compiler("torch.jit.trace"))
+        self._replace(torch.export, "export", cuda_api.export)
+        self._wrap(torch, "set_default_tensor_type", cuda_api.set_default_tensor_type)
         for name in ("nested_tensor", "as_nested_tensor"):
             self._wrap(torch.nested, name, lambda function: factories.making(mode, function))
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
+        for name, replacement in storages.replacements(machine).items():
+            self._replace(torch.UntypedStorage, name, replacement)
         for name, replacement in parallel.replacements().items():
             self._replace(torch.nn.parallel.comm, name, replacement)
         self._wrap(torch, "set_autocast_enabled", autocast.remember)
-        self._wrap(torch.autograd, "_engine_run_backward",
-                   lambda run: gradients.with_places(mode, run))  # fmt: skip
-        self._wrap(BackwardHook, "_pack_with_none",
-                   lambda pack: gradients.hook_arguments_with_places(mode, pack))  # fmt: skip
-        for name in ("setup_input_hook", "setup_output_hook"):
-            self._wrap(
-                BackwardHook, name, lambda begin: gradients.module_hooks_with_places(mode, begin)
-            )
-        self._wrap(torch.autograd.Function, "apply",
-                   lambda apply: gradients.applying_with_places(mode, apply))  # fmt: skip
-        self._wrap(BackwardCFunction, "apply",
-                   lambda apply: gradients.backward_with_places(mode, apply))  # fmt: skip
-        self._wrap(torch.autograd.graph.saved_tensors_hooks, "__init__",
-                   lambda begin: gradients.saving_with_places(mode, begin))  # fmt: skip
-        self._wrap(DeviceContext, "__torch_function__", self._with_simulated_default)
-        self._wrap(threading.Thread, "_bootstrap_inner",
-                   lambda run: processes.in_every_thread(mode, run))  # fmt: skip
+
+    def _wrap_autograd(self) -> None:
+        mode = self.mode
+        hooks = (
+            (torch.autograd, "_engine_run_backward", gradients.with_places),
+            (BackwardHook, "_pack_with_none", gradients.hook_arguments_with_places),
+            (BackwardHook, "setup_input_hook", gradients.module_hooks_with_places),
+            (BackwardHook, "setup_output_hook", gradients.module_hooks_with_places),
+            (torch.autograd.Function, "apply", gradients.applying_with_places),
+            (BackwardCFunction, "apply", gradients.backward_with_places),
+            (torch.autograd.graph.saved_tensors_hooks, "__init__", gradients.saving_with_places),
+        )
+        for owner, name, wrapper in hooks:
+            self._wrap(owner, name, functools.partial(wrapper, mode))
 
 
 def _distinct(replacement: Any) -> Any:
-    """A function of its own for every name: PyTorch's compiler keeps a table by function."""
+    """A separate function for every name: PyTorch's compiler has a table keyed by function."""
     if isinstance(replacement, type) or not callable(replacement):
         return replacement
 
-    def stand_in(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: Any, **kwargs: Any) -> Any:
         return replacement(*args, **kwargs)
 
-    return stand_in
+    return forward
 
 
 def push_at_bottom(mode: SimulatedCUDA) -> None:
-    """Put the mode under all others, so that leaving one of those does not take this one away."""
+    """Put the mode below all others, so that leaving one of those does not remove this one."""
     others = [_pop_mode() for _ in range(len(_get_current_function_mode_stack()))]
-    # PyTorch insists that the default device, once set, is the lowest of all.
+    # PyTorch requires the mode of the default device to be the lowest.
     default = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     if others and others[-1] is default:
         _push_mode(others.pop())
@@ -172,7 +200,7 @@ def push_at_bottom(mode: SimulatedCUDA) -> None:
 
 
 def remove_from_stack(mode: SimulatedCUDA) -> None:
-    """Take the mode away, wherever it is among the others."""
+    """Remove the mode, at any position in the stack."""
     stack = [_pop_mode() for _ in range(len(_get_current_function_mode_stack()))]
     for other in reversed(stack):
         if other is not mode:

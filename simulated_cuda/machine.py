@@ -1,8 +1,9 @@
-"""The simulated devices themselves: how many there are, which one is current, what each holds."""
+"""The simulated devices: their number, the current one, and the memory of each."""
 
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import torch
 
@@ -18,25 +19,27 @@ class _CurrentDevice(threading.local):
 
 
 class Machine:
-    """A number of equal simulated devices, each with `total` bytes of memory."""
+    """A number of identical simulated devices with `total` bytes of memory each."""
 
     def __init__(self, count: int, total: int) -> None:
         if count < 1:
-            raise ValueError(f"devices is {count}; a simulated machine needs at least one")
+            raise ValueError(f"devices is {count}; expected at least 1")
         if total < 1:
-            raise ValueError(f"memory is {total} bytes; a simulated device needs some")
+            raise ValueError(f"memory is {total} bytes; expected at least 1")
         self.count = count
         self.total = total
         self.memories = [DeviceMemory(index, total) for index in range(count)]
         self.devices = [torch.device("cuda", index) for index in range(count)]
+        # The default generators, created at their first use.
+        self.generators: list[Any] = []
         self.initialized = False
-        # Set in a process that was forked after the devices were first used.
+        # Set in a process that was forked after the first use of a device.
         self.forked = False
         self._current = _CurrentDevice()
 
     @property
     def current(self) -> int:
-        """The number of the current device of this thread."""
+        """The index of this thread's current device."""
         return self._current.index
 
     @current.setter
@@ -44,15 +47,15 @@ class Machine:
         self._current.index = index
 
     def touch(self) -> None:
-        """Refuse, as CUDA does, in a process that was forked after CUDA had been used."""
+        """Initialize the devices; refused in a process forked after their first use, as by CUDA."""
         if self.forked:
             raise RuntimeError(messages.FORKED)
         self.initialized = True
 
     def resolve(self, device: object) -> int | None:
-        """The number of the simulated device that `device` means, `CPU`, or None for any other.
+        """The index of a simulated device, `CPU`, or None for other devices and invalid values.
 
-        Raises what CUDA raises for a device that is not there.
+        Raises CUDA's error for a device that does not exist.
         """
         if isinstance(device, bool) or device is None:
             return None

@@ -1,6 +1,6 @@
-"""How much of each simulated device's memory is in use, in the figures of the caching allocator.
+"""Memory accounting of each simulated device, with the numbers of PyTorch's caching allocator.
 
-Sizes are bytes. Only bookkeeping: the tensors themselves live in the CPU's memory.
+Sizes are in bytes. This is only accounting: the tensors themselves are in the CPU's memory.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import torch
 
 from . import messages
 
-# The caching allocator hands out multiples of 512 bytes, and asks the driver for whole segments:
-# 2 MiB for what is at most 1 MiB, 20 MiB below 10 MiB, above that multiples of 2 MiB
-# (c10/cuda/CUDACachingAllocator.cpp in PyTorch).
+# The caching allocator allocates multiples of 512 bytes, from segments that it requests from the
+# driver: of 2 MiB for blocks up to 1 MiB, 20 MiB for blocks below 10 MiB, and multiples of 2 MiB
+# for larger ones (c10/cuda/CUDACachingAllocator.cpp in PyTorch).
 BLOCK = 512
 _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
 _SMALL, _SMALL_SEGMENT = 1 << 20, 2 << 20
@@ -21,7 +21,7 @@ _LARGE, _LARGE_SEGMENT = 10 << 20, 20 << 20
 
 
 def rounded(nbytes: int) -> int:
-    """What the allocator really sets aside for `nbytes` bytes; nothing for nothing."""
+    """The size of the block that the allocator uses for `nbytes` bytes."""
     return (nbytes + BLOCK - 1) // BLOCK * BLOCK
 
 
@@ -36,15 +36,15 @@ def _segment(block: int) -> int:
 class DeviceMemory:
     """The memory of one simulated device.
 
-    `allocated` is what living tensors hold, `reserved` what was ever asked of the device and not
-    given back by `empty_cache`. Blocks are not placed: a reserved byte can be used by any tensor,
-    so there is no fragmentation here.
+    `allocated` is the memory of living tensors; `reserved` is the memory requested from the device
+    and not yet returned by `empty_cache`. Blocks have no addresses: any tensor can use any reserved
+    byte, so there is no fragmentation.
     """
 
     def __init__(self, index: int, total: int) -> None:
         self.index = index
         self.total = total
-        # Less than all where set_per_process_memory_fraction was called.
+        # Less than `total` after set_per_process_memory_fraction.
         self.limit = total
         self.allocated = self.reserved = self.requested = 0
         self.peak_allocated = self.peak_reserved = self.peak_requested = 0
@@ -52,8 +52,8 @@ class DeviceMemory:
         self.freed_bytes = self.freed_blocks = self.out_of_memory_errors = 0
 
     def claim(self, nbytes: int) -> None:
-        """Count `nbytes` more bytes as used, or raise `torch.OutOfMemoryError`."""
-        block = (nbytes + 511) // 512 * 512
+        """Allocate `nbytes` bytes, or raise `torch.OutOfMemoryError`."""
+        block = rounded(nbytes)
         allocated = self.allocated + block
         if allocated > self.reserved:
             self._reserve(nbytes, block, allocated)
@@ -68,14 +68,14 @@ class DeviceMemory:
             self.peak_blocks = self.blocks
 
     def check(self, nbytes: int) -> None:
-        """Raise `torch.OutOfMemoryError` where `nbytes` bytes more would not fit; count nothing."""
+        """Raise `torch.OutOfMemoryError` if `nbytes` bytes would not fit; allocate nothing."""
         if self.allocated + rounded(nbytes) > self.limit:
             self.refuse(nbytes)
 
     def refuse(self, nbytes: int) -> None:
-        """Raise the `torch.OutOfMemoryError` that asking for `nbytes` bytes gives."""
+        """Raise the `torch.OutOfMemoryError` for an allocation of `nbytes` bytes."""
         self.out_of_memory_errors += 1
-        # The allocator gives back what it does not use before it gives up.
+        # The allocator returns unused memory to the device before it gives up.
         self.empty_cache()
         raise torch.OutOfMemoryError(
             messages.out_of_memory(
@@ -85,14 +85,14 @@ class DeviceMemory:
         )  # fmt: skip
 
     def explain_failed_allocation(self, error: RuntimeError) -> None:
-        """Raise the device's error in the place of the CPU's, where it had no memory either."""
+        """Raise the device's out-of-memory error if `error` is the CPU's."""
         wanted = _CPU_IS_FULL.search(str(error))
         if wanted:
             self.refuse(int(wanted[1]))
 
     def release(self, nbytes: int) -> None:
-        """Count `nbytes` bytes as free again; they stay reserved, as with the real allocator."""
-        block = (nbytes + 511) // 512 * 512
+        """Free `nbytes` bytes; they stay reserved, as in the real allocator."""
+        block = rounded(nbytes)
         self.allocated -= block
         self.requested -= nbytes
         self.blocks -= 1
@@ -100,12 +100,12 @@ class DeviceMemory:
         self.freed_blocks += 1
 
     def empty_cache(self) -> None:
-        """Give back what is reserved and not used."""
+        """Return the reserved memory that is not used."""
         segments = (self.allocated + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
         self.reserved = min(self.reserved, self.total, segments)
 
     def reset_peaks(self) -> None:
-        """Start the peak figures again from what is in use now."""
+        """Set the peak numbers to the current ones."""
         self.peak_allocated, self.peak_reserved = self.allocated, self.reserved
         self.peak_requested, self.peak_blocks = self.requested, self.blocks
 

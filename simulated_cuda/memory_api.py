@@ -1,4 +1,4 @@
-"""Stand-ins for the functions of `torch.cuda` and `torch.accelerator` that tell of memory."""
+"""Replacements for the memory functions of `torch.cuda` and `torch.accelerator`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _METRICS = (
 
 
 def _claim_gradients() -> None:
-    """Let every gradient that autograd left behind be counted: looking at it does it."""
+    """Count the gradients that autograd has computed: reading `.grad` notes their device."""
     for thing in gc.get_objects():
-        # Not isinstance, which would ask lazy objects of other libraries for their class.
+        # Not isinstance, which would make lazy objects of other libraries load themselves.
         is_tensor = type(thing) in (torch.Tensor, torch.nn.Parameter)
         if is_tensor and thing.requires_grad and thing.is_leaf:
             _ = thing.grad
 
 
 def statistics(memory: DeviceMemory) -> OrderedDict[str, int]:
-    """Figures of one device under the names that `torch.cuda.memory_stats` gives them."""
+    """The numbers of one device under their names in `torch.cuda.memory_stats`."""
     reserved = (memory.reserved, memory.peak_reserved, memory.peak_reserved, 0)
     used = (
         memory.allocated, memory.peak_allocated, memory.allocated + memory.freed_bytes,
@@ -69,7 +69,7 @@ def statistics(memory: DeviceMemory) -> OrderedDict[str, int]:
 
 
 def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
-    """What takes the place of each of `torch.cuda`'s memory functions, by name."""
+    """The replacement of each of `torch.cuda`'s memory functions, by name."""
     summarize = torch.cuda.memory.memory_summary
 
     def of(device: Any) -> DeviceMemory:
@@ -101,7 +101,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         return memory.total - memory.reserved, memory.total
 
     def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-        # Two pools are not kept apart here: the short table leaves them out.
+        # The two pools are not tracked separately; the abbreviated table leaves them out.
         return summarize(device, abbreviated=True)
 
     def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
@@ -120,6 +120,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "reset_accumulated_memory_stats": reset_accumulated_memory_stats,
         "empty_cache": empty_cache,
         "mem_get_info": mem_get_info,
+        "device_memory_used": lambda device=None: of(device).reserved,
         "list_gpu_processes": lambda device=None: (
             f"GPU:{device_number(machine, device)}\nsimulated"
         ),

@@ -1,7 +1,7 @@
-"""The texts that PyTorch raises on CUDA, word for word, and the types it raises them as.
+"""The error messages of PyTorch on CUDA, word for word, and their exception types.
 
-Nothing here decides when: `rules.py` and the handlers do. Where torch 2.11 and later versions
-differ, the running version's text is the one given.
+`rules.py` and the handlers decide when to raise them. If torch versions differ, the message is the
+one of the running version.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ SAME_DEVICE = "Expected all tensors to be on the same device, but "
 
 
 def two_devices(first: str, second: str) -> str:
-    """Element-wise operations: `first` is the device that is not the CPU."""
+    """The message of element-wise operations; `first` is the device that is not the CPU."""
     return f"{SAME_DEVICE}found at least two devices, {first} and {second}!"
 
 
 def wrong_argument(name: str, device: str, others: str, method: str) -> str:
-    """Operations that check each argument: `others` is where the first argument is."""
+    """The message of operations that check each argument; `others` is the first one's device."""
     return (
         f"{SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
         f"(when checking argument in method wrapper_CUDA_{method})"
@@ -42,7 +42,7 @@ _ADVICE = (
 
 
 def invalid_ordinal() -> Exception:
-    """What touching a device that is not there raises."""
+    """The error for a device that does not exist."""
     text = (
         "CUDA error: invalid device ordinal\n"
         "GPU device may be out of range, do you have enough GPUs?\n"
@@ -50,15 +50,29 @@ def invalid_ordinal() -> Exception:
     return CUDA_ERROR(text if _VERSION >= (2, 14) else text + _ADVICE)
 
 
+class NotSimulatedError(RuntimeError):
+    """Something that CUDA can do and the simulated device cannot."""
+
+
+def not_simulated(name: str, advice: str) -> NotSimulatedError:
+    """The error for `name`, which is not simulated; `advice` tells what to do instead."""
+    return NotSimulatedError(f"Not simulated: {name}. {advice}")
+
+
+def device_assertion() -> Exception:
+    """The error for an index that a CUDA kernel finds to be out of range."""
+    return CUDA_ERROR("CUDA error: device-side assert triggered\n" + _ADVICE)
+
+
 def initialization_error() -> Exception:
-    """What using a tensor on the device raises in a forked process."""
+    """The error for using a tensor on the device in a forked process."""
     return CUDA_ERROR("CUDA error: initialization error\n" + _ADVICE)
 
 
 def out_of_memory(
     wanted: int, index: int, total: int, free: int, allocated: int, cached: int
 ) -> str:
-    """All sizes in bytes; `cached` is reserved by PyTorch and not allocated."""
+    """The out-of-memory message; sizes in bytes, `cached` is reserved but not allocated."""
     return (
         f"CUDA out of memory. Tried to allocate {size(wanted)}. GPU {index} has a total capacity "
         f"of {size(total)} of which {size(free)} is free. Of the allocated memory "
@@ -71,7 +85,7 @@ def out_of_memory(
 
 
 def size(nbytes: int) -> str:
-    """A size as the caching allocator writes it: bytes, KiB, MiB or GiB with two decimals."""
+    """A size as the caching allocator formats it: bytes, or KiB, MiB, GiB with two decimals."""
     if nbytes <= 1024:
         return f"{nbytes} bytes"
     for unit, scale in (("KiB", 1 << 10), ("MiB", 1 << 20)):
@@ -81,16 +95,13 @@ def size(nbytes: int) -> str:
 
 
 def tensor_type(tensor: torch.Tensor, where: int) -> str:
-    """`torch.cuda.FloatTensor` and its like; `where` is -1 for the CPU."""
+    """The name of a tensor's type, such as `torch.cuda.FloatTensor`; `where` is -1 for the CPU."""
     name = tensor.type()
     return name.replace("torch.", "torch.cuda.", 1) if where >= 0 else name
 
 
 def no_kernel(operation: str) -> str:
-    """The beginning of the text for an operation that CUDA does not have.
-
-    PyTorch goes on with a list of everything that has it.
-    """
+    """The message for an operation without a CUDA kernel, without PyTorch's list of backends."""
     return (
         f"Could not run 'aten::{operation}' with arguments from the 'CUDA' backend. This could be "
         "because the operator doesn't exist for this backend, or was omitted during the "

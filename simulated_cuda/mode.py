@@ -1,7 +1,7 @@
-"""The mode that sees every operation: runs it on the CPU, and keeps track of where its result is.
+"""The mode that intercepts every operation: runs it on the CPU and tracks its result's device.
 
-Operations whose tensors are all in one place, nearly all of them, take the short way here. Where
-tensors from two places meet, `checks.py` decides as CUDA would.
+If all tensors of an operation are on one device, as in nearly all operations, it runs directly.
+Tensors from several devices go to `mixed_devices.py`, which makes the checks that CUDA makes.
 """
 
 from __future__ import annotations
@@ -12,35 +12,55 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import autocast, checks, factories, gradients, looking, messages, moving, tracebacks
+from . import (
+    autocast,
+    factories,
+    generators,
+    gradients,
+    inspection,
+    messages,
+    mixed_devices,
+    moving,
+    refusals,
+    storages,
+    tracebacks,
+)  # fmt: skip
 from .machine import Machine
-from .places import CPU, PLAIN, UNKNOWN, backward, place_of, put_all, storage_of
+from .places import PLAIN, UNKNOWN, place_of, put_all, storage_of, thread
 
 Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+DeviceHandler = Callable[
+    ["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any], int], Any
+]
 
-# Results of looking through an operation's arguments, besides the number of a device.
+# Results of `_common_place`, besides a device index and `CPU`.
 _NO_TENSOR = -2
 _MIXED = -3
 
 
 class SimulatedCUDA(TorchFunctionMode):
-    """Plays a CUDA device: knows the place of every tensor and checks places as CUDA does."""
+    """Simulates the CUDA devices of one machine for all operations of the current thread."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__()
         self.machine = machine
         self.memories = machine.memories
-        # The place of the operation that is running, for hooks that PyTorch calls in its midst.
-        self.running = CPU
         self.handlers: dict[Callable[..., Any], Handler] = {
             **factories.handlers(),
             **moving.handlers(),
-            **looking.handlers(),
+            **inspection.handlers(),
             **gradients.handlers(),
+            **storages.handlers(),
+            **refusals.handlers(),
+        }
+        # For operations whose tensors are all on one simulated device.
+        self.device_handlers: dict[Callable[..., Any], DeviceHandler] = {
+            **generators.device_handlers(),
+            **refusals.device_handlers(),
         }
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Run one operation; raises what CUDA raises, without frames of the simulator."""
+        """Run one operation; raises CUDA's errors, without the simulator's frames."""
         try:
             handler = self.handlers.get(func)
             if handler is not None:
@@ -54,45 +74,49 @@ class SimulatedCUDA(TorchFunctionMode):
             else:
                 kwargs = {}
                 where = _common_place(args)
-            if where == CPU:
-                return func(*args, **kwargs)
-            return self.run(func, args, kwargs, where)
+            if where >= 0:
+                special = self.device_handlers.get(func)
+                if special is not None:
+                    return special(self, func, args, kwargs, where)
+                return self.run(func, args, kwargs, where)
+            if where == _MIXED:
+                return mixed_devices.run(self, func, args, kwargs)
+            return func(*args, **kwargs)
         except Exception as error:
-            # Raised again like this, Python does not add this frame either.
+            # The traceback is set before raising again, so that this frame is not added either.
             error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
             raise
 
     def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, where: int) -> Any:
-        """Run an operation whose tensors' common place is `where`, and note where its result is."""
-        if where >= 0:
-            if self.machine.forked:
-                raise messages.initialization_error()
+        """Run an operation whose tensors are all on device `where`; note its result there."""
+        if self.machine.forked:
+            raise messages.initialization_error()
+        before = thread.running
+        thread.running = where
+        try:
             if autocast.state.used and torch.is_autocast_enabled("cuda"):
-                return autocast.run(self, func, args, kwargs, where)
-            self.running = where
-            try:
+                result = autocast.run(func, args, kwargs)
+            else:
                 result = func(*args, **kwargs)
-            except RuntimeError as error:
-                self.memories[where].explain_failed_allocation(error)
-                raise
-            finally:
-                self.running = CPU
-            if type(result) is torch.Tensor:
-                # The common case of `put`, spelled out: this runs once for every operation.
-                try:
-                    if storage_of(result).place is not UNKNOWN:
-                        return result
-                except (NotImplementedError, RuntimeError):
-                    pass
-            put_all(result, where, self.memories, guess=backward.depth > 0)
-            return result
-        if where == _MIXED:
-            return checks.run(self, func, args, kwargs)
-        return func(*args, **kwargs)
+        except (IndexError, RuntimeError) as error:
+            self.memories[where].explain_failed_allocation(error)
+            refusals.explain_failed_index(func, args, error)
+            raise
+        finally:
+            thread.running = before
+        if type(result) is torch.Tensor:
+            # A shortcut for `put_all`, since this runs once for every operation.
+            try:
+                if storage_of(result).place is not UNKNOWN:
+                    return result
+            except (NotImplementedError, RuntimeError):
+                pass
+        put_all(result, where, self.memories, guess=thread.backward_depth > 0)
+        return result
 
 
 def _common_place(values: Any) -> int:
-    """The place that all tensors among `values` share, `_NO_TENSOR` or `_MIXED`."""
+    """The device that all tensors among `values` share, `_NO_TENSOR`, or `_MIXED`."""
     common = _NO_TENSOR
     for value in values:
         if isinstance(value, torch.Tensor):

@@ -1,4 +1,4 @@
-"""Moving tensors between devices: `.to` in all its forms, `.cuda`, `.cpu`, `.type`, pinning."""
+"""Handlers for moving tensors between devices: `.to`, `.cuda`, `.cpu`, `.type`, pinned memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tensor = torch.Tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for everything that moves a tensor or crosses devices on purpose."""
+    """The handlers for functions that move tensors or work across devices by design."""
     return {
         Tensor.to: to,
         Tensor.cuda: cuda,
@@ -26,17 +26,16 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.share_memory_: share_memory,
         Tensor.is_shared: lambda mode, func, args, kwargs: func(*args, **kwargs),
         Tensor.copy_: _cross,
-        Tensor.set_: _cross,
     }
 
 
 def _cross(mode, func, args, kwargs):
-    """Operations between any two devices: the destination stays where it is."""
+    """`Tensor.copy_` accepts any two devices; the destination stays on its device."""
     return func(*args, **kwargs)
 
 
 def to(mode, func, args, kwargs):
-    """`Tensor.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)`, with all keywords."""
+    """`Tensor.to` with a device, a dtype, both, or another tensor, and all keywords."""
     tensor, rest = args[0], list(args[1:])
     options = dict(kwargs)
     device, dtype = options.pop("device", None), options.pop("dtype", None)
@@ -52,7 +51,7 @@ def to(mode, func, args, kwargs):
     if other is not None:
         dtype = other.dtype
         device = mode.machine.name(index_of(other)) if other.device.type == "cpu" else other.device
-    # What is left are the flags non_blocking and copy, in this order.
+    # The remaining positional arguments are the flags non_blocking and copy, in this order.
     copy = options.get("copy", rest[1] if len(rest) > 1 else False)
     where = mode.machine.resolve(device)
     if (where is None and device is not None) or tensor.device.type != "cpu":
@@ -77,7 +76,7 @@ def to(mode, func, args, kwargs):
 
 
 def _to_another_kind(func, tensor, device, dtype, options):
-    """Devices that are not played here, such as meta: as without the simulator."""
+    """Move to or from a device that is not simulated, such as meta, as PyTorch does."""
     if (isinstance(device, torch.device) and device.type == "cuda") or (
         isinstance(device, str) and device.startswith("cuda")
     ):
@@ -87,7 +86,7 @@ def _to_another_kind(func, tensor, device, dtype, options):
 
 
 def parsing_places(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
-    """What reads the arguments of `Module.to`: a tensor given as an example says where it is."""
+    """Wrap the function that parses the arguments of `Module.to`, for an example tensor."""
 
     def parse_to(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], int) and not isinstance(args[0], bool):
@@ -120,7 +119,7 @@ def cuda(mode, func, args, kwargs):
 
 
 def cpu(mode, func, args, kwargs):
-    """`Tensor.cpu()`: the tensor itself where it is there already."""
+    """`Tensor.cpu()`: returns the tensor itself if it is on the CPU."""
     tensor = args[0]
     if index_of(tensor) == CPU:
         return func(*args, **kwargs)
@@ -128,7 +127,7 @@ def cpu(mode, func, args, kwargs):
 
 
 def type_(mode, func, args, kwargs):
-    """`Tensor.type()`, whose answer names the device, and `Tensor.type(dtype)`."""
+    """`Tensor.type()`, whose result includes the device, and `Tensor.type(dtype)`."""
     tensor = args[0]
     wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
     here = index_of(tensor)
@@ -152,12 +151,12 @@ def type_(mode, func, args, kwargs):
 
 
 def type_as(mode, func, args, kwargs):
-    """`Tensor.type_as(other)`: the type and the device of `other`."""
+    """`Tensor.type_as(other)`: takes the dtype and the device of `other`."""
     return to(mode, Tensor.to, args, kwargs)
 
 
 def pin_memory(mode, func, args, kwargs):
-    """`Tensor.pin_memory()`: a copy that says it is pinned; only what is on the CPU can be."""
+    """`Tensor.pin_memory()`: returns a copy marked as pinned; only CPU tensors can be pinned."""
     tensor = args[0]
     place = place_of(tensor)
     if index_of(tensor) >= 0:
@@ -178,11 +177,11 @@ def is_pinned(mode, func, args, kwargs):
 
 
 def share_memory(mode, func, args, kwargs):
-    """`Tensor.share_memory_()`: nothing to do for what is on a GPU."""
+    """`Tensor.share_memory_()`: does nothing for tensors on a GPU."""
     return args[0] if index_of(args[0]) >= 0 else func(*args, **kwargs)
 
 
 def freeze(tensor: Tensor) -> None:
-    """Note that a tensor without a note is on the CPU, before its owner moves away."""
+    """Note that a tensor is on the CPU, if nothing is noted, before its owner moves away."""
     if not place_of(tensor).sure:
         put_all(tensor, CPU, [])

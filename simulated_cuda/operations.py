@@ -1,9 +1,8 @@
-"""Lists of PyTorch's primitive operations by how they check devices; `rules.py` says what for.
+"""Lists of PyTorch's primitive operations by how they check devices, for `rules.py`.
 
-Taken from torchgen's `native_functions.yaml` (torch 2.14): `ITERATED` are those marked
-`device_check: NoCheck # TensorIterator`, `STRUCTURED` those with a structured kernel, whose
-generated wrapper is named in another order. Names are without the trailing underscore of the
-in-place form.
+From torchgen's `native_functions.yaml` (torch 2.14): `ITERATED` are those marked
+`device_check: NoCheck # TensorIterator`; `STRUCTURED` have a structured kernel, which changes the
+name of their generated wrapper. Names are without the trailing underscore of the in-place form.
 """
 
 from __future__ import annotations
@@ -59,23 +58,19 @@ upsample_nearest2d_backward upsample_nearest3d upsample_nearest3d_backward upsam
 upsample_trilinear3d_backward
 """
 
-# These read from one device and write on another; the result is where the first tensor is.
+# These read from one device and write to another; the result is on the first tensor's device.
 _CROSSING = """
 _copy_from _foreach_copy _has_compatible_shallow_copy_type _pack_padded_sequence _to_copy copy
 is_same_size is_set_to resize_as as_strided_scatter diagonal_scatter select_scatter
 slice_scatter set slice_inverse
 """
 
-# Made of element-wise operations, and checked by the first of those.
+# Composed of element-wise operations; the first of those checks the devices.
 _MADE_OF_ITERATED = "allclose isclose ldexp soft_margin_loss"
 
 ITERATED = frozenset((_ITERATED + _MADE_OF_ITERATED).split())
 STRUCTURED = frozenset(_STRUCTURED.split())
 CROSSING = frozenset(_CROSSING.split())
 
-# Element-wise operations that refuse even a scalar from the CPU.
-NO_CPU_SCALARS = frozenset(
-    {
-        "binary_cross_entropy"
-    }
-)  # fmt: skip
+# Element-wise operations that refuse even CPU scalars.
+NO_CPU_SCALARS = frozenset({"binary_cross_entropy"})

@@ -1,4 +1,4 @@
-"""Stand-ins for what `nn.DataParallel` uses to spread tensors over devices and collect them."""
+"""Several devices: grouping tensors by device, and the functions that `nn.DataParallel` uses."""
 
 from __future__ import annotations
 
@@ -7,18 +7,42 @@ from typing import Any
 
 import torch
 
+from .machine import Machine
+from .places import index_of
+
+Groups = dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[Any]]]
+
+
+def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[..., Groups]:
+    """Wrap the function that optimizers group tensors with; the first list decides the device."""
+
+    def group_by_device_and_dtype(lists: list[list[Any]], with_indices: bool = False) -> Groups:
+        groups: Groups = {}
+        for (device, dtype), (columns, indices) in group(lists, with_indices).items():
+            places = [index_of(tensor) for tensor in columns[0]]
+            for where in dict.fromkeys(places):
+                chosen = [number for number, place in enumerate(places) if place == where]
+                key = (device if where < 0 else machine.devices[where], dtype)
+                groups[key] = (
+                    [[column[n] for n in chosen] if column else [] for column in columns],
+                    [indices[n] for n in chosen] if indices else [],
+                )
+        return groups
+
+    return group_by_device_and_dtype
+
 
 def scatter(
     tensor: torch.Tensor, devices: Sequence[Any], chunk_sizes: Sequence[int] | None = None,
     dim: int = 0, streams: Any = None,
 ) -> tuple[torch.Tensor, ...]:  # fmt: skip
-    """Cut a tensor along `dim` into one part a device, and move each part to its device."""
+    """Split a tensor along `dim` into one part per device, and move each part to its device."""
     parts = tensor.split(chunk_sizes, dim) if chunk_sizes else tensor.chunk(len(devices), dim)
     return tuple(part.to(device) for part, device in zip(parts, devices, strict=False))
 
 
 def gather(tensors: Sequence[torch.Tensor], dim: int = 0, destination: Any = None) -> torch.Tensor:
-    """Join tensors from several devices on one; -1 is the CPU, None the current device."""
+    """Concatenate tensors from several devices on one; -1 is the CPU, None the current device."""
     target = {None: "cuda", -1: "cpu"}.get(destination, destination)
     return torch.cat([tensor.to(target) for tensor in tensors], dim)
 
@@ -26,19 +50,19 @@ def gather(tensors: Sequence[torch.Tensor], dim: int = 0, destination: Any = Non
 def broadcast(
     tensor: torch.Tensor, devices: Sequence[Any] | None = None, *, out: Any = None
 ) -> tuple[torch.Tensor, ...]:
-    """A copy of a tensor on each device; on its own device, the tensor itself."""
+    """Copy a tensor to each device; on its own device, return the tensor itself."""
     return tuple(tensor.to(device) for device in devices or ())
 
 
 def broadcast_coalesced(
     tensors: Sequence[torch.Tensor], devices: Sequence[Any], buffer_size: int = 0
 ) -> list[tuple[torch.Tensor, ...]]:
-    """`broadcast` for several tensors: one tuple of them a device."""
+    """`broadcast` for several tensors: returns one tuple of tensors per device."""
     return [tuple(tensor.to(device) for tensor in tensors) for device in devices]
 
 
 def reduce_add(inputs: Sequence[torch.Tensor], destination: Any = None) -> torch.Tensor:
-    """The sum of tensors from several devices, on one."""
+    """The sum of tensors from several devices, on one device."""
     target = "cuda" if destination is None else destination
     return torch.stack([tensor.to(target) for tensor in inputs]).sum(0)
 
@@ -46,11 +70,11 @@ def reduce_add(inputs: Sequence[torch.Tensor], destination: Any = None) -> torch
 def reduce_add_coalesced(
     inputs: Sequence[Sequence[torch.Tensor]], destination: Any = None, buffer_size: int = 0
 ) -> tuple[torch.Tensor, ...]:
-    """`reduce_add` for several tensors at once."""
+    """`reduce_add` for several lists of tensors."""
     return tuple(reduce_add(same, destination) for same in zip(*inputs, strict=True))
 
 
 def replacements() -> dict[str, Callable[..., Any]]:
-    """What takes the place of the functions of `torch.nn.parallel.comm`, by name."""
+    """The replacements of the functions of `torch.nn.parallel.comm`, by name."""
     functions = (scatter, gather, broadcast, broadcast_coalesced, reduce_add, reduce_add_coalesced)
     return {function.__name__: function for function in functions}

@@ -1,7 +1,8 @@
-"""On which simulated device a tensor is: a note on its storage, so that views share it.
+"""Which simulated device a tensor is on: an attribute of its storage, so that views share it.
 
-PyTorch keeps the Python object of a storage alive as long as the storage itself, so the note lives
-exactly as long as the memory it speaks of, whoever holds it: a variable, a view, autograd's graph.
+PyTorch keeps the Python object of a storage alive as long as the storage itself. The attribute
+therefore lives exactly as long as the memory it describes, whether a variable, a view or autograd's
+graph holds it.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from .memory import DeviceMemory
 CPU = -1
 
 storage_of = torch.Tensor.untyped_storage
-# Types that have no say in what happens to them.
+# Types without a `__torch_function__` of their own.
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 class Place:
-    """Where a storage is: `index` is the simulated device, or `CPU`.
+    """Where a storage is: `index` is the index of the simulated device, or `CPU`.
 
-    `sure` is false for the place that a storage has for want of a note. `guessed` is true where a
-    note was made while autograd ran: what it computes may pass from device to device without a
-    copy, since all of it is on the CPU, and whoever looks at it last knows better.
+    `sure` is false for the default place of a storage that nothing was noted for. `guessed` is true
+    for places noted while autograd ran: autograd may pass a gradient from device to device without
+    a copy, since everything is on the CPU, and the place noted last is the right one.
     """
 
     __slots__ = ("__weakref__", "guessed", "index", "memory", "nbytes", "pinned", "sure")
@@ -48,36 +49,38 @@ _HOST = Place(CPU)
 _on_devices: WeakSet[Place] = WeakSet()
 
 
-class _Backward(threading.local):
-    """How many backward passes are under way in this thread, one within the other."""
+class _Thread(threading.local):
+    """What this thread is doing: how deep in backward passes, and on which device."""
 
-    depth = 0
+    backward_depth = 0
+    # The device of the operation that is running, for hooks that PyTorch calls meanwhile.
+    running = CPU
 
 
-backward = _Backward()
+thread = _Thread()
 
 
 def install() -> None:
-    """Give every storage the place that says nothing, until it gets a note of its own."""
+    """Give every storage the default place."""
     torch.UntypedStorage.place = UNKNOWN
 
 
 def uninstall() -> None:
-    """Take the default away again."""
+    """Undo `install`."""
     if "place" in vars(torch.UntypedStorage):
         del torch.UntypedStorage.place
 
 
 def forget_all() -> None:
-    """Let every storage that has a note be on the CPU: the devices are gone."""
+    """Set every storage's place to the CPU: the devices no longer exist."""
     for place in _on_devices:
         place.index = CPU
     _on_devices.clear()
 
 
 def place_of(tensor: torch.Tensor) -> Place:
-    """The note on a tensor's storage; sparse tensors answer for their values."""
-    # A subclass is not asked what it makes of the question.
+    """The place of a tensor's storage; for sparse tensors, of their values."""
+    # The question is not passed to a subclass's __torch_function__.
     with torch._C.DisableTorchFunctionSubclass():
         try:
             return storage_of(tensor).place
@@ -86,7 +89,7 @@ def place_of(tensor: torch.Tensor) -> Place:
 
 
 def index_of(tensor: torch.Tensor) -> int:
-    """The simulated device's number, or `CPU`."""
+    """The index of a tensor's simulated device, or `CPU`."""
     if type(tensor) in PLAIN:
         try:
             return storage_of(tensor).place.index
@@ -96,7 +99,7 @@ def index_of(tensor: torch.Tensor) -> int:
 
 
 def _parts(tensor: torch.Tensor) -> Iterable[torch.Tensor]:
-    """The tensors with a storage that a tensor without one is made of."""
+    """The tensors with a storage that a tensor without a storage consists of."""
     if tensor.layout == torch.sparse_coo:
         return (tensor._values(), tensor._indices())
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -116,7 +119,7 @@ def _place_without_storage(tensor: torch.Tensor) -> Place:
 
 
 def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
-    """How many bytes the elements of a tensor take, as `dtype` if that is given."""
+    """The size of a tensor's elements in bytes, converted to `dtype` if that is given."""
     with torch._C.DisableTorchFunctionSubclass():
         return tensor.numel() * (dtype or tensor.dtype).itemsize
 
@@ -124,9 +127,9 @@ def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
 def put(
     tensor: torch.Tensor, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
-    """Note that a tensor's memory is on device `index`, unless it has a note already.
+    """Note that a tensor's memory is on device `index`, unless its place is already known.
 
-    Raises `torch.OutOfMemoryError` where the device has no room for it.
+    Raises `torch.OutOfMemoryError` if it does not fit in the device's memory.
     """
     with torch._C.DisableTorchFunctionSubclass():
         try:
@@ -143,7 +146,7 @@ def put(
 def move_storage(
     storage: torch.UntypedStorage, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
-    """Write the note, whatever was noted before, and count the memory."""
+    """Set a storage's place, replacing any earlier one, and allocate the memory."""
     if index == CPU:
         storage.place = _HOST
         return
@@ -159,7 +162,7 @@ def move_storage(
 
 
 def put_all(results: object, index: int, memories: list[DeviceMemory], guess: bool = False) -> None:
-    """`put` for every tensor in what an operation returned."""
+    """Call `put` for every tensor among the results of an operation."""
     if isinstance(results, torch.Tensor):
         put(results, index, memories, guess)
     elif isinstance(results, tuple | list):

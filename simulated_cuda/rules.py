@@ -1,7 +1,7 @@
-"""Which places each of PyTorch's primitive operations accepts on CUDA, and what it says otherwise.
+"""Which devices each primitive operation accepts on CUDA, and the error it raises otherwise.
 
-A few operations check by themselves, under the rules of `special_rules` and `convolutions`; all the
-others make one of the two checks in `arguments`.
+A few operations have their own rules, in `special_rules` and `convolutions`; all others make one of
+the two checks in `arguments`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _SPECIAL: dict[str, Rule] = {**special_rules.RULES, **convolutions.RULES}
 
 
 def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
-    """The device of the result of a primitive operation on tensors from several places.
+    """The device of the result of a primitive operation on tensors from several devices.
 
-    Raises what CUDA raises where it does not accept them.
+    Raises CUDA's error if the operation does not accept them.
     """
     base = func._schema.name.partition("::")[2]
     special = _SPECIAL.get(base)
@@ -35,7 +35,7 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
     return check_each(machine, func, arguments)
 
 
-# These overloads alone go through the generated wrapper.
+# Of these operations, only these overloads go through the generated wrapper.
 _CHECKED_OVERLOADS = {
     f"{name}.{overload}" for name in ("clamp", "clamp_min", "clamp_max")
     for overload in ("Tensor", "Tensor_out")

@@ -1,7 +1,6 @@
-"""Primitive operations that check places by themselves, or that CUDA breaks up in another way.
+"""Primitive operations with their own device checks, or with a different decomposition on CUDA.
 
-Each rule gives the device of the result, or raises what CUDA raises. The sources named are
-PyTorch's.
+Each rule returns the device of the result, or raises CUDA's error. File names are PyTorch's.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def refuse(machine: Machine, name: str, where: int, others: int, method: str) -> None:
-    """Raise what a generated wrapper raises for its argument `name`."""
+    """Raise the error of a generated wrapper for its argument `name`."""
     places = str(machine.name(where)), str(machine.name(others))
     raise RuntimeError(messages.wrong_argument(name, *places, method))
 
 
 def first_decides(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
-    """The check of a generated wrapper, for arguments given by hand; their common place."""
+    """Make the check of a generated wrapper on the given arguments; return their device."""
     places = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
     first = next(iter(places.values()))
     for name, where in places.items():
@@ -63,7 +62,7 @@ def _index(machine, func, args, kwargs):
 
 @_rule("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_")
 def _index_put(machine, func, args, kwargs):
-    """What is assigned must be with the tensor or a scalar from the CPU; indices are fetched."""
+    """The values must be on the tensor's device or a CPU scalar; indices may be anywhere."""
     source, values = index_of(args[0]), args[2]
     if index_of(values) != source and not (index_of(values) == CPU and values.dim() == 0):
         raise _two_devices(machine, source, index_of(values))
@@ -72,7 +71,7 @@ def _index_put(machine, func, args, kwargs):
 
 @_rule("index_fill", "index_fill_")
 def _index_fill(machine, func, args, kwargs):
-    """The index must be with the tensor; the value becomes a number."""
+    """The index must be on the tensor's device; the value is converted to a number."""
     places = index_of(args[0]), index_of(args[2])
     if places[0] != places[1]:
         raise _two_devices(machine, *places)
@@ -81,7 +80,7 @@ def _index_fill(machine, func, args, kwargs):
 
 @_rule("masked_fill", "masked_fill_")
 def _masked_fill(machine, func, args, kwargs):
-    """The mask must be with the tensor; the value may be a scalar from the CPU."""
+    """The mask must be on the tensor's device; the value may be a CPU scalar."""
     source, mask = index_of(args[0]), index_of(args[1])
     if source != mask:
         raise RuntimeError(
@@ -93,7 +92,7 @@ def _masked_fill(machine, func, args, kwargs):
 
 @_rule("where")
 def _where(machine, func, args, kwargs):
-    """`where` moves any number of scalars from the CPU to the device before it checks."""
+    """`where` moves all CPU scalars to the device before it checks."""
     arguments = [
         argument
         for argument in tensor_arguments(func, args, kwargs)
@@ -104,7 +103,7 @@ def _where(machine, func, args, kwargs):
 
 @_rule("mse_loss")
 def _mse_loss(machine, func, args, kwargs):
-    """A scalar from the CPU passes the difference, but not the mean of it."""
+    """The difference accepts a CPU scalar; the mean of the difference does not."""
     where = iterate(machine, list(tensor_arguments(func, args, kwargs)))
     if args[2:3] != (0,) and not any(tensor.dim() for tensor in args[:2]):
         names = [str(machine.name(index_of(tensor))) for tensor in args[:2]]
@@ -120,19 +119,19 @@ def _embedding(machine, func, args, kwargs):
 
 @_rule("mv")
 def _matrix_vector(machine, func, args, kwargs):
-    """`mv` adds onto a result that is where the vector is."""
+    """`mv` adds to a result that it creates on the vector's device."""
     return first_decides(machine, "addmv_", {"self": args[1], "mat": args[0], "vec": args[1]})
 
 
 @_rule("_trilinear")
 def _trilinear(machine, func, args, kwargs):
-    """The sum of products of three tensors is two batched matrix products."""
+    """The sum of products of three tensors runs as two batched matrix products."""
     first_decides(machine, "bmm", {"self": args[0], "mat2": args[1]})
     return first_decides(machine, "bmm", {"self": args[0], "mat2": args[2]})
 
 
 def _through_out(*names: str) -> Rule:
-    """The rule of an operation that writes into a result made where its first tensor is."""
+    """The rule of operations that write to a result created on the first tensor's device."""
 
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
         tensors = dict(zip(names, args, strict=False))
@@ -143,7 +142,7 @@ def _through_out(*names: str) -> Rule:
 
 
 def _result_with(position: int) -> Rule:
-    """An element-wise operation whose result is made where one argument is, before any check."""
+    """The rule of element-wise operations that create their result before they check anything."""
 
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
         like = args[position]
@@ -181,7 +180,7 @@ def _masked_scatter(machine, func, args, kwargs):
 
 @_rule("_ctc_loss")
 def _ctc_loss(machine, func, args, kwargs):
-    """The targets may be anywhere; the lengths may not."""
+    """The targets may be on any device; the lengths may not."""
     arguments = [a for a in tensor_arguments(func, args, kwargs) if a.name != "targets"]
     return check_each(machine, func, arguments)
 
@@ -195,7 +194,7 @@ def _put(machine, func, args, kwargs):
 
 @_rule("stack", "_stack")
 def _stack(machine, func, args, kwargs):
-    """`stack` is `cat` on its tensors with one dimension more."""
+    """`stack` is `cat` after adding a dimension to each tensor."""
     arguments = list(tensor_arguments(func, args, kwargs))
     has_out = any(argument.is_out for argument in func._schema.arguments)
     return check_each(machine, func, arguments, "cat_out_out" if has_out else "cat")
@@ -203,7 +202,7 @@ def _stack(machine, func, args, kwargs):
 
 @_rule("_scaled_dot_product_flash_attention_for_cpu")
 def _masked_attention(machine, func, args, kwargs):
-    """CUDA has another kernel for attention with a mask, where sizes suit it."""
+    """CUDA uses another kernel for attention with a mask if the sizes allow it."""
     mask = kwargs.get("attn_mask")
     if mask is None or len({index_of(tensor) for tensor in args[:3]}) > 1:
         return check_each(machine, func, list(tensor_arguments(func, args, kwargs)))
@@ -211,7 +210,7 @@ def _masked_attention(machine, func, args, kwargs):
 
 
 def check_attention_mask(machine: Machine, query: torch.Tensor, mask: torch.Tensor) -> int:
-    """The mask must be with the query, whatever kernel CUDA takes for the sizes."""
+    """The mask must be on the query's device; the message depends on the selected kernel."""
     here, there = index_of(query), index_of(mask)
     if here == CPU and there != CPU:
         raise NotImplementedError(messages.no_kernel("_scaled_dot_product_flash_attention_for_cpu"))
@@ -223,7 +222,7 @@ def check_attention_mask(machine: Machine, query: torch.Tensor, mask: torch.Tens
 
 @_rule("native_batch_norm")
 def _batch_norm(machine, func, args, kwargs):
-    """Batch normalization is cuDNN's where the input allows it (native/Normalization.cpp)."""
+    """cuDNN normalizes the batch if the input allows it (native/Normalization.cpp)."""
     signal, weight, bias, mean, variance, training = args[:6]
     complete = weight is not None and bias is not None
     statistics = (mean is None) == (variance is None) and (mean is not None or training)

@@ -1,9 +1,9 @@
-"""Streams and events of a device that has finished every piece of work before the next is asked."""
+"""Streams and events of a device that finishes every operation before the next one starts."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -11,85 +11,118 @@ from .cuda_api import device_number
 from .machine import Machine
 
 
+class _CurrentStreams(threading.local):
+    """The current stream of each device, by index; every thread has its own."""
+
+    def __init__(self) -> None:
+        self.by_device: dict[int, Stream] = {}
+
+
+_machines: list[Machine] = []
+_current = _CurrentStreams()
+_default: dict[int, Stream] = {}
+
+
+def _machine() -> Machine:
+    if not _machines:
+        raise RuntimeError(
+            "The simulated GPU is off. Call simulated_cuda.enable() before you create streams and "
+            "events."
+        )
+    return _machines[-1]
+
+
 class Stream:
-    """A queue of work that is always empty."""
+    """A queue of work that is always empty; replaces `torch.cuda.Stream` and `torch.Stream`."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
         self.device = _machine().devices[device_number(_machine(), device)]
         self.priority = priority
-        self.cuda_stream = self.stream_id = id(self)
+        self.cuda_stream = self.stream_id = self.native_handle = id(self)
         self.device_index = self.device.index
+        # DeviceType::CUDA in c10/core/DeviceType.h.
+        self.device_type = 1
+        self._before: list[tuple[Stream | None, int]] = []
 
     def query(self) -> bool:
-        """Whether all work is done: always."""
+        """Return True: all work is done."""
         return True
 
     def is_capturing(self) -> bool:
-        """Whether a CUDA graph is being captured: never."""
+        """Return False: CUDA graphs are not simulated."""
         return False
 
     def synchronize(self) -> None:
-        """Wait for nothing."""
+        """Return at once: all work is done."""
 
     def wait_event(self, event: Event) -> None:
-        """Wait for nothing."""
+        """Return at once: all work is done."""
 
     def wait_stream(self, stream: Stream) -> None:
-        """Wait for nothing."""
+        """Return at once: all work is done."""
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Record an event, a new one where none is given, and return it."""
+        """Record `event`, or a new event, and return it."""
         event = event or Event()
         event.record(self)
         return event
 
     def __enter__(self) -> Stream:
-        self._before = _current.get(self.device_index)
-        self._device_before = _machine().current
+        before = _current.by_device.get(self.device_index), _machine().current
+        self._before.append(before)
         _machine().current = self.device_index
-        _current[self.device_index] = self
+        _current.by_device[self.device_index] = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:  # fmt: skip
-        _machine().current = self._device_before
-        if self._before is None:
-            _current.pop(self.device_index, None)
+        stream, _machine().current = self._before.pop()
+        if stream is None:
+            _current.by_device.pop(self.device_index, None)
         else:
-            _current[self.device_index] = self._before
+            _current.by_device[self.device_index] = stream
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
+class ExternalStream(Stream):
+    """A stream that another library created; `stream_ptr` is its address."""
+
+    def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
+        super().__init__(device)
+        self.cuda_stream = self.stream_id = self.native_handle = stream_ptr
+
+
 class Event:
-    """A mark in a stream. `elapsed_time` is the CPU's own, since the CPU did the work."""
+    """A point in a stream. `elapsed_time` is the CPU's, since the CPU does the work."""
 
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
         external: bool = False,
     ) -> None:  # fmt: skip
-        self.enable_timing = enable_timing
+        # `torch.Event` takes the device first.
+        self.enable_timing = enable_timing if isinstance(enable_timing, bool) else blocking
         self.recorded: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Note the time."""
+        """Store the current time."""
         self.recorded = time.perf_counter()
 
     def query(self) -> bool:
-        """Whether the work before the event is done: always."""
+        """Return True: all work before the event is done."""
         return True
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Wait for nothing."""
+        """Return at once: all work before the event is done."""
 
     def synchronize(self) -> None:
-        """Wait for nothing."""
+        """Return at once: all work before the event is done."""
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds between two recorded events; raises ValueError as CUDA's does."""
+        """Milliseconds between two recorded events; raises ValueError as CUDA's events do."""
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self.recorded is None or end_event.recorded is None:
@@ -98,17 +131,6 @@ class Event:
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Event {'uninitialized' if self.recorded is None else 'recorded'}>"
-
-
-_machines: list[Machine] = []
-_current: dict[int, Stream] = {}
-_default: dict[int, Stream] = {}
-
-
-def _machine() -> Machine:
-    if not _machines:
-        raise RuntimeError("the simulated GPU is off: enable it before you make streams and events")
-    return _machines[-1]
 
 
 class StreamContext:
@@ -127,9 +149,9 @@ class StreamContext:
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
-    """What takes the place of `torch.cuda`'s streams and events, by name."""
+    """The replacements of `torch.cuda`'s streams and events, by name."""
     _machines[:] = [machine]
-    _current.clear()
+    _current.by_device.clear()
     _default.clear()
 
     def default_stream(device: Any = None) -> Stream:
@@ -140,22 +162,23 @@ def replacements(machine: Machine) -> dict[str, Any]:
         return _default[index]
 
     def current_stream(device: Any = None) -> Stream:
-        return _current.get(device_number(machine, device)) or default_stream(device)
+        return _current.by_device.get(device_number(machine, device)) or default_stream(device)
 
     def set_stream(stream: Stream | None) -> None:
         if stream is not None:
-            _current[stream.device_index] = stream
+            _current.by_device[stream.device_index] = stream
 
-    def stream_(stream: Stream | None) -> StreamContext:
+    def stream(stream: Stream | None) -> StreamContext:
         return StreamContext(stream)
 
-    functions: dict[str, Callable[..., Any]] = {
+    return {
         "Stream": Stream,
+        "ExternalStream": ExternalStream,
         "Event": Event,
         "StreamContext": StreamContext,
-        "stream": stream_,
+        "stream": stream,
         "current_stream": current_stream,
         "default_stream": default_stream,
         "set_stream": set_stream,
+        "get_stream_from_external": ExternalStream,
     }
-    return functions

@@ -1,4 +1,4 @@
-"""Tracebacks as on CUDA, where the check is in C++: the simulator's own frames are left out."""
+"""Tracebacks without this package's frames, as on CUDA, where the checks are in C++."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _OWN = str(Path(__file__).parent)
 
 
 def without_simulator(traceback: TracebackType | None) -> TracebackType | None:
-    """The same traceback without the frames of this package's files."""
+    """The traceback without the frames of this package's files."""
     if traceback is None:
         return None
     rest = without_simulator(traceback.tb_next)

@@ -1,9 +1,9 @@
-"""Runs every case on this machine's GPU and writes what happened into `record.json`.
+"""Runs all cases on this machine's GPU and writes their behavior to `record.json`.
 
     python -m tools.record_cuda
 
-Needs torch 2.11 or newer with CUDA and one real GPU; cases for two GPUs are left as they are
-where there is one. Nothing else is needed: no network, no other package.
+Needs torch 2.11 or newer with CUDA, and a real GPU. With one GPU, the entries of cases that need
+two stay unchanged. No network and no other package is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from tests.simulated_cuda.record.cases import Case, all_cases, fresh_names
+from tests.simulated_cuda.record.cases import Case, all_cases
 from tests.simulated_cuda.record.record import (
     REAL_GPU,
     RECORD,
@@ -25,30 +25,17 @@ from tests.simulated_cuda.record.record import (
     Record,
     load,
     minor_version,
+    run_case,
     save,
 )
 
 Runner = Callable[..., Entry]
 
 
-def run_case(code: str, shows: str = "") -> Entry:
-    """Run one case's source text; the entry says what happened but not yet where and when."""
-    names = fresh_names()
-    try:
-        exec(compile(code, "<case>", "exec"), names)
-        value = repr(eval(shows, names)) if shows else ""
-    except Exception as error:
-        return Entry("raises", type=type(error).__name__, text=str(error))
-    finally:
-        torch.set_default_device(None)
-        names.clear()
-    return Entry("works", value=value)
-
-
 def run_all(
     cases: tuple[Case, ...], source: str, verified: bool, device: str, run: Runner
 ) -> tuple[Record, list[str]]:
-    """Run every case that this machine can, and list what is not as the case says."""
+    """Run all cases that this machine can run; list those that do not behave as expected."""
     version = torch.__version__
     today = datetime.date.today().isoformat()
     found: Record = {}
@@ -71,15 +58,15 @@ def run_all(
         found[case.name] = {minor_version(version): described}
         if happened.outcome != case.outcome:
             surprises.append(f"{case.name}: {happened.outcome}, not {case.outcome}: {happened}")
-        if case.mended:
-            cured = run(case.mended_code)
-            if cured.outcome != "works":
-                surprises.append(f"{case.name}, mended: {cured.type}: {cured.text}")
+        if case.fix:
+            fixed = run(case.fixed_code)
+            if fixed.outcome != "works":
+                surprises.append(f"{case.name}, fixed: {fixed.type}: {fixed.text}")
     return found, surprises
 
 
 def merge(old: Record, new: Record, cases: tuple[Case, ...]) -> Record:
-    """`old` with the entries of `new` in it; a verified entry gives way only to a verified one."""
+    """`old` updated with `new`; only a verified entry replaces a verified one."""
     merged: Record = {}
     for case in cases:
         versions = dict(old.get(case.name, {}))
@@ -94,7 +81,7 @@ def merge(old: Record, new: Record, cases: tuple[Case, ...]) -> Record:
 def write(
     source: str, verified: bool, device: str, path: Path = RECORD, run: Runner = run_case
 ) -> list[str]:
-    """Run all cases, merge what happened into the record at `path`, return the surprises."""
+    """Run all cases, merge their entries into the record at `path`, and return the surprises."""
     warnings.simplefilter("ignore")
     cases = all_cases()
     found, surprises = run_all(cases, source, verified, device, run)
@@ -104,12 +91,16 @@ def write(
 
 
 def main() -> int:
-    """The command; its exit status is 1 where a case did not do what it says."""
+    """Run the command; the exit status is 1 if a case did not behave as expected."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--to", type=Path, default=RECORD, help="the record to write into")
+    parser.add_argument("--to", type=Path, default=RECORD, help="the record file to update")
     options = parser.parse_args()
     if not torch.cuda.is_available():
-        print("This needs a real CUDA GPU: torch.cuda.is_available() is False.", file=sys.stderr)
+        print(
+            "No CUDA GPU found (torch.cuda.is_available() is False). Run this command on a machine "
+            "with a GPU.",
+            file=sys.stderr,
+        )
         return 2
     surprises = write(REAL_GPU, True, torch.cuda.get_device_name(0), options.to)
     for line in surprises:

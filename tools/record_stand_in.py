@@ -1,10 +1,10 @@
-"""Makes the record where there is no GPU: PyTorch's own CUDA code over a stand-in CUDA runtime.
+"""Writes the record without a GPU: PyTorch's own CUDA code on a stand-in for the CUDA runtime.
 
     python -m tools.record_stand_in
 
-Needs Linux, a CUDA build of torch, gcc and nm. The checks, the texts, the caching allocator and
-the autograd engine that answer are PyTorch's own, compiled; only the arithmetic is done on the CPU.
-What it writes is marked unverified: no GPU was asked.
+Needs Linux, a CUDA build of torch, gcc and nm. The device checks, the messages, the caching
+allocator and the autograd engine are PyTorch's own compiled code; only the arithmetic runs on the
+CPU. Its entries are marked as unverified, since no GPU ran the cases.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from tests.simulated_cuda.record.record import COMPILED_CHECKS, Entry
-from tools.record_cuda import run_case, write
+from tests.simulated_cuda.record.record import COMPILED_CHECKS, Entry, run_case
+from tools.record_cuda import write
 
 _RUNTIME = Path(__file__).with_name("record_stand_in_runtime.c")
 _CHILD = "RECORD_STAND_IN"
-# Libraries that look for the driver themselves cannot start; what they would compute, the CPU does.
+# Libraries that load the driver themselves cannot start; the CPU computes their results instead.
 _NO_LIBRARY = re.compile(
     "CUBLAS_STATUS|CUDNN_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|CUFFT_|MAGMA|nvrtc|driver"
 )
-# Operations that only look, copy or reshape: the stand-in runtime does them in full.
+# Operations that only inspect, copy or reshape run on the stand-in runtime.
 _AS_THEY_ARE = {
     "aten::copy_", "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
     "aten::_pin_memory",
@@ -85,7 +85,7 @@ def _run(command: list[str]) -> None:
 
 
 def as_cpu(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory as a CPU tensor: the stand-in's device memory is host memory."""
+    """A CPU tensor with the same memory: the device memory of the stand-in is host memory."""
     if tensor.device.type != "cuda":
         return tensor
     if tensor.numel() == 0:
@@ -98,10 +98,10 @@ def as_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class ComputeOnCPU(TorchDispatchMode):
-    """Lets every operation on the stand-in device go through PyTorch, then fills in its values."""
+    """Runs every operation on the stand-in device in PyTorch, then fills in its values."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """Run one operation twice: for its checks as CUDA, for its values on the CPU."""
+        """Run one operation twice: on CUDA for its checks, on the CPU for its values."""
         leaves, spec = tree_flatten((args, kwargs or {}))
         device = (kwargs or {}).get("device")
         on_gpu = [x for x in leaves if isinstance(x, torch.Tensor) and x.device.type == "cuda"]
@@ -119,12 +119,12 @@ class ComputeOnCPU(TorchDispatchMode):
         twins = [_twin(leaf, mutable) for leaf in leaves]
         try:
             values = _call(func, twins, spec)
-        except Exception as error:  # refused on the CPU too, or only CUDA has it: CUDA is to say
+        except Exception as error:  # refused by the CPU too, or CUDA only: CUDA raises its error
             values = error
         places = {x.device for x in leaves if isinstance(x, torch.Tensor) and x.dim()}
         counted = torch.Tag.dynamic_output_shape in func.tags and len(places) == 1
         if counted and not isinstance(values, Exception):
-            # A kernel would count the results; with one device there is nothing left to check.
+            # On CUDA a kernel computes the size; with one device there is nothing to check.
             result = _results_like(values, leaves, twins, on_gpu[0].device)
             _fill(tree_leaves(result), tree_leaves(values))
             return result
@@ -158,7 +158,7 @@ def _twin(leaf: object, mutable: bool) -> object:
 
 
 def _with_numbers_for_masks(args, kwargs):
-    """Masks as numbers: how many elements a mask takes would be found by a kernel."""
+    """Replace masks by indices: on CUDA a kernel would count the elements of a mask."""
     indices: list[object] = []
     for index in args[1]:
         if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
@@ -169,7 +169,7 @@ def _with_numbers_for_masks(args, kwargs):
 
 
 def _results_like(values, leaves, twins, device):
-    """Empty tensors on `device` for what the CPU computed; changed arguments stay themselves."""
+    """Empty tensors on `device` for the CPU's results; modified arguments stay the same objects."""
     own = {id(twin): leaf for leaf, twin in zip(leaves, twins, strict=True)}
 
     def empty(value):
@@ -190,7 +190,7 @@ def _fill(targets, values) -> None:
 
 
 def run_without_cudnn_if_needed(code: str, shows: str = "") -> Entry:
-    """Run a case; where cuDNN would have had to compute, run it again on PyTorch's own kernels."""
+    """Run a case; if it needs cuDNN, run it again with PyTorch's own kernels."""
     happened = run_case(code, shows)
     if "CUDNN_STATUS" not in happened.text:
         return happened
@@ -199,15 +199,15 @@ def run_without_cudnn_if_needed(code: str, shows: str = "") -> Entry:
 
 
 def main() -> int:
-    """Start again with the stand-in runtime preloaded, then record every case."""
+    """Restart with the stand-in runtime preloaded, then record all cases."""
     if _CHILD not in os.environ:
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, **build(Path(folder)), "OMP_NUM_THREADS": "1"}
             command = [sys.executable, "-m", "tools.record_stand_in", *sys.argv[1:]]
             return subprocess.run(command, env=environment, check=False).returncode
-    # Packing the weights for cuDNN needs cuDNN; nothing that is recorded depends on it.
+    # This packs the weights for cuDNN; no recorded behavior depends on it.
     torch.nn.RNNBase.flatten_parameters = lambda self: None
-    # Printing a tensor turns modes off, and would print what no kernel computed.
+    # Printing a tensor disables modes, and would print values that no kernel computed.
     torch.utils._python_dispatch._disable_current_modes = contextlib.nullcontext
     with ComputeOnCPU():
         surprises = write(COMPILED_CHECKS, False, "none", run=run_without_cudnn_if_needed)
@@ -215,7 +215,7 @@ def main() -> int:
         print(line, file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
-    # The device threads of autograd wait for a GPU that is not there: leave without them.
+    # The device threads of autograd wait for a GPU that does not exist: exit without them.
     os._exit(1 if surprises else 0)
 
 

@@ -1,4 +1,4 @@
-"""What several of these tests need: the simulator on, and off again whatever a test does."""
+"""Fixtures that turn the simulated GPU on for one test."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ import simulated_cuda
 
 @pytest.fixture
 def gpu():
-    """One simulated device for one test."""
+    """One simulated GPU for one test."""
     with simulated_cuda.simulated():
         yield torch.device("cuda", 0)
     torch.set_default_device(None)
@@ -16,7 +16,7 @@ def gpu():
 
 @pytest.fixture
 def two_gpus():
-    """Two simulated devices for one test."""
+    """Two simulated GPUs for one test."""
     with simulated_cuda.simulated(devices=2):
         yield
     torch.set_default_device(None)
@@ -24,7 +24,7 @@ def two_gpus():
 
 @pytest.fixture
 def off():
-    """For tests that switch the simulator on by themselves."""
+    """The simulated GPU off, for tests that turn it on themselves."""
     simulated_cuda.disable()
     yield
     simulated_cuda.disable()

@@ -1,4 +1,4 @@
-"""DataLoader on the simulated device: workers, pinned memory, and what a worker must not do."""
+"""DataLoader with the simulated GPU: workers, pinned memory, and what workers cannot do."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ DATA = TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
 
 
 class OnTheGpu(Dataset):
-    """Makes its items on the device, which only the main process may do."""
+    """Creates its items on the GPU, which only the main process can do."""
 
     def __len__(self):
         return 2
@@ -18,7 +18,7 @@ class OnTheGpu(Dataset):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_batches_are_on_the_cpu_and_pinned_when_asked(gpu, workers):
+def test_batches_are_on_the_cpu_and_pinned_if_requested(gpu, workers):
     for images, labels in DataLoader(DATA, 5, num_workers=workers, pin_memory=True):
         assert not images.is_cuda
         assert images.is_pinned() and labels.is_pinned()
@@ -26,18 +26,18 @@ def test_batches_are_on_the_cpu_and_pinned_when_asked(gpu, workers):
         assert moved.is_cuda and torch.equal(moved.cpu(), images)
 
 
-def test_without_pin_memory_nothing_is_pinned(gpu):
+def test_batches_are_not_pinned_by_default(gpu):
     assert not next(iter(DataLoader(DATA)))[0].is_pinned()
 
 
-def test_workers_may_have_used_the_gpu_in_the_main_process_only(gpu):
+def test_forked_worker_cannot_use_gpu_that_main_process_initialized(gpu):
     torch.ones(1, device=gpu)
     with pytest.raises(RuntimeError, match="Cannot re-initialize CUDA in forked subprocess"):
         list(DataLoader(OnTheGpu(), num_workers=1, multiprocessing_context="fork"))
     assert next(iter(DataLoader(OnTheGpu()))).is_cuda
 
 
-def test_a_worker_cannot_read_what_is_on_the_gpu(gpu):
+def test_worker_cannot_read_gpu_tensor(gpu):
     loader = DataLoader(
         TensorDataset(torch.ones(4, 2, device=gpu)), num_workers=1, multiprocessing_context="fork"
     )
@@ -45,12 +45,12 @@ def test_a_worker_cannot_read_what_is_on_the_gpu(gpu):
         list(loader)
 
 
-def test_a_data_set_on_the_gpu_gives_batches_on_the_gpu(gpu):
+def test_dataset_on_gpu_yields_batches_on_gpu(gpu):
     (batch,) = next(iter(DataLoader(TensorDataset(torch.ones(4, 2, device=gpu)), 2)))
     assert batch.is_cuda
 
 
-def test_shuffling_needs_a_generator_on_the_cpu(gpu):
+def test_shuffling_requires_cpu_generator(gpu):
     loader = DataLoader(DATA, shuffle=True, generator=torch.Generator(device=gpu))
     with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found"):
         next(iter(loader))

@@ -1,4 +1,4 @@
-"""Switching the simulator on and off: what it changes, and that it leaves nothing behind."""
+"""Enabling and disabling the simulated GPU: its effects, and that PyTorch is restored."""
 
 import importlib
 import subprocess
@@ -13,7 +13,7 @@ from torch.overrides import _get_current_function_mode_stack
 import simulated_cuda
 
 
-def everything_in_torch() -> dict[str, dict[str, object]]:
+def patched_namespaces() -> dict[str, dict[str, object]]:
     places = (
         torch, torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.nvtx, torch.accelerator,
         torch.autograd, torch.jit, torch.nested, torch.nn.parallel.comm, torch.backends.cudnn,
@@ -23,11 +23,11 @@ def everything_in_torch() -> dict[str, dict[str, object]]:
     return {repr(place): dict(vars(place)) for place in places}
 
 
-def test_importing_it_changes_nothing_in_torch():
+def test_importing_does_not_change_torch():
     program = (
         "import torch, threading\n"
         "before = {m: dict(vars(m)) for m in (torch, torch.cuda, torch.Tensor, threading.Thread)}\n"
-        "from helpers import simulated_cuda\n"
+        "import simulated_cuda\n"
         "import sys\n"
         "changed = [n for m, names in before.items() for n, v in names.items()"
         " if vars(m).get(n) is not v]\n"
@@ -39,19 +39,19 @@ def test_importing_it_changes_nothing_in_torch():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_disabling_puts_everything_back(off):
-    before = everything_in_torch()
+def test_disabling_restores_torch(off):
+    before = patched_namespaces()
     simulated_cuda.enable()
-    during = everything_in_torch()
+    during = patched_namespaces()
     simulated_cuda.disable()
-    after = everything_in_torch()
+    after = patched_namespaces()
     assert during != before
     for place, names in before.items():
         assert after[place].keys() - names.keys() <= {"_registered_autograd"}, place
         assert {n for n in names if after[place][n] is not names[n]} == set(), place
 
 
-def test_enabling_twice_leaves_one_mode(off):
+def test_enabling_twice_activates_one_mode(off):
     simulated_cuda.enable()
     x = torch.ones(2, device="cuda")
     simulated_cuda.enable()
@@ -59,7 +59,7 @@ def test_enabling_twice_leaves_one_mode(off):
     assert str(x.device) == "cuda:0"
 
 
-def test_a_cell_run_again_after_a_reload_finds_the_simulator_on(off):
+def test_reloaded_module_finds_active_simulation(off):
     simulated_cuda.enable()
     x = torch.ones(2, device="cuda")
     again = importlib.reload(simulated_cuda)
@@ -71,7 +71,7 @@ def test_a_cell_run_again_after_a_reload_finds_the_simulator_on(off):
     assert not simulated_cuda.is_enabled()
 
 
-def test_enabling_otherwise_starts_afresh(off):
+def test_enabling_with_other_arguments_starts_over(off):
     simulated_cuda.enable()
     x = torch.ones(2, device="cuda")
     simulated_cuda.enable(devices=3)
@@ -83,13 +83,13 @@ def test_enabling_otherwise_starts_afresh(off):
 @pytest.mark.parametrize(
     ("arguments", "what"), [({"devices": 0}, "devices is 0"), ({"memory": 0}, "memory is 0")]
 )
-def test_nonsense_is_refused_and_changes_nothing(gpu, arguments, what):
+def test_invalid_arguments_are_refused_without_effect(gpu, arguments, what):
     with pytest.raises(ValueError, match=what):
         simulated_cuda.enable(**arguments)
     assert simulated_cuda.is_enabled()
 
 
-def test_a_real_gpu_is_not_hidden_unless_asked(monkeypatch, off):
+def test_real_gpu_is_not_hidden_unless_requested(monkeypatch, off):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index=None: "NVIDIA H200")
     with pytest.raises(RuntimeError, match=r"real GPU, NVIDIA H200.*over_real=True"):
@@ -98,26 +98,26 @@ def test_a_real_gpu_is_not_hidden_unless_asked(monkeypatch, off):
     assert torch.cuda.get_device_name() == simulated_cuda.NAME
 
 
-def test_the_device_says_that_it_is_simulated(gpu):
+def test_device_name_says_simulated(gpu):
     assert "imulated" in torch.cuda.get_device_name()
     assert "imulated" in torch.cuda.get_device_properties(0).name
 
 
-def test_the_context_manager_ends_with_an_error_too(off):
+def test_context_manager_disables_after_error(off):
     with pytest.raises(ZeroDivisionError), simulated_cuda.simulated():
         _ = 1 / 0
     assert not simulated_cuda.is_enabled()
     assert _get_current_function_mode_stack() == []
 
 
-def test_tensors_are_on_the_cpu_when_it_is_over(off):
+def test_tensors_are_on_the_cpu_after_disabling(off):
     with simulated_cuda.simulated():
         x = torch.ones(2, device="cuda")
     assert x.device.type == "cpu"
     assert repr(x) == "tensor([1., 1.])"
 
 
-def test_errors_in_cells_leave_it_working(gpu):
+def test_errors_do_not_disturb_the_simulation(gpu):
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(2, device="cuda") + torch.ones(2)
     with pytest.raises(ZeroDivisionError), torch.device("cuda"):
@@ -135,7 +135,7 @@ def test_errors_in_cells_leave_it_working(gpu):
     assert len(_get_current_function_mode_stack()) == 1
 
 
-def test_enabling_inside_a_device_block_survives_the_block(off):
+def test_enabling_inside_device_block_outlasts_block(off):
     with torch.device("cpu"):
         simulated_cuda.enable()
     with torch.device("cuda"):
@@ -145,7 +145,7 @@ def test_enabling_inside_a_device_block_survives_the_block(off):
     assert _get_current_function_mode_stack() == []
 
 
-def test_disabling_inside_a_device_block_survives_the_block(off):
+def test_disabling_inside_device_block_outlasts_block(off):
     simulated_cuda.enable()
     with torch.device("cpu"):
         simulated_cuda.disable()
@@ -153,7 +153,7 @@ def test_disabling_inside_a_device_block_survives_the_block(off):
 
 
 @pytest.mark.parametrize("first", ["enable", "default"])
-def test_a_default_device_and_the_simulator_in_either_order(off, first):
+def test_default_device_set_before_or_after_enabling(off, first):
     if first == "default":
         torch.set_default_device("cpu")
     simulated_cuda.enable()
@@ -164,7 +164,7 @@ def test_a_default_device_and_the_simulator_in_either_order(off, first):
     assert not torch.ones(1).is_cuda
 
 
-def test_threads_see_the_devices_too(gpu):
+def test_new_threads_use_the_devices(gpu):
     found = []
 
     def work():
@@ -189,3 +189,40 @@ def test_each_thread_has_its_own_current_device(two_gpus):
     thread.join()
     assert found == ["cuda:1"]
     assert torch.cuda.current_device() == 0
+
+
+def test_device_code_does_not_import_torchs_compiler():
+    program = (
+        "import sys, torch, torch.nn.functional as F, simulated_cuda\n"
+        "simulated_cuda.enable(over_real=True)\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout()).to('cuda')\n"
+        "x = torch.arange(4.0, device='cuda') + torch.linspace(0, 1, 4, device='cuda')\n"
+        "big = torch.arange(3_000_000, device='cuda'), torch.zeros(2_000_000, device='cuda')\n"
+        "dice = torch.Generator('cuda').manual_seed(0)\n"
+        "noise = torch.rand(4, generator=dice, device='cuda')\n"
+        "with torch.autocast('cuda', dtype=torch.bfloat16):\n"
+        "    loss = F.mse_loss(net(x * torch.tensor(2.0)), noise)\n"
+        "loss.backward()\n"
+        "try:\n"
+        "    net(torch.ones(1, 4))\n"
+        "except RuntimeError as error:\n"
+        "    assert 'same device' in str(error)\n"
+        "else:\n"
+        "    raise AssertionError('mixed devices were accepted')\n"
+        "loaded = {'torch._dynamo', 'torch._inductor', 'sympy'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("create", "nbytes"),
+    [
+        (lambda: torch.arange(0, 1 << 50, device="cuda"), "8388608.00 GiB"),
+        (lambda: torch.arange(0.0, 1 << 50, 2.0, device="cuda"), "2097152.00 GiB"),
+        (lambda: torch.linspace(0, 1, steps=1 << 50, device="cuda"), "4194304.00 GiB"),
+    ],
+)
+def test_range_that_does_not_fit_is_refused_without_allocation(gpu, create, nbytes):
+    with pytest.raises(torch.OutOfMemoryError, match=f"Tried to allocate {nbytes}"):
+        create()

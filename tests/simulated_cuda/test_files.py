@@ -1,4 +1,4 @@
-"""Checkpoints: what is written says `cuda:0`, and without CUDA it cannot be read as it is."""
+"""Checkpoints store `cuda:0`, and need `map_location` on a machine without CUDA."""
 
 import io
 import pickle
@@ -25,7 +25,7 @@ def checkpoint():
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_a_checkpoint_says_which_device_it_comes_from(gpu, zipped):
+def test_checkpoint_stores_device(gpu, zipped):
     file = saved(torch.ones(3, device=gpu), _use_new_zipfile_serialization=zipped)
     content = file.getvalue()
     if zipped:
@@ -34,7 +34,7 @@ def test_a_checkpoint_says_which_device_it_comes_from(gpu, zipped):
     assert b"cuda:0" in content
 
 
-def test_without_cuda_a_checkpoint_needs_map_location(checkpoint):
+def test_gpu_checkpoint_needs_map_location_without_cuda(checkpoint):
     with pytest.raises(RuntimeError, match=r"^Attempting to deserialize object on a CUDA device"):
         torch.load(checkpoint)
     checkpoint.seek(0)
@@ -42,7 +42,7 @@ def test_without_cuda_a_checkpoint_needs_map_location(checkpoint):
     assert {value.device.type for value in state.values()} == {"cpu"}
 
 
-def test_what_is_saved_on_the_cpu_is_the_same_file_with_and_without(off):
+def test_cpu_checkpoint_is_identical_with_and_without_simulation(off):
     def content():
         return saved({"w": torch.arange(3.0)}).getvalue()
 
@@ -51,21 +51,21 @@ def test_what_is_saved_on_the_cpu_is_the_same_file_with_and_without(off):
         assert content() == before
 
 
-def test_a_checkpoint_of_one_device_loads_onto_another(two_gpus):
+def test_map_location_moves_checkpoint_to_another_gpu(two_gpus):
     file = saved(torch.ones(3, device="cuda:0"))
     assert str(torch.load(file, map_location="cuda:1").device) == "cuda:1"
     file.seek(0)
     assert str(torch.load(file, map_location={"cuda:0": "cuda:1"}).device) == "cuda:1"
 
 
-def test_loading_counts_as_memory(gpu):
+def test_loaded_tensors_use_device_memory(gpu):
     file = saved(torch.ones(1 << 20, device=gpu))
     before = torch.cuda.memory_allocated()
     x = torch.load(file)
     assert torch.cuda.memory_allocated() - before == x.nbytes
 
 
-def test_training_resumes_from_a_checkpoint_on_the_device(gpu):
+def test_training_resumes_from_checkpoint_on_gpu(gpu):
     def make():
         torch.manual_seed(0)
         net = nn.Linear(2, 1).to(gpu)
@@ -88,13 +88,13 @@ def test_training_resumes_from_a_checkpoint_on_the_device(gpu):
     assert torch.equal(again.weight, net.weight)
 
 
-def test_pickle_and_whole_modules_keep_the_device(gpu):
+def test_pickled_and_saved_modules_keep_their_device(gpu):
     net = nn.BatchNorm1d(2).to(gpu)
     for copy in (pickle.loads(pickle.dumps(net)), torch.load(saved(net), weights_only=False)):
         assert {str(value.device) for value in copy.state_dict().values()} == {"cuda:0"}
 
 
-def test_views_that_share_memory_share_it_after_loading(gpu):
+def test_views_share_memory_after_loading(gpu):
     x = torch.zeros(4, device=gpu)
     state = torch.load(saved({"all": x, "half": x[:2]}))
     state["half"] += 1

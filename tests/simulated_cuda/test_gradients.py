@@ -1,4 +1,4 @@
-"""Gradients are where their tensors are, in hooks, in a user's own backward, and after moves."""
+"""Gradients are on the device of their tensor, in hooks, in custom functions and after moves."""
 
 import copy
 
@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 
-def test_hooks_of_tensors_and_modules_see_the_device(gpu):
+def test_tensor_and_module_hooks_get_gradients_on_gpu(gpu):
     seen, kept = [], []
     net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)).to(gpu)
     net[0].weight.register_hook(lambda grad: seen.append(grad.device))
@@ -17,7 +17,7 @@ def test_hooks_of_tensors_and_modules_see_the_device(gpu):
     net[2].register_full_backward_pre_hook(lambda module, grad_out: seen.append(grad_out[0].device))
     net(torch.ones(4, 2, device=gpu)).sum().backward()
     assert seen == [gpu] * 3
-    # Kept for later, as Grad-CAM does: it can be used with what is on the device.
+    # Grad-CAM keeps gradients and uses them later with tensors on the GPU.
     assert (kept[0] * torch.ones(4, 3, device=gpu)).device == gpu
 
 
@@ -34,26 +34,26 @@ class Square(torch.autograd.Function):
         return 2 * grad * x + torch.zeros(x.shape, device=x.device)
 
 
-class Careless(Square):
+class MixingSquare(Square):
     @staticmethod
     def backward(ctx, grad):
         return grad * torch.ones(2)
 
 
-def test_a_function_of_ones_own_works_on_the_device(gpu):
+def test_custom_function_gets_gradients_on_gpu(gpu):
     x = torch.tensor([1.0, 2.0], device=gpu, requires_grad=True)
     (3 * Square.apply(x)).sum().backward()
     assert x.grad.device == gpu
     assert x.grad.tolist() == [6, 12]
 
 
-def test_a_mix_inside_a_function_of_ones_own_is_refused(gpu):
+def test_mixed_devices_in_custom_backward_are_refused(gpu):
     x = torch.ones(2, device=gpu, requires_grad=True)
     with pytest.raises(RuntimeError, match="found at least two devices, cuda:0 and cpu"):
-        Careless.apply(x).sum().backward()
+        MixingSquare.apply(x).sum().backward()
 
 
-def test_a_graph_over_both_devices_gives_each_its_gradient(gpu):
+def test_graph_across_devices_gives_each_tensor_its_gradient(gpu):
     w = torch.ones(2, requires_grad=True)
     v = torch.ones(2, device=gpu, requires_grad=True)
     ((Square.apply(w).to(gpu) * Square.apply(v)).cpu() + w).sum().backward()
@@ -61,7 +61,7 @@ def test_a_graph_over_both_devices_gives_each_its_gradient(gpu):
     assert (v.grad + torch.zeros(2, device=gpu)).device == gpu
 
 
-def test_a_penalty_on_gradients_works(gpu):
+def test_gradient_penalty(gpu):
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).to(gpu)
     x = torch.ones(5, 3, device=gpu, requires_grad=True)
     (grad,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
@@ -70,14 +70,14 @@ def test_a_penalty_on_gradients_works(gpu):
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
-def test_checkpointing_recomputes_on_the_device(gpu, reentrant):
+def test_activation_checkpointing_recomputes_on_gpu(gpu, reentrant):
     net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Dropout(0.5)).to(gpu)
     x = torch.ones(2, 3, device=gpu, requires_grad=True)
     checkpoint(net, x, use_reentrant=reentrant).sum().backward()
     assert x.grad.device == net[0].weight.grad.device == gpu
 
 
-def test_saved_tensors_can_wait_on_the_cpu(gpu):
+def test_saved_tensors_can_be_offloaded_to_cpu(gpu):
     x = torch.ones(3, device=gpu, requires_grad=True)
     with torch.autograd.graph.save_on_cpu():
         y = (x.exp() * x.sin()).sum()
@@ -85,7 +85,7 @@ def test_saved_tensors_can_wait_on_the_cpu(gpu):
     assert (x.grad + x).device == gpu
 
 
-def test_moving_by_data_leaves_the_gradient_behind(gpu):
+def test_assigning_data_does_not_move_gradient(gpu):
     w = nn.Parameter(torch.ones(2))
     w.sum().backward()
     w.data = w.data.to(gpu)
@@ -93,7 +93,7 @@ def test_moving_by_data_leaves_the_gradient_behind(gpu):
     assert w.grad.device.type == "cpu"
 
 
-def test_moving_a_module_takes_the_gradient_along(gpu):
+def test_moving_module_moves_gradients(gpu):
     net = nn.Linear(2, 1)
     net(torch.ones(1, 2)).sum().backward()
     weight, grad = net.weight, net.weight.grad
@@ -104,7 +104,7 @@ def test_moving_a_module_takes_the_gradient_along(gpu):
     assert weight.grad.device.type == weight.device.type == "cpu"
 
 
-def test_a_copy_is_on_the_device_and_shares_nothing(gpu):
+def test_deepcopy_is_on_gpu_and_shares_no_memory(gpu):
     net = nn.Linear(2, 1).to(gpu)
     twin = copy.deepcopy(net)
     assert twin.weight.device == gpu and isinstance(twin.weight, nn.Parameter)

@@ -1,4 +1,4 @@
-"""The figures of a device's memory follow what is made and freed, as the caching allocator's do."""
+"""Device memory statistics follow allocations and frees, as the caching allocator's do."""
 
 import gc
 
@@ -18,7 +18,7 @@ def small_gpu():
         yield
 
 
-def test_training_leaks_nothing(gpu):
+def test_training_does_not_leak_memory(gpu):
     def train():
         net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)).to(gpu)
         optimizer = torch.optim.Adam(net.parameters())
@@ -36,18 +36,18 @@ def test_training_leaks_nothing(gpu):
     assert torch.cuda.memory_allocated() == before
 
 
-def test_what_autograd_keeps_counts_until_the_graph_is_gone(gpu):
+def test_activations_use_memory_until_graph_is_freed(gpu):
     w = torch.ones(256, 256, device=gpu, requires_grad=True)
     before = torch.cuda.memory_allocated()
     loss = w.exp().sin().sum()
     during = torch.cuda.memory_allocated()
     del loss
-    # What `sin` was given is kept for its gradient; what `sin` gave is not.
+    # Autograd keeps the input of `sin`, but not its output.
     assert during - before == w.nbytes + 512
     assert torch.cuda.memory_allocated() == before
 
 
-def test_an_optimizer_takes_the_memory_of_its_state(gpu):
+def test_optimizer_state_uses_memory(gpu):
     w = nn.Parameter(torch.ones(256, 256, device=gpu))
     optimizer = torch.optim.Adam([w])
     w.sum().backward()
@@ -56,7 +56,7 @@ def test_an_optimizer_takes_the_memory_of_its_state(gpu):
     assert torch.cuda.memory_allocated() - before == 2 * w.nbytes
 
 
-def test_the_peak_is_kept_until_it_is_reset(gpu):
+def test_peak_memory_is_kept_until_reset(gpu):
     x = torch.ones(MIB, device=gpu)
     size = x.nbytes
     del x
@@ -65,7 +65,7 @@ def test_the_peak_is_kept_until_it_is_reset(gpu):
     assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated() == 0
 
 
-def test_the_cache_keeps_what_was_freed_until_it_is_emptied(gpu):
+def test_freed_memory_stays_reserved_until_cache_is_emptied(gpu):
     x = torch.ones(MIB, device=gpu)
     del x
     assert torch.cuda.memory_reserved() >= 4 * MIB
@@ -81,7 +81,7 @@ def test_each_device_has_its_own_memory(two_gpus):
     assert torch.cuda.memory_allocated(1) == torch.accelerator.memory_allocated(1) == x.nbytes
 
 
-def test_the_summary_is_pytorchs_own_table(gpu):
+def test_memory_summary_is_pytorchs_table(gpu):
     x = torch.ones(MIB, device=gpu)
     summary = torch.cuda.memory_summary()
     assert "PyTorch CUDA memory summary, device ID 0" in summary
@@ -101,12 +101,12 @@ def test_the_summary_is_pytorchs_own_table(gpu):
         lambda: nn.Linear(2000, 2000, device="cuda"),
     ],
 )
-def test_a_full_device_says_so_in_cudas_words(small_gpu, program):
+def test_full_device_raises_cuda_out_of_memory(small_gpu, program):
     with pytest.raises(torch.cuda.OutOfMemoryError, match=r"^CUDA out of memory. Tried to alloc"):
         program()
 
 
-def test_memory_that_was_freed_can_be_used_again(small_gpu):
+def test_freed_memory_can_be_reused(small_gpu):
     def how_many_fit():
         kept = []
         try:
@@ -120,12 +120,12 @@ def test_memory_that_was_freed_can_be_used_again(small_gpu):
     assert torch.cuda.memory_stats()["num_ooms"] == 2
 
 
-def test_a_size_larger_than_the_machine_is_refused_at_once(gpu):
+def test_tensor_larger_than_machine_is_refused_without_allocation(gpu):
     with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 1048576.00 GiB"):
         torch.zeros(1 << 50, dtype=torch.uint8, device=gpu)
 
 
-def test_a_share_of_the_memory_can_be_set(small_gpu):
+def test_memory_fraction_limits_allocations(small_gpu):
     torch.cuda.set_per_process_memory_fraction(0.5)
     torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
     with pytest.raises(torch.OutOfMemoryError):

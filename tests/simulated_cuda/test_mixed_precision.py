@@ -1,4 +1,4 @@
-"""Autocast and GradScaler for CUDA choose the types that CUDA's do."""
+"""Autocast and GradScaler select the dtypes that they select on CUDA."""
 
 import pytest
 import torch
@@ -28,13 +28,13 @@ def x(gpu):
         (lambda x: x + x, False),
     ],
 )  # fmt: skip
-def test_autocast_gives_the_types_that_cuda_gives(x, operation, low, dtype):
+def test_autocast_selects_dtypes_of_cuda(x, operation, low, dtype):
     with torch.autocast("cuda", dtype=dtype):
         assert operation(x).dtype == (dtype if low else torch.float32)
     assert (x @ x).dtype == torch.float32
 
 
-def test_autocast_for_cuda_leaves_the_cpu_alone_and_the_other_way_round(x):
+def test_autocast_affects_only_its_device_type(x):
     on_cpu = x.cpu()
     with torch.autocast("cuda"):
         assert (on_cpu @ on_cpu).dtype == torch.float32
@@ -44,7 +44,7 @@ def test_autocast_for_cuda_leaves_the_cpu_alone_and_the_other_way_round(x):
         assert (on_cpu @ on_cpu).dtype == torch.bfloat16
 
 
-def test_a_scaled_step_is_an_ordinary_step(gpu):
+def test_step_with_grad_scaler_equals_plain_step(gpu):
     def train(scale):
         torch.manual_seed(0)
         net = nn.Linear(3, 1).to(gpu)
@@ -60,7 +60,7 @@ def test_a_scaled_step_is_an_ordinary_step(gpu):
     assert torch.allclose(train(True), train(False))
 
 
-def test_an_overflow_skips_the_step_and_halves_the_scale(gpu):
+def test_overflow_skips_step_and_halves_scale(gpu):
     w = nn.Parameter(torch.ones(2, device=gpu))
     optimizer = torch.optim.SGD([w], lr=1.0)
     scaler = torch.amp.GradScaler("cuda")

@@ -1,4 +1,4 @@
-"""Whole programs written for CUDA: they run unchanged, and fail where one move is taken out."""
+"""Whole programs written for CUDA: they run unchanged, and fail without any one `.to(device)`."""
 
 import re
 import warnings
@@ -12,7 +12,7 @@ import simulated_cuda
 PROGRAMS = {path.stem: path.read_text() for path in Path(__file__).parent.glob("programs/*.py")}
 MOVE = ".to(device)"
 
-# What CUDA says when two devices meet; every wording of the record is of one of these families.
+# The families of CUDA's messages about mixed devices; all recorded messages are in one of them.
 MISMATCH = (
     r"Expected all tensors to be on the same device, but (found at least two devices|got )"
     r"|Input type \(.*\) and weight type \(.*\) should be the same"
@@ -25,7 +25,7 @@ MISMATCH = (
 def run(source: str) -> list[float]:
     names: dict[str, object] = {"__name__": "__main__"}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a program may warn of what it is, on CUDA too
+        warnings.simplefilter("ignore")  # programs may cause warnings on CUDA as well
         exec(compile(source, "<program>", "exec"), names)
     return names["result"]
 
@@ -36,7 +36,7 @@ def gpu():
         yield
 
 
-def moves_taken_out() -> list:
+def programs_without_one_move() -> list:
     cases = []
     for name, source in sorted(PROGRAMS.items()):
         for number, move in enumerate(re.finditer(re.escape(MOVE), source)):
@@ -47,7 +47,7 @@ def moves_taken_out() -> list:
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_a_program_gives_the_values_that_the_cpu_gives(name):
+def test_program_computes_the_values_of_the_cpu(name):
     expected = run(PROGRAMS[name])
     with simulated_cuda.simulated():
         assert torch.cuda.is_available()
@@ -55,7 +55,7 @@ def test_a_program_gives_the_values_that_the_cpu_gives(name):
     assert found == expected
 
 
-@pytest.mark.parametrize("source", moves_taken_out())
-def test_a_program_with_one_move_taken_out_fails_as_on_cuda(gpu, source):
+@pytest.mark.parametrize("source", programs_without_one_move())
+def test_program_without_one_move_fails_as_on_cuda(gpu, source):
     with pytest.raises(RuntimeError, match=MISMATCH):
         run(source)

@@ -1,4 +1,4 @@
-"""The record of what CUDA does, replayed on the simulated device: type, text and value."""
+"""The recorded behavior of CUDA, compared with the simulated device: error type, message, value."""
 
 import gc
 import warnings
@@ -8,15 +8,14 @@ import torch
 
 import simulated_cuda
 from tests.simulated_cuda.record.cases import Case, all_cases
-from tests.simulated_cuda.record.record import comparable, entry_for, load
-from tools.record_cuda import run_case
+from tests.simulated_cuda.record.record import comparable, entry_for, load, run_case
 
 RECORD = load()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def short_collections():
-    """Cases collect garbage: of their own objects, not those of a whole test run."""
+    """Make garbage collections in cases fast: ignore the objects of earlier tests."""
     gc.collect()
     gc.freeze()
     yield
@@ -30,7 +29,7 @@ def two_gpus():
         yield
 
 
-def test_the_record_is_large_enough_and_covers_every_kind():
+def test_record_covers_every_kind_of_case():
     kinds = [case.kind for case in all_cases()]
     assert len(kinds) >= 80
     assert {kind: kinds.count(kind) >= 10 for kind in set(kinds)} == dict.fromkeys(
@@ -40,7 +39,7 @@ def test_the_record_is_large_enough_and_covers_every_kind():
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
-def test_the_simulated_device_does_what_the_record_says(case: Case):
+def test_simulated_device_behaves_as_recorded(case: Case):
     expected = entry_for(RECORD[case.name], torch.__version__)
     found = run_case(case.code, case.shows)
     assert (found.outcome, found.type) == (expected.outcome, expected.type)
@@ -49,8 +48,8 @@ def test_the_simulated_device_does_what_the_record_says(case: Case):
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in all_cases() if case.mended], ids=lambda case: case.name
+    "case", [case for case in all_cases() if case.fix], ids=lambda case: case.name
 )
-def test_the_cure_of_a_case_works(case: Case):
-    found = run_case(case.mended_code)
+def test_fixed_case_works(case: Case):
+    found = run_case(case.fixed_code)
     assert found.outcome == "works", f"{found.type}: {found.text}"

@@ -1,4 +1,4 @@
-"""A refusal looks as on CUDA, where the check is in C++: no frame of the simulator is shown."""
+"""Errors look as on CUDA, where the checks are in C++: they show no frame of the simulator."""
 
 import traceback
 
@@ -26,12 +26,12 @@ def files_in_traceback(program):
     ],
     ids=["add", "cross_entropy", "linear", "to", "empty", "grad"],
 )
-def test_no_frame_of_the_simulator_is_left(gpu, program):
+def test_traceback_has_no_frame_of_the_simulator(gpu, program):
     files = files_in_traceback(program)
     assert not [name for name in files if "simulated_cuda/" in name.replace("tests/simulated", "")]
 
 
-def test_an_ordinary_error_keeps_its_cause(gpu):
+def test_other_errors_keep_their_cause(gpu):
     class Strict(nn.Module):
         def forward(self, x):
             try:

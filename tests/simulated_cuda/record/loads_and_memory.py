@@ -1,4 +1,4 @@
-"""Cases that save and load across devices, and cases that look at a device's memory."""
+"""Cases that save and load across devices, and cases about device memory."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ _ELEMENTWISE: tuple[Case, ...] = (
         "add_noise(x)",
         "noise",
         "    noise = torch.zeros(3, device=x.device)",
-        mends="    noise = torch.zeros(3)",
+        replaces="    noise = torch.zeros(3)",
         inside="    return x + noise",
     ),
     mix("two-gpus-add", _TWO_GPUS, "x + y", "y", "x + y.to(x.device)", gpus=2),
@@ -408,7 +408,7 @@ _OUT_OF_TORCH: tuple[Case, ...] = (
         "torch.rand(3, device=device, generator=dice)",
         "dice",
         "dice = torch.Generator(device=device).manual_seed(0)",
-        mends="dice = torch.Generator().manual_seed(0)",
+        replaces="dice = torch.Generator().manual_seed(0)",
     ),
     mix(
         "generator-on-gpu",
@@ -416,7 +416,7 @@ _OUT_OF_TORCH: tuple[Case, ...] = (
         "torch.randperm(3, generator=dice)",
         "dice",
         "dice = torch.Generator().manual_seed(0)",
-        mends="dice = torch.Generator(device=device).manual_seed(0)",
+        replaces="dice = torch.Generator(device=device).manual_seed(0)",
     ),
     refused(
         "pin-what-is-on-the-gpu",

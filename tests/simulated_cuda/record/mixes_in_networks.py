@@ -287,7 +287,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "net(x)",
         "shift",
         "        shift = torch.tensor([1.0, 2.0, 3.0], device=x.device)",
-        mends="        shift = torch.tensor([1.0, 2.0, 3.0])",
+        replaces="        shift = torch.tensor([1.0, 2.0, 3.0])",
         inside="        return x + shift",
     ),
     mix(
@@ -299,7 +299,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "net(x)",
         "self.scale",
         "        self.register_buffer('scale', torch.ones(3))",
-        mends="        self.scale = torch.ones(3)",
+        replaces="        self.scale = torch.ones(3)",
         inside="        return x * self.scale",
     ),
     mix(
@@ -311,7 +311,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "net(x)",
         "layer.weight",
         "        self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])",
-        mends="        self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]",
+        replaces="        self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]",
         inside="            x = layer(x)",
         also_culprits=("layer", "layer.bias", "self.layers", "self.layers[0]"),
     ),
@@ -324,7 +324,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "net(x)",
         "places",
         "        places = torch.arange(x.shape[1], device=x.device)",
-        mends="        places = torch.arange(x.shape[1])",
+        replaces="        places = torch.arange(x.shape[1])",
         inside="        return x + self.table(places)",
     ),
     mix(
@@ -336,7 +336,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "net(x)",
         "h0",
         "        h0 = torch.zeros(1, x.shape[1], 4, device=x.device)",
-        mends="        h0 = torch.zeros(1, x.shape[1], 4)",
+        replaces="        h0 = torch.zeros(1, x.shape[1], 4)",
         inside="        return self.rnn(x, h0)",
     ),
     mix(
@@ -355,7 +355,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "net(x)",
         "net[1].weight",
         "net.append(nn.Linear(4, 2).to(device))",
-        mends="net.append(nn.Linear(4, 2))",
+        replaces="net.append(nn.Linear(4, 2))",
         also_culprits=("net[1]", "net", "net.1.weight", "net[1].bias", "net.1.bias"),
     ),
     mix(
@@ -364,7 +364,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "net(x)",
         "x",
         "x = x.to(device)",
-        mends="x.to(device)",
+        replaces="x.to(device)",
     ),
     mix(
         "loop-over-batches",
@@ -373,7 +373,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         "run()",
         "x",
         "        y = net(x.to(device))",
-        mends="        y = net(x)",
+        replaces="        y = net(x)",
         inside="        y = net(x)",
     ),
     mix(

@@ -1,4 +1,4 @@
-"""Cases that look like a mix of devices and work on CUDA."""
+"""Cases that look like mixed devices and work on CUDA."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads and writes `record.json`: what CUDA did with each case, by torch version.
+"""Runs cases, and reads and writes `record.json`: the behavior of CUDA by case and torch version.
 
-Every entry names its source. `verified` is true only where a real GPU ran the case.
+Every entry has its source. `verified` is true only if a real GPU ran the case.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import torch
+
+from tests.simulated_cuda.record.cases import fresh_names
+
 RECORD = Path(__file__).with_name("record.json")
 
 REAL_GPU = "real GPU"
@@ -20,7 +24,7 @@ READ_IN_SOURCE = "PyTorch's source"
 
 @dataclass(frozen=True)
 class Entry:
-    """What one case did: `type` and `text` of what it raised, or the `value` it showed."""
+    """The behavior of one case: `type` and `text` of its error, or the `value` that it showed."""
 
     outcome: str
     type: str = ""
@@ -36,13 +40,27 @@ class Entry:
 Record = dict[str, dict[str, Entry]]
 
 
+def run_case(code: str, shows: str = "") -> Entry:
+    """Run the source text of one case; the entry has no source, device, version and date yet."""
+    names = fresh_names()
+    try:
+        exec(compile(code, "<case>", "exec"), names)
+        value = repr(eval(shows, names)) if shows else ""
+    except Exception as error:
+        return Entry("raises", type=type(error).__name__, text=str(error))
+    finally:
+        torch.set_default_device(None)
+        names.clear()
+    return Entry("works", value=value)
+
+
 def minor_version(torch_version: str) -> str:
-    """`2.14` for `2.14.1+cu130`: texts do not change between patch releases."""
+    """`2.14` for `2.14.1+cu130`: messages do not change between patch releases."""
     return ".".join(torch_version.split("+")[0].split(".")[:2])
 
 
 def load(path: Path = RECORD) -> Record:
-    """The whole record: case name, then torch minor version, then what happened."""
+    """The whole record: an entry by case name and torch minor version."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     return {
         name: {version: Entry(**entry) for version, entry in versions.items()}
@@ -51,7 +69,7 @@ def load(path: Path = RECORD) -> Record:
 
 
 def save(record: Record, path: Path = RECORD) -> None:
-    """Write the record with one line an entry, so that a change reads well in a diff."""
+    """Write the record with one line per entry, so that changes are readable in a diff."""
     blocks = []
     for name, versions in record.items():
         lines = [
@@ -63,7 +81,7 @@ def save(record: Record, path: Path = RECORD) -> None:
 
 
 def entry_for(versions: Mapping[str, Entry], torch_version: str) -> Entry:
-    """The entry for this torch: its own, else the newest older one, else the oldest there is."""
+    """The entry for a torch version: its own, else the next older one, else the oldest one."""
     wanted = _as_numbers(minor_version(torch_version))
     older = [version for version in versions if _as_numbers(version) <= wanted]
     chosen = max(older, key=_as_numbers) if older else min(versions, key=_as_numbers)
@@ -71,7 +89,7 @@ def entry_for(versions: Mapping[str, Entry], torch_version: str) -> Entry:
 
 
 def comparable(text: str) -> str:
-    """`text` without what depends on the machine: sizes, how many GPUs, other programs' memory."""
+    """`text` without what depends on the machine: sizes, number of GPUs, other memory."""
     text = re.sub(
         r"Including non-PyTorch memory, this process has [^.]*\.\d+ \S+ memory in use\. ", "", text
     )

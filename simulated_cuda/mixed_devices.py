@@ -1,7 +1,7 @@
-"""What happens where tensors from two places meet: PyTorch's own steps, each checked as CUDA does.
+"""Operations on tensors from several devices: PyTorch's own steps, each checked as CUDA does.
 
-The operation runs on the CPU with a second mode on, below autograd, which sees the primitive
-operations that PyTorch breaks it into. `rules.py` says which of them accept what.
+The operation runs on the CPU under a dispatch mode, below autograd, which sees the primitive
+operations that PyTorch decomposes it into. `rules.py` defines which devices each of them accepts.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from . import composites, rules
-from .places import CPU, backward, index_of, move_storage, put_all, storage_of
+from . import composites, refusals, rules
+from .places import CPU, index_of, move_storage, put_all, storage_of, thread
 
 
 def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Run an operation on tensors from several places; raises what CUDA raises."""
+    """Run an operation on tensors from several devices, or raise the error that CUDA raises."""
     refuse = composites.CHECKS.get(func)
     if refuse is not None:
         refuse(mode.machine, *args, **kwargs)
-    with CheckedSteps(mode, _first_place(args)):
-        result = func(*args, **kwargs)
+    try:
+        with CheckedSteps(mode, _first_place(args)):
+            result = func(*args, **kwargs)
+    except (IndexError, RuntimeError) as error:
+        refusals.explain_failed_index(func, args, error)
+        raise
     if func is torch._VF._pad_packed_sequence:
-        # The lengths, which PyTorch keeps on the CPU.
+        # PyTorch keeps the lengths on the CPU.
         move_storage(storage_of(result[1]), CPU, mode.memories)
     return result
 
@@ -35,10 +39,10 @@ def _first_place(values: Any) -> int:
 
 
 class CheckedSteps(TorchDispatchMode):
-    """Checks the places of every primitive operation, runs it, and notes where its result is.
+    """Checks the devices of every primitive operation, runs it, and notes its result's device.
 
-    `home` is the place of the whole operation's first tensor: what PyTorch makes on the way, in the
-    likeness of an argument, is in its likeness nearly always.
+    `home` is the device of the first tensor of the whole operation. Tensors that PyTorch creates in
+    between, with the options of an argument, are nearly always on that device.
     """
 
     def __init__(self, mode, home: int) -> None:
@@ -48,11 +52,11 @@ class CheckedSteps(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Or PyTorch would load its compiler, which takes seconds, at the first step checked.
+        # Otherwise PyTorch imports its compiler at the first step, which takes seconds.
         return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """One primitive operation."""
+        """Check and run one primitive operation."""
         kwargs = kwargs or {}
         places = {index_of(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
         if len(places) > 1:
@@ -60,11 +64,11 @@ class CheckedSteps(TorchDispatchMode):
         elif places:
             where = places.pop()
         else:
-            # A device is given where an argument's options were taken over, and only there.
+            # PyTorch passes a device only where it takes over the options of an argument.
             where = self.home if kwargs.get("device") is not None else CPU
         result = func(*args, **kwargs)
         if func._schema.name == "aten::_pack_padded_sequence":
             put_all(result[0], where, self.mode.memories)
         elif where >= 0:
-            put_all(result, where, self.mode.memories, guess=backward.depth > 0)
+            put_all(result, where, self.mode.memories, guess=thread.backward_depth > 0)
         return result

@@ -1,4 +1,4 @@
-"""Looking at tensors: the device they name, how they print, and what leaves PyTorch for NumPy."""
+"""Handlers for inspecting tensors: their device, their printed form, and conversion to NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tensor = torch.Tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for what tells where a tensor is, prints it, or hands its memory out."""
+    """The handlers for functions that report a tensor's device, print it, or export its memory."""
     return {
         Tensor.device.__get__: device,
         Tensor.is_cuda.__get__: is_cuda,
@@ -46,14 +46,14 @@ def is_cpu(mode, func, args, kwargs):
 
 
 def get_device(mode, func, args, kwargs):
-    """`Tensor.get_device()`: the number of the GPU, -1 for the CPU."""
+    """`Tensor.get_device()`: the index of the GPU, or -1 for the CPU."""
     tensor = args[0] if args else kwargs["input"]
     where = index_of(tensor)
     return where if where >= 0 else func(tensor)
 
 
 def repr_(mode, func, args, kwargs):
-    """`repr(tensor)`, with the mode on again so that the text names the device."""
+    """`repr(tensor)`, with the mode active so that the text includes the device."""
     with mode:
         return torch._tensor_str._str(args[0], **kwargs)
 
@@ -76,7 +76,7 @@ def _refuse_numpy(tensor: Tensor, where: int) -> None:
 
 
 def numpy(mode, func, args, kwargs):
-    """`Tensor.numpy(force=False)`: with `force`, a copy."""
+    """`Tensor.numpy(force=False)`: returns a copy if `force` is set."""
     where = index_of(args[0])
     if not kwargs.get("force", False):
         _refuse_numpy(args[0], where)
@@ -85,23 +85,23 @@ def numpy(mode, func, args, kwargs):
 
 
 def array(mode, func, args, kwargs):
-    """What `np.asarray` and its kin call."""
+    """`Tensor.__array__`, which `np.asarray` and similar functions call."""
     _refuse_numpy(args[0], index_of(args[0]))
     return func(*args, **kwargs)
 
 
 def dlpack(mode, func, args, kwargs):
-    """What `np.from_dlpack` calls; nobody else can read a simulated device's memory."""
+    """`Tensor.__dlpack__`: refused, since no other library knows the simulated device."""
     where = index_of(args[0])
     if where >= 0:
         raise BufferError(
-            f"This tensor is on the simulated device cuda:{where}, which only this PyTorch knows. "
-            "Use Tensor.cpu() before you hand it to another library."
+            f"This tensor is on the simulated device cuda:{where}, which other libraries cannot "
+            "access. Call Tensor.cpu() before you pass it to another library."
         )
     return func(*args, **kwargs)
 
 
 def dlpack_device(mode, func, args, kwargs):
-    """The number of the kind of device in the DLPack standard (2 is CUDA), and the device's own."""
+    """`Tensor.__dlpack_device__`: the DLPack device type (2 is CUDA) and the device index."""
     where = index_of(args[0])
     return (2, where) if where >= 0 else func(*args, **kwargs)
