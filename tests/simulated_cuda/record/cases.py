@@ -56,9 +56,7 @@ class Case:
         if not self.replaces:
             return f"{self.setup}\n{self.fix}" if self.setup else self.fix
         if self.replaces not in self.setup:
-            raise ValueError(
-                f"{self.name}: its setup has no line {self.replaces!r} to replace"
-            )
+            raise ValueError(f"{self.name}: its setup has no line {self.replaces!r} to replace")
         return f"{self.setup.replace(self.replaces, self.fix)}\n{self.line}"
 
 
