@@ -1,4 +1,4 @@
-"""The command `course`: reads the command line and calls the module that does the work."""
+"""The command `course`: parses the command line and calls the module that does the work."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from course.batch.command import add_batch
 from course.command_line import count, end_as_by_ctrl_c
-from course.course_folder import CourseError, open_course
+from course.course_folder import UNPUBLISHED, CourseError, open_course
 from course.grading import command as grading
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit status. What a person has to mend goes to stderr."""
+    """Run one command and return its exit status. A `CourseError` is printed to stderr."""
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
@@ -28,10 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="course", description="Build the lessons, run them, report on them."
+        prog="course", description="Build the lessons, run them, grade the labs, and report."
     )
     parser.add_argument(
-        "--root", type=Path, help="folder of the course (default: this one or one above it)"
+        "--root",
+        type=Path,
+        help="folder of the course (default: this folder or its nearest parent with a course)",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
@@ -47,37 +49,50 @@ def _parser() -> argparse.ArgumentParser:
 def _add_build(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "build",
-        help="make the notebooks from their sources and execute them",
-        description="Make notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it; of "
-        "labs/source/NAME.py make labs/NAME.ipynb, without answers, and labs/solutions/NAME.ipynb. "
-        "What is up to date is left alone, and what has unchanged code keeps its outputs.",
+        help="build the notebooks from their sources and execute them",
+        description="Build notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it; "
+        "build labs/NAME.ipynb, without answers, and labs/solutions/NAME.ipynb from "
+        "labs/source/NAME.py. "
+        "Notebooks that are up to date are skipped; those with unchanged code keep their outputs.",
     )
     command.add_argument(
         "names", nargs="*", metavar="NAME", help="lessons, or labs as labs/NAME (default: all)"
     )
     command.add_argument(
-        "--check", action="store_true", help="execute nothing; fail if a notebook is out of date"
+        "--check",
+        action="store_true",
+        help="execute nothing; list the notebooks that are out of date, and fail if there are any",
     )
     command.add_argument(
-        "--force", action="store_true", help="execute also what is up to date or unchanged"
+        "--force", action="store_true", help="execute also what is up to date or has unchanged code"
     )
     command.add_argument(
-        "--cell-timeout", type=count, default=1800, metavar="SECONDS", help="default: 1800"
+        "--cell-timeout",
+        type=count,
+        default=1800,
+        metavar="SECONDS",
+        help="limit per cell (default: 1800)",
     )
     command.set_defaults(command=_build)
 
 
 def _build(options: argparse.Namespace) -> int:
-    # Imported here: a command does not wait for the packages of another one.
-    from course.authoring import build
+    # Imported here, so that a command does not wait for the imports of the others.
+    from course.authoring.build import build
+    from course.authoring.targets import outdated
 
     course = open_course(options.root)
     if options.check:
-        findings = build.check(course)
+        findings = outdated(course)
         for finding in findings:
             print(finding, file=sys.stderr)
         return 1 if findings else 0
-    build.build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
+    build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
+    if course.repository == UNPUBLISHED:
+        print(
+            f"Badges and set-up cells point to the placeholder {UNPUBLISHED}. To point them to "
+            "your repository: course release --repo OWNER/NAME"
+        )
     return 0
 
 
@@ -96,7 +111,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         action="append",
         default=[],
         metavar=("PARAMETER", "VALUE"),
-        help="set a parameter in every notebook that has it; may be repeated",
+        help="set a parameter in every notebook that has it; can be repeated",
     )
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
     command.add_argument(
@@ -104,14 +119,14 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         type=count,
         default=1,
         metavar="N",
-        help="notebooks at once (default: 1; more of them disturb what they time)",
+        help="notebooks at the same time (default: 1; more make timings unreliable)",
     )
     command.add_argument(
         "--cell-timeout",
         type=count,
         default=3600,
         metavar="SECONDS",
-        help="time that one cell may take (default: 3600)",
+        help="limit per cell (default: 3600)",
     )
     command.set_defaults(command=_run)
 
@@ -119,7 +134,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
 def _run(options: argparse.Namespace) -> int:
     from course.execution.run import run
 
-    # With a report, however it ends.
+    # A run that is stopped still writes its report.
     end_as_by_ctrl_c()
     finished = run(
         open_course(options.root),
@@ -137,17 +152,14 @@ def _run(options: argparse.Namespace) -> int:
 def _add_release(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "release",
-        help="point every badge and every bootstrap cell at a fork",
-        description="Write where the course is published into pyproject.toml, the pages, the "
-        "sources and the generated cells of all notebooks. Nothing is executed and nothing is "
-        "pushed.",
+        help="point every badge and set-up cell to your repository",
+        description="Write the repository of the course into pyproject.toml, the pages, the "
+        "sources and the generated cells of all notebooks. Executes and pushes nothing.",
     )
     command.add_argument(
-        "--repo", required=True, metavar="OWNER/NAME", help="the fork's name on GitHub"
+        "--repo", required=True, metavar="OWNER/NAME", help="the repository on GitHub"
     )
-    command.add_argument(
-        "--tag", metavar="TAG", help="a tag or branch of it (default: the present one)"
-    )
+    command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
     command.set_defaults(command=_release)
 
 
@@ -161,11 +173,11 @@ def _release(options: argparse.Namespace) -> int:
 def _add_doctor(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "doctor",
-        help="say what is wrong with this machine, and how to mend it",
-        description="Look at Python, packages, torch, GPU, kernel, images, disk and versions. The "
+        help="check this machine and say how to fix problems",
+        description="Check Python, packages, torch, GPU, kernel, images, disk and versions. The "
         "exit status is 1 if there is a problem.",
     )
-    command.add_argument("--json", action="store_true", help="for another program to read")
+    command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(command=_doctor)
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: the kinds of numbers they take, and how they hear of their end."""
+"""Shared by all commands: types of options, and the signals that end a command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 
 
 def count(text: str) -> int:
-    """A whole number of 1 or more, as `argparse` reads an option."""
+    """Convert the text of an option to an integer of at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
@@ -15,7 +15,7 @@ def count(text: str) -> int:
 
 
 def above_zero(text: str) -> float:
-    """A number above 0, as `argparse` reads an option."""
+    """Convert the text of an option to a number above 0."""
     number = float(text)
     if not number > 0:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
@@ -23,9 +23,9 @@ def above_zero(text: str) -> float:
 
 
 def end_as_by_ctrl_c() -> None:
-    """Let SIGTERM, which `timeout` and batch systems send, end the command as Ctrl-C does.
+    """Let SIGTERM, which `timeout` and batch systems send, end the command like Ctrl-C.
 
-    A command in a script's background would otherwise not hear Ctrl-C either.
+    Also restores Ctrl-C for a command that a script runs in the background.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Where a course keeps its notebooks and sources, and where it is published."""
+"""The folders of a course, and the repository where it is published."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+# The repository before the first `course release`; it does not exist.
+UNPUBLISHED = "gpu-course-kit/gpu-course-kit"
+
 
 class CourseError(Exception):
-    """Something a person has to mend; its text says what was wrong, and what to do."""
+    """An error that a person has to fix; its text says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class CourseFolder:
-    """A course on disk: lessons in `notebooks/`, labs in `labs/`, their texts in `source/` there.
+    """A course on disk: lessons in `notebooks/`, labs in `labs/`, their sources in `source/`.
 
-    `repository` ("owner/name" on GitHub) and `tag` say where the published copy stands that
-    badges and bootstrap cells point at.
+    Attributes:
+        root: folder of the course.
+        repository: "owner/name" on GitHub, where badges and set-up cells point.
+        tag: tag or branch of it.
     """
 
     root: Path
@@ -30,22 +35,22 @@ class CourseFolder:
 
     @property
     def sources(self) -> Path:
-        """Folder of the lessons as text."""
+        """Folder of the lessons' sources."""
         return self.notebooks / "source"
 
     @property
     def labs(self) -> Path:
-        """Folder of the exercises as a student gets them."""
+        """Folder of the labs for students, without answers."""
         return self.root / "labs"
 
     @property
     def lab_sources(self) -> Path:
-        """Folder of the labs as text."""
+        """Folder of the labs' sources."""
         return self.labs / "source"
 
     @property
     def solutions(self) -> Path:
-        """Folder of the labs with answers, executed."""
+        """Folder of the executed labs with answers."""
         return self.labs / "solutions"
 
     @property
@@ -54,35 +59,37 @@ class CourseFolder:
         return self.root / "runs"
 
     def lesson_names(self) -> list[str]:
-        """Names of all lessons that have a source, in the order of the course."""
+        """Return the names of all lessons that have a source, in order."""
         return sorted(path.stem for path in self.sources.glob("[!._]*.py"))
 
     def built_names(self) -> list[str]:
-        """Names of all notebooks in the lessons' folder, in the order of the course."""
+        """Return the names of all built lessons, in order."""
         return sorted(path.stem for path in self.notebooks.glob("[!._]*.ipynb"))
 
     def lab_names(self) -> list[str]:
-        """Names of all labs that have a source, in the order of the course."""
+        """Return the names of all labs that have a source, in order."""
         return sorted(path.stem for path in self.lab_sources.glob("[!._]*.py"))
 
     def lab_source_of(self, name: str) -> Path:
-        """Where the text of lab `name` stands."""
+        """Return the path of the source of lab `name`."""
         return self.lab_sources / f"{name}.py"
 
     def source_of(self, name: str) -> Path:
-        """Where the text of lesson `name` stands."""
+        """Return the path of the source of lesson `name`."""
         return self.sources / f"{name}.py"
 
     def notebook_of(self, name: str) -> Path:
-        """Where the built notebook of lesson `name` stands."""
+        """Return the path of the built notebook of lesson `name`."""
         return self.notebooks / f"{name}.ipynb"
 
 
 def open_course(root: Path | None = None) -> CourseFolder:
-    """Find the course: `root`, or the nearest folder upward that has `notebooks/source`.
+    """Find the course: `root`, or the working directory or its nearest parent with a course.
 
-    Falls back on the copy that this package was installed from. Raises `CourseError` when
-    there is no course, or its `pyproject.toml` does not say where it is published.
+    Falls back on the copy that this package was installed from.
+
+    Raises:
+        CourseError: there is no course, or its `pyproject.toml` lacks the table `[tool.course]`.
     """
     if root is not None:
         candidates = [Path(root)]
@@ -94,7 +101,7 @@ def open_course(root: Path | None = None) -> CourseFolder:
             return _read(folder.resolve())
     raise CourseError(
         f"There is no course in {candidates[0]}: it has no folder notebooks/source. "
-        "Go to the folder of the course, or name it with --root."
+        "Change to the folder of the course, or name it with --root."
     )
 
 
@@ -104,22 +111,24 @@ def _read(root: Path) -> CourseFolder:
         table = tomllib.loads(file.read_text(encoding="utf-8"))["tool"]["course"]
         return CourseFolder(root, repository=table["repository"], tag=table["tag"])
     except FileNotFoundError:
-        raise CourseError(f"{file} is missing; it says where the course is published.") from None
+        raise CourseError(f"{file} is missing; it has the table [tool.course].") from None
     except tomllib.TOMLDecodeError as error:
         raise CourseError(f"{file} is not valid TOML: {error}.") from None
     except KeyError as missing:
         raise CourseError(
             f"{file} lacks {missing} under [tool.course]. It needs repository and tag, "
-            'for instance repository = "owner/name" and tag = "main".'
+            'for example repository = "owner/name" and tag = "main".'
         ) from None
 
 
 def pick(names: list[str], asked: list[str], kind: str) -> list[str]:
-    """The `asked` of `names`, in the course's order; all of them when none is asked for.
+    """Return those of `names` that are `asked` for, in order; all of them if `asked` is empty.
 
-    A name may be given as a path, with its suffix, or by its number or any other beginning
-    that only one of them has: `04`, `04_cifar10_on_gpu`, `notebooks/04_cifar10_on_gpu.ipynb`.
-    Raises `CourseError` naming what there is when one is unknown or could be several.
+    Accepts a path, a name, a number, or any unique prefix: `04`, `04_cifar10_on_gpu`,
+    `notebooks/04_cifar10_on_gpu.ipynb`.
+
+    Raises:
+        CourseError: a name is unknown or ambiguous; the message lists all names.
     """
     if not asked:
         return names
@@ -129,8 +138,8 @@ def pick(names: list[str], asked: list[str], kind: str) -> list[str]:
         stem = stem.zfill(2) if stem.isdigit() else stem
         fitting = [stem] if stem in names else [n for n in names if stem and n.startswith(stem)]
         if len(fitting) != 1:
-            problem = "could be " + " or ".join(fitting) if fitting else "is not here"
+            problem = "could be " + " or ".join(fitting) if fitting else "does not exist"
             known = ", ".join(names) or "none"
-            raise CourseError(f"{kind} {word!r} {problem}. There is: {known}.")
+            raise CourseError(f"{kind} {word!r} {problem}. Known: {known}.")
         chosen.update(fitting)
     return [name for name in names if name in chosen]

@@ -1,25 +1,36 @@
-"""Puts a notebook together, not executed: opening, bootstrap, the lesson's cells, closing."""
+"""Assemble notebooks, not executed: opening, set-up cell, the source's cells, closing."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections import Counter
+from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course.authoring.lesson_source import LessonSource
+from course.authoring.labs import (
+    check_lab,
+    nbgrader_metadata,
+    points_of,
+    solution_cells,
+    students_cells,
+)
+from course.authoring.sources import Source, read_source
 from course.course_folder import CourseFolder
 
-# Runs before anything else, so it may lean on nothing but Python itself. It unpacks under another
-# name first, so that a broken fetch leaves nothing that looks like the course.
+# Runs first, so it uses the standard library only. It unpacks under a temporary name, so that an
+# interrupted download leaves nothing that looks like the course.
 BOOTSTRAP = """\
-# Sets up: makes the course's package `helpers` importable, and fetches it where it is not.
+# @title Set up
+# Makes the package `helpers` importable, and downloads the course where it is missing.
 import importlib.util
 import io
 import os
 import sys
+import urllib.error
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -32,14 +43,17 @@ if importlib.util.find_spec("helpers") is None:
     found = [place for place in places if (place / "helpers" / "lesson.py").is_file()]
     try:
         if not found:
-            archive = io.BytesIO(urllib.request.urlopen(source, timeout=30).read())
-            with TemporaryDirectory(dir=".") as half:
-                zipfile.ZipFile(archive).extractall(half)
-                next(Path(half).glob("*/helpers")).parent.rename(copy)
-    except Exception as problem:
+            url = Path(source).resolve().as_uri() if Path(source).is_file() else source
+            archive = io.BytesIO(urllib.request.urlopen(url, timeout=30).read())
+            with TemporaryDirectory(dir=".") as unpacked:
+                zipfile.ZipFile(archive).extractall(unpacked)
+                next(Path(unpacked).glob("*/helpers")).parent.rename(copy)
+    except Exception as error:
+        answered = isinstance(error, (urllib.error.HTTPError, zipfile.BadZipFile, StopIteration))
+        advice = "Check this address" if answered else "Check the network connection"
         raise RuntimeError(
-            f"The course could not be fetched from {{source}} ({{problem!r}}). Is there a network? "
-            "Run this cell again, or open the notebook inside a whole copy of the course."
+            f"The course could not be downloaded from {{source}} ({{error!r}}). {{advice}} and run "
+            "this cell again, or open the notebook inside a full copy of the course."
         ) from None
     sys.path.insert(0, str(found[0] if found else copy))
 
@@ -47,120 +61,178 @@ from helpers import packages
 
 packages.require()"""
 
+# As JupyterLab writes it, so that opening and saving a lesson changes nothing.
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    # Without the versions that a kernel adds: they differ from machine to machine.
-    "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": "3.12.0",
+    },
     # Colab offers a GPU when it opens the lesson.
     "accelerator": "GPU",
     "colab": {"gpuType": "T4", "provenance": []},
 }
+# A PNG, because JupyterLab does not show SVG attachments.
+_BADGE = Path(__file__).parents[2] / "docs" / "site" / "static" / "colab-badge.png"
 
 
-def assemble_lesson(
-    course: CourseFolder, source: LessonSource, following: LessonSource | None
-) -> NotebookNode:
-    """The whole notebook of a lesson as it must stand in the course, without outputs.
+def assemble_lesson(course: CourseFolder, source: Source, following: Source | None) -> NotebookNode:
+    """Return the notebook of a lesson, without outputs.
 
-    `following` is the next lesson, which the closing cell leads to; None after the last one.
+    `following` is the next lesson, which the closing cell links to; None for the last one.
     """
     path = f"notebooks/{source.name}.ipynb"
-    lab = f"{source.name}.ipynb"
-    generated = [
-        new_markdown_cell(opening(course, source, path)),
-        bootstrap(course),
-        new_markdown_cell(
-            closing(course, source, following, (course.labs / lab).is_file()),
-        ),
-    ]
-    cells = [*generated[:2], *map(_copied, source.cells), generated[2]]
-    notebook = new_notebook(cells=cells, metadata=nbformat.from_dict(METADATA))
-    notebook.metadata["title"] = source.header.title
-    notebook.metadata["course"] = course_metadata(
-        f"notebooks/source/{source.name}.py", source.sha256, generated
-    )
-    set_stable_ids(notebook)
-    return notebook
-
-
-def course_metadata(file: str, sha256: str, generated: list[NotebookNode]) -> NotebookNode:
-    """What a notebook keeps of its making, for `course build --check` to compare."""
-    return nbformat.from_dict(
-        {
-            "source": file,
-            "source_sha256": sha256,
-            "generated_sha256": _digest("".join(cell.source for cell in generated)),
-        }
-    )
-
-
-def opening(course: CourseFolder, source: LessonSource, path: str) -> str:
-    """The first cell: title, promise, time, badge, objectives, prerequisites."""
     header = source.header
-    parts = [
+    opening = [
         f"# {header.title}",
         header.promise,
-        f"About {header.minutes} minutes. {badge(course, path)}",
-        "**When you are through, you can**\n\n" + bullets(header.objectives),
+        f"About {header.minutes} minutes. {_badge(course, path)}",
+        "**After this lesson, you can**\n\n" + _bullets(header.objectives),
     ]
     if header.prerequisites:
-        parts.append("**What you need to begin**\n\n" + bullets(header.prerequisites))
-    return "\n\n".join(parts)
+        opening.append("**Before you start, you need**\n\n" + _bullets(header.prerequisites))
+    closing = _lesson_closing(course, source, following)
+    setup = bootstrap(course)
+    return _notebook(source, f"notebooks/source/{source.name}.py", opening, setup, None, closing)
 
 
-def badge(course: CourseFolder, path: str) -> str:
-    """Markdown of the badge that opens the published copy of the notebook in Colab."""
-    image = "https://colab.research.google.com/assets/colab-badge.svg"
-    return f"[![Open in Colab]({image})]({colab_address(course, path)})"
+def assemble_lab(course: CourseFolder, name: str, *, answers: bool) -> NotebookNode:
+    """Return the notebook of lab `name`, with its answers or with stubs instead of them."""
+    source = read_source(course.lab_source_of(name))
+    check_lab(source)
+    lesson_file = course.source_of(name)
+    lesson = read_source(lesson_file) if lesson_file.is_file() else None
+    root = "../.." if answers else ".."
+    setup = bootstrap(course)
+    setup.metadata["nbgrader"] = nbgrader_metadata("bootstrap")
+    closing = ["## What to do next", "Save the notebook: the boxes above show your results."]
+    if lesson is not None:
+        closing.append(
+            f"If a check keeps failing, go back to [{lesson.header.title}]"
+            f"({root}/notebooks/{source.name}.ipynb): the third hint names the section."
+        )
+    closing += _credits(source)
+    return _notebook(
+        source,
+        f"labs/source/{name}.py",
+        _lab_opening(course, source, lesson, root, answers=answers),
+        setup,
+        solution_cells(source) if answers else students_cells(source),
+        closing,
+    )
 
 
 def bootstrap(course: CourseFolder) -> NotebookNode:
-    """The cell that makes `import helpers` work wherever the notebook was opened."""
-    # As GitHub calls what it sends, so that two versions side by side do not mix.
+    """Return the set-up cell, which makes `import helpers` work wherever the notebook is opened."""
+    # The folder name in GitHub's archives; copies of two versions stay apart.
     folder = f"{course.repository.split('/')[-1]}-{course.tag.replace('/', '-')}"
     code = BOOTSTRAP.format(repository=course.repository, tag=course.tag, folder=folder)
-    return new_code_cell(code, metadata={"tags": ["bootstrap"]})
+    # Collapsed in Colab and in JupyterLab.
+    hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    return new_code_cell(code, metadata={**hidden, "tags": ["bootstrap"]})
 
 
-def closing(
-    course: CourseFolder, source: LessonSource, following: LessonSource | None, has_lab: bool
-) -> str:
-    """The last cell: the next lesson, the lab if there is one, credits, licence."""
-    # Colab cannot follow a link between files of a repository, hence both links.
-    ways = []
-    if has_lab:
-        lab = f"{source.name}.ipynb"
-        ways.append(
-            f"Practise: [the lab that goes with this lesson](../labs/{lab}) "
-            f"([in Colab]({colab_address(course, f'labs/{lab}')}))"
+def _notebook(
+    source: Source,
+    file: str,
+    opening: list[str],
+    setup: NotebookNode,
+    cells: list[NotebookNode] | None,
+    closing: list[str],
+) -> NotebookNode:
+    first, last = (new_markdown_cell("\n\n".join(parts)) for parts in (opening, closing))
+    badge = base64.b64encode(_BADGE.read_bytes()).decode()
+    first.attachments = nbformat.from_dict({_BADGE.name: {"image/png": badge}})
+    own = [_copied(cell) for cell in source.cells] if cells is None else cells
+    notebook = new_notebook(cells=[first, setup, *own, last], metadata=nbformat.from_dict(METADATA))
+    notebook.metadata["title"] = source.header.title
+    # `course build --check` compares these.
+    generated = "".join(cell.source for cell in (first, setup, last))
+    notebook.metadata["course"] = nbformat.from_dict(
+        {
+            "source": file,
+            "source_sha256": source.sha256,
+            "generated_sha256": _digest(generated),
+        }
+    )
+    _set_stable_ids(notebook)
+    return notebook
+
+
+def _lab_opening(
+    course: CourseFolder, source: Source, lesson: Source | None, root: str, *, answers: bool
+) -> list[str]:
+    header, points = source.header, points_of(source)
+    count = f"{len(points)} exercises, {sum(points.values())} points"
+    parts = [
+        f"# {'Lab with answers' if answers else 'Lab'}: {header.title}",
+        header.promise,
+        f"About {header.minutes} minutes, {count}. {_badge(course, f'labs/{source.name}.ipynb')}",
+        "**What you practice**\n\n" + _bullets(header.objectives),
+    ]
+    needed = list(header.prerequisites)
+    if lesson is not None:
+        file = f"notebooks/{source.name}.ipynb"
+        colab = _colab_address(course, file)
+        needed.insert(
+            0, f"The lesson: [{lesson.header.title}]({root}/{file}) ([in Colab]({colab}))"
         )
+    if needed:
+        parts.append("**Before you start, you need**\n\n" + _bullets(needed))
+    parts.append(
+        "Replace each line that raises `NotImplementedError` with your answer, run the cell, and "
+        "run the check below it. A check tries your code on its own inputs and says what it finds. "
+        "Try as often as you like: each hint says a little more, and the points stay the same."
+    )
+    return parts
+
+
+def _lesson_closing(course: CourseFolder, source: Source, following: Source | None) -> list[str]:
+    # Colab cannot follow a link between files of a repository, so there are two links.
+    steps = []
+    lab = f"{source.name}.ipynb"
+    if (course.labs / lab).is_file():
+        colab = _colab_address(course, f"labs/{lab}")
+        steps.append(f"Practice: [the lab for this lesson](../labs/{lab}) ([in Colab]({colab}))")
     if following is not None:
         file = f"{following.name}.ipynb"
-        colab = colab_address(course, f"notebooks/{file}")
-        ways.append(
-            f"Go on: [{following.header.title}]({file}) ([in Colab]({colab})). "
+        colab = _colab_address(course, f"notebooks/{file}")
+        steps.append(
+            f"Continue: [{following.header.title}]({file}) ([in Colab]({colab})). "
             f"{following.header.promise}"
         )
     else:
-        ways.append("This is the last lesson. Take what you have learned to a network of your own.")
-    parts = ["## What to do next\n\n" + bullets(ways)]
-    if source.header.credits:
-        parts.append("## Credits\n\n" + bullets(source.header.credits))
+        steps.append("This is the last lesson. Apply what you have learned to your own network.")
+    parts = ["## What to do next\n\n" + _bullets(steps), *_credits(source)]
     site = f"https://github.com/{course.repository}"
     parts.append(
         f"Part of [{course.repository.split('/')[-1]}]({site}); "
-        f"text and code under the [MIT licence]({site}/blob/{course.tag}/LICENSE)."
+        f"text and code under the [MIT license]({site}/blob/{course.tag}/LICENSE)."
     )
-    return "\n\n".join(parts)
+    return parts
 
 
-def set_stable_ids(notebook: NotebookNode) -> None:
-    """Derive each cell's id from what it holds, so that a rebuild changes no id by chance."""
-    seen: Counter[str] = Counter()
-    for cell in notebook.cells:
-        digest = _digest(cell.cell_type + "\n" + cell.source)[:12]
-        seen[digest] += 1
-        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+def _credits(source: Source) -> list[str]:
+    credits = source.header.credits
+    return ["## Credits\n\n" + _bullets(credits)] if credits else []
+
+
+def _badge(course: CourseFolder, path: str) -> str:
+    return f"[![Open in Colab](attachment:{_BADGE.name})]({_colab_address(course, path)})"
+
+
+def _colab_address(course: CourseFolder, path: str) -> str:
+    site = "https://colab.research.google.com/github"
+    return f"{site}/{course.repository}/blob/{course.tag}/{path}"
+
+
+def _bullets(entries: list[str]) -> str:
+    return "\n".join(f"- {entry}" for entry in entries)
 
 
 def _copied(cell: NotebookNode) -> NotebookNode:
@@ -168,15 +240,13 @@ def _copied(cell: NotebookNode) -> NotebookNode:
     return new_cell(cell.source, metadata=dict(cell.metadata))
 
 
-def bullets(entries: list[str]) -> str:
-    """Markdown of a list."""
-    return "\n".join(f"- {entry}" for entry in entries)
-
-
-def colab_address(course: CourseFolder, path: str) -> str:
-    """Where Colab opens the published copy of a notebook."""
-    site = "https://colab.research.google.com/github"
-    return f"{site}/{course.repository}/blob/{course.tag}/{path}"
+def _set_stable_ids(notebook: NotebookNode) -> None:
+    """Derive each cell's id from its content, so that a rebuild keeps the ids."""
+    seen: Counter[str] = Counter()
+    for cell in notebook.cells:
+        digest = _digest(cell.cell_type + "\n" + cell.source)[:12]
+        seen[digest] += 1
+        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
 
 
 def _digest(text: str) -> str:

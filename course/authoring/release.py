@@ -1,4 +1,4 @@
-"""Points the course at the place where a fork of it is published: badges, bootstraps, addresses."""
+"""Point badges, set-up cells and links at the repository where the course is published."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from course.authoring.build import build, check
+from course.authoring.build import build
+from course.authoring.targets import outdated
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
 
-# What GitHub allows: an owner of letters, digits and single hyphens, a repository of a little more.
+# GitHub's rules: an owner has letters, digits and single hyphens, a repository also . and _.
 _REPOSITORY = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 )
 _TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
-# Where an address names a repository.
+# What precedes a repository's name in an address.
 _HOSTS = r"(?:github\.com[/:]|githubusercontent\.com/|/github/|/gh/|ghcr\.io/)"
 _KINDS = r"(?:blob|tree|raw|edit|archive(?:/refs/(?:heads|tags))?)"
 
@@ -31,21 +32,21 @@ def release(
 ) -> list[Path]:
     """Point the whole course at `repository` ("owner/name") and `tag`; return the files written.
 
-    Without a tag, the present one stays. What changes: `[tool.course]` in pyproject.toml, the
-    addresses of the course in pages and sources, and each notebook's generated cells. Nothing is
-    executed.
+    Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the
+    addresses of the course in pages and sources, and each notebook's generated cells. Executes
+    nothing.
 
     Raises:
-        CourseError: a name is malformed, the course is no clone or has changes that are not
-            committed, a notebook is not up to date, or code names an address.
+        CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
+            a notebook is not up to date, or code contains an address of the course.
     """
     tag = tag or course.tag
     _refuse_malformed(repository, tag)
     if (repository, tag) == (course.repository, course.tag):
-        say(f"The course is at {repository}, {tag}, already.")
+        say(f"The course already points to {repository} at {tag}.")
         return []
     tracked = _tracked_files(course.root)
-    if findings := check(course):
+    if findings := outdated(course):
         raise CourseError("build the course first: " + "\n".join(findings))
     texts = {
         path: text
@@ -66,23 +67,23 @@ def release(
 def _refuse_malformed(repository: str, tag: str) -> None:
     if not _REPOSITORY.fullmatch(repository) or repository.endswith(".git"):
         raise CourseError(
-            f"{repository!r} is no repository on GitHub. It is written owner/name, "
-            "for instance somebody/gpu-course-kit."
+            f"{repository!r} is not a repository on GitHub. Write owner/name, "
+            "for example somebody/gpu-course-kit."
         )
     if not _TAG.fullmatch(tag):
         raise CourseError(
-            f"{tag!r} can be no tag or branch. Use letters, digits, '.', '-' and '/', "
-            "for instance v1.0."
+            f"{tag!r} is not a valid tag or branch. Use letters, digits, '.', '-' and '/', "
+            "for example v1.0."
         )
 
 
 def _tracked_files(root: Path) -> list[Path]:
-    """Every file of the clone; `CourseError` where there is none, or it has changes."""
+    """Return every file of the clone; raise `CourseError` if it has uncommitted changes."""
     changed = _git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
     if changed:
         raise CourseError(
-            f"{len(changed)} files have changes that are not committed, {changed[0][3:]} for one. "
-            "Commit them first: then `git checkout .` undoes a release that you regret."
+            f"{len(changed)} files have uncommitted changes, for example {changed[0][3:]}. "
+            "Commit them first, so that `git checkout .` can undo the release."
         )
     names = _git(root, "ls-files", "-z").split("\0")
     return [root / name for name in names if name and (root / name).is_file()]
@@ -94,21 +95,21 @@ def _git(root: Path, *arguments: str) -> str:
             ["git", "-C", str(root), *arguments], capture_output=True, text=True, encoding="utf-8"
         )
     except FileNotFoundError:
-        raise CourseError("a release needs git, which is not installed here.") from None
+        raise CourseError("a release needs git, which is not installed.") from None
     if done.returncode:
         raise CourseError(f"a release needs a clone of the course: {done.stderr.strip()}")
     return done.stdout
 
 
 def _renamed(path: Path, course: CourseFolder, repository: str, tag: str) -> str | None:
-    """The file's text with the course's new addresses; None if it names none, or is no text."""
+    """Return the file's text with the new addresses; None if nothing changes or it is binary."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
         return None
     old = re.escape(course.repository)
     address = re.compile(
-        # No longer name, but the end of a sentence or `.git` may follow.
+        # Not the start of a longer name; the end of a sentence or `.git` may follow.
         rf"({_HOSTS}){old}(?![\w-]|\.(?!git\b)\w)"
         rf"(?:(/(?:{_KINDS}/)?){re.escape(course.tag)}(?![\w-]|\.(?!zip|tar)\w))?"
     )
@@ -127,7 +128,7 @@ def _renamed(path: Path, course: CourseFolder, repository: str, tag: str) -> str
 
 
 def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
-    """pyproject.toml with other values under [tool.course], and the rest as it was."""
+    """Return pyproject.toml with new values under [tool.course]."""
     before, header, rest = pyproject.partition("[tool.course]")
     table, following, after = rest.partition("\n[")
     for key, value in (("repository", repository), ("tag", tag)):
@@ -138,13 +139,13 @@ def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
 
 
 def _refuse_changed_code(path: Path, text: str, course: CourseFolder) -> None:
-    """A source's code must stay: to change it would be to execute its notebook anew."""
+    """Refuse to change a source's code: its notebook would have to be executed again."""
     if path.suffix != ".py" or path.parent not in (course.sources, course.lab_sources):
         return
     lines = zip(path.read_text(encoding="utf-8").splitlines(), text.splitlines(), strict=True)
     for number, (before, after) in enumerate(lines, start=1):
         if before != after and not before.startswith("#"):
             raise CourseError(
-                f"{path}, line {number}, names an address of the course in code: {before.strip()}. "
-                "Take it out of the code, and build the notebook."
+                f"{path}, line {number}: the code contains an address of the course: "
+                f"{before.strip()}. Remove it from the code, and build the notebook."
             )

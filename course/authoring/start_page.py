@@ -1,50 +1,52 @@
-"""Writes `index.md`, the page that JupyterLab and the site open at: every lesson, every lab.
+"""Write `index.md`, the first page of the site and of JupyterLab, with all lessons and labs.
 
-`python -m course.authoring.start_page` writes it anew; `make build` does so too.
+`python -m course.authoring.start_page` writes it, and so does `make build`.
 """
 
 from __future__ import annotations
 
-from course.authoring.lesson_source import LessonSource, read_source
+from course.authoring.sources import read_source
 from course.course_folder import CourseFolder, open_course
 
 _PAGE = """\
-# Start here
+# Learn to use GPUs with PyTorch
 
-You learn to use GPUs from PyTorch: what a GPU is good for, how tensors and networks get there, what
-the errors on the way mean, and how to train on one. You need no GPU to begin. Where the machine has
-none, the lessons about devices run on a simulated one and say so.
+**The same notebooks, with the same outputs, on a machine with a GPU and on one without.**
+Learn what a GPU is good for, how to move tensors and networks to it, how to read its error
+messages, and how to make training fast. {count} lessons of about an hour each, {labs}.
 
-Open a lesson and run its cells from the top with Shift+Enter. The stored outputs are there before
-you run anything, so you can read first. {labs}
+- **No GPU?** The lessons about devices run on a simulated one, with CUDA's rules for devices and
+  its error messages.
+- **No installation?** Open any lesson in Colab with the badge at its top.
+- **Not sure?** Every output is stored, so you can read a lesson before you run it.
+
+Open a lesson, and run its cells from the top with Shift+Enter. New to notebooks? Read
+[The first five minutes](docs/first_five_minutes.md).
 
 ## Lessons
 
 {lessons}
 
-## When something is in the way
+## Help
 
 - [No GPU](docs/help.md#no-gpu), [no network](docs/help.md#no-network),
-  [little disk](docs/help.md#little-disk), [an old driver](docs/help.md#an-old-driver)
+  [little disk space](docs/help.md#little-disk), [an old driver](docs/help.md#an-old-driver)
 - [Windows](docs/help.md#windows) and [macOS](docs/help.md#macos)
 - [Ways to install the course](docs/help.md#ways-in)
 
-You teach with the course, or want to change it? The [README](README.md) has a section for you.
+Do you teach with the course, or want to change it? See the [README](README.md).
 """
-_ABOUT_LABS = (
-    "Where a lab goes with a lesson, you write the\ncode there yourself, and a check says at once "
-    "what is right."
-)
 
 
 def start_page(course: CourseFolder) -> str:
-    """The start page's Markdown: the lessons and labs that are built, in the course's order."""
+    """Return the page as Markdown, with the lessons and labs that have been built."""
     lessons = [name for name in course.lesson_names() if course.notebook_of(name).is_file()]
     labs = {path.stem for path in course.labs.glob("[!._]*.ipynb")}
     return _PAGE.format(
+        count=len(lessons),
+        labs=f"{len(labs)} labs that check your code as you write it" if labs else "no labs yet",
         lessons="\n".join(_entry(course, name, name in labs) for name in lessons),
-        labs=_ABOUT_LABS if labs else "",
-    ).replace(" \n", "\n")
+    )
 
 
 def _entry(course: CourseFolder, name: str, has_lab: bool) -> str:
@@ -52,13 +54,13 @@ def _entry(course: CourseFolder, name: str, has_lab: bool) -> str:
     link = f"[{header.title}](notebooks/{name}.ipynb)"
     entry = f"- **{name[:2]} {link}**, {header.minutes} minutes. {header.promise}"
     if has_lab:
-        lab: LessonSource = read_source(course.labs / "source" / f"{name}.py")
-        entry += f" Practise: [the lab](labs/{name}.ipynb), {lab.header.minutes} minutes."
+        lab = read_source(course.labs / "source" / f"{name}.py")
+        entry += f" Practice: [the lab](labs/{name}.ipynb), {lab.header.minutes} minutes."
     return entry
 
 
 def main() -> None:
-    """Write the start page of the course around the working folder."""
+    """Write the start page of the course in the working directory."""
     course = open_course()
     (course.root / "index.md").write_text(start_page(course), encoding="utf-8")
 

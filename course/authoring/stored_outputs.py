@@ -1,4 +1,4 @@
-"""What may stand in a stored output and what may not, and how a notebook's outputs are tidied."""
+"""The rules for stored outputs: what must not be in them, and how they are cleaned."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-# A path from the root of a disk, but not part of an address or an HTML tag. What lies below /dev
-# and /proc is the same on every Linux.
+# An absolute path, but not part of an address or an HTML tag. /dev and /proc are the same on
+# every Linux.
 _ABSOLUTE_PATH = re.compile(
     r"(?<![\w.~/:<>=\\\-\"'])/(?!dev/|proc/)(?:[\w.@+\-]+/)+[\w.@+\-]+"
     r"|(?<=[\"'=:( ])/(?!/|dev/|proc/)(?:[\w.@+\-]+/)+[\w.@+\-]+"
@@ -18,9 +18,9 @@ _ABSOLUTE_PATH = re.compile(
     r"|(?<![\w.])~/[\w.@+\-]+"
 )
 _WARNING = re.compile(r"^\S+:\d+: \w*Warning: .*|^\[W\d+ .*|^\w*Warning: .*", re.MULTILINE)
-# A figure's pixels as letters, in which a path can be found by chance.
+# Encoded images, which can contain something that looks like a path.
 _PIXELS = re.compile(r"(?<=;base64,)[\w+/=]+")
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_ANSI_CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 # The type of what `helpers.lesson.report` stores. Repeated here, because importing it from there
 # would load torch.
@@ -29,7 +29,7 @@ _TEXT_TYPES = ("text/", "application/json", RESULT_TYPE)
 
 
 def tidy(notebook: NotebookNode) -> None:
-    """Take out what differs from one execution to the next and no reader needs."""
+    """Remove metadata that differs from one execution to the next."""
     notebook.metadata.pop("widgets", None)
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
@@ -38,7 +38,7 @@ def tidy(notebook: NotebookNode) -> None:
 
 
 def output_texts(output: NotebookNode) -> list[str]:
-    """Everything in one output that is text, whatever its type; no images."""
+    """Return all text in one output, without images."""
     if output.output_type == "stream":
         return [output.text]
     if output.output_type == "error":
@@ -52,10 +52,7 @@ def output_texts(output: NotebookNode) -> list[str]:
 
 
 def output_problems(notebook: NotebookNode) -> list[str]:
-    """One sentence for each thing in the stored outputs that must not be there.
-
-    These are errors, anything on stderr, warnings, and paths that only one machine has.
-    """
+    """Return a sentence for each error, stderr output, warning, or machine-specific path."""
     problems = []
     for number, cell in enumerate(notebook.cells, start=1):
         for output in cell.get("outputs", []):
@@ -68,13 +65,13 @@ def output_problems(notebook: NotebookNode) -> list[str]:
             elif found := _WARNING.search(text):
                 problems.append(f"{where} shows a warning: {first_line(found.group())}")
             if found := _machine_path(text):
-                problems.append(f"{where} shows a path of one machine: {found}")
+                problems.append(f"{where} shows a path of this machine: {found}")
     return problems
 
 
 def _machine_path(text: str) -> str | None:
     home = str(Path.home())
-    # A home folder of "/" or "/root" would be found in every other address.
+    # A home folder of "/" or "/root" is part of many other paths.
     if len(home) > len("/root") and home in text:
         return home
     found = _ABSOLUTE_PATH.search(text)
@@ -82,17 +79,17 @@ def _machine_path(text: str) -> str | None:
 
 
 def outputs_digest(notebook: NotebookNode) -> str:
-    """SHA-256 over all stored outputs, to tell whether they are the ones the build stored."""
+    """Return a SHA-256 of all stored outputs, to detect changes after the build."""
     stored = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     return hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()
 
 
 def first_line(text: str) -> str:
-    """The first line of `text` that says something, cut to fit a message."""
+    """Return the first line of `text` that is not blank, shortened to 80 characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= 80 else line[:77] + "..."
 
 
 def plain_text(text: str) -> str:
-    """`text` without the codes that colour it in a terminal."""
-    return _COLOURS.sub("", text)
+    """Return `text` without terminal color codes."""
+    return _ANSI_CODES.sub("", text)

@@ -1,4 +1,4 @@
-"""The notebooks that a course is to be built into: lessons, labs, and labs with their answers."""
+"""The notebooks to build from a course's sources, and whether each of them is up to date."""
 
 from __future__ import annotations
 
@@ -8,66 +8,98 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course.authoring.assemble import assemble_lesson
-from course.authoring.assemble_lab import assemble_lab
-from course.authoring.lesson_source import read_source
-from course.course_folder import CourseFolder, pick
+from course.authoring.assemble import assemble_lab, assemble_lesson
+from course.authoring.sources import read_source
+from course.authoring.stored_outputs import outputs_digest
+from course.course_folder import CourseError, CourseFolder, pick
+from course.files import read_notebook
 
 
 @dataclass(frozen=True)
 class Target:
     """One notebook to build.
 
-    `name` is what messages call it and `asked_as` what builds it; `executed` is false for a
-    student's lab, which has no outputs.
+    Attributes:
+        name: how messages name it.
+        argument: the argument of `course build` that builds it.
+        path: where it is stored.
+        executed: False for a student's lab, which has no outputs.
+        assemble: returns the notebook as its source builds it today, without outputs.
     """
 
     name: str
-    asked_as: str
+    argument: str
     path: Path
     executed: bool
     assemble: Callable[[], NotebookNode]
 
 
-def targets(course: CourseFolder, asked: list[str]) -> list[Target]:
-    """What is `asked` for, or all. A lab is asked for as `labs/NAME`, and is two notebooks."""
-    labs = [word for word in asked if Path(word).parts[:1] == ("labs",)]
-    lessons = [word for word in asked if word not in labs]
+def targets(course: CourseFolder, names: list[str]) -> list[Target]:
+    """Return the named targets, or all. `labs/NAME` names a lab, which is two notebooks."""
+    labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
+    lessons = [name for name in names if name not in labs]
     found = []
-    if lessons or not asked:
+    if lessons or not names:
         found += [_lesson(course, name) for name in pick(course.lesson_names(), lessons, "Lesson")]
-    if labs or not asked:
+    if labs or not names:
         for name in pick(course.lab_names(), labs, "Lab"):
             found += [_lab(course, name, answers=False), _lab(course, name, answers=True)]
     return found
 
 
-def strays(course: CourseFolder, wanted: list[Target]) -> list[str]:
-    """One sentence for each notebook in the course's folders that no source builds."""
-    paths = {target.path for target in wanted}
-    findings = []
-    for folder, source in (
-        (course.notebooks, course.sources),
-        (course.labs, course.lab_sources),
-        (course.solutions, course.lab_sources),
-    ):
-        for path in sorted(folder.glob("[!._]*.ipynb")):
-            if path not in paths:
-                name = path.relative_to(course.root).as_posix().removeprefix("notebooks/")
-                text = (source / f"{path.stem}.py").relative_to(course.root).as_posix()
-                findings.append(
-                    f"{name.removesuffix('.ipynb')}: the notebook has no source. To mend it: "
-                    f"write {text}, or delete {path.relative_to(course.root).as_posix()}"
-                )
-    return findings
-
-
 def assembled(course: CourseFolder, name: str) -> NotebookNode:
-    """The notebook of one lesson as its source builds it today, without outputs."""
+    """Return the notebook of one lesson as its source builds it today, without outputs."""
     names = course.lesson_names()
     place = names.index(name) + 1
     following = read_source(course.source_of(names[place])) if place < len(names) else None
     return assemble_lesson(course, read_source(course.source_of(name)), following)
+
+
+def outdated(course: CourseFolder) -> list[str]:
+    """Return a sentence for each notebook that is not up to date, with the command to fix it.
+
+    Executes nothing. An empty list means that every notebook is what `build` would write.
+    """
+    findings = []
+    wanted = targets(course, [])
+    for target in wanted:
+        try:
+            reasons = differences(target, target.assemble(), read_stored(target.path))
+        except CourseError as error:
+            reasons = [str(error)]
+        if reasons:
+            fix = f"course build {target.argument}"
+            findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
+    return findings + _without_source(course, {target.path for target in wanted})
+
+
+def read_stored(path: Path) -> NotebookNode | None:
+    """Return the stored notebook, or None if it has not been built."""
+    return read_notebook(path) if path.exists() else None
+
+
+def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
+    """Return the reasons why a stored notebook is not what its source builds today."""
+    if stored is None:
+        return ["it has not been built"]
+    wanted, noted = fresh.metadata.course, stored.metadata.get("course", {})
+    reasons = []
+    if noted.get("source_sha256") != wanted.source_sha256:
+        reasons.append("its source has changed since it was built")
+    elif noted.get("generated_sha256") != wanted.generated_sha256:
+        reasons.append("its generated cells (opening, set-up, closing) have changed")
+    elif edited := _edited_cells(fresh, stored):
+        reasons.append(f"cell {edited[0] + 1} was edited by hand; edit the source instead")
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    has_outputs = any(cell.outputs for cell in code)
+    if not target.executed:
+        if has_outputs or any(cell.execution_count for cell in code):
+            reasons.append("it has been executed, and students get it without outputs")
+    elif code and not has_outputs:
+        reasons.append("it has code but no outputs")
+    elif noted.get("outputs_sha256") != outputs_digest(stored):
+        reasons.append("its outputs are not those that the build stored")
+    return reasons
 
 
 def _lesson(course: CourseFolder, name: str) -> Target:
@@ -76,12 +108,42 @@ def _lesson(course: CourseFolder, name: str) -> Target:
 
 
 def _lab(course: CourseFolder, name: str, *, answers: bool) -> Target:
-    folder = course.solutions if answers else course.labs
-    path = folder / f"{name}.ipynb"
+    path = (course.solutions if answers else course.labs) / f"{name}.ipynb"
+    full_name = path.relative_to(course.root).as_posix().removesuffix(".ipynb")
     return Target(
-        path.relative_to(course.root).as_posix().removesuffix(".ipynb"),
+        full_name,
         f"labs/{name}",
         path,
         answers,
         lambda: assemble_lab(course, name, answers=answers),
     )
+
+
+def _without_source(course: CourseFolder, wanted: set[Path]) -> list[str]:
+    findings = []
+    for folder, sources in (
+        (course.notebooks, course.sources),
+        (course.labs, course.lab_sources),
+        (course.solutions, course.lab_sources),
+    ):
+        for path in sorted(folder.glob("[!._]*.ipynb")):
+            if path not in wanted:
+                file = path.relative_to(course.root).as_posix()
+                source = (sources / f"{path.stem}.py").relative_to(course.root).as_posix()
+                name = file.removeprefix("notebooks/").removesuffix(".ipynb")
+                fix = f"write {source}, or delete {file}"
+                findings.append(f"{name}: the notebook has no source. To fix it: {fix}")
+    return findings
+
+
+def _edited_cells(fresh: NotebookNode, stored: NotebookNode) -> list[int]:
+    built, found = ([_compared(cell) for cell in n.cells] for n in (fresh, stored))
+    edited = [n for n, (one, other) in enumerate(zip(built, found, strict=False)) if one != other]
+    if len(built) != len(found):
+        edited.append(min(len(built), len(found)))
+    return edited
+
+
+def _compared(cell: NotebookNode) -> tuple[object, ...]:
+    kept = cell.metadata
+    return cell.cell_type, cell.id, cell.source, list(kept.get("tags", [])), kept.get("nbgrader")

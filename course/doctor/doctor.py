@@ -1,7 +1,7 @@
-"""`course doctor`: says what is wrong with a machine, and the command that mends it.
+"""`course doctor`: find problems of a machine, with the command that fixes each of them.
 
-It stands on the standard library and asks torch in a process of its own, so that it has an answer
-also where torch is missing, broken, or ends the process that imports it.
+Uses the standard library only and imports torch in a separate process, so that it also works where
+torch is missing, broken, or crashes the process.
 """
 
 from __future__ import annotations
@@ -12,68 +12,70 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from course.doctor import looks
-from course.doctor.looks import NOTE, OK, PROBLEM, Finding
+from course.doctor import checkups
+from course.doctor.checkups import NOTE, OK, PROBLEM, Finding
 
 _PROBE = Path(__file__).with_name("probe.py")
 
 
 def doctor(root: Path | None = None) -> list[Finding]:
-    """Look at everything and return what was found; a look that fails is a finding itself.
+    """Run all checkups and return their findings; a checkup that fails is a finding itself.
 
     Args:
-        root: the course's folder, whose pins are compared; None where there is none.
+        root: folder of the course, for its pinned versions; None outside of a course.
     """
     probe = _ask_torch()
-    in_turn = [
-        looks.python,
-        lambda: looks.packages(root),
-        lambda: looks.torch(probe),
-        lambda: looks.gpu(probe),
-        looks.kernel,
-        lambda: looks.data(probe),
-        lambda: looks.disk(root),
-        lambda: looks.pins(root),
+    all_checkups = [
+        checkups.python,
+        lambda: checkups.packages(root),
+        lambda: checkups.torch(probe),
+        lambda: checkups.gpu(probe),
+        checkups.kernel,
+        lambda: checkups.data(probe),
+        lambda: checkups.disk(root),
+        lambda: checkups.pins(root),
     ]
     findings = []
-    for look in in_turn:
+    for checkup in all_checkups:
         try:
-            findings += look()
+            findings += checkup()
         except Exception as error:
-            # A doctor that falls ill helps nobody; the rest may be what the person needs.
-            findings.append(Finding("doctor", NOTE, f"A look failed: {error!r}."))
+            # The other checkups may find the problem.
+            findings.append(Finding("doctor", NOTE, f"A checkup failed: {error!r}."))
     return findings
 
 
 def show(findings: list[Finding]) -> str:
-    """The findings as lines for a terminal."""
+    """Format the findings as lines for a terminal."""
     marks = {OK: "ok      ", NOTE: "note    ", PROBLEM: "PROBLEM "}
     lines = []
     for finding in findings:
         lines.append(f"{marks[finding.level]} {finding.about}: {finding.text}")
-        if finding.mend:
-            lines.append(f"{'':9} to mend it: {finding.mend}")
+        if finding.fix:
+            lines.append(f"{'':9} to fix it: {finding.fix}")
     problems = sum(finding.level == PROBLEM for finding in findings)
-    lines.append(f"{problems} problem{'s' if problems != 1 else ''}." if problems else "All well.")
+    lines.append(
+        f"{problems} problem{'s' if problems != 1 else ''}." if problems else "No problems."
+    )
     return "\n".join(lines)
 
 
 def as_json(findings: list[Finding]) -> str:
-    """The findings for another program: `problems`, and a list of `findings`."""
+    """Format the findings as JSON: the number of `problems`, and the list of `findings`."""
     problems = sum(finding.level == PROBLEM for finding in findings)
     table = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
     return json.dumps(table, indent=1)
 
 
 def _ask_torch() -> dict[str, object]:
-    """What torch says of itself, from a process that may fail: `trouble` says how."""
+    """Return what `probe.py` prints; if it fails, `trouble` says how."""
     command = [sys.executable, str(_PROBE)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     except subprocess.TimeoutExpired:
         return {"trouble": "importing it takes more than five minutes"}
     except OSError as error:
-        return {"trouble": f"a Python to ask it cannot be started ({error})"}
+        return {"trouble": f"Python cannot be started ({error})"}
     for line in reversed(done.stdout.splitlines()):
         try:
             answer = json.loads(line)
@@ -81,5 +83,5 @@ def _ask_torch() -> dict[str, object]:
             continue
         if isinstance(answer, dict):
             return answer
-    said = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    said = (done.stderr.strip().splitlines() or ["no message"])[-1]
     return {"trouble": f"importing it ends the process with status {done.returncode}: {said}"}

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
-from course.authoring import build
+from course.authoring.targets import outdated
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution import engine
 from course.execution.parameters import choices_of, defaults_of, fit_parameters
@@ -52,7 +52,7 @@ def run(
         {name: defaults_of(notebook) for name, notebook in notebooks.items()},
         {name: choices_of(notebook) for name, notebook in notebooks.items()},
     )
-    for finding in build.check(course):
+    for finding in outdated(course):
         print(f"Note: {finding}", file=sys.stderr)
     begun = datetime.now().astimezone()
     folder = _new_folder(course, out, begun)

@@ -34,7 +34,7 @@ def test_the_oldest_versions_are_those_that_the_package_asks_for():
 
 
 def test_what_colab_has_is_new_enough(monkeypatch):
-    lines = (ROOT / "tests" / "colab_versions.txt").read_text("utf-8").splitlines()
+    lines = (ROOT / "tools" / "colab_versions.txt").read_text("utf-8").splitlines()
     pretend(monkeypatch, dict(line.split("==") for line in lines if "==" in line))
     packages.require()
 

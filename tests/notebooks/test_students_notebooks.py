@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from course.authoring.lesson_source import read_source
+from course.authoring.sources import read_source
 from course.course_folder import open_course
 from course.execution.kernels import kernel_class
 from course.execution.warm_kernels import WarmKernels, modules_of, possible

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from course.authoring.build import check
+from course.authoring.targets import outdated
 from course.course_folder import open_course
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_lesson_is_what_its_source_builds_today():
-    findings = check(open_course(ROOT))
+    findings = outdated(open_course(ROOT))
     assert not findings, "\n".join(findings)

@@ -19,8 +19,8 @@ from course.authoring.stored_outputs import first_line
 LONGEST_CELL = 18
 # An answer of a lab may be several small functions that belong together.
 LONGEST_ANSWER = 34
-# The bootstrap cell, which nobody needs to read, may be longer.
-LONGEST_BOOTSTRAP = 30
+# The set-up cell, which is collapsed, may be longer.
+LONGEST_BOOTSTRAP = 36
 
 _FENCED = re.compile(r"^( *)(```|~~~).*?^\1\2`*~*\s*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)

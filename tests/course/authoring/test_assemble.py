@@ -1,6 +1,6 @@
 import pytest
 
-from course.authoring.build import assembled
+from course.authoring.targets import assembled
 
 TEXT = "# %% [markdown]\n# ## A section\n\n# %%\n1 + 1\n"
 
@@ -12,7 +12,7 @@ def course(small_course):
     return small_course
 
 
-def test_a_lesson_stands_between_opening_bootstrap_and_closing(course):
+def test_lesson_follows_opening_and_set_up_cell(course):
     notebook = assembled(course.folder, "01_first")
     kinds = [cell.cell_type for cell in notebook.cells]
     assert kinds == ["markdown", "code", "markdown", "code", "markdown"]
@@ -20,42 +20,42 @@ def test_a_lesson_stands_between_opening_bootstrap_and_closing(course):
     assert notebook.cells[3].source == "1 + 1"
 
 
-def test_the_opening_holds_title_promise_time_and_objectives(course):
+def test_opening_has_title_promise_time_and_objectives(course):
     opening = assembled(course.folder, "01_first").cells[0].source
     assert opening.startswith("# First\n\nYou see what happens.\n\nAbout 5 minutes.")
     assert "- see it" in opening
 
 
-def test_the_badge_opens_the_published_copy(course):
+def test_badge_opens_published_copy(course):
     opening = assembled(course.folder, "01_first").cells[0].source
     site = "https://colab.research.google.com/github/somebody/a-course/blob/v7"
     assert f"({site}/notebooks/01_first.ipynb)" in opening
 
 
-def test_the_closing_leads_to_the_next_lesson(course):
+def test_closing_links_to_next_lesson(course):
     closing = assembled(course.folder, "01_first").cells[-1].source
-    assert "Go on: [Second](02_second.ipynb)" in closing
+    assert "Continue: [Second](02_second.ipynb)" in closing
 
 
-def test_the_last_lesson_leads_to_no_other(course):
-    assert "Go on" not in assembled(course.folder, "02_second").cells[-1].source
+def test_last_lesson_links_to_no_other(course):
+    assert "Continue" not in assembled(course.folder, "02_second").cells[-1].source
 
 
-def test_the_closing_leads_to_the_lab_only_where_there_is_one(course):
+def test_closing_links_to_lab_if_there_is_one(course):
     assert "labs/" not in assembled(course.folder, "01_first").cells[-1].source
     course.folder.labs.mkdir()
     (course.folder.labs / "01_first.ipynb").write_text("{}")
     assert "(../labs/01_first.ipynb)" in assembled(course.folder, "01_first").cells[-1].source
 
 
-def test_cells_keep_their_ids_when_others_change(course):
+def test_cells_keep_ids_when_others_change(course):
     before = [cell.id for cell in assembled(course.folder, "01_first").cells]
     course.write("01_first", TEXT.replace("A section", "Another") + "\n# %%\n2\n", title="First")
     after = [cell.id for cell in assembled(course.folder, "01_first").cells]
     assert len(set(before) - set(after)) == 1
 
 
-def test_two_equal_cells_have_two_ids(course):
+def test_equal_cells_have_different_ids(course):
     course.write("01_first", "# %%\n1\n\n# %%\n1\n")
     ids = [cell.id for cell in assembled(course.folder, "01_first").cells]
     assert len(set(ids)) == len(ids)

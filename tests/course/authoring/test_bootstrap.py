@@ -1,4 +1,4 @@
-"""The bootstrap cell, run as a student's Python runs it where the course is not installed."""
+"""The set-up cell, run in a Python where the course is not installed."""
 
 import os
 import shutil
@@ -20,8 +20,9 @@ from course.course_folder import open_course
 ROOT = Path(__file__).parents[3]
 COURSE = open_course(ROOT)
 CODE = bootstrap(COURSE).source
-FETCHED = f"{COURSE.repository.split('/')[-1]}-{COURSE.tag}"
-TELL = "\nimport helpers\nprint(helpers.__file__)"
+ADDRESS = "Check this address"
+DOWNLOADED = f"{COURSE.repository.split('/')[-1]}-{COURSE.tag}"
+PRINT_PATH = "\nimport helpers\nprint(helpers.__file__)"
 NOTEBOOKS = sorted(
     str(path.relative_to(ROOT))
     for folder in ("notebooks", "labs", "labs/solutions")
@@ -29,7 +30,7 @@ NOTEBOOKS = sorted(
 )
 
 
-def run(folder, source, code=CODE, *, check=TELL, packages=True):
+def run(folder, source, code=CODE, *, check=PRINT_PATH, packages=True):
     """Run the cell in `folder` without the course's own installation (-S reads no .pth file)."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     if packages:
@@ -52,7 +53,7 @@ def package_of(done):
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory):
-    """A zip such as GitHub sends: one folder that holds the course."""
+    """A zip archive like GitHub's: one folder that contains the course."""
     path = tmp_path_factory.mktemp("published") / "main.zip"
     with zipfile.ZipFile(path, "w") as file:
         for part in (ROOT / "helpers").glob("*.py"):
@@ -74,42 +75,53 @@ def cell_of(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
-def test_every_notebook_alone_in_an_empty_folder_fetches_the_course(path, archive, empty):
+def test_every_notebook_downloads_course_in_empty_folder(path, archive, empty):
     done = run(empty, archive.as_uri(), cell_of(path).source)
-    assert package_of(done) == empty / FETCHED / "helpers"
+    assert package_of(done) == empty / DOWNLOADED / "helpers"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
-def test_the_cell_stores_no_output(path):
+def test_cell_stores_no_output(path):
     assert cell_of(path).outputs == []
 
 
-def test_nothing_but_the_course_is_left_behind(archive, empty):
+def test_leaves_only_the_course_behind(archive, empty):
     run(empty, archive.as_uri())
-    assert [path.name for path in empty.iterdir()] == [FETCHED]
+    assert [path.name for path in empty.iterdir()] == [DOWNLOADED]
 
 
-def test_the_second_time_nothing_is_fetched(archive, empty):
+def test_does_not_download_twice(archive, empty):
     run(empty, archive.as_uri())
     done = run(empty, "file:///nowhere.zip")
-    assert package_of(done) == empty / FETCHED / "helpers"
+    assert package_of(done) == empty / DOWNLOADED / "helpers"
 
 
-def test_running_the_cell_twice_in_one_session_changes_nothing(archive, empty):
-    check = f"\nbefore = list(sys.path)\n{CODE}\nassert sys.path == before{TELL}"
-    assert package_of(run(empty, archive.as_uri(), check=check)) == empty / FETCHED / "helpers"
+def test_running_cell_twice_changes_nothing(archive, empty):
+    check = f"\nbefore = list(sys.path)\n{CODE}\nassert sys.path == before{PRINT_PATH}"
+    assert package_of(run(empty, archive.as_uri(), check=check)) == empty / DOWNLOADED / "helpers"
 
 
-def test_a_folder_can_stand_in_for_the_published_copy(empty):
+def test_course_source_can_be_a_folder(empty):
     assert package_of(run(empty, ROOT)) == ROOT / "helpers"
     assert list(empty.iterdir()) == []
 
 
-def test_in_a_clone_without_installation_the_package_of_the_clone_is_taken():
+def test_course_source_can_be_a_path_of_a_zip(archive, empty):
+    assert package_of(run(empty, archive)) == empty / DOWNLOADED / "helpers"
+
+
+def test_cell_is_collapsed_in_jupyterlab_and_colab():
+    cell = bootstrap(COURSE)
+    assert cell.source.startswith("# @title Set up\n")
+    assert cell.metadata.cellView == "form"
+    assert cell.metadata.jupyter.source_hidden is True
+
+
+def test_uses_package_of_clone_without_installation():
     assert package_of(run(ROOT / "notebooks", "file:///nowhere.zip")) == ROOT / "helpers"
 
 
-def test_where_the_package_is_installed_the_cell_does_nothing(monkeypatch, empty):
+def test_does_nothing_where_package_is_installed(monkeypatch, empty):
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("fetched"))
     monkeypatch.chdir(empty)
     before = list(sys.path)
@@ -117,7 +129,7 @@ def test_where_the_package_is_installed_the_cell_does_nothing(monkeypatch, empty
     assert (sys.path, list(empty.iterdir())) == (before, [])
 
 
-def test_without_a_source_the_published_copy_of_this_tag_is_fetched(monkeypatch, empty):
+def test_downloads_published_copy_by_default(monkeypatch, empty):
     asked = []
 
     def urlopen(url, timeout):
@@ -128,13 +140,13 @@ def test_without_a_source_the_published_copy_of_this_tag_is_fetched(monkeypatch,
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
     monkeypatch.delenv("COURSE_SOURCE", raising=False)
     monkeypatch.chdir(empty)
-    with pytest.raises(RuntimeError, match="Is there a network"):
+    with pytest.raises(RuntimeError, match="Check the network connection"):
         exec(CODE, {})
     assert asked == [f"https://github.com/{COURSE.repository}/archive/{COURSE.tag}.zip"]
 
 
 class Sends(BaseHTTPRequestHandler):
-    """A server on this machine that answers with `status`, and with half of what it promises."""
+    """A local server that answers with `status`, and sends half of the announced length."""
 
     status, body = 200, b""
 
@@ -145,7 +157,7 @@ class Sends(BaseHTTPRequestHandler):
         self.wfile.write(self.body)
 
     def log_message(self, *_):
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -161,52 +173,53 @@ def address(port):
     return f"http://127.0.0.1:{port}/main.zip"
 
 
-def assert_the_clear_word(done, folder, *, why):
+def assert_clear_error(done, folder, *, why, advice="Check the network connection"):
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("RuntimeError: The course could not be fetched from ")
+    assert last.startswith("RuntimeError: The course could not be downloaded from ")
     assert why in last
-    assert last.endswith("or open the notebook inside a whole copy of the course.")
+    assert advice in last
+    assert last.endswith("or open the notebook inside a full copy of the course.")
     assert list(folder.iterdir()) == []
 
 
-def test_no_network_is_said_in_one_line_with_what_to_do(empty):
-    # A port that is taken and where nobody listens refuses every time.
+def test_reports_missing_network(empty):
+    # A bound port without a listener refuses connections.
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         done = run(empty, address(taken.getsockname()[1]))
-    assert_the_clear_word(done, empty, why="refused")
+    assert_clear_error(done, empty, why="refused")
 
 
-def test_a_wrong_address_is_said_with_the_servers_answer(empty, server):
+def test_reports_wrong_address_with_http_status(empty, server):
     server.RequestHandlerClass.status = 404
-    assert_the_clear_word(run(empty, address(server.server_port)), empty, why="404")
+    assert_clear_error(run(empty, address(server.server_port)), empty, why="404", advice=ADDRESS)
 
 
-def test_a_fetch_that_breaks_off_leaves_nothing(archive, empty, server):
+def test_interrupted_download_leaves_nothing(archive, empty, server):
     server.RequestHandlerClass.body = archive.read_bytes()[:1000]
-    assert_the_clear_word(run(empty, address(server.server_port)), empty, why="IncompleteRead")
+    assert_clear_error(run(empty, address(server.server_port)), empty, why="IncompleteRead")
 
 
-def test_a_page_instead_of_an_archive_leaves_nothing(empty, tmp_path):
+def test_web_page_instead_of_archive_leaves_nothing(empty, tmp_path):
     page = tmp_path / "login.html"
     page.write_text("<p>Sign in to this network")
-    assert_the_clear_word(run(empty, page.as_uri()), empty, why="not a zip file")
+    assert_clear_error(run(empty, page.as_uri()), empty, why="not a zip file", advice=ADDRESS)
 
 
-def test_another_archive_leaves_nothing(empty, tmp_path):
+def test_unrelated_archive_leaves_nothing(empty, tmp_path):
     other = shutil.make_archive(str(tmp_path / "other"), "zip", ROOT / "helpers", "checks")
-    assert_the_clear_word(run(empty, Path(other).as_uri()), empty, why="StopIteration")
+    assert_clear_error(run(empty, Path(other).as_uri()), empty, why="StopIteration", advice=ADDRESS)
 
 
-def test_missing_packages_are_named_with_the_command_that_installs_them(archive, empty):
+def test_names_missing_packages_with_install_command(archive, empty):
     done = run(empty, archive.as_uri(), packages=False)
     assert done.returncode == 1
     assert "matplotlib is missing, numpy is missing" in done.stderr
     assert '%pip install "matplotlib>=' in done.stderr
 
 
-def test_a_mirror_of_another_tag_does_not_mix_with_this_one(archive, empty):
+def test_versions_do_not_mix(archive, empty):
     other = bootstrap(type(COURSE)(ROOT, COURSE.repository, "release/2")).source
     run(empty, archive.as_uri())
     package = package_of(run(empty, archive.as_uri(), other))

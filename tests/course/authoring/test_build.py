@@ -4,7 +4,9 @@ import nbformat
 import pytest
 
 from course import cli
-from course.authoring.build import build, check
+from course.authoring.assemble import METADATA
+from course.authoring.build import build
+from course.authoring.targets import outdated
 from course.course_folder import CourseError
 
 LESSON = """\
@@ -21,7 +23,7 @@ a * 3
 
 
 def quietly(line):
-    """Takes the place of print."""
+    """Replaces print."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def built(make_small_course):
 
 @pytest.fixture
 def course(small_course, built):
-    """A course that was built, for a test to spoil; copied, since building takes a second."""
+    """A copy of a built course, for a test to change."""
     small_course.write("01_first", LESSON)
     text = built.folder.notebook_of("01_first").read_text(encoding="utf-8")
     small_course.folder.notebook_of("01_first").write_text(text, encoding="utf-8")
@@ -46,32 +48,33 @@ def test_outputs_are_stored(built):
     assert (printed.text, value.data["text/plain"]) == ("a is 1\n", "3")
 
 
-def test_a_built_notebook_is_valid_and_up_to_date(built):
+def test_built_notebook_is_valid_and_up_to_date(built):
     nbformat.validate(built.read("01_first"))
-    assert check(built.folder) == []
+    assert outdated(built.folder) == []
 
 
-def test_nothing_of_this_execution_or_machine_is_stored(built):
+def test_stores_nothing_specific_to_this_machine(built):
     notebook = built.read("01_first")
     text = built.folder.notebook_of("01_first").read_text(encoding="utf-8")
-    assert all(set(cell.metadata) <= {"tags"} for cell in notebook.cells)
-    assert set(notebook.metadata.language_info) == {"file_extension", "mimetype", "name"}
+    allowed = {"tags", "cellView", "jupyter"}
+    assert all(set(cell.metadata) <= allowed for cell in notebook.cells)
+    assert set(notebook.metadata.language_info) == set(METADATA["language_info"])
     assert not {"widgets", "papermill"} & set(notebook.metadata)
     assert str(built.root) not in text
 
 
-def test_building_again_gives_the_same_bytes(course):
+def test_building_again_gives_same_bytes(course):
     path = course.folder.notebook_of("01_first")
     before = path.read_bytes()
     assert build(course.folder, [], force=True, say=quietly) == ["01_first"]
     assert path.read_bytes() == before
 
 
-def test_what_is_up_to_date_is_not_built(course):
+def test_skips_notebooks_that_are_up_to_date(course):
     assert build(course.folder, [], say=quietly) == []
 
 
-def test_a_change_of_text_keeps_the_outputs_without_executing(course):
+def test_text_change_keeps_outputs_without_executing(course):
     notebook = course.read("01_first")
     course.write("01_first", LESSON.replace("A section", "Another one"))
     said = []
@@ -80,10 +83,10 @@ def test_a_change_of_text_keeps_the_outputs_without_executing(course):
     rebuilt = course.read("01_first")
     assert rebuilt.cells[3].source == "## Another one"
     assert rebuilt.cells[4].outputs == notebook.cells[4].outputs
-    assert check(course.folder) == []
+    assert outdated(course.folder) == []
 
 
-def test_outputs_altered_by_hand_are_not_kept(course):
+def test_outputs_edited_by_hand_are_not_kept(course):
     notebook = course.read("01_first")
     notebook.cells[4].outputs[1].data["text/plain"] = "4"
     course.put("01_first", notebook)
@@ -92,7 +95,7 @@ def test_outputs_altered_by_hand_are_not_kept(course):
     assert course.read("01_first").cells[4].outputs[1].data["text/plain"] == "3"
 
 
-def test_a_failing_cell_stops_the_build_and_the_old_notebook_stays(course):
+def test_failing_cell_keeps_old_notebook(course):
     path = course.folder.notebook_of("01_first")
     before = path.read_bytes()
     course.write("01_first", LESSON + "\n# %%\nint('many')\n")
@@ -112,101 +115,101 @@ def test_a_failing_cell_stops_the_build_and_the_old_notebook_stays(course):
         ("import os; os._exit(1)", "the kernel died in cell 3"),
         ("import sys; print('x', file=sys.stderr)", "writes to stderr: x"),
         ("import warnings; warnings.warn('old')", "writes to stderr"),
-        ("import os; os.getcwd()", "shows a path of one machine"),
+        ("import os; os.getcwd()", "shows a path of this machine"),
     ],
 )
-def test_what_must_not_be_stored_stops_the_build(small_course, code, message):
+def test_forbidden_outputs_stop_the_build(small_course, code, message):
     small_course.write("01_first", f"# %%\n{code}\n")
     with pytest.raises(CourseError, match=message):
         build(small_course.folder, [], say=quietly)
     assert not small_course.folder.notebook_of("01_first").exists()
 
 
-def test_a_cell_that_takes_too_long_stops_the_build(small_course):
+def test_cell_timeout_stops_the_build(small_course):
     small_course.write("01_first", "# %%\nimport time; time.sleep(60)\n")
     with pytest.raises(CourseError, match="cell 3 takes longer than 1 s"):
         build(small_course.folder, [], cell_timeout=1, say=quietly)
 
 
-def the_finding(course):
-    [finding] = check(course.folder)
+def only_finding(course):
+    [finding] = outdated(course.folder)
     return finding
 
 
-def test_check_finds_a_source_newer_than_its_notebook(course):
+def test_finds_changed_source(course):
     course.write("01_first", LESSON.replace("a * 3", "a * 4"))
-    assert "its source has changed since it was built" in the_finding(course)
-    assert the_finding(course).endswith("course build 01_first")
+    assert "its source has changed since it was built" in only_finding(course)
+    assert only_finding(course).endswith("course build 01_first")
 
 
-def test_check_finds_a_cell_edited_by_hand(course):
+def test_finds_edited_cell(course):
     notebook = course.read("01_first")
     notebook.cells[3].source = "## Edited"
     course.put("01_first", notebook)
-    assert "edited by hand at cell 4" in the_finding(course)
+    assert "cell 4 was edited by hand" in only_finding(course)
 
 
-def test_check_finds_a_tag_removed_by_hand(course):
+def test_finds_removed_tag(course):
     notebook = course.read("01_first")
     notebook.cells[2].metadata = {}
     course.put("01_first", notebook)
-    assert "edited by hand at cell 3" in the_finding(course)
+    assert "cell 3 was edited by hand" in only_finding(course)
 
 
-def test_check_finds_a_cell_added_by_hand(course):
+def test_finds_added_cell(course):
     notebook = course.read("01_first")
     notebook.cells.append(nbformat.v4.new_markdown_cell("One more"))
     course.put("01_first", notebook)
-    assert "edited by hand at cell 7" in the_finding(course)
+    assert "cell 7 was edited by hand" in only_finding(course)
 
 
-def test_check_finds_generated_cells_of_an_earlier_release(course):
+def test_finds_generated_cells_of_earlier_release(course):
     pyproject = course.root / "pyproject.toml"
     pyproject.write_text(pyproject.read_text().replace("v7", "v8"))
     course.folder = type(course.folder)(course.root, "somebody/a-course", "v8")
-    assert "its generated cells" in the_finding(course)
+    assert "its generated cells" in only_finding(course)
 
 
-def test_check_finds_a_notebook_that_was_never_built(small_course):
+def test_finds_notebook_that_was_never_built(small_course):
     small_course.write("01_first", LESSON)
-    assert "has not been built" in the_finding(small_course)
+    assert "has not been built" in only_finding(small_course)
 
 
-def test_check_finds_a_notebook_without_a_source(course, cells):
+def test_finds_notebook_without_source(course, cells):
     course.put("02_alone", cells.notebook())
-    assert "02_alone: the notebook has no source" in the_finding(course)
+    assert "02_alone: the notebook has no source" in only_finding(course)
 
 
-def test_check_finds_that_all_outputs_are_stripped(course):
+def test_finds_stripped_outputs(course):
     notebook = course.read("01_first")
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = []
     course.put("01_first", notebook)
-    assert "it has code but no outputs" in the_finding(course)
+    assert "it has code but no outputs" in only_finding(course)
 
 
-def test_check_finds_one_altered_output(course):
+def test_finds_edited_output(course):
     notebook = course.read("01_first")
     notebook.cells[4].outputs[0].text = "a is 2\n"
     course.put("01_first", notebook)
-    assert "its outputs are not those that the build stored" in the_finding(course)
+    assert "its outputs are not those that the build stored" in only_finding(course)
 
 
-def test_check_finds_a_notebook_that_is_no_notebook(course):
+def test_finds_file_that_is_not_a_notebook(course):
     course.folder.notebook_of("01_first").write_text("<<<<<<< HEAD")
-    assert "not a notebook that can be read" in the_finding(course)
+    assert "not a notebook that can be read" in only_finding(course)
 
 
 @pytest.mark.parametrize(("code", "status"), [("a * 3", 0), ("a * 4", 1)])
-def test_the_command_names_what_is_out_of_date_and_fails(course, capsys, code, status):
+def test_command_lists_outdated_notebooks_and_fails(course, capsys, code, status):
     course.write("01_first", LESSON.replace("a * 3", code))
     assert cli.main(["--root", str(course.root), "build", "--check"]) == status
     assert ("course build 01_first" in capsys.readouterr().err) == bool(status)
 
 
-def test_check_executes_nothing(small_course):
+def test_checking_executes_nothing(small_course):
     trace = small_course.root / "executed"
     small_course.write("01_first", f"# %%\nopen({json.dumps(str(trace))}, 'w').close()\n")
-    check(small_course.folder)
+    outdated(small_course.folder)
     assert not trace.exists()

@@ -1,4 +1,4 @@
-"""A release changes where the course points, in every file, and changes nothing else."""
+"""A release changes the addresses of the course in every file, and nothing else."""
 
 import json
 import shutil
@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from course import cli
-from course.authoring.build import build, check
+from course.authoring.build import build
 from course.authoring.release import release
+from course.authoring.targets import outdated
 from course.course_folder import CourseError, open_course
 from tests.rules.links import Links
 
@@ -19,7 +20,7 @@ LESSON = f"""\
 # %% [markdown]
 # ## A section
 #
-# The text stands at <https://github.com/{OLD}/blob/v7/LICENSE>.
+# The text is at <https://github.com/{OLD}/blob/v7/LICENSE>.
 
 # %%
 1 + 1
@@ -50,7 +51,7 @@ def commit(root):
 
 
 def quietly(line):
-    """Takes the place of print."""
+    """Replaces print."""
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +66,11 @@ def built(make_small_course):
 
 @pytest.fixture
 def course(built, tmp_path):
-    """A clone of a course that was built and committed, for a test to release."""
+    """A clone of a built and committed course, for a test to release."""
     return open_course(shutil.copytree(built, tmp_path / "clone"))
 
 
-def test_every_address_of_the_course_changes_and_no_other(course):
+def test_changes_every_address_of_the_course_and_no_other(course):
     release(course, "some-one/fork", "v8", say=quietly)
     text = (course.root / "README.md").read_text(encoding="utf-8")
     new = README
@@ -87,32 +88,32 @@ def test_every_address_of_the_course_changes_and_no_other(course):
     assert text == new
 
 
-def test_the_released_course_is_up_to_date_and_points_at_the_fork(course):
+def test_released_course_is_up_to_date_and_points_to_fork(course):
     release(course, "some-one/fork", "v8", say=quietly)
     released = open_course(course.root)
     assert (released.repository, released.tag) == ("some-one/fork", "v8")
-    assert check(released) == []
+    assert outdated(released) == []
     assert Links(released).badge_faults(released.notebook_of("01_first")) == []
 
 
-def test_without_a_tag_the_present_one_stays(course):
+def test_keeps_current_tag_by_default(course):
     release(course, "some-one/fork", say=quietly)
     assert open_course(course.root).tag == "v7"
 
 
-def test_a_new_tag_of_the_same_repository_is_a_release_too(course):
+def test_releases_new_tag_of_same_repository(course):
     release(course, OLD, "release/8", say=quietly)
     assert f"{OLD}/blob/release/8/notebooks" in (course.root / "README.md").read_text()
 
 
-def test_there_and_back_gives_the_same_bytes(course):
+def test_release_and_back_gives_same_bytes(course):
     release(course, "some-one/fork", "v8", say=quietly)
     git(course.root, "-c", "core.hooksPath=", "commit", "--quiet", "--all", "--message", "Fork")
     release(open_course(course.root), OLD, "v7", say=quietly)
     assert git(course.root, "diff", "HEAD~1") == ""
 
 
-def test_pointing_where_it_points_already_changes_nothing(course):
+def test_same_repository_changes_nothing(course):
     assert release(course, OLD, say=quietly) == []
 
 
@@ -133,32 +134,32 @@ def test_pointing_where_it_points_already_changes_nothing(course):
         'someone/"fork',
     ],
 )
-def test_a_name_that_is_no_repository_is_refused(course, name):
-    with pytest.raises(CourseError, match="is no repository on GitHub"):
+def test_refuses_invalid_repository(course, name):
+    with pytest.raises(CourseError, match="is not a repository on GitHub"):
         release(course, name, say=quietly)
     assert git(course.root, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("tag", ["v 8", "-v8", "v8/", "a..b", "v8.lock", "a//b", 'v"8', ".v8"])
-def test_a_name_that_can_be_no_tag_is_refused(course, tag):
-    with pytest.raises(CourseError, match="can be no tag"):
+def test_refuses_invalid_tag(course, tag):
+    with pytest.raises(CourseError, match="is not a valid tag"):
         release(course, "someone/fork", tag, say=quietly)
 
 
-def test_changes_that_are_not_committed_are_kept_from_being_mixed_in(course):
+def test_refuses_uncommitted_changes(course):
     (course.root / "README.md").write_text("# Mine\n")
-    with pytest.raises(CourseError, match=r"not committed, README\.md for one"):
+    with pytest.raises(CourseError, match=r"uncommitted changes, for example README\.md"):
         release(course, "someone/fork", say=quietly)
     assert (course.root / "README.md").read_text() == "# Mine\n"
 
 
-def test_a_folder_that_is_no_clone_is_refused(course):
+def test_refuses_folder_that_is_not_a_clone(course):
     shutil.rmtree(course.root / ".git")
     with pytest.raises(CourseError, match="a release needs a clone of the course"):
         release(course, "someone/fork", say=quietly)
 
 
-def test_a_notebook_that_is_not_up_to_date_is_refused(course):
+def test_refuses_outdated_notebook(course):
     source = course.source_of("01_first")
     source.write_text(source.read_text().replace("1 + 1", "1 + 2"))
     git(course.root, "-c", "user.name=A", "commit", "--quiet", "--all", "--message", "Two")
@@ -166,16 +167,16 @@ def test_a_notebook_that_is_not_up_to_date_is_refused(course):
         release(course, "someone/fork", say=quietly)
 
 
-def test_an_address_in_code_is_refused_before_anything_is_written(small_course):
+def test_refuses_address_in_code_before_writing(small_course):
     small_course.write("01_first", f'# %%\n"https://github.com/{OLD}"\n')
     build(small_course.folder, [], say=quietly)
     commit(small_course.root)
-    with pytest.raises(CourseError, match=r"line 12, names an address of the course in code"):
+    with pytest.raises(CourseError, match=r"line 12: the code contains an address of the course"):
         release(small_course.folder, "someone/fork", say=quietly)
     assert git(small_course.root, "status", "--porcelain") == ""
 
 
-def test_the_command_says_what_it_wrote(course, capsys):
+def test_command_lists_what_it_wrote(course, capsys):
     status = cli.main(["--root", str(course.root), "release", "--repo", "some-one/fork"])
     said = capsys.readouterr().out
     assert status == 0
@@ -185,7 +186,7 @@ def test_the_command_says_what_it_wrote(course, capsys):
 
 @pytest.fixture(scope="module")
 def fork(tmp_path_factory):
-    """This course as it is tracked here, and a copy of it that was released as a fork."""
+    """This course, and a copy of it that was released as a fork."""
     before, after = (tmp_path_factory.mktemp("release") / name for name in ("before", "after"))
     for name in git(ROOT, "ls-files", "-z").split("\0"):
         if name and (ROOT / name).is_file():
@@ -202,7 +203,7 @@ def pages(course):
     return [course.root / name for name in names]
 
 
-def test_in_the_whole_course_every_badge_and_link_leads_into_the_fork(fork):
+def test_every_badge_and_link_of_this_course_points_to_fork(fork):
     _, after = fork
     links = Links(after)
     findings = [finding for page in pages(after) for finding in links.dead_links(page)]
@@ -214,7 +215,7 @@ def test_in_the_whole_course_every_badge_and_link_leads_into_the_fork(fork):
     assert findings == []
 
 
-def test_in_the_whole_course_no_address_of_the_old_place_is_left(fork):
+def test_no_old_address_remains_in_this_course(fork):
     before, after = fork
     found = subprocess.run(
         ["git", "-C", str(after.root), "grep", "-n", "-E", f"(github|gh|com)/{before.repository}"],
@@ -224,25 +225,25 @@ def test_in_the_whole_course_no_address_of_the_old_place_is_left(fork):
     assert found.stdout == ""
 
 
-def same_but_for_the_place(name, before, after):
-    """Whether a file of the fork differs from the original in addresses and their digests alone."""
+def same_except_addresses(name, before, after):
+    """Whether a file of the fork differs from the original only in addresses and their hashes."""
     old, new = ((course.root / name).read_bytes() for course in (before, after))
     if old == new:
         return True
     if name.endswith(".ipynb"):
-        return notebook_without_place(old) == notebook_without_place(new)
+        return notebook_without_addresses(old) == notebook_without_addresses(new)
     places = [(c.repository.encode(), c.tag.encode()) for c in (before, after)]
-    return unplaced(old, *places[0]) == unplaced(new, *places[1])
+    return without_addresses(old, *places[0]) == without_addresses(new, *places[1])
 
 
-def unplaced(text, repository, tag):
+def without_addresses(text, repository, tag):
     for kind in (b"/blob/", b"/archive/", b"/tree/"):
         text = text.replace(repository + kind + tag, b"PLACE")
     return text.replace(b'tag = "' + tag, b"TAG").replace(repository, b"REPOSITORY")
 
 
-def notebook_without_place(text):
-    """A notebook without its opening, bootstrap, closing, and what is made of them."""
+def notebook_without_addresses(text):
+    """A notebook without its generated cells and their hashes."""
     content = json.loads(text)
     for key in ("source_sha256", "generated_sha256"):
         del content["metadata"]["course"][key]
@@ -250,17 +251,17 @@ def notebook_without_place(text):
     return content
 
 
-def test_in_the_whole_course_nothing_else_changes(fork):
+def test_nothing_else_changes_in_this_course(fork):
     before, after = fork
     names = git(before.root, "ls-files").split()
     assert names == git(after.root, "ls-files").split()
     assert git(after.root, "status", "--porcelain", "--untracked-files").count("??") == 0
-    assert [name for name in names if not same_but_for_the_place(name, before, after)] == []
+    assert [name for name in names if not same_except_addresses(name, before, after)] == []
 
 
-def test_in_the_whole_course_the_outputs_are_those_that_were_stored(fork):
+def test_outputs_of_this_course_are_kept(fork):
     before, after = fork
-    assert check(after) == []
+    assert outdated(after) == []
     for path in pages(after):
         if path.suffix == ".ipynb":
             old = json.loads((before.root / path.relative_to(after.root)).read_text("utf-8"))

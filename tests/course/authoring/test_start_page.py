@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 def test_the_start_page_of_the_course_is_up_to_date():
     stored = (ROOT / "index.md").read_text(encoding="utf-8")
     assert stored == start_page(open_course(ROOT)), (
-        "To mend it: python -m course.authoring.start_page"
+        "To fix it: python -m course.authoring.start_page"
     )
 
 
@@ -21,7 +21,7 @@ def put(course, cells, name, title):
     course.put(name, cells.notebook(cells.code("1", cells.value("1"))))
 
 
-def test_lessons_stand_in_order_with_title_minutes_and_promise(small_course, cells):
+def test_lists_lessons_in_order_with_title_minutes_and_promise(small_course, cells):
     put(small_course, cells, "01_two", "The second")
     put(small_course, cells, "00_one", "The first")
     page = start_page(small_course.folder)
@@ -30,22 +30,22 @@ def test_lessons_stand_in_order_with_title_minutes_and_promise(small_course, cel
     assert page.index(first) < page.index("- **01 [The second](notebooks/01_two.ipynb)**")
 
 
-def test_a_lesson_that_is_not_built_is_left_out(small_course):
+def test_omits_lesson_that_is_not_built(small_course):
     small_course.write("00_one", "# %%\n1\n")
     assert "00_one" not in start_page(small_course.folder)
 
 
-def test_a_lab_stands_with_its_lesson(small_course, cells):
+def test_lists_lab_with_its_lesson(small_course, cells):
     put(small_course, cells, "00_one", "The first")
     assert "labs/" not in start_page(small_course.folder)
     labs = small_course.root / "labs"
     (labs / "source").mkdir(parents=True)
     shutil.copy(small_course.folder.source_of("00_one"), labs / "source" / "00_one.py")
     (labs / "00_one.ipynb").write_text("{}")
-    assert "Practise: [the lab](labs/00_one.ipynb), 5 minutes." in start_page(small_course.folder)
+    assert "Practice: [the lab](labs/00_one.ipynb), 5 minutes." in start_page(small_course.folder)
 
 
-def test_no_line_ends_in_a_blank(small_course, cells):
+def test_no_trailing_spaces(small_course, cells):
     put(small_course, cells, "00_one", "The first")
     assert not [
         line for line in start_page(small_course.folder).splitlines() if line != line.rstrip()

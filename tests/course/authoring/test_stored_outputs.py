@@ -5,7 +5,7 @@ from course.authoring.stored_outputs import output_problems
 from helpers import lesson
 
 
-def test_the_type_of_a_record_is_that_of_the_lessons():
+def test_result_type_matches_lessons():
     assert stored_outputs.RESULT_TYPE == lesson.RESULT_TYPE
 
 
@@ -23,10 +23,10 @@ def test_the_type_of_a_record_is_that_of_the_lessons():
         r"'C:\\Users\\ada\\course'",
     ],
 )
-def test_a_path_of_one_machine_is_found(cells, text):
+def test_finds_path_of_this_machine(cells, text):
     notebook = cells.notebook(cells.code("show()", cells.stream(text)))
     [problem] = output_problems(notebook)
-    assert "path of one machine" in problem
+    assert "path of this machine" in problem
 
 
 @pytest.mark.parametrize(
@@ -46,23 +46,23 @@ def test_a_path_of_one_machine_is_found(cells, text):
         "cuda:0",
     ],
 )
-def test_what_only_looks_like_a_path_is_left_alone(cells, text):
+def test_accepts_text_that_resembles_a_path(cells, text):
     assert output_problems(cells.notebook(cells.code("show()", cells.stream(text)))) == []
 
 
-def test_a_path_in_html_or_in_a_record_is_found(cells):
+def test_finds_path_in_html_and_in_results(cells):
     html = cells.shown({"text/html": "<b>from /home/ada/data.zip</b>", "text/plain": "box"})
     record = cells.shown({lesson.RESULT_TYPE: {"provenance": "/home/ada/data.zip"}})
     notebook = cells.notebook(cells.code("one()", html), cells.code("two()", record))
     assert len(output_problems(notebook)) == 2
 
 
-def test_an_image_is_not_searched(cells):
+def test_does_not_search_images(cells):
     image = cells.shown({"image/png": "iVBORw0KGgo/home/ada/AAA/BBB="})
     assert output_problems(cells.notebook(cells.code("plot()", image))) == []
 
 
-def test_an_image_inside_html_is_not_searched_but_its_description_is(cells):
+def test_searches_alt_text_but_not_pixels_in_html(cells):
     html = '<img alt="{alt}" src="data:image/png;base64,iVBOR+/home/ada/AAA/BBB=">'
     fine = cells.shown({"text/html": html.format(alt="A line."), "text/plain": "A line."})
     assert output_problems(cells.notebook(cells.code("plot()", fine))) == []
@@ -70,7 +70,7 @@ def test_an_image_inside_html_is_not_searched_but_its_description_is(cells):
     assert len(output_problems(cells.notebook(cells.code("plot()", path)))) == 1
 
 
-def test_errors_stderr_and_warnings_are_found_with_their_cell(cells):
+def test_finds_errors_stderr_and_warnings_with_their_cell(cells):
     notebook = cells.notebook(
         cells.text("# Title"),
         cells.code("fail()", cells.error("ValueError", "no")),

@@ -11,8 +11,8 @@ import nbformat
 import pytest
 
 from course import cli
-from course.authoring.build import assembled
 from course.authoring.stored_outputs import RESULT_TYPE
+from course.authoring.targets import assembled
 from course.execution import run as run_module
 
 PARAMETERS = '# %% tags=["parameters"]\nspoil = False\nepochs = 2\n\n'

@@ -1,6 +1,6 @@
 import pytest
 
-from course.authoring.lesson_source import read_source
+from course.authoring.sources import read_source
 from course.course_folder import CourseError
 
 GOOD = {"title": "A title", "promise": "A promise.", "minutes": "5", "objectives": "[one]"}
@@ -12,7 +12,7 @@ def write(path, entries, cells="# %%\n1 + 1\n"):
     return path
 
 
-def test_header_cells_and_tags_are_read(tmp_path):
+def test_reads_header_cells_and_tags(tmp_path):
     path = write(tmp_path / "01_x.py", GOOD, '# %% [markdown]\n# Text\n\n# %% tags=["a"]\n1\n')
     source = read_source(path)
     assert source.name == "01_x"
@@ -21,19 +21,19 @@ def test_header_cells_and_tags_are_read(tmp_path):
     assert source.cells[1].metadata == {"tags": ["a"]}
 
 
-def test_blank_lines_leave_no_trace_in_the_cells(tmp_path):
+def test_blank_lines_add_no_metadata(tmp_path):
     path = write(tmp_path / "x.py", GOOD, "# %%\ndef f():\n    pass\n\n\n\n# %%\n1\n")
     assert all(cell.metadata == {} for cell in read_source(path).cells)
 
 
-def test_line_ends_do_not_change_the_fingerprint(tmp_path):
+def test_line_endings_do_not_change_the_hash(tmp_path):
     one, other = write(tmp_path / "a.py", GOOD), tmp_path / "b.py"
     other.write_bytes(one.read_bytes().replace(b"\n", b"\r\n"))
     assert read_source(one).sha256 == read_source(other).sha256
 
 
 @pytest.mark.parametrize("key", ["title", "promise", "minutes", "objectives"])
-def test_a_missing_entry_is_named(tmp_path, key):
+def test_names_missing_entry(tmp_path, key):
     path = write(tmp_path / "x.py", {k: v for k, v in GOOD.items() if k != key})
     with pytest.raises(CourseError, match=f"lacks '{key}'"):
         read_source(path)
@@ -44,18 +44,18 @@ def test_a_missing_entry_is_named(tmp_path, key):
     [
         ("minutes", "soon", "'minutes' in the header is 'soon', not a whole number"),
         ("minutes", "true", "'minutes' in the header is True, not a whole number"),
-        ("title", "[a]", r"'title' in the header is \['a'\], not a text"),
+        ("title", "[a]", r"'title' in the header is \['a'\], not a string"),
         ("objectives", "one", "'objectives' in the header is 'one', not a list"),
-        ("objectives", "[{a: b}]", "needs quotes"),
-        ("credit", "[a]", "'credit', which means nothing here"),
+        ("objectives", "[{a: b}]", "Put quotes"),
+        ("credit", "[a]", "unknown entry 'credit'"),
     ],
 )
-def test_a_wrong_entry_is_named_with_its_value(tmp_path, key, value, message):
+def test_names_invalid_entry_with_its_value(tmp_path, key, value, message):
     with pytest.raises(CourseError, match=message):
         read_source(write(tmp_path / "x.py", GOOD | {key: value}))
 
 
-def test_a_source_without_a_header_is_refused(tmp_path):
+def test_refuses_source_without_header(tmp_path):
     (tmp_path / "x.py").write_text("# %%\n1\n")
     with pytest.raises(CourseError, match="has no header"):
         read_source(tmp_path / "x.py")

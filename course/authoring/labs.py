@@ -1,8 +1,8 @@
-"""From a lab's text to two sets of cells: what a student gets, and the same with answers.
+"""Split a lab's source into the student's cells and the cells with answers.
 
-The text is a lesson's, with two more kinds of cells: `# %% exercise=1` holds an answer between
-nbgrader's marks, `# %% check=1 points=2` the call that judges it. Behind the answer may stand, as
-comments between `### BEGIN GIVEN` and `### END GIVEN`, code that the student gets in its place.
+A lab's source has two additional kinds of cells: `# %% exercise=1` contains an answer between
+nbgrader's markers, and `# %% check=1 points=2` the call that checks it. After an answer there may
+be, as comments between `### BEGIN GIVEN` and `### END GIVEN`, code that students get instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course.authoring.lesson_source import LessonSource
+from course.authoring.sources import Source
 from course.course_folder import CourseError
 
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -21,20 +21,20 @@ _BEGIN_GIVEN, _END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
 _DEFINITION = re.compile(r"^(\s*)(?:async )?(?:def|class) (\w+)")
 
 
-def students_cells(source: LessonSource) -> list[NotebookNode]:
-    """The lab's cells with a stub, or the code that is given, in the place of every answer."""
+def students_cells(source: Source) -> list[NotebookNode]:
+    """Return the lab's cells with a stub, or the given code, instead of every answer."""
     return _cells(source, _with_stubs)
 
 
-def solution_cells(source: LessonSource) -> list[NotebookNode]:
-    """The lab's cells with the answers between nbgrader's marks."""
+def solution_cells(source: Source) -> list[NotebookNode]:
+    """Return the lab's cells with the answers between nbgrader's markers."""
     return _cells(source, lambda code, exercise, task: _without_given(code))
 
 
 def nbgrader_metadata(
     grade_id: str, *, points: int | None = None, solution: bool = False
 ) -> dict[str, object]:
-    """What nbgrader keeps with a cell: a check if it has points, an answer, else read only."""
+    """Return nbgrader's metadata for a check (if it has points), an answer, or a locked cell."""
     grade = points is not None
     kept = {
         "grade": grade,
@@ -47,8 +47,8 @@ def nbgrader_metadata(
     return {**kept, "points": points} if grade else kept
 
 
-def points_of(source: LessonSource) -> dict[int, int]:
-    """What each exercise is worth, by its number."""
+def points_of(source: Source) -> dict[int, int]:
+    """Return the points of each exercise by number."""
     return {
         cell.metadata["check"]: cell.metadata["points"]
         for cell in source.cells
@@ -56,8 +56,8 @@ def points_of(source: LessonSource) -> dict[int, int]:
     }
 
 
-def check_lab(source: LessonSource) -> None:
-    """Raise `CourseError` for a lab whose cells and marks do not fit together."""
+def check_lab(source: Source) -> None:
+    """Raise `CourseError` if exercises, checks and answer markers do not match."""
     name = f"labs/source/{source.name}.py"
     exercises = [c.metadata["exercise"] for c in source.cells if "exercise" in c.metadata]
     checks = [c.metadata["check"] for c in source.cells if "check" in c.metadata]
@@ -72,25 +72,25 @@ def check_lab(source: LessonSource) -> None:
         where = f"{name}, cell `{cell.source.splitlines()[0] if cell.source else ''}`"
         if "check" in cell.metadata and type(cell.metadata.get("points")) is not int:
             raise CourseError(f"{where}: a check needs points=N, a whole number.")
-        marks = [line.strip() for line in cell.source.splitlines() if line.strip() in _MARKS]
-        if marks and "exercise" not in cell.metadata:
-            raise CourseError(f"{where}: marks of an answer in a cell that is no exercise.")
-        if "exercise" in cell.metadata and not _MARKS_IN_ORDER.fullmatch("\n".join(marks) + "\n"):
+        markers = [line.strip() for line in cell.source.splitlines() if line.strip() in _MARKERS]
+        if markers and "exercise" not in cell.metadata:
+            raise CourseError(f"{where}: answer markers in a cell without exercise=N.")
+        if "exercise" in cell.metadata and not _MARKERS_IN_ORDER.fullmatch(
+            "\n".join(markers) + "\n"
+        ):
             raise CourseError(
-                f"{where}: an exercise has {_BEGIN} ... {_END}, once or more, each with one "
-                f"{_BEGIN_GIVEN} ... {_END_GIVEN} behind it if code is given instead of a stub."
+                f"{where}: an exercise needs {_BEGIN} ... {_END} at least once, each followed by "
+                f"{_BEGIN_GIVEN} ... {_END_GIVEN} if students get code instead of a stub."
             )
 
 
-_MARKS = (_BEGIN, _END, _BEGIN_GIVEN, _END_GIVEN)
-_MARKS_IN_ORDER = re.compile(
+_MARKERS = (_BEGIN, _END, _BEGIN_GIVEN, _END_GIVEN)
+_MARKERS_IN_ORDER = re.compile(
     f"(?:{_BEGIN}\n{_END}\n(?:{_BEGIN_GIVEN}\n{_END_GIVEN}\n)?)+".replace(" ", r"\ ")
 )
 
 
-def _cells(
-    source: LessonSource, change: Callable[[str, int, str | None], str]
-) -> list[NotebookNode]:
+def _cells(source: Source, change: Callable[[str, int, str | None], str]) -> list[NotebookNode]:
     cells = []
     parts: dict[int, int] = {}
     for place, cell in enumerate(source.cells):
@@ -115,19 +115,19 @@ def _cells(
 
 
 def _without_given(code: str) -> str:
-    """The cell without the code that a student would get in the place of the answer."""
+    """Return the cell without the code that students get instead of the answer."""
     kept, given = [], False
     for line in code.splitlines():
-        mark = line.strip()
-        given = given or mark == _BEGIN_GIVEN
+        marker = line.strip()
+        given = given or marker == _BEGIN_GIVEN
         if not given:
             kept.append(line)
-        given = given and mark != _END_GIVEN
+        given = given and marker != _END_GIVEN
     return "\n".join(kept)
 
 
 def _with_stubs(code: str, exercise: int, task: str | None) -> str:
-    """The cell with what is given, or else a stub, in the place of every answer."""
+    """Return the cell with the given code, or else a stub, instead of every answer."""
     lines = code.splitlines()
     kept: list[str] = []
     place = 0
@@ -149,8 +149,8 @@ def _with_stubs(code: str, exercise: int, task: str | None) -> str:
     return "\n".join(kept)
 
 
-def _index(lines: list[str], mark: str, start: int) -> int:
-    return next(n for n in range(start, len(lines)) if lines[n].strip() == mark)
+def _index(lines: list[str], marker: str, start: int) -> int:
+    return next(n for n in range(start, len(lines)) if lines[n].strip() == marker)
 
 
 def _uncommented(line: str, indent: str) -> str:
@@ -159,7 +159,7 @@ def _uncommented(line: str, indent: str) -> str:
 
 
 def _enclosing(above: list[str], indent: str) -> str:
-    """The function or class that a line stands in: Net.forward, try_gpu."""
+    """Return the function or class that contains the next line: Net.forward, try_gpu."""
     names: list[str] = []
     for line in reversed(above):
         found = _DEFINITION.match(line)

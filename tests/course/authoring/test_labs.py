@@ -1,9 +1,10 @@
-"""From a lab's text to what students get and to what has the answers."""
+"""A lab's source becomes a notebook for students and one with answers."""
 
 import nbformat
 import pytest
 
-from course.authoring.build import build, check
+from course.authoring.build import build
+from course.authoring.targets import outdated
 from course.course_folder import CourseError
 from tests.conftest import HEADER
 
@@ -32,8 +33,8 @@ class Net:
 # %% check=1 points=2
 assert Net().forward(a) == 2
 
-# %% exercise=2 task="mend the line"
-def mend(x):
+# %% exercise=2 task="fix the line"
+def fix(x):
     ### BEGIN SOLUTION
     return x + 1
     ### END SOLUTION
@@ -47,7 +48,7 @@ def mend(x):
 
 
 # %% check=2 points=3
-mend(a)
+fix(a)
 
 # %% exercise=3 task="say how many"
 ### BEGIN SOLUTION
@@ -60,7 +61,7 @@ many
 
 
 def quietly(line):
-    """Takes the place of print."""
+    """Replaces print."""
 
 
 def write(course, text=LAB, name="01_first"):
@@ -86,37 +87,37 @@ def code(course, folder):
     return [cell for cell in notebook.cells if cell.cell_type == "code"][1:]
 
 
-def test_a_stub_names_its_exercise_and_what_to_write(built):
+def test_stub_names_exercise_and_task(built):
     source = code(built, "labs")[1].source
     assert '        raise NotImplementedError("exercise 1: write Net.forward")' in source
     assert '        raise NotImplementedError("exercise 1: write Net.backward")' in source
     assert "twice" not in source.replace("Return twice x", "")
 
 
-def test_a_task_takes_the_place_of_the_name(built):
+def test_task_replaces_function_name(built):
     assert code(built, "labs")[5].source == (
         'raise NotImplementedError("exercise 3: say how many")'
     )
 
 
-def test_code_that_is_given_stands_where_the_answer_stood(built):
+def test_given_code_replaces_answer(built):
     assert code(built, "labs")[3].source == (
-        "def mend(x):\n    y = x\n\n    for _ in range(2):\n        y += 1\n    return y"
+        "def fix(x):\n    y = x\n\n    for _ in range(2):\n        y += 1\n    return y"
     )
 
 
-def test_the_solution_has_the_answer_between_the_marks_and_not_what_is_given(built):
+def test_solution_has_answer_without_given_code(built):
     assert code(built, "solutions")[3].source == (
-        "def mend(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION"
+        "def fix(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION"
     )
 
 
-def test_the_solution_is_executed_and_the_students_notebook_is_not(built):
+def test_only_solution_is_executed(built):
     assert code(built, "solutions")[4].outputs[0].data["text/plain"] == "2"
     assert all(not cell.outputs for cell in code(built, "labs"))
 
 
-def test_nbgrader_finds_answers_checks_and_points(built):
+def test_nbgrader_metadata_has_answers_checks_and_points(built):
     for folder in ("labs", "solutions"):
         kept = [cell.metadata.nbgrader for cell in code(built, folder)]
         assert [k.grade_id for k in kept if k.solution] == [
@@ -130,28 +131,28 @@ def test_nbgrader_finds_answers_checks_and_points(built):
         assert all(k.locked for k in kept if not k.solution)
 
 
-def test_what_was_built_is_up_to_date(built):
-    assert check(built.folder) == []
+def test_built_lab_is_up_to_date(built):
+    assert outdated(built.folder) == []
     assert build(built.folder, [], say=quietly) == []
 
 
-def test_a_students_notebook_with_outputs_is_not_up_to_date(small_course):
+def test_executed_student_notebook_is_outdated(small_course):
     write(small_course)
     build(small_course.folder, ["labs/01"], say=quietly)
     path = small_course.folder.labs / "01_first.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="1\n")]
     nbformat.write(notebook, path)
-    (finding,) = check(small_course.folder)
+    (finding,) = outdated(small_course.folder)
     assert "without outputs" in finding
     assert "course build labs/01_first" in finding
 
 
-def test_a_lab_without_a_source_is_a_finding(built, small_course):
+def test_finds_lab_without_source(built, small_course):
     small_course.folder.labs.mkdir()
     text = (built.folder.labs / "01_first.ipynb").read_text()
     (small_course.folder.labs / "01_first.ipynb").write_text(text)
-    (finding,) = check(small_course.folder)
+    (finding,) = outdated(small_course.folder)
     assert "write labs/source/01_first.py, or delete labs/01_first.ipynb" in finding
 
 
@@ -161,12 +162,12 @@ def test_a_lab_without_a_source_is_a_finding(built, small_course):
         ("# %% check=2", "# %% other=2", "the checks are [1, 3]"),
         ("exercise=3", "exercise=4", "number them 1, 2, 3"),
         (" points=3", "", "needs points=N"),
-        ("    ### END SOLUTION\n    ### BEGIN GIVEN", "    ### BEGIN GIVEN", "has ### BEGIN"),
-        ("many = 7\n### END SOLUTION", "many = 7", "has ### BEGIN"),
-        ("mend(a)", "mend(a)\n### BEGIN SOLUTION\n### END SOLUTION", "that is no exercise"),
+        ("    ### END SOLUTION\n    ### BEGIN GIVEN", "    ### BEGIN GIVEN", "needs ### BEGIN"),
+        ("many = 7\n### END SOLUTION", "many = 7", "needs ### BEGIN"),
+        ("fix(a)", "fix(a)\n### BEGIN SOLUTION\n### END SOLUTION", "without exercise=N"),
     ],
 )
-def test_a_lab_that_does_not_fit_together_is_refused_in_words(small_course, wrong, right, says):
+def test_refuses_inconsistent_lab_with_clear_message(small_course, wrong, right, says):
     assert wrong in LAB
     write(small_course, LAB.replace(wrong, right))
     with pytest.raises(CourseError) as error:

@@ -1,4 +1,4 @@
-"""Reads a lesson's text (jupytext percent format) into its header and its cells."""
+"""Read the source of a lesson or a lab (jupytext percent format): header and cells."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# What jupytext notes for its own way back from notebook to text.
-_NOT_OURS = ("lines_to_next_cell", "lines_to_end_of_cell_marker")
+# jupytext's own metadata, for the way back from notebook to text.
+_JUPYTEXT_KEYS = ("lines_to_next_cell", "lines_to_end_of_cell_marker")
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a lesson says about itself, under `jupyter: course:` in its YAML header."""
+    """The entries under `jupyter: course:` in the YAML header of a source."""
 
     title: str
     promise: str
@@ -29,8 +29,8 @@ class Header:
 
 
 @dataclass(frozen=True)
-class LessonSource:
-    """A lesson as it was written: header, cells without outputs, SHA-256 of its text."""
+class Source:
+    """A lesson or lab: header, cells without outputs, and the SHA-256 of the text."""
 
     name: str
     header: Header
@@ -38,19 +38,23 @@ class LessonSource:
     sha256: str
 
 
-def read_source(path: Path) -> LessonSource:
-    """Read a percent-format file; `CourseError` names the file and what it lacks."""
+def read_source(path: Path) -> Source:
+    """Read a percent-format file.
+
+    Raises:
+        CourseError: the file has no cells or an incomplete header; the message says which.
+    """
     text = path.read_text(encoding="utf-8")
     try:
         notebook = jupytext.reads(text, fmt="py:percent")
     except yaml.YAMLError as error:
         raise CourseError(f"{path}: the header is not valid YAML: {error}") from None
     if not notebook.cells:
-        raise CourseError(f"{path} has no cells; a cell begins with a line `# %%`.")
+        raise CourseError(f"{path} has no cells; a cell starts with a line `# %%`.")
     for cell in notebook.cells:
-        for key in _NOT_OURS:
+        for key in _JUPYTEXT_KEYS:
             cell.metadata.pop(key, None)
-    return LessonSource(
+    return Source(
         name=path.stem,
         header=_read_header(notebook.metadata.get("course"), path),
         cells=notebook.cells,
@@ -62,21 +66,20 @@ def _read_header(table: object, path: Path) -> Header:
     wanted = Header.__dataclass_fields__
     if not isinstance(table, dict):
         raise CourseError(
-            f"{path} has no header. It begins with a comment block between two lines `# ---` "
-            f"that holds, under `jupyter: course:`, {', '.join(wanted)}."
+            f"{path} has no header. Start the file with a comment block between two lines `# ---` "
+            f"that has, under `jupyter: course:`, {', '.join(wanted)}."
         )
     for key in table:
         if key not in wanted:
             raise CourseError(
-                f"{path}: the header has {key!r}, which means nothing here. "
-                f"Known are {', '.join(wanted)}."
+                f"{path}: unknown entry {key!r} in the header. Known entries: {', '.join(wanted)}."
             )
     for key in ("title", "promise", "minutes", "objectives"):
         if key not in table:
             raise CourseError(f"{path}: the header lacks {key!r}.")
     for key in ("title", "promise"):
         if not isinstance(table[key], str) or not table[key].strip():
-            raise CourseError(f"{path}: {key!r} in the header is {table[key]!r}, not a text.")
+            raise CourseError(f"{path}: {key!r} in the header is {table[key]!r}, not a string.")
     if type(table["minutes"]) is not int or table["minutes"] <= 0:
         raise CourseError(
             f"{path}: 'minutes' in the header is {table['minutes']!r}, not a whole number."
@@ -85,7 +88,7 @@ def _read_header(table: object, path: Path) -> Header:
         entries = table.get(key, [])
         if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
             raise CourseError(
-                f"{path}: {key!r} in the header is {entries!r}, not a list of texts. "
-                "A text that has a colon in it needs quotes."
+                f"{path}: {key!r} in the header is {entries!r}, not a list of strings. "
+                "Put quotes around a string that contains a colon."
             )
     return Header(**{key: table[key] for key in table})
