@@ -18,7 +18,7 @@ NOTEBOOKS = [
 
 def build(pages: Path, output: Path) -> subprocess.CompletedProcess[str]:
     """Build the pages in a folder as `make site` does."""
-    command = ["-c", ROOT / "site", "-b", "html", "-W", "--keep-going", "-n", "-q"]
+    command = ["-c", ROOT / "docs" / "site", "-b", "html", "-W", "--keep-going", "-n", "-q"]
     doctrees = ["-d", output / "doctrees"]
     return subprocess.run(
         [sys.executable, "-m", "sphinx", *command, *doctrees, pages, output / "html"],

@@ -216,7 +216,7 @@ def test_names_missing_packages_with_install_command(archive, empty):
     done = run(empty, archive.as_uri(), packages=False)
     assert done.returncode == 1
     assert "matplotlib is missing, numpy is missing" in done.stderr
-    assert '%pip install "matplotlib>=' in done.stderr
+    assert '"matplotlib>=' in done.stderr
 
 
 def test_versions_do_not_mix(archive, empty):

@@ -61,7 +61,7 @@ def test_refuses_source_without_header(tmp_path):
         read_source(tmp_path / "x.py")
 
 
-def test_a_header_that_is_no_yaml_is_refused(tmp_path):
+def test_invalid_yaml_header_is_refused(tmp_path):
     with pytest.raises(CourseError, match="not valid YAML"):
         read_source(write(tmp_path / "x.py", GOOD | {"promise": "a: b: c"}))
 
