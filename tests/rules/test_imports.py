@@ -1,24 +1,38 @@
-"""What a bare import costs: nothing that a student without the instructor's extras lacks."""
+"""Imports stay cheap for students, and packages import each other in one direction only."""
 
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-HEAVY = ("matplotlib", "papermill", "jupyterlab", "jupytext", "nbclient", "pyarrow", "joblib")
+ROOT = Path(__file__).parents[2]
+# Each takes seconds to import, or is not installed where only the lessons are.
+HEAVY = (
+    "jupyterlab",
+    "jupytext",
+    "matplotlib",
+    "nbclient",
+    "papermill",
+    "pyarrow",
+    "torch._dynamo",
+    "torchvision",
+)
 MODULES = (
     "helpers",
+    "helpers.lesson",
     "helpers.devices",
     "helpers.drawn_images",
     "helpers.cifar10",
     "helpers.evaluation",
-    "helpers.lesson",
     "helpers.loaders",
     "helpers.networks",
     "helpers.training",
+    "simulated_cuda",
 )
-# One Python for all, since each would import torch anew: whatever is new after a module is its own.
+# In one process, since importing torch takes seconds: what is new after a module is its own.
 CODE = f"""
 import importlib, json, sys
 found = {{}}
@@ -28,14 +42,108 @@ for name in {MODULES}:
     found[name] = [heavy for heavy in {HEAVY} if heavy in set(sys.modules) - before]
 print(json.dumps(found))
 """
+FORBIDDEN = {
+    "helpers": ("course", "tests", "tools", "benchmarks"),
+    "simulated_cuda": ("course", "helpers", "tests", "tools", "benchmarks"),
+    "course": ("tests", "tools", "benchmarks"),
+}
 
 
 @pytest.fixture(scope="module")
-def found():
+def heavy_imports():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_importing_it_imports_nothing_heavy(found, module):
-    assert found[module] == []
+def test_module_imports_nothing_heavy(heavy_imports, module):
+    assert heavy_imports[module] == []
+
+
+def imports_of(path: Path, top_level_only: bool) -> set[str]:
+    """Return the modules of this repository that a file imports, as dotted names."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = set()
+    for node in _statements(tree) if top_level_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = path.relative_to(ROOT).with_suffix("").parts[: -node.level]
+            base = ".".join(package if node.level else ()) if node.level else ""
+            name = ".".join(part for part in (base, node.module) if part)
+            # `from package import module` imports the module; `import name` from it does not.
+            found |= {_module(f"{name}.{alias.name}") or name for alias in node.names}
+    return {module for name in found if (module := _module(name))}
+
+
+def _statements(tree: ast.Module):
+    """Return the statements that run on import, without those for type checkers."""
+    pending = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        yield node
+        pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+
+
+def _module(name: str) -> str | None:
+    """Return `name` if it is a module of the three packages, without `.__init__`."""
+    path = ROOT.joinpath(*name.split("."))
+    if name.split(".")[0] not in FORBIDDEN:
+        return name if name.split(".")[0] in ("tests", "tools", "benchmarks") else None
+    return name if path.with_suffix(".py").is_file() or (path / "__init__.py").is_file() else None
+
+
+def files_of(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_package_imports_in_one_direction(package):
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in files_of(package)
+        for module in sorted(imports_of(path, top_level_only=False))
+        if module.split(".")[0] in FORBIDDEN[package]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_no_files_import_each_other(package):
+    graph = {
+        name_of(path): imports_of(path, top_level_only=True) - {name_of(path)}
+        for path in files_of(package)
+    }
+    assert circle_in(graph) == []
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Return the names of one import circle, or an empty list."""
+    done: set[str] = set()
+
+    def visit(name: str, above: list[str]) -> list[str]:
+        if name in above:
+            return [*above[above.index(name) :], name]
+        if name in done:
+            return []
+        for other in sorted(graph.get(name, ())):
+            if circle := visit(other, [*above, name]):
+                return circle
+        done.add(name)
+        return []
+
+    return next((circle for name in sorted(graph) if (circle := visit(name, []))), [])
+
+
+def test_circle_is_found():
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle_in({"a": {"b", "c"}, "b": {"c"}}) == []
