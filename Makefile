@@ -1,14 +1,14 @@
-# The project's commands. Each one sets up what it needs: only Python 3.11 or newer has to be there.
+# The project's commands. Each one installs what it needs; only Python 3.11 or newer has to be there.
 #
-#   make course   run every lesson, headless, and write runs/latest/index.html
-#   make lab      open the lessons in JupyterLab
-#   make test     check everything: style, unit tests, every stored output of every lesson
-#   make test-slow  the tests that take longest: hostile submissions, nbgrader, kills and interrupts
-#   make bench    measure again what benchmarks/ records
-#   make build    rebuild the notebooks whose source has changed
-#   make colab    run every notebook alone, with the versions that Colab has (a download of 3 GB)
-#   make site     make the course a web site, build/site/index.html, and check its links
-#   make pins     choose the pinned versions anew from the ranges in pyproject.toml
+#   make course     run every lesson, headless, and write runs/latest/index.html
+#   make lab        open the lessons in JupyterLab; more options: make lab LAB_OPTIONS="--port 9000"
+#   make test       check everything: style, unit tests, every stored output of every lesson
+#   make test-slow  run the slowest tests: hostile submissions, nbgrader, kills and interrupts
+#   make bench      repeat the measurements in benchmarks/
+#   make build      rebuild the notebooks whose source has changed
+#   make colab      run every notebook alone, with Colab's versions (a download of 3 GB)
+#   make site       build the web site, build/site/index.html, and check its links
+#   make pins       choose new pinned versions from the ranges in pyproject.toml
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,9 +16,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 
-# Threads of OpenMP that wait for one another spin, by default for milliseconds, and on a machine busy
-# with other work the one they wait for is not running: the classic loop of lesson 04 was seen at a
-# hundredth of its speed. So many turns cost nothing on a quiet machine and 2 to 3 times less on a busy one.
+# OpenMP threads that wait for each other spin for milliseconds by default. On a busy machine the
+# thread they wait for is not running: lesson 04's classic loop was measured at a hundredth of its
+# speed. This limit costs nothing on a quiet machine.
 export GOMP_SPINCOUNT ?= 10000
 
 .PHONY: course lab test test-slow bench build colab site pins clean
@@ -27,11 +27,15 @@ export GOMP_SPINCOUNT ?= 10000
 course: $(READY)
 	$(BIN)/course run
 
-lab: $(READY)
-	$(BIN)/jupyter lab --config=docs/jupyterlab/config.json
+# JupyterLab prints its URL. It refuses to run as root, the usual user on a rented GPU, unless told to.
+LAB_OPTIONS ?=
+ROOT_OPTION := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-# Two workers of one thread each: those of two threads would stand in each other's way. In this order,
-# since the notebooks take longest and small tests fill the end.
+lab: $(READY)
+	$(BIN)/jupyter lab --config=docs/jupyterlab/config.json $(ROOT_OPTION) $(LAB_OPTIONS)
+
+# Two workers with one thread each; with two threads they slow each other down. Notebooks first,
+# because they take longest, and small tests fill the end.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
@@ -49,12 +53,12 @@ build: $(READY)
 	$(BIN)/course build
 	$(BIN)/python -m course.authoring.start_page
 
-# Every warning counts, a link inside the course that leads nowhere above all.
+# Every warning is an error, most of all a broken link inside the course.
 site: $(READY)
 	$(BIN)/sphinx-build -c docs/site -b html -W --keep-going -n -q -d build/doctrees . build/site
 
-# uv installs in half of pip's time; pip steps in where only pip knows the way to an index.
-# The stamp is written last, so an interrupted installation is finished by the next make.
+# uv takes half of pip's time; pip is used where uv cannot reach an index.
+# The stamp is written last, so the next make completes an interrupted installation.
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	    "The course needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
@@ -66,7 +70,7 @@ $(READY): requirements.txt pyproject.toml
 	$(PIP) --no-deps -e .
 	touch $@
 
-# Colab's Python is 3.13: uv fetches one where there is none, or name yours with COLAB_PYTHON=PATH.
+# Colab's Python is 3.13: uv downloads one if there is none, or name yours with COLAB_PYTHON=PATH.
 COLAB_PYTHON ?= 3.13
 COLAB := .venv-colab
 
@@ -78,7 +82,7 @@ $(COLAB)/.ready: tools/colab_versions.txt
 	$(BIN)/uv pip install --quiet --python $(COLAB)/bin/python -r tools/colab_versions.txt
 	touch $@
 
-# torch and torchvision are held where the lessons were built; everything else moves.
+# torch and torchvision keep the versions that the lessons were built with; the others are upgraded.
 pins: $(READY)
 	printf 'torch==2.14.1\ntorchvision==0.29.1\n' > $(VENV)/held.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
@@ -86,7 +90,7 @@ pins: $(READY)
 	    pyproject.toml --output-file requirements.txt
 	$(MAKE) environment.yml
 
-# conda's list is pip's list: tests/rules/test_pins.py compares the two.
+# The same pins for conda: tests/rules/test_pins.py compares the two.
 environment.yml: requirements.txt
 	{ printf 'name: gpu-course-kit\nchannels:\n  - conda-forge\ndependencies:\n'; \
 	  printf '  - python=3.12\n  - pip\n  - pip:\n'; \

@@ -1,7 +1,7 @@
-"""Sphinx's settings for the course as a web site: the stored notebooks as pages, nothing executed.
+"""Settings of Sphinx for the web site: the stored notebooks as pages, without executing them.
 
-Sphinx reads from the root of the repository, so that a link between files leads to the same place
-on the site, in JupyterLab and on GitHub. `make site` calls it.
+Sphinx reads from the root of the repository, so that a link between files works on the site, in
+JupyterLab and on GitHub. `make site` builds the site.
 """
 
 import base64
@@ -16,7 +16,7 @@ COURSE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["t
 REPOSITORY = f"https://github.com/{COURSE['repository']}"
 
 project = COURSE["repository"].split("/")[-1]
-author = f"the makers of {project}"
+author = f"the authors of {project}"
 language = "en"
 root_doc = "index"
 include_patterns = [
@@ -28,14 +28,14 @@ include_patterns = [
 ]
 exclude_patterns = ["**/.ipynb_checkpoints", "build", "runs", ".venv"]
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx_copybutton"]
 nb_execution_mode = "off"
-# A heading may be linked to as on GitHub.
+# Links to headings use GitHub's names.
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
 
 html_theme = "pydata_sphinx_theme"
-html_title = "GPU course kit"
+html_title = "GPUs with PyTorch"
 html_copy_source = False
 html_show_sourcelink = False
 html_use_index = False
@@ -46,7 +46,7 @@ html_sidebars = {"**": ["contents"]}
 html_theme_options = {
     "github_url": REPOSITORY,
     "use_edit_page_button": False,
-    # The contents stand at the side; a dozen titles in the header take three lines.
+    # The contents are in the sidebar; a dozen titles in the header would take three lines.
     "navbar_center": [],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
@@ -55,10 +55,16 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-copyright = f"{project}, MIT licence"
+copyright = f"{project}, MIT license"
+
+# Copy the code only, without prompts of examples.
+copybutton_selector = "div.cell_input div.highlight pre, div.highlight pre"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 _FIGURE = re.compile(r'src="data:image/png;base64,([\w+/=]+)"')
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
+_BADGE = "colab-badge.png"
 _GROUPS = (("Lessons", "notebooks"), ("Labs", "labs"))
 
 
@@ -73,7 +79,7 @@ def _read_page(app, docname, source):
 
 
 def _to_folder(link, place):
-    """Lead a link to a folder, which GitHub shows and the site does not, to GitHub."""
+    """Point a link to a folder, which the site cannot show, to GitHub."""
     folder = (ROOT / place / link[1]).resolve()
     if not folder.is_dir():
         return link[0]
@@ -81,14 +87,22 @@ def _to_folder(link, place):
 
 
 def _contents(pages):
-    """The side bar's contents as toctrees, which GitHub and JupyterLab would show as code."""
+    """Return the sidebar's toctrees, which GitHub and JupyterLab would show as code."""
     text = ""
     for caption, folder in _GROUPS:
         inside = sorted(page for page in pages if page.startswith(f"{folder}/"))
         if inside:
-            text += _toctree(caption, inside)
+            text += _toctree(caption, [_numbered(page) for page in inside])
     about = sorted(page for page in pages if page.startswith("docs/"))
-    return text + _toctree("About the course", [*about, "README"])
+    return text + _toctree("About the course", [*about, "README for instructors <README>"])
+
+
+def _numbered(page):
+    """Return a toctree entry with the number of the lesson or lab before its title."""
+    notebook = json.loads((ROOT / f"{page}.ipynb").read_text(encoding="utf-8"))
+    number = Path(page).name[:2]
+    title = notebook["metadata"].get("title", Path(page).name)
+    return f"{number} {title} <{page}>"
 
 
 def _toctree(caption, pages):
@@ -96,15 +110,19 @@ def _toctree(caption, pages):
 
 
 def _notebook(text, output):
-    """Leave out what no reader needs; put each figure into a file, which loads when it is seen."""
+    """Remove what readers do not need, and move each figure to a file, which loads lazily."""
     notebook = json.loads(text)
     cells = notebook["cells"]
     notebook["cells"] = [
         cell for cell in cells if "bootstrap" not in cell["metadata"].get("tags", [])
     ]
     for cell in notebook["cells"]:
+        # MyST does not read attachments.
+        if cell.pop("attachments", None):
+            source = "".join(cell["source"])
+            cell["source"] = source.replace(f"attachment:{_BADGE}", f"/docs/site/static/{_BADGE}")
         for data in (shown.get("data", {}) for shown in cell.get("outputs", [])):
-            # What a lesson records for a run's report is nothing to look at.
+            # Results for a run's report are not for readers.
             data.pop("application/vnd.gpu-course.result+json", None)
             html = "".join(data.get("text/html", ""))
             if _FIGURE.search(html):
@@ -118,11 +136,11 @@ def _file_of(figure, output):
     folder = output / "_images"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(png)
-    # Every notebook's page lies one folder below the start page.
+    # Every notebook's page is one folder below the start page.
     return f'src="../_images/{name}" loading="lazy"'
 
 
 def setup(app):
-    """Called by Sphinx."""
+    """Connect to Sphinx."""
     app.connect("source-read", _read_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,6 @@
-"""The site has every notebook with its figures and their texts, and no link that leads nowhere."""
+"""The site has every notebook with its figures and alt texts, and no broken links."""
 
+import json
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ NOTEBOOKS = [
 
 
 def build(pages: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    """Build the pages in a folder as `make site` does."""
+    """Build the pages in a folder like `make site`."""
     command = ["-c", ROOT / "docs" / "site", "-b", "html", "-W", "--keep-going", "-n", "-q"]
     doctrees = ["-d", output / "doctrees"]
     return subprocess.run(
@@ -30,7 +31,7 @@ def build(pages: Path, output: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The whole site: what Sphinx said of it, and the folder of its pages."""
+    """The whole site: the finished Sphinx process, and the folder of pages."""
     output = tmp_path_factory.mktemp("site")
     return build(ROOT, output), output / "html"
 
@@ -39,47 +40,51 @@ def soup(page: Path) -> BeautifulSoup:
     return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
 
 
-def test_the_course_is_built_without_a_warning(built):
+def test_builds_without_warnings(built):
     process, _ = built
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_a_notebook_has_its_page_and_is_in_the_side_bar(built, notebook):
+def test_notebook_has_page_and_numbered_sidebar_entry(built, notebook):
     _, folder = built
     assert (folder / notebook).with_suffix(".html").is_file()
-    side_bar = soup(folder / "index.html").select_one(".bd-sidebar-primary")
-    assert side_bar.select(f'a[href$="{notebook.as_posix()}.html"]')
+    sidebar = soup(folder / "index.html").select_one(".bd-sidebar-primary")
+    (entry,) = sidebar.select(f'a[href$="{notebook.as_posix()}.html"]')
+    assert entry.get_text().strip().startswith(notebook.name[:2])
+    badge = soup((folder / notebook).with_suffix(".html")).select_one('img[alt="Open in Colab"]')
+    assert ((folder / notebook).parent / badge["src"]).is_file()
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_every_figure_has_its_text_and_its_file(built, notebook):
+def test_figures_have_alt_text_and_file(built, notebook):
     _, folder = built
     page = (folder / notebook).with_suffix(".html")
-    stored = (ROOT / notebook).with_suffix(".ipynb").read_text(encoding="utf-8")
+    stored = json.loads((ROOT / notebook).with_suffix(".ipynb").read_text(encoding="utf-8"))
+    outputs = [o for cell in stored["cells"] for o in cell.get("outputs", [])]
     figures = soup(page).select(".cell_output img")
-    assert len(figures) == stored.count('"image/png": "')
+    assert len(figures) == sum("image/png" in output.get("data", {}) for output in outputs)
     for figure in figures:
         assert figure["alt"].strip()
         assert (page.parent / figure["src"]).is_file()
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_a_page_shows_neither_the_bootstrap_cell_nor_what_is_recorded_for_reports(built, notebook):
+def test_page_omits_set_up_cell_and_results(built, notebook):
     _, folder = built
     text = (folder / notebook).with_suffix(".html").read_text(encoding="utf-8")
     assert "find_spec" not in soup((folder / notebook).with_suffix(".html")).get_text()
     assert "vnd.gpu-course.result" not in text
 
 
-def test_the_search_knows_the_words_of_the_lessons(built):
+def test_search_index_has_words_of_lessons(built):
     _, folder = built
     index = (folder / "searchindex.js").read_text(encoding="utf-8")
     assert re.search(r"\bstate_dict\b", index)
 
 
-def test_links_that_lead_nowhere_fail_the_build(tmp_path):
+def test_broken_links_fail_the_build(tmp_path):
     (tmp_path / "index.md").write_text(
         "# Start\n\n[a lesson](notebooks/99_gone.ipynb), [help](README.md#no-such-section)\n"
     )
