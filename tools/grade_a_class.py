@@ -118,11 +118,80 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "    try:\n        file.write_text('')\n    except OSError:\n        pass\n{right}",
     ),
 }
+# Each tries to get the points of a wrong answer from inside the process of the checks.
+ATTACKS: dict[str, tuple[int, str]] = {
+    "finds the sender of verdicts": (
+        1,
+        "import gc\nsend = next(o for o in gc.get_objects() if getattr(o, '__qualname__', '')\n"
+        "            == '_make_sender.<locals>.send')\n"
+        "def move_all(tensors, device):\n    return tensors\n"
+        "common = {'outputs': [], 'error': '', 'traceback': '', 'stop': '', 'hint': None,\n"
+        "          'passed': True, 'message': '', 'restored': [], 'replaced': []}\n"
+        "for cell in range(40):\n    send(cell=cell, **common)",
+    ),
+    "replaces json.dumps": (
+        2,
+        "import json\nreal = json.dumps\ndef dumps(value, **options):\n"
+        "    if 'passed' in value:\n        value = value | {'passed': True, 'error': ''}\n"
+        "    return real(value, **options)\n"
+        "def try_gpu(i=0):\n    json.dumps = dumps\n    return None\n"
+        "def try_all_gpus():\n    return []",
+    ),
+    "replaces what sends JSON": (
+        3,
+        "from json import JSONEncoder as E\nreal = E.encode\n"
+        "def encode(self, value):\n"
+        "    if isinstance(value, dict) and 'passed' in value:\n"
+        "        value = value | {'passed': True, 'error': ''}\n"
+        "    return real(self, value)\n"
+        "def add_ramp(X):\n    E.encode = encode\n    return X",
+    ),
+    "replaces Trial.expect": (
+        4,
+        "def gpu_bytes(shape, dtype):\n    import helpers.checks.trial as trial\n"
+        "    trial.Trial.expect = lambda *a, **k: None\n    return 512",
+    ),
+    "replaces Verdict.passed": (
+        5,
+        "def mean_of(batches):\n    import helpers.checks.lab as lab\n"
+        "    lab.Verdict.passed = property(lambda self: True)\n    return 0.0",
+    ),
+    "takes the judge from the stack": (
+        6,
+        "import sys\ndef to_numpy(X):\n    frame = sys._getframe()\n    while frame:\n"
+        "        judge = frame.f_locals.get('self')\n"
+        "        if type(judge).__name__ == 'CellRunner':\n"
+        "            right = {'passed': True, 'error': '', 'hint': None, 'message': '',\n"
+        "                     'outputs': [], 'traceback': '', 'stop': '', 'restored': [],\n"
+        "                     'replaced': []}\n"
+        "            judge._check = lambda place, cell: right\n"
+        "            send = judge.send\n"
+        "            judge.send = lambda **m: send(**(m | right if 'passed' in m else m))\n"
+        "        frame = frame.f_back",
+    ),
+    "returns a tensor that lies": (
+        1,
+        "import torch\nclass Lying(torch.Tensor):\n"
+        "    @property\n    def device(self):\n        return self.wanted\n"
+        "def move_all(tensors, device):\n    moved = []\n    for tensor in tensors:\n"
+        "        lying = tensor.as_subclass(Lying)\n"
+        "        lying.wanted = torch.device(device)\n        moved.append(lying)\n"
+        "    return moved",
+    ),
+}
 # Those that end with a right answer, after what they tried came to nothing.
 HARMLESS = {
     "deletes its directory and what else it can",
     "leaves processes behind",
     "leaves its files in the package",
+}
+
+# Those that use Python's or the checks' internals: they wait for a person, and have no points yet.
+REVIEWED = {
+    "overwrites the checks",
+    "replaces what compares",
+    "replaces what compares while it is judged",
+    *ATTACKS,
 }
 
 
@@ -179,8 +248,10 @@ class Desk:
 
     def hostile(self, name: str) -> Member:
         """The member of the class who tries this."""
-        number, source = HOSTILE[name]
+        number, source = (HOSTILE | ATTACKS)[name]
         points = self.all_but() if name in HARMLESS else self.all_but(number)
+        if name in REVIEWED:
+            points = dict.fromkeys(self.of, 0)
         return Member(name, self.with_answer(number, source), points)
 
     def collected(self) -> list[Member]:
@@ -246,7 +317,7 @@ class Desk:
 
     def everybody(self, count: int = 60) -> list[Member]:
         """The odd, the hostile, and collected answers to fill up with, spread over the lab."""
-        members = self.odd() + [self.hostile(name) for name in HOSTILE]
+        members = self.odd() + [self.hostile(name) for name in HOSTILE | ATTACKS]
         others = self.collected()
         wanted = count - len(members)
         step = max(1, len(others) / wanted)
@@ -275,9 +346,9 @@ def differences(member: Member, marked: object) -> list[str]:
 
 
 def main() -> int:
-    """Grade all sixty; print what came of it, and exit with 1 if any mark is wrong."""
-    from course.grading.box import Limits
-    from course.grading.grade import grade
+    """Grade all sixty; print the result, and exit with 1 if any mark is wrong."""
+    from course.grading.grade import GradingOptions, grade
+    from course.grading.limits import SandboxLimits
 
     members = {member.student: member for member in Desk().everybody()}
     before = {process.pid for process in psutil.process_iter()}
@@ -290,8 +361,8 @@ def main() -> int:
             LABS / f"{NAME}.ipynb",
             Path(folder, "in"),
             out,
-            limits=Limits(cell_seconds=8),
-            report=lambda one, done, count: print(
+            GradingOptions(limits=SandboxLimits(cell_seconds=8)),
+            lambda one, done, count: print(
                 f"{done} of {count}: {one.submission.student}, {one.points} of {one.of}, "
                 f"{one.seconds:.1f} s {one.notes or ''}",
                 flush=True,
@@ -309,7 +380,7 @@ def main() -> int:
         if process.pid not in before and "course.grading" in str(process.info)
     ]
     print(
-        f"{len(marked)} submissions, {len(HOSTILE)} hostile, {wrong} wrong marks, "
+        f"{len(marked)} submissions, {len(HOSTILE | ATTACKS)} hostile, {wrong} wrong marks, "
         f"{len(strays)} stray processes, {seconds:.0f} s"
     )
     return 1 if wrong or strays else 0

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import datetime
 from pathlib import Path
 
 from course.command_line import above_zero, count, end_as_by_ctrl_c
+
+_UNPROTECTED = (
+    "Without it, time, memory and processes are limited, but the students' code can use the "
+    "network and read every file that you can read, other submissions and solutions included"
+)
 
 
 def add_grade(commands: argparse._SubParsersAction) -> None:
@@ -15,85 +21,109 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "grade",
         help="grade a folder of submissions of a lab",
-        description="Run every submission alone, in a box without network and files, judge each "
-        "exercise by the lab's own checks, and write gradebook.csv, a feedback page for each "
-        "student, and index.html.",
+        description="Run every submission in a sandbox of its own, without network and files, "
+        "judge each exercise by the lab's own checks, and write gradebook.csv, totals.csv, "
+        "moodle.csv or canvas.csv, a feedback page per student, and index.html. Run the same "
+        "command again to continue one that was interrupted, or to judge what has changed.",
     )
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
-    command.add_argument(
-        "--out", type=Path, metavar="DIR", help="default: grades/LAB-DATE-TIME in the course"
-    )
-    command.add_argument("--jobs", type=count, help="at once; default: one a core")
-    command.add_argument(
-        "--cell-seconds", type=above_zero, default=30, metavar="S", help="for one cell; default: 30"
-    )
-    command.add_argument(
-        "--seconds",
-        type=above_zero,
-        default=300,
-        metavar="S",
-        help="for a submission; default: 300",
-    )
-    command.add_argument(
-        "--memory", type=above_zero, default=3, metavar="GIB", help="for a submission; default: 3"
-    )
-    command.add_argument(
-        "--no-walls",
+    add = command.add_argument
+    add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
+    add("--class-list", type=Path, metavar="CSV", help="everybody who should have a row")
+    add("--due", type=_time, metavar="TIME", help='mark later files as late: "2026-11-20 23:59"')
+    add("--anonymous", action="store_true", help="no names in the feedback pages")
+    add("--regrade", action="store_true", help="judge everything again, changed or not")
+    add("--jobs", type=count, metavar="N", help="submissions at once; default: one per core")
+    for name, default, metavar, text in (
+        ("--cell-seconds", 30, "S", "seconds for one cell"),
+        ("--seconds", 300, "S", "seconds for one submission"),
+        ("--memory", 3, "GIB", "memory for one submission, in GiB"),
+    ):
+        add(
+            name,
+            type=above_zero,
+            default=default,
+            metavar=metavar,
+            help=f"{text}; default: {default}",
+        )
+    add(
+        "--no-sandbox",
         action="store_true",
-        help="run the students' code without bubblewrap, with your network and your files",
+        help="run the students' code without bubblewrap. " + _UNPROTECTED,
     )
     command.set_defaults(command=_grade)
 
 
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 2026-11-20 23:59") from None
+
+
 def _grade(options: argparse.Namespace) -> int:
-    from course.course_folder import open_course
-    from course.grading.box import Limits, bubblewrap
-    from course.grading.grade import grade, lab_file
+    from course.course_folder import CourseError, open_course
+    from course.grading.grade import GradingOptions, grade, lab_file
+    from course.grading.isolation import bubblewrap
+    from course.grading.limits import SandboxLimits
 
     end_as_by_ctrl_c()
     course = open_course(options.root)
     original = lab_file(course, options.lab)
-    now = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    out = options.out or course.root / "grades" / f"{original.stem}-{now}"
-    if options.no_walls or bubblewrap() is None:
-        reason = "as you asked" if options.no_walls else "bubblewrap is not to be had here"
-        print(
-            f"course: the submissions run without walls ({reason}): their code can use the "
-            "network and read your files. On Debian or Ubuntu: apt install bubblewrap",
-            file=sys.stderr,
+    out = options.out or course.root / "grades" / original.stem
+    if not options.no_sandbox and bubblewrap() is None:
+        raise CourseError(
+            "bubblewrap is not available on this system, so there is no sandbox for the students' "
+            f"code. {_UNPROTECTED}. Install it (Debian, Ubuntu: apt-get install bubblewrap), grade "
+            "in a container or virtual machine made for this, or add --no-sandbox."
         )
-    limits = Limits(
+    if options.no_sandbox:
+        root = hasattr(os, "geteuid") and os.geteuid() == 0
+        more = ", and change files where this program, which runs as root, cannot become nobody"
+        print(f"course: no sandbox. {_UNPROTECTED}{more if root else ''}.", file=sys.stderr)
+    limits = SandboxLimits(
         cell_seconds=options.cell_seconds,
         seconds=options.seconds,
         memory=int(options.memory * 2**30),
     )
     print(f"{original.stem}: the lab's own solution first, then the submissions.", flush=True)
-    marked = grade(
+    graded = grade(
         original,
         options.submissions,
         out,
-        limits=limits,
-        jobs=options.jobs,
-        shut=not options.no_walls,
-        report=_tell,
+        GradingOptions(
+            limits=limits,
+            jobs=options.jobs,
+            isolated=not options.no_sandbox,
+            anonymous=options.anonymous,
+            class_list=options.class_list,
+            due=options.due,
+            regrade=options.regrade,
+        ),
+        _show_progress,
     )
-    noted = sum(bool(one.notes) for one in marked)
-    print(f"\n{len(marked)} submissions graded, {noted} with notes. Report: {out / 'index.html'}")
-    unjudged = [one.submission.student for one in marked if not one.judged]
-    if unjudged:
+    noted = sum(bool(one.notes) for one in graded)
+    print(f"\n{len(graded)} submissions graded, {noted} with notes. Report: {out / 'index.html'}")
+    if names := [one.submission.student for one in graded if one.to_review]:
         print(
-            f"course: this machine failed to judge {', '.join(unjudged)}: their rows in "
-            f"gradebook.csv have no points. Grade again, with fewer at once: --jobs 1",
+            f"course: read the answers of {', '.join(names)}: they use Python's internals, so "
+            f"they have no points yet. Write the points into {out / 'manual.csv'} and grade again.",
             file=sys.stderr,
         )
-    return 1 if unjudged else 0
+    if names := [one.submission.student for one in graded if not one.judged]:
+        print(
+            f"course: this machine could not judge {', '.join(names)}; their rows have no points. "
+            "Run the command again, with --jobs 1: only they are judged again.",
+            file=sys.stderr,
+        )
+    return 1 if names else 0
 
 
-def _tell(marked: object, done: int, count: int) -> None:
-    student = marked.submission.student
+def _show_progress(graded: object, done: int, count: int) -> None:
+    student = graded.submission.student
     print(
-        f"{done:>4} of {count}  {student:<32}  {marked.points:>3} of {marked.of} points", flush=True
+        f"{done:>4} of {count}  {student:<32}  {graded.points:>3} of {graded.of} points", flush=True
     )
 
 
@@ -102,12 +132,13 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "similar",
         help="list submissions that share more than they should",
-        description="Compare the answers of every two submissions by what few others have.",
+        description="Compare the answers of every two submissions, without what the lab or its "
+        "solution contains.",
     )
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     command.add_argument(
-        "--least", type=float, default=0.5, metavar="SHARE", help="of 0 to 1; default: 0.5"
+        "--least", type=float, default=0.5, metavar="SHARE", help="from 0 to 1; default: 0.5"
     )
     command.set_defaults(command=_similar)
 
@@ -121,8 +152,11 @@ def _similar(options: argparse.Namespace) -> int:
     from course.grading.submissions import find_submissions
 
     original = lab_file(open_course(options.root), options.lab)
-    submissions = find_submissions(options.submissions, original.stem)
-    pairs = similar(nbformat.read(original, as_version=4), submissions, least=options.least)
+    lab = nbformat.read(original, as_version=4)
+    answers = original.parent / "solutions" / original.name
+    solution = nbformat.read(answers, as_version=4) if answers.is_file() else None
+    submissions = find_submissions(options.submissions, original.stem, lab)
+    pairs = similar(lab, submissions, solution=solution, least=options.least)
     for pair in pairs:
         print(f"{pair.share:>6.0%}  {pair.first}  and  {pair.second}    e.g. {pair.shared}")
     if not pairs:

@@ -1,135 +1,199 @@
-"""Marks one submission: what each exercise gets, by what came of it in the box, and why."""
+"""Judges one submission: the mark of each exercise, and why."""
 
 from __future__ import annotations
 
+import enum
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbformat import NotebookNode
 
-from course.grading.box import Limits
-from course.grading.paper import Cell, points_of, put_together
-from course.grading.sitting import Sitting
+from course.grading.answers import CellKind, SubmittedCell, merge_answers, other_lab, points_of
+from course.grading.internals import uses_of_internals
+from course.grading.limits import SandboxLimits, Stop, StopReason
+from course.grading.session import Session
 from course.grading.submissions import Submission
 
-PASSED, WRONG, NOT_WRITTEN = "passed", "wrong", "not written"
-STOPPED, MISSING, UNREADABLE = "stopped", "missing", "unreadable"
-# The machine's fault, not the student's.
-NOT_JUDGED = "not judged"
+
+class MarkStatus(enum.StrEnum):
+    """What an exercise's points stand for."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    NOT_WRITTEN = "not written"
+    STOPPED = "stopped"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    # The machine's fault, not the student's.
+    NOT_JUDGED = "not judged"
+    # A person has to read the answer before it gets its points.
+    TO_REVIEW = "to review"
+    # Points that the instructor wrote into manual.csv.
+    MANUAL = "manual"
+
+    @property
+    def has_points(self) -> bool:
+        """Whether the points are a judgment of the answer, 0 included."""
+        return self not in (MarkStatus.NOT_JUDGED, MarkStatus.TO_REVIEW)
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What one exercise got, and why."""
+    """The points of one exercise, and why. `stop` is why its code was stopped, if it was."""
 
     exercise: int
-    points: int
+    points: int | float
     of: int
-    status: str
+    status: MarkStatus
     message: str = ""
     hint: str | None = None
+    stop: StopReason | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether judging it again on a less busy machine would give the same."""
+        stopped = self.stop is not None and self.stop.depends_on_machine
+        return self.status is not MarkStatus.NOT_JUDGED and not stopped
 
 
 @dataclass
-class Marked:
+class GradedSubmission:
     """One submission with its marks, in the order of the exercises.
 
-    `ran` holds the cells that were run, each with its outputs. `notes` are for the instructor:
-    what was mended or looks odd.
+    `cells` are the cells that were run, each with its result. `notes` are for the instructor.
     """
 
     submission: Submission
     marks: list[Mark]
     notes: list[str] = field(default_factory=list)
-    ran: list[tuple[Cell, dict[str, Any]]] = field(default_factory=list)
+    cells: list[tuple[SubmittedCell, dict[str, Any]]] = field(default_factory=list)
     seconds: float = 0.0
-    shut: bool = True
+    isolated: bool = True
+    page: str = ""
 
     @property
-    def points(self) -> int:
+    def points(self) -> int | float:
         """The sum of its points."""
         return sum(mark.points for mark in self.marks)
 
     @property
     def judged(self) -> bool:
         """Whether this machine could judge all of it."""
-        return all(mark.status != NOT_JUDGED for mark in self.marks)
+        return all(mark.status is not MarkStatus.NOT_JUDGED for mark in self.marks)
+
+    @property
+    def to_review(self) -> bool:
+        """Whether a person has to read it before it gets its points."""
+        return any(mark.status is MarkStatus.TO_REVIEW for mark in self.marks)
 
     @property
     def of(self) -> int:
-        """What there was to get."""
+        """The points of the whole lab."""
         return sum(mark.of for mark in self.marks)
 
 
-def mark(
+def unjudged(
+    original: NotebookNode, submission: Submission, status: MarkStatus, why: str
+) -> GradedSubmission:
+    """A submission none of whose exercises could be judged, all with the same message."""
+    marks = [Mark(n, 0, of, status, why) for n, of in points_of(original).items()]
+    return GradedSubmission(submission, marks)
+
+
+def judge(
     original: NotebookNode,
     submission: Submission,
-    limits: Limits,
+    limits: SandboxLimits,
     *,
-    shut: bool = True,
-    stop: threading.Event | None = None,
-) -> Marked:
-    """Judge every exercise of `submission`; never raises for anything a student can hand in.
+    isolated: bool = True,
+    cancel: threading.Event | None = None,
+) -> GradedSubmission:
+    """Judge every exercise of `submission`.
 
     Raises:
-        Broken: soon after `stop` was set.
+        Cancelled: soon after `cancel` was set.
     """
-    points = points_of(original)
     if submission.notebook is None:
-        marks = [Mark(n, 0, of, UNREADABLE, submission.problem) for n, of in points.items()]
-        return Marked(submission, marks)
-    paper = put_together(original, submission.notebook)
-    if set(paper.missing) == set(points):
-        problem = "none of this lab's exercises is in it"
-        return Marked(submission, [Mark(n, 0, of, MISSING, problem) for n, of in points.items()])
+        return unjudged(original, submission, MarkStatus.UNREADABLE, submission.problem)
+    points = points_of(original)
+    merged = merge_answers(original, submission.notebook)
+    if set(merged.missing) == set(points):
+        lab = other_lab(original, submission.notebook)
+        other = f"; it is {lab.replace('_', ' ')}" if lab else ""
+        why = f"none of this lab's exercises is in the notebook{other}"
+        return unjudged(original, submission, MarkStatus.MISSING, why)
     begun = time.monotonic()
-    sitting = Sitting(paper.cells, limits, stop or threading.Event(), shut=shut)
-    sitting.run()
-    notes = [*paper.notes, *sitting.notes]
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated=isolated)
+    session.run()
+    notes = [*merged.notes, *session.notes]
     if submission.others:
-        notes.append(f"handed in beside it, and not looked at: {', '.join(submission.others)}")
-    return Marked(
-        submission,
-        [_mark_of(sitting, n, of, missing=n in paper.missing) for n, of in points.items()],
-        notes,
-        [(cell, sitting.found.get(place, {})) for place, cell in enumerate(paper.cells)],
-        time.monotonic() - begun,
-        sitting.shut,
-    )
+        notes.append(f"also handed in, not graded: {', '.join(submission.others)}")
+    marks = [_mark_of(session, n, of, missing=n in merged.missing) for n, of in points.items()]
+    if used := _internals_in(merged.cells):
+        notes.append(used)
+        marks = [_held_back(mark, used) for mark in marks]
+    cells = [(cell, session.results.get(place, {})) for place, cell in enumerate(merged.cells)]
+    seconds = time.monotonic() - begun
+    return GradedSubmission(submission, marks, notes, cells, seconds, session.isolated)
 
 
-def _mark_of(sitting: Sitting, number: int, of: int, *, missing: bool) -> Mark:
-    """What exercise `number`, worth `of` points, has got."""
-    places = [place for place, cell in enumerate(sitting.cells) if cell.exercise == number]
-    verdict = sitting.judged.get(number)
+def _internals_in(cells: list[SubmittedCell]) -> str:
+    found = [
+        f"exercise {cell.exercise}, {use}"
+        for cell in cells
+        if cell.kind is CellKind.STUDENT
+        for use in uses_of_internals(cell.source)
+    ]
+    return f"uses Python's or the checks' internals: {'; '.join(found[:8])}" if found else ""
+
+
+def _held_back(mark: Mark, used: str) -> Mark:
+    if mark.status is not MarkStatus.PASSED:
+        return mark
+    text = f"the check passed, but the submission {used}"
+    return replace(mark, points=0, status=MarkStatus.TO_REVIEW, message=text)
+
+
+def _mark_of(session: Session, number: int, of: int, *, missing: bool) -> Mark:
+    """The mark of exercise `number`, worth `of` points."""
+    places = [place for place, cell in enumerate(session.cells) if cell.exercise == number]
+    verdict = session.verdicts.get(number)
     passed = verdict is not None and verdict["passed"]
     for place in places:
-        if place in sitting.ended and (not passed or sitting.cells[place].kind == "check"):
-            return Mark(number, 0, of, STOPPED, f"its code {sitting.ended[place]}")
+        stop: Stop | None = session.stops.get(place)
+        if stop and (not passed or session.cells[place].kind is CellKind.CHECK):
+            text = f"its code {stop.text}"
+            status = MarkStatus.STOPPED
+            if stop.reason is StopReason.BUSY:
+                status = MarkStatus.NOT_JUDGED
+            return Mark(number, 0, of, status, text, stop=stop.reason)
     if verdict is None:
-        if sitting.fault and not missing:
-            return Mark(number, 0, of, NOT_JUDGED, sitting.fault)
-        return Mark(number, 0, of, MISSING, "the exercise is not in the notebook")
+        if session.fault and not missing:
+            fault = session.fault
+            return Mark(number, 0, of, MarkStatus.NOT_JUDGED, fault.text, stop=fault.reason)
+        return Mark(number, 0, of, MarkStatus.MISSING, "the exercise is not in the notebook")
+    stop_reason = StopReason(verdict["stop"]) if verdict["stop"] else None
     if verdict["replaced"]:
         text = f"the answer replaced {', '.join(verdict['replaced'])} while it was judged"
-        return Mark(number, 0, of, WRONG, text, "replaced")
+        return Mark(number, 0, of, MarkStatus.WRONG, text, "replaced")
     if passed:
-        return Mark(number, of, of, PASSED)
+        return Mark(number, of, of, MarkStatus.PASSED)
     if missing:
-        return Mark(number, 0, of, MISSING, "the exercise is not in the notebook")
-    status = NOT_WRITTEN if verdict["hint"] == "not-written" else WRONG
+        return Mark(number, 0, of, MarkStatus.MISSING, "the exercise is not in the notebook")
+    not_written = verdict["hint"] == "not-written"
     message = verdict["message"]
     if verdict["hint"] is None:
-        # The check had nothing to judge, because the answer's own cell had come to nothing.
-        errors = (_error_in_answer(sitting, place) for place in places)
+        # The check had nothing to judge because the answer's own cell failed.
+        errors = (_error_in_answer(session, place) for place in places)
         message = next(filter(None, errors), message)
-    return Mark(number, 0, of, status, message, verdict["hint"])
+    status = MarkStatus.NOT_WRITTEN if not_written else MarkStatus.WRONG
+    return Mark(number, 0, of, status, message, verdict["hint"], stop_reason)
 
 
-def _error_in_answer(sitting: Sitting, place: int) -> str:
-    if sitting.cells[place].kind != "student":
+def _error_in_answer(session: Session, place: int) -> str:
+    if session.cells[place].kind is not CellKind.STUDENT:
         return ""
-    error = sitting.found.get(place, {}).get("error", "")
+    error = session.results.get(place, {}).get("error", "")
     return f"the answer's cell stops with {error}" if error else ""

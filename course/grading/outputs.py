@@ -1,4 +1,4 @@
-"""What a student's cell shows, cut to what a page can hold and a browser can show without harm."""
+"""Limits a cell's outputs to what a page can hold and a browser can show without harm."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ PICTURE = 2_000_000
 MOST = 50
 
 
-class Cut:
-    """A text stream that keeps its beginning."""
+class LimitedStream:
+    """A text stream that keeps the beginning of what is written."""
 
     encoding = "utf-8"
 
@@ -30,18 +30,18 @@ class Cut:
         return len(text)
 
     def flush(self) -> None:
-        """There is nothing to flush."""
+        """Do nothing: there is nothing to flush."""
 
     def isatty(self) -> bool:
-        """It is no terminal."""
+        """Return False: the stream is not a terminal."""
         return False
 
     def __str__(self) -> str:
         return "".join(self._parts)
 
 
-def small(data: dict[str, Any]) -> dict[str, Any]:
-    """Text and pictures of an output: what an instructor's browser can show without harm."""
+def safe_output(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the text and pictures of an output, which are safe to show in a browser."""
     kept: dict[str, Any] = {}
     text = data.get("text/plain")
     if isinstance(text, str):

@@ -1,12 +1,13 @@
 """`course similar`: which submissions share more than they should.
 
-Answers to one exercise are much alike by nature. What tells is what few others have: a rare
-name, a comment, an order of words. So runs of tokens are compared, each weighted by how few
-submissions it is found in (the inverse document frequency of text retrieval).
+Answers to one exercise are much alike. Runs of tokens are compared, without those that the lab or
+its published solution has, and each weighted by how few submissions have it (the inverse document
+frequency of text retrieval). A name that an answer makes up counts the same, whatever it is.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import itertools
 import math
@@ -17,16 +18,20 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from course.grading.paper import put_together
+from course.grading.answers import CellKind, merge_answers
 from course.grading.submissions import Submission
 
 _RUN = 4
 _SKIP = {tokenize.ENCODING, tokenize.ENDMARKER, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT}
+# What most of the class shares says little about two of them, but not nothing: all may have copied.
+_LEAST_WEIGHT = 0.1
+# Fewer shared runs than this are chance.
+_FEWEST = 5
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two students, how much of what is rare they share (0 to 1), and the longest shared text."""
+class SimilarPair:
+    """Two students, the share of what they could have in common (0 to 1), and an example."""
 
     first: str
     second: str
@@ -35,62 +40,78 @@ class Pair:
 
 
 def similar(
-    original: NotebookNode, submissions: Sequence[Submission], *, least: float = 0.5
-) -> list[Pair]:
-    """The pairs that share at least `least` of their rare runs of tokens, most first.
+    original: NotebookNode,
+    submissions: Sequence[Submission],
+    *,
+    solution: NotebookNode | None = None,
+    least: float = 0.5,
+) -> list[SimilarPair]:
+    """The pairs that share at least `least` of their own runs of tokens, most first.
 
-    What the lab itself gives does not count, nor what more than a third of the class has.
+    What the lab or its solution contains does not count.
     """
-    given = set(_runs(c.source for c in original.cells if c.cell_type == "code"))
+    base = [original.cells, solution.cells if solution is not None else []]
+    sources = [cell.source for cells in base for cell in cells if cell.cell_type == "code"]
+    given = set(_runs(sources))
     own = {
-        one.student: set(_runs(_answers(original, one))) - given
+        one.student: _runs(_answers(original, one))
         for one in submissions
         if one.notebook is not None
     }
+    for runs in own.values():
+        for run in runs.keys() & given:
+            del runs[run]
     frequency = Counter(itertools.chain.from_iterable(own.values()))
-    common = max(2, len(own) / 3)
     weight = {
-        run: math.log(len(own) / count) if count <= common else 0.0
+        run: max(_LEAST_WEIGHT, math.log(len(own) / count)) if len(own) > 2 else 1.0
         for run, count in frequency.items()
     }
-    if len(own) == 2:
-        # Nothing is rare among two: every run counts alike.
-        weight = dict.fromkeys(frequency, 1.0)
     total = {student: sum(weight[run] for run in runs) for student, runs in own.items()}
     pairs = []
     for (first, a), (second, b) in itertools.combinations(own.items(), 2):
         smaller = min(total[first], total[second])
-        # A single odd run is chance.
-        both = a & b
-        rare = [run for run in both if weight[run]]
-        if len(rare) < 5 or smaller <= 0:
+        both = a.keys() & b.keys()
+        if len(both) < _FEWEST or smaller <= 0:
             continue
-        share = sum(weight[run] for run in rare) / smaller
+        share = sum(weight[run] for run in both) / smaller
         if share >= least:
-            pairs.append(Pair(first, second, round(min(share, 1.0), 3), _longest(rare)))
+            example = max((a[run] for run in both), key=len)
+            pairs.append(SimilarPair(first, second, round(min(share, 1.0), 3), example))
     return sorted(pairs, key=lambda pair: -pair.share)
 
 
 def _answers(original: NotebookNode, submission: Submission) -> list[str]:
-    paper = put_together(original, submission.notebook)
-    return [cell.source for cell in paper.cells if cell.kind == "student"]
+    merged = merge_answers(original, submission.notebook)
+    return [cell.source for cell in merged.cells if cell.kind is CellKind.STUDENT]
 
 
-def _runs(sources: Iterable[str]) -> Iterable[tuple[str, ...]]:
+def _runs(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
+    """The runs of tokens in some code, with renamed variables made equal, and their text."""
+    found: dict[tuple[str, ...], str] = {}
     for source in sources:
         tokens = _tokens(source)
-        yield from zip(*(tokens[n:] for n in range(_RUN)), strict=False)
+        for place in range(len(tokens) - _RUN + 1):
+            run = tokens[place : place + _RUN]
+            found.setdefault(tuple(same for same, _ in run), " ".join(text for _, text in run))
+    return found
 
 
-def _tokens(source: str) -> list[str]:
-    """The words and signs of some code, comments included; of what is no Python, its words."""
+def _tokens(source: str) -> list[tuple[str, str]]:
+    """The tokens of some code, each as it is compared and as it is written, comments included."""
     try:
         found = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, SyntaxError):
-        return source.split()
-    return [token.string for token in found if token.type not in _SKIP and token.string.strip()]
+        return [(word, word) for word in source.split()]
+    own = _own_names(source)
+    texts = [t.string for t in found if t.type not in _SKIP and t.string.strip()]
+    return [("NAME" if text in own else text, text) for text in texts]
 
 
-def _longest(runs: list[tuple[str, ...]]) -> str:
-    """An example: the run that says most."""
-    return " ".join(max(runs, key=lambda run: sum(map(len, run))))
+def _own_names(source: str) -> set[str]:
+    """The variables that some code assigns: arguments, targets of `=`, `for` and `with`."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return names | {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -1,38 +1,41 @@
-"""Finds what students handed in, whatever the learning platform made of the names."""
+"""Finds what students handed in, in a folder or zip of any learning platform."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import re
+import io
+import json
 import stat
 import warnings
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
+from course.grading.answers import merge_answers, other_lab
+from course.grading.students import Student, display_names, student_of, without_wrapper
 
-# A notebook with figures has a few megabytes; what is far larger was not written by hand.
-LARGEST = 30_000_000
-MOST_IN_ZIP = 5_000
-
-# "Ada Lovelace_123456_assignsubmission_file_": a folder, or the beginning of a file's name.
-_MOODLE = re.compile(r"^(?P<student>.+?)_\d+_assignsubmission_\w+?_?(?=/|$|[^/]*\.ipynb)")
-# "lovelaceada_LATE_12345_678910_lab-2.ipynb"
-_CANVAS = re.compile(r"^(?P<student>[^_/]+)_(?:LATE_)?\d+_\d+_[^/]*\.ipynb$")
+# Bytes of one file. A notebook with many figures has tens of megabytes.
+LARGEST = 100_000_000
+MOST_IN_ZIP = 20_000
+_NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")
+# What platforms and systems put beside what students hand in.
+_NOT_HANDED_IN = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One notebook that was handed in.
+    """What one student handed in.
 
-    `notebook` is None where it cannot be read, and `problem` says why. `others` names further
-    notebooks of the same student that were set aside.
+    `student` is a name that no other submission has. `notebook` is None where there is none that
+    can be read, and `problem` says why. `others` are further files of the student, which are not
+    graded. `modified` is when the file was last changed, if that is known.
     """
 
     student: str
@@ -41,65 +44,84 @@ class Submission:
     problem: str = ""
     digest: str = ""
     others: tuple[str, ...] = ()
+    about: Student = field(default_factory=lambda: Student(""))
+    modified: datetime | None = None
+    late: bool = False
 
 
-def find_submissions(folder: Path, lab: str) -> list[Submission]:
-    """One submission a student, in the order of their names.
+@dataclass(frozen=True)
+class _File:
+    """A file inside what was handed in: its content, or why that cannot be read."""
 
-    `folder` is a folder, or a zip, of notebooks: one a student in any depth of folders, with the
-    names that Moodle, Canvas or nbgrader give, or files named after the students. Of several
-    notebooks of one student the one with the most cells of the lab counts.
+    path: str
+    content: bytes | None = None
+    problem: str = ""
+    modified: datetime | None = None
+
+
+def find_submissions(
+    folder: Path, lab: str, original: NotebookNode | None = None, *, due: datetime | None = None
+) -> list[Submission]:
+    """One submission per student, sorted by name.
+
+    Args:
+        folder: a folder or a zip, as Moodle, Canvas or nbgrader make it, or with a file or a folder
+            per student. A notebook may be in a zip of its own, or end in `.ipynb.txt`.
+        lab: the name of the lab's notebook, without its suffix.
+        original: the lab. Of several notebooks of one student, the one that belongs to this lab
+            and has the most answers counts.
+        due: what was last changed after this is late.
 
     Raises:
-        CourseError: there is no such folder, it is no zip, or there is no notebook in it.
+        CourseError: there is no such folder, it is not a zip, or there is nothing in it.
     """
-    found: dict[str, list[Submission]] = {}
-    for path, content in _files(folder):
-        submission = _read(student_of(path, lab), path, content)
-        found.setdefault(submission.student, []).append(submission)
-    if not found:
+    files = sorted(_files(folder), key=lambda file: file.path)
+    depth = without_wrapper([file.path for file in files], lab)
+    found: dict[tuple[str, str], list[Submission]] = {}
+    students: dict[tuple[str, str], Student] = {}
+    for file in files:
+        inside = "/".join(PurePosixPath(file.path).parts[depth:])
+        about = student_of(inside, lab)
+        if not _is_notebook(file.path) and not about.platform and "/" not in inside:
+            continue  # a list or a note beside the submissions
+        first = students.setdefault(about.key, about)
+        students[about.key] = replace(first, late=first.late or about.late)
+        found.setdefault(about.key, []).append(_read(about, file))
+    if not any(_is_notebook(file.path) for file in files):
         raise CourseError(f"There is no notebook (.ipynb) in {folder}.")
-    return [_best(found[student]) for student in sorted(found, key=str.casefold)]
+    names = display_names(students.values())
+    submissions = []
+    for key, candidates in found.items():
+        best = _best(candidates, original)
+        late = students[key].late or bool(due and best.modified and best.modified > due)
+        about = replace(students[key], late=late)
+        submissions.append(replace(best, student=names[key], about=about, late=late))
+    return sorted(submissions, key=lambda one: one.student.casefold())
 
 
-def student_of(path: str, lab: str) -> str:
-    """The student that a path inside the folder of submissions belongs to.
-
-    >>> student_of("Ada Lovelace_123456_assignsubmission_file_/lab.ipynb", "01_tensors")
-    'Ada Lovelace'
-    >>> student_of("lovelaceada_LATE_12345_678910_01_tensors-2.ipynb", "01_tensors")
-    'lovelaceada'
-    >>> student_of("ada/01_tensors/01_tensors.ipynb", "01_tensors")
-    'ada'
-    >>> student_of("01_tensors_ada.ipynb", "01_tensors")
-    'ada'
-    """
-    first, *rest = PurePosixPath(path).parts
-    if match := _MOODLE.match(path):
-        return match["student"]
-    if not rest and (match := _CANVAS.match(path)):
-        return match["student"]
-    if rest:
-        return first
-    stem = first.removesuffix(".ipynb")
-    return stem.replace(lab, "").strip(" _-") or stem
+def _is_notebook(path: str) -> bool:
+    return path.lower().endswith(_NOTEBOOKS)
 
 
-def _files(folder: Path) -> Iterator[tuple[str, bytes | str]]:
-    """The paths of all notebooks with their content, or with the reason why there is none."""
+def _is_read(path: str) -> bool:
+    return path.lower().endswith((*_NOTEBOOKS, ".zip"))
+
+
+def _files(folder: Path) -> Iterator[_File]:
     if folder.is_dir():
-        for file in sorted(folder.rglob("*.ipynb")):
+        for file in folder.rglob("*"):
             place = file.relative_to(folder)
-            # Copies that Jupyter and macOS leave behind.
-            if any(part.startswith(".") or part == "__MACOSX" for part in place.parts):
-                continue
-            yield place.as_posix(), _content_of(file)
+            if not _is_ignored(place.parts) and not file.is_dir():
+                yield from _unpacked(_file(file, place.as_posix()))
         return
     if not folder.is_file():
-        raise CourseError(f"{folder} does not exist. Name the folder, or the zip, of submissions.")
+        raise CourseError(
+            f"{folder} does not exist. Name the folder, or the zip, with the submissions."
+        )
     try:
         with zipfile.ZipFile(folder) as archive:
-            yield from _files_in(archive, folder)
+            for file in _members(archive, folder):
+                yield from _unpacked(file)
     except zipfile.BadZipFile:
         raise CourseError(
             f"{folder} is neither a folder nor a zip that can be read. Unpack it, and name the "
@@ -107,72 +129,122 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes | str]]:
         ) from None
 
 
-def _files_in(archive: zipfile.ZipFile, name: Path) -> Iterator[tuple[str, bytes | str]]:
+def _is_ignored(parts: Iterable[str]) -> bool:
+    """Whether it is a copy that Jupyter or macOS left, or no student's work."""
+    return any(part.startswith(".") or part.lower() in _NOT_HANDED_IN for part in parts)
+
+
+def _file(file: Path, place: str) -> _File:
+    try:
+        about = file.lstat()
+        if not stat.S_ISREG(about.st_mode):
+            return _File(place, problem="it is not an ordinary file")
+        if about.st_size > LARGEST:
+            return _File(place, problem=_too_large(about.st_size))
+        content = file.read_bytes() if _is_read(place) else None
+        return _File(place, content, "", datetime.fromtimestamp(about.st_mtime))
+    except OSError as error:
+        return _File(place, problem=f"it cannot be read: {error.strerror}")
+
+
+def _members(archive: zipfile.ZipFile, name: Path | str) -> Iterator[_File]:
     members = archive.infolist()
     if len(members) > MOST_IN_ZIP:
-        raise CourseError(f"{name} holds {len(members):,} files: that is no class's submissions.")
-    inside = {PurePosixPath(member.filename).parts[0] for member in members if member.filename}
-    for member in sorted(members, key=lambda one: one.filename):
-        parts = PurePosixPath(member.filename).parts
-        if not member.filename.endswith(".ipynb") or any(p.startswith((".", "__")) for p in parts):
+        raise CourseError(f"{name} has {len(members):,} files, more than a class hands in.")
+    for member in members:
+        parts = [part for part in PurePosixPath(member.filename).parts if part not in ("/", "..")]
+        if member.is_dir() or not parts or _is_ignored(parts):
             continue
-        # A zip made of one folder: the students' folders are inside it.
-        path = "/".join(parts[1:] if len(inside) == 1 and len(parts) > 1 else parts)
+        path = "/".join(parts)
         if member.file_size > LARGEST:
-            yield (
-                path,
-                f"it has {member.file_size / 1e6:.0f} MB; at most {LARGEST / 1e6:.0f} are read",
-            )
+            yield _File(path, problem=_too_large(member.file_size))
             continue
         try:
-            yield path, archive.read(member)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
-            yield path, f"it cannot be unpacked: {error}"
-
-
-def _content_of(file: Path) -> bytes | str:
-    try:
-        about = file.stat()
-        if not stat.S_ISREG(about.st_mode) or file.is_symlink():
-            return "it is no ordinary file"
-        if about.st_size > LARGEST:
-            return f"it has {about.st_size / 1e6:.0f} MB; at most {LARGEST / 1e6:.0f} are read"
-        return file.read_bytes()
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-
-
-def _read(student: str, path: str, content: bytes | str) -> Submission:
-    if isinstance(content, str):
-        return Submission(student, path, problem=content)
-    digest = hashlib.sha256(content).hexdigest()
-    problem = ""
-    notebook = None
-    if not content.strip():
-        problem = "the file is empty"
-    else:
+            content = archive.read(member) if _is_read(path) else None
+        except Exception as error:  # zlib, a password, an unknown compression, a wrong checksum
+            yield _File(path, problem=f"it cannot be unpacked: {error}")
+            continue
         try:
-            with warnings.catch_warnings():
-                # Of cells merged by hand that have one id, for instance; it mends them itself.
-                warnings.simplefilter("ignore")
-                notebook = nbformat.reads(content.decode("utf-8-sig"), as_version=4)
-            if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.cells):
-                problem = "it has no code"
-        except Exception as error:  # nbformat raises whatever its parts raise
-            reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-            problem = f"it is no notebook that can be read: {reason}"
-    return Submission(student, path, None if problem else notebook, problem, digest)
+            modified = datetime(*member.date_time)
+        except ValueError:
+            modified = None
+        yield _File(path, content, "", modified)
 
 
-def _best(submissions: list[Submission]) -> Submission:
-    best = max(submissions, key=_cells_of_a_lab)
-    return replace(best, others=tuple(one.path for one in submissions if one is not best))
+def _too_large(size: int) -> str:
+    return f"it has {size / 1e6:.0f} MB; at most {LARGEST / 1e6:.0f} MB are read"
 
 
-def _cells_of_a_lab(submission: Submission) -> tuple[int, int]:
-    cells = submission.notebook.cells if submission.notebook is not None else []
-    known = 0
-    for cell in cells:
-        with contextlib.suppress(AttributeError, KeyError, TypeError):
-            known += bool(cell.metadata["nbgrader"]["grade_id"])
-    return known, len(cells)
+def _unpacked(file: _File) -> Iterator[_File]:
+    """The notebooks in a zip that a student handed in; any other file as it is."""
+    if not file.path.lower().endswith(".zip") or file.content is None:
+        yield file
+        return
+    try:
+        with zipfile.ZipFile(io.BytesIO(file.content)) as archive:
+            inside = list(_members(archive, file.path))
+    except (zipfile.BadZipFile, CourseError, OSError, ValueError) as error:
+        yield replace(file, content=None, problem=f"it cannot be unpacked: {error}")
+        return
+    notebooks = [one for one in inside if _is_notebook(one.path)]
+    for one in notebooks:
+        yield replace(one, path=f"{file.path}/{one.path}")
+    if not notebooks:
+        yield replace(file, content=None, problem="there is no notebook in the zip")
+
+
+def _read(student: Student, file: _File) -> Submission:
+    made = Submission(student.name, file.path, about=student, modified=file.modified)
+    if file.content is None:
+        problem = f"{PurePosixPath(file.path).name} is not a notebook (.ipynb)"
+        return replace(made, problem=file.problem or problem)
+    made = replace(made, digest=hashlib.sha256(file.content).hexdigest())
+    if not file.content.strip():
+        return replace(made, problem="the file is empty")
+    try:
+        notebook = _notebook(file.content)
+    except Exception as error:  # nbformat raises whatever its parts raise
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        return replace(made, problem=f"it is not a notebook that can be read: {reason}")
+    if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.cells):
+        return replace(made, problem="it has no code")
+    return replace(made, notebook=notebook)
+
+
+def _notebook(content: bytes) -> NotebookNode:
+    """A notebook without its outputs, and without characters that no file can hold."""
+    data: Any = json.loads(content.decode("utf-8-sig"))
+    for cell in data["cells"] if isinstance(data.get("cells"), list) else []:
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            cell["outputs"] = []
+    # A lone surrogate (half of a pair in UTF-16) is valid in JSON and in nothing that is written.
+    text = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace").decode()
+    with warnings.catch_warnings():
+        # For instance of equal ids in cells merged by hand, which nbformat fixes itself.
+        warnings.simplefilter("ignore")
+        return nbformat.reads(text, as_version=4)
+
+
+def _best(candidates: list[Submission], original: NotebookNode | None) -> Submission:
+    best = max(candidates, key=lambda one: _rank(one, original))
+    others = tuple(one.path for one in candidates if one is not best)
+    if best.notebook is not None and original is not None:
+        lab = other_lab(original, best.notebook)
+        if lab is not None and not merge_answers(original, best.notebook).written:
+            problem = f"it is {lab.replace('_', ' ')}, another lab"
+            best = replace(best, notebook=None, problem=problem)
+    return replace(best, others=others)
+
+
+def _rank(submission: Submission, original: NotebookNode | None) -> tuple[Any, ...]:
+    """Sorts one student's files: of this lab, with the most answers, the latest."""
+    latest = submission.modified or datetime.min
+    if submission.notebook is None:
+        return (_is_notebook(submission.path), False, 0, 0, latest, submission.path)
+    if original is None:
+        return (True, True, 0, len(submission.notebook.cells), latest, submission.path)
+    merged = merge_answers(original, submission.notebook)
+    exercises = len({cell.exercise for cell in merged.cells} - {None})
+    known = exercises - len(merged.missing)
+    own = other_lab(original, submission.notebook) is None
+    return (True, own, len(merged.written), known, latest, submission.path)

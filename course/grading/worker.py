@@ -1,87 +1,84 @@
-"""Runs one student's cells inside the box, and says after each what came of it.
+"""Runs one student's cells inside the sandbox and reports the result of each.
 
-It reads its task as JSON from standard input and answers with a line of JSON a cell, each signed
-with a key from the task, so that a line that the student's code prints counts for nothing. It runs
-in one process with that code: it makes forging hard, not impossible, which is why what looks like
-an attempt is noted for the instructor to read.
+It reads its task as JSON from standard input and answers with one line of JSON per cell. Each line
+begins with a secret from the task, so that what the student's code prints cannot be taken for a
+result. The checks run in the same process as that code: `integrity` and `internals` say what that
+means for what can be trusted.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import json
 import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from course.grading.outputs import MOST, TEXT, Cut, small
+from course.grading.limits import StopReason
+from course.grading.outputs import MOST, TEXT, LimitedStream, safe_output
 
-# For a cell of the lab's own: the first of them imports torch, on a machine busy with a class.
+# For the lab's own cells: the first of them imports torch.
 _GIVEN_SECONDS = 120.0
 
 
 def main() -> None:
     """Do what standard input asks for."""
     task = json.loads(sys.stdin.buffer.read())
-    say = _make_voice(bytes.fromhex(task.pop("key")))
-    _close(0, 1)
-    paper = Paper(task, say)
-    # What Python and IPython complain of when they start is of use to whoever grades.
-    _close(2)
-    paper.run()
+    send = _make_sender(task.pop("secret"))
+    _redirect_to_nothing(0, 1)
+    runner = CellRunner(task, send)
+    # Errors of Python and IPython while they start are of use to the instructor.
+    _redirect_to_nothing(2)
+    runner.run()
 
 
-def _make_voice(key: bytes) -> Any:
-    """The function that sends a signed message; the only way out."""
+def _make_sender(secret: str) -> Callable[..., None]:
+    """The function that sends a message to the grader."""
     channel = os.fdopen(os.dup(1), "wb", buffering=0)
-    place = 0
 
-    def say(**message: Any) -> None:
-        nonlocal place
-        text = json.dumps({**message, "place": place})
-        sign = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-        place += 1
-        channel.write(f"{sign} {text}\n".encode())
+    def send(**message: Any) -> None:
+        text = f"{secret} {json.dumps(message)}\n".encode()
+        while text:
+            text = text[channel.write(text) :]
 
-    return say
+    return send
 
 
-def _close(*streams: int) -> None:
-    """Standard input ends at once, and what is written past Python goes nowhere."""
+def _redirect_to_nothing(*streams: int) -> None:
+    """Let standard input end at once, and drop what is written past Python."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in streams:
         os.dup2(nothing, number)
     os.close(nothing)
 
 
-class Paper:
-    """The cells of one student, run in order in one IPython shell."""
+class CellRunner:
+    """Runs the cells of one student in order in one IPython shell."""
 
-    def __init__(self, task: dict[str, Any], say: Any) -> None:
+    def __init__(self, task: dict[str, Any], send: Callable[..., None]) -> None:
         from IPython.core.interactiveshell import InteractiveShell
 
         self.cells: list[dict[str, Any]] = task["cells"]
         self.skip: set[int] = set(task["skip"])
         self.judged: set[int] = set(task["judged"])
         self.seconds: float = task["seconds"]
-        self.walled: bool = task["walled"]
-        self.say = say
+        self.isolated: bool = task["isolated"]
+        self.send = send
         self.shell = InteractiveShell.instance()
         self.shell.ask_exit = lambda: None
         self.checks: dict[str, str] = {}
-        self.untouched: Any = None
+        self.snapshot: Any = None
 
     def run(self) -> None:
-        """Run every cell that is not to be skipped, and tell of each.
+        """Run every cell that is not to be skipped, and report each.
 
-        After one that had to be stopped there is no going on in this process: it may have been
-        stopped halfway through an import, which leaves half a module behind.
+        After a cell that was stopped the process ends: the cell may have been stopped halfway
+        through an import, which leaves half a module behind.
         """
         home = Path.cwd()
         for place, cell in enumerate(self.cells):
@@ -90,24 +87,24 @@ class Paper:
                 continue
             if kind == "check" and cell["exercise"] in self.judged:
                 continue
-            if kind != "given" and self.untouched is None:
-                self._remember()
+            if kind != "given" and self.snapshot is None:
+                self._take_snapshot()
             seconds = max(self.seconds, _GIVEN_SECONDS) if kind == "given" else self.seconds
-            self.say(begin=place, seconds=seconds)
-            found = (
+            self.send(begin=place, seconds=seconds)
+            result = (
                 self._check(place, cell)
                 if kind == "check"
                 else self._execute(cell["source"], seconds)
             )
-            self.say(cell=place, **found)
-            if found["stopped"]:
+            self.send(cell=place, **result)
+            if result["stop"]:
                 return
-            self._tidy(home)
-        self.say(end=True)
+            self._clean_up(home)
+        self.send(end=True)
 
-    def _remember(self) -> None:
-        """After the lab's own first cells: which names are checks, and what is whose."""
-        from course.grading.integrity import Untouched
+    def _take_snapshot(self) -> None:
+        """After the lab's own first cells: note which names are checks, and the libraries."""
+        from course.grading.integrity import Snapshot
 
         names = self.shell.user_ns
         self.checks = {
@@ -115,49 +112,52 @@ class Paper:
             for name, value in names.items()
             if isinstance(value, ModuleType) and value.__name__.startswith("helpers.checks.")
         }
-        self.untouched = Untouched()
+        self.snapshot = Snapshot()
 
     def _check(self, place: int, cell: dict[str, Any]) -> dict[str, Any]:
-        from course.grading.integrity import fresh_checks
+        from course.grading.integrity import Snapshot, fresh_checks
         from helpers.checks import hints
 
-        mended = self.untouched.mend()
+        restored = self.snapshot.restore()
         exercise = None
         for name, module in self.checks.items():
             fresh = fresh_checks(module)
             self.shell.user_ns[name] = fresh
             exercise = fresh.lab.exercises[cell["exercise"]]
-        # A little more than the check's own limit, which says what was too long.
+        judge = Snapshot(checks=True)
+        # A little more than the check's own limit, which reports what took too long.
         seconds = max(self.seconds, exercise.seconds + 5)
-        self.say(begin=place, seconds=seconds)
-        found = self._execute(cell["source"], seconds)
-        during = self.untouched.mend()
+        self.send(begin=place, seconds=seconds)
+        result = self._execute(cell["source"], seconds)
+        replaced = [*judge.restore(), *self.snapshot.restore()]
         given = list(exercise.given)
-        beginning = f"NotYet: exercise {exercise.number}: "
-        if given and given[-1] in (hints.TOO_LONG.id, hints.TOO_MUCH_MEMORY.id):
-            found["stopped"] = given[-1]
-        return found | {
-            "passed": bool(exercise.passed) and not during and not found["error"],
-            "hint": given[-1] if given else None,
-            "message": found["error"].removeprefix(beginning),
-            "mended": mended,
-            "replaced": during,
+        hint = given[-1] if given else None
+        if hint == hints.TOO_LONG.id:
+            result["stop"] = StopReason.TIME
+        elif hint == hints.TOO_MUCH_MEMORY.id:
+            result["stop"] = StopReason.MEMORY
+        return result | {
+            "passed": exercise.passed is True and not replaced and not result["error"],
+            "hint": hint,
+            "message": result["error"].removeprefix(f"NotYet: exercise {exercise.number}: "),
+            "restored": restored,
+            "replaced": replaced,
         }
 
     def _execute(self, source: str, seconds: float) -> dict[str, Any]:
-        """Run one cell within its time; what it shows and prints, cut to a readable length."""
+        """Run one cell within its time; its outputs are cut to a readable length."""
         from IPython.core.displayhook import CapturingDisplayHook
         from IPython.core.displaypub import CapturingDisplayPublisher
 
-        from helpers.checks.limits import CodeLimits, OutOfTime, Stopped
+        from helpers.checks.limits import CodeLimits, OutOfTime, Stopped, end_threads
 
         shell = self.shell
         shown = CapturingDisplayPublisher()
         values: list[Any] = []
         hook = CapturingDisplayHook(shell=shell, outputs=values)
-        streams = Cut(), Cut()
+        streams = LimitedStream(), LimitedStream()
         error: list[str] = []
-        stopped = ""
+        stop = ""
 
         def keep(kind: type, value: BaseException, trace: list[str]) -> None:
             error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:TEXT]]
@@ -176,44 +176,38 @@ class Paper:
             if not result.success and not error:
                 error[:] = [f"{type(result.error_in_exec).__name__}: {result.error_in_exec}", ""]
         except OutOfTime:
-            stopped = f"took more than {seconds:g} seconds"
+            stop, text = StopReason.TIME, f"took more than {seconds:g} seconds"
         except Stopped:
-            stopped = "took more memory than there is to spare"
+            stop, text = StopReason.MEMORY, "used more memory than is available"
         except BaseException as other:
             error[:] = [f"{type(other).__name__}: {other}"[:500], ""]
         finally:
             shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = old
             with contextlib.suppress(BaseException):
-                _end_threads(before)
-        if stopped:
-            error[:] = [f"stopped: it {stopped}", ""]
+                end_threads(before)
+        if stop:
+            error[:] = [f"stopped: it {text}", ""]
         outputs = [{"name": "stdout", "text": str(streams[0])}] if str(streams[0]) else []
         outputs += [{"name": "stderr", "text": str(streams[1])}] if str(streams[1]) else []
-        outputs += [{"data": small(one["data"])} for one in shown.outputs[:MOST]]
-        outputs += [{"data": small(one["data"])} for one in values[:MOST]]
+        outputs += [{"data": safe_output(one["data"])} for one in shown.outputs[:MOST]]
+        outputs += [{"data": safe_output(one["data"])} for one in values[:MOST]]
         return {
             "outputs": outputs,
             "error": error[0] if error else "",
             "traceback": error[1] if error else "",
-            "stopped": stopped,
+            "stop": stop,
         }
 
-    def _tidy(self, home: Path) -> None:
-        """End what the cell has left running, and stand where we stood."""
+    def _clean_up(self, home: Path) -> None:
+        """End what the cell left running, and return to the working folder."""
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if self.walled:
-            # All that runs in the box but this process and the box's first.
+        if self.isolated:
+            # Everything in the sandbox except this process and the sandbox's first.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(-1, signal.SIGKILL)
         with contextlib.suppress(OSError):
             home.mkdir(parents=True, exist_ok=True)
             os.chdir(home)
-
-
-def _end_threads(before: set[int | None]) -> None:
-    from helpers.checks.limits import end_threads
-
-    end_threads(before)
 
 
 if __name__ == "__main__":

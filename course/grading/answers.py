@@ -1,0 +1,230 @@
+"""Merges a student's answers into the original lab; everything else stays as it was given."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import enum
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nbformat import NotebookNode
+
+from course.course_folder import CourseError
+
+_EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
+_CHECK = re.compile(r"check-(\d+)$")
+_LAB = re.compile(r"^\s*from helpers\.checks import (lab_\w+)", re.MULTILINE)
+# How similar a cell without the lab's id has to be to the given one.
+_SIMILAR = 0.5
+
+
+class CellKind(enum.StrEnum):
+    """Whose cell it is: the lab's own, the student's, a check, or text, which is not run."""
+
+    GIVEN = "given"
+    STUDENT = "student"
+    CHECK = "check"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class SubmittedCell:
+    """A cell of a submission, and the exercise that it belongs to."""
+
+    kind: CellKind
+    source: str
+    exercise: int | None = None
+
+    def as_task(self) -> dict[str, Any]:
+        """The cell as the worker in the sandbox gets it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class SubmissionNotebook:
+    """A lab with a student's answers, ready to be run.
+
+    `missing` are the exercises without an answer, `written` those whose answer is not the given
+    stub. `notes` are for the instructor.
+    """
+
+    cells: list[SubmittedCell]
+    missing: list[int]
+    written: list[int]
+    notes: list[str]
+
+
+def points_of(original: NotebookNode) -> dict[int, int]:
+    """The points of each exercise of a built lab."""
+    points = {}
+    for cell in original.cells:
+        match = _CHECK.match(_grade_id(cell))
+        if match:
+            points[int(match[1])] = int(cell.metadata.nbgrader.points)
+    if not points:
+        raise CourseError("This notebook is not a lab: it has no checks with points.")
+    return points
+
+
+def other_lab(original: NotebookNode, handed_in: NotebookNode) -> str | None:
+    """The lab that `handed_in` belongs to, such as "lab_03", if it is not the original's."""
+    own, theirs = (
+        {name for cell in notebook.cells for name in _LAB.findall(str(cell.get("source", "")))}
+        for notebook in (original, handed_in)
+    )
+    return min(theirs) if theirs and not theirs & own else None
+
+
+def merge_answers(original: NotebookNode, handed_in: NotebookNode) -> SubmissionNotebook:
+    """The original's cells in their order, with the student's answers and additional cells.
+
+    An answer is found by the id in its metadata or, if that is lost or its cell was left as it was
+    given, by the names that it defines, or else by its similarity to the given stub. Of several
+    cells with one id, the last one that was changed counts. Nothing else is taken from the student,
+    so a check that was changed is as it was.
+    """
+    theirs = [cell for cell in handed_in.cells if isinstance(cell.get("source"), str)]
+    stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
+    answers, notes = _answers(stubs, theirs)
+    taken = set(answers.values())
+    taken |= {n for n, cell in enumerate(theirs) if _grade_id(cell) in stubs}
+    extras = _extras(original, theirs, taken)
+    cells, missing, used = [], [], set()
+    last = -1
+    for cell in original.cells:
+        mark = _grade_id(cell)
+        if cell.cell_type != "code":
+            cells.append(SubmittedCell(CellKind.TEXT, cell.source))
+        elif exercise := _EXERCISE.match(mark):
+            number = int(exercise[1])
+            if mark not in answers:
+                missing.append(number)
+            elif (place := answers[mark]) not in used:
+                # What comes before an answer may be what it needs.
+                cells += _student_cells(theirs, [n for n in extras if last < n < place], number)
+                last = max(last, place)
+                used.add(place)
+                cells += _student_cells(theirs, [place], number)
+        elif check := _CHECK.match(mark):
+            number = int(check[1])
+            until = _place_of(mark, theirs, min((p for p in taken if p > last), default=1 << 30))
+            cells += _student_cells(theirs, [n for n in extras if last < n < until], number)
+            last = max(last, until - 1)
+            cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
+        else:
+            cells.append(SubmittedCell(CellKind.GIVEN, cell.source))
+    changed = _changed_checks(original, theirs)
+    if changed:
+        notes.append(f"changed checks were restored: {', '.join(changed)}")
+    written = {
+        int(_EXERCISE.match(mark)[1])
+        for mark, place in answers.items()
+        if theirs[place].source.strip() != stubs[mark].strip()
+    }
+    return SubmissionNotebook(cells, sorted(set(missing)), sorted(written), notes)
+
+
+def _student_cells(
+    theirs: list[NotebookNode], places: list[int], number: int
+) -> list[SubmittedCell]:
+    return [SubmittedCell(CellKind.STUDENT, theirs[n].source, number) for n in places]
+
+
+def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[str, int], list[str]]:
+    """The index of the student's cell that answers each cell of the original."""
+    answers: dict[str, int] = {}
+    notes: list[str] = []
+    code = [n for n, cell in enumerate(theirs) if cell.cell_type == "code"]
+    copies = {mark: [n for n in code if _grade_id(theirs[n]) == mark] for mark in stubs}
+    if twice := [mark for mark, places in copies.items() if len(places) > 1]:
+        notes.append(f"{', '.join(twice)}: more than once; the last changed one counts")
+    for mark, places in copies.items():
+        written = [n for n in places if theirs[n].source.strip() != stubs[mark].strip()]
+        if written:
+            answers[mark] = written[-1]
+    found = []
+    for mark, stub in stubs.items():
+        if mark in answers:
+            continue
+        # One cell may hold all answers, also one with the id of another exercise.
+        place = _by_names(stub, theirs, [n for n in code if _can_be_answer(theirs[n], stubs)])
+        if place is None and not copies[mark]:
+            free = [n for n in code if n not in answers.values()]
+            free = [n for n in free if _can_be_answer(theirs[n], stubs)]
+            place = _by_similarity(stub, theirs, free)
+        if place is not None:
+            answers[mark] = place
+            found.append(mark)
+        elif copies[mark]:
+            answers[mark] = copies[mark][-1]
+    if found:
+        notes.append(f"{', '.join(found)}: not in its own cell; found by what it defines")
+    return answers, notes
+
+
+def _extras(original: NotebookNode, theirs: list[NotebookNode], taken: set[int]) -> list[int]:
+    """The student's additional cells: neither answers nor what the lab gives or checks."""
+    given = {cell.source.strip() for cell in original.cells}
+    marks = {_grade_id(cell) for cell in original.cells} - {""}
+    return [
+        n
+        for n, cell in enumerate(theirs)
+        if cell.cell_type == "code"
+        and n not in taken
+        and cell.source.strip()
+        and cell.source.strip() not in given
+        and _grade_id(cell) not in marks
+    ]
+
+
+def _place_of(mark: str, theirs: list[NotebookNode], limit: int) -> int:
+    """The index of the student's copy of a check if it is below `limit`, else `limit`."""
+    return next((n for n, c in enumerate(theirs[:limit]) if _grade_id(c) == mark), limit)
+
+
+def _changed_checks(original: NotebookNode, theirs: list[NotebookNode]) -> list[str]:
+    checks = {_grade_id(c): c.source for c in original.cells if _CHECK.match(_grade_id(c))}
+    return sorted(
+        {
+            _grade_id(cell)
+            for cell in theirs
+            if _grade_id(cell) in checks and cell.source.strip() != checks[_grade_id(cell)].strip()
+        }
+    )
+
+
+def _can_be_answer(cell: NotebookNode, stubs: dict[str, str]) -> bool:
+    unchanged = cell.source.strip() == stubs.get(_grade_id(cell), "").strip()
+    return bool(cell.source.strip()) and not unchanged and not _CHECK.match(_grade_id(cell))
+
+
+def _by_names(stub: str, theirs: list[NotebookNode], places: list[int]) -> int | None:
+    wanted = _defined(stub)
+    if not wanted:
+        return None
+    fitting = [n for n in places if wanted <= _defined(theirs[n].source)]
+    return fitting[-1] if fitting else None
+
+
+def _by_similarity(stub: str, theirs: list[NotebookNode], places: list[int]) -> int | None:
+    scores = {n: difflib.SequenceMatcher(None, stub, theirs[n].source).ratio() for n in places}
+    best = max(scores, key=lambda n: scores[n], default=None)
+    return best if best is not None and scores[best] >= _SIMILAR else None
+
+
+def _defined(source: str) -> set[str]:
+    """The functions and classes that a cell defines at its top level, even in invalid code."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set(re.findall(r"^(?:async )?(?:def|class) (\w+)", source, re.MULTILINE))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {node.name for node in body if isinstance(node, kinds)}
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    about = cell.get("metadata", {}).get("nbgrader", {})
+    mark = about.get("grade_id", "") if isinstance(about, dict) else ""
+    return mark if isinstance(mark, str) else ""

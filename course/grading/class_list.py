@@ -1,0 +1,52 @@
+"""Reads a class list, so that students who handed in nothing have a row as well."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from course.course_folder import CourseError
+from course.grading.students import Student, display_names, file_name
+from course.grading.submissions import Submission
+
+_NAME_COLUMNS = ("full name", "student", "name")
+_ID_COLUMNS = ("identifier", "id", "sis login id")
+
+
+def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submission]:
+    """A submission without a notebook for everybody on the class list who handed in nothing.
+
+    The list is a CSV file with a column "name" and, if wanted, "id"; Moodle's grading worksheet and
+    Canvas's exported gradebook are such files. Students are matched by id, or by name.
+    """
+    try:
+        with class_list.open(encoding="utf-8-sig", newline="") as file:
+            rows = [
+                {str(key or "").strip().casefold(): str(value or "") for key, value in row.items()}
+                for row in csv.DictReader(file)
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CourseError(f"The class list {class_list} cannot be read: {error}.") from None
+    if rows and not any(column in rows[0] for column in _NAME_COLUMNS):
+        raise CourseError(
+            f"The class list {class_list} has no column "
+            f"{' or '.join(map(repr, _NAME_COLUMNS))}; it has {', '.join(rows[0])}."
+        )
+    ids = {one.about.id for one in found} - {""}
+    names = {file_name(one.about.name).casefold() for one in found}
+    platform = next((one.about.platform for one in found if one.about.platform), "")
+    absent = []
+    for row in rows:
+        name = next((row[column].strip() for column in _NAME_COLUMNS if column in row), "")
+        number = next((row[column].strip() for column in _ID_COLUMNS if column in row), "")
+        number = re.sub(r"^Participant ", "", number)
+        if not name or name == "Points Possible" or number in ids:
+            continue
+        if file_name(name).casefold() in names and not (number and ids):
+            continue
+        absent.append(Student(name, number, platform))
+    shown = display_names([*(one.about for one in found), *absent])
+    problem = "nothing was handed in"
+    return [Submission(shown[who.key], "", problem=problem, about=who) for who in absent]

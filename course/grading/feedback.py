@@ -1,0 +1,131 @@
+"""The feedback page of each student, and a zip of them for the learning platform."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from course.files import write_atomically
+from course.grading.answers import CellKind
+from course.grading.marking import GradedSubmission, Mark
+from course.grading.students import file_name
+from course.reports.pages import write_page
+
+FEEDBACK_ZIP = "feedback.zip"
+
+
+def write_feedback(
+    graded: GradedSubmission, title: str, out: Path, *, anonymous: bool = False
+) -> Path | None:
+    """Write `feedback/STUDENT.html`: the marks, then the lab as it ran; None if nothing ran.
+
+    Of what the student's code showed, only text and pictures are kept: the page is safe to open.
+    With `anonymous`, neither the page nor its name contains the student's name.
+    """
+    folder = out / "feedback"
+    file = folder / f"{_page_name(graded, anonymous=anonymous)}.ipynb"
+    table = _marks_as_table(graded, title, anonymous=anonymous)
+    if graded.cells:
+        notebook = _notebook_of(graded, title, table)
+    elif file.is_file() and file.with_suffix(".html").is_file():
+        notebook = nbformat.read(file, as_version=4)
+        if notebook.cells[0].source == table:
+            return file.with_suffix(".html")
+        notebook.cells[0].source = table
+    else:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, nbformat.writes(notebook).encode("utf-8", "replace"))
+    # A student gets this page alone, without a link to the others' marks.
+    return write_page(file, index="")
+
+
+def _notebook_of(graded: GradedSubmission, title: str, table: str) -> nbformat.NotebookNode:
+    cells = [new_markdown_cell(table)]
+    for cell, result in graded.cells:
+        if cell.kind is CellKind.TEXT:
+            cells.append(new_markdown_cell(cell.source))
+            continue
+        outputs = [_output(one) for one in result.get("outputs", [])]
+        if result.get("error"):
+            name, _, value = result["error"].partition(": ")
+            trace = result.get("traceback", "") if cell.kind is CellKind.STUDENT else ""
+            error = new_output("error", ename=name, evalue=value, traceback=trace.splitlines())
+            outputs.append(error)
+        cells.append(new_code_cell(cell.source, outputs=outputs))
+    notebook = new_notebook(cells=cells, metadata={"title": title})
+    notebook.metadata.kernelspec = {
+        "display_name": "Python 3", "language": "python", "name": "python3",
+    }  # fmt: skip
+    return notebook
+
+
+def _page_name(graded: GradedSubmission, *, anonymous: bool) -> str:
+    student = graded.submission.student
+    if not anonymous:
+        return file_name(student)
+    return f"participant-{graded.submission.about.id or _short_hash(student)}"
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:10]
+
+
+def _marks_as_table(graded: GradedSubmission, title: str, *, anonymous: bool) -> str:
+    name = _page_name(graded, anonymous=True) if anonymous else graded.submission.student
+    lines = [
+        f"# {_text(title)}",
+        f"{_text(name)}: **{graded.points} of {graded.of} points**",
+        "| exercise | points | of | result |\n|---|---|---|---|",
+    ]
+    lines[-1] += "".join(
+        f"\n| {mark.exercise} | {mark.points if mark.status.has_points else ''} | {mark.of} "
+        f"| {_text(_described(mark))} |"
+        for mark in graded.marks
+    )
+    return "\n\n".join(lines)
+
+
+def _described(mark: Mark) -> str:
+    return f"{mark.status}: {mark.message}" if mark.message else str(mark.status)
+
+
+def _text(text: str) -> str:
+    """A text as Markdown that shows it unchanged, whoever wrote it."""
+    flat = " ".join(text.split())
+    return re.sub(r"[\\`*_{}\[\]<>#|&$~!]", lambda match: f"&#{ord(match[0])};", flat)
+
+
+def _output(found: dict[str, Any]) -> nbformat.NotebookNode:
+    if "name" in found:
+        return new_output("stream", name=found["name"], text=found["text"])
+    return new_output("display_data", data=found["data"])
+
+
+def write_feedback_zip(everybody: Sequence[GradedSubmission], out: Path) -> Path:
+    """Write `feedback.zip` with the names that Moodle's and Canvas's uploads expect.
+
+    Moodle: "upload multiple feedback files in a zip". Canvas: "upload submissions".
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for graded in everybody:
+            if not graded.page:
+                continue
+            about = graded.submission.about
+            folder = about.root or file_name(graded.submission.student)
+            name = f"{folder}/feedback.html"
+            if about.platform == "canvas":
+                name = re.sub(r"\.[^/]*$", "", about.root) + ".html"
+            archive.writestr(name, (out / graded.page).read_bytes())
+    file = out / FEEDBACK_ZIP
+    write_atomically(file, content.getvalue())
+    return file

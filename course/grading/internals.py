@@ -1,0 +1,151 @@
+"""Finds code that reaches into Python, or into the checks, by reading its syntax tree.
+
+The checks run in one process with the answer. Code that takes apart Python's frames, or finds the
+checks' objects, can deceive them, and an honest answer to an exercise needs none of that. Whoever
+uses it gets no points until a person has read the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+_MODULES = {
+    "gc", "inspect", "ctypes", "_ctypes", "cffi", "importlib", "builtins", "marshal", "mock",
+    "helpers.checks", "course", "simulated_cuda", "IPython.core", "unittest.mock", "code", "codeop",
+    "_thread", "faulthandler", "bdb", "pdb", "runpy", "pkgutil", "zipimport", "dis", "opcode",
+    "torch.overrides", "torch.utils._python_dispatch", "torch._C",
+}  # fmt: skip
+_NAMES = {
+    "_getframe", "_current_frames", "settrace", "setprofile", "get_objects", "get_referrers",
+    "get_referents", "meta_path", "path_hooks", "path_importer_cache", "tb_frame", "f_back",
+    "f_locals", "f_globals", "f_code", "gi_frame", "cr_frame", "ag_frame", "attrgetter",
+    "FunctionType", "CodeType", "addaudithook", "ask_exit", "user_ns", "_showtraceback",
+    "__code__", "__closure__", "__globals__", "__builtins__", "__subclasses__", "__mro__",
+    "__bases__", "__base__", "__dict__", "__getattribute__", "__import__", "__loader__", "__spec__",
+    "__traceback__", "__defaults__", "__kwdefaults__", "__torch_function__", "__torch_dispatch__",
+    "__set_name__", "__instancecheck__", "__subclasscheck__", "TorchFunctionMode",
+    "TorchDispatchMode", "as_subclass", "new_class",
+}  # fmt: skip
+_CALLS = {
+    "exec", "eval", "compile", "globals", "vars", "setattr", "delattr", "getattr", "breakpoint",
+}  # fmt: skip
+# Classes whose subclasses could answer a comparison with whatever the check expects.
+_COMPARED = {
+    "Tensor", "Parameter", "ndarray", "int", "float", "str", "list", "tuple", "dict", "set",
+}  # fmt: skip
+# Settings of torch that an answer may change.
+_SETTINGS = "backends"
+
+
+def uses_of_internals(source: str) -> list[str]:
+    """What in a cell reaches into Python or the checks: "line 3: gc", at most five of them."""
+    try:
+        tree = ast.parse(TransformerManager().transform_cell(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []  # such a cell does not run
+    imported = {name for node in ast.walk(tree) for name in _imported(node)} | {"torch", "nn"}
+    # The lab's module of checks, for anything but calling a check.
+    called = {
+        id(node.func if isinstance(node, ast.Call) else node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        or (isinstance(node, ast.Attribute) and node.attr.startswith("exercise_"))
+    }
+    found = {
+        (node.lineno, "check")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id == "check" and id(node) not in called
+        if isinstance(node.ctx, ast.Load)
+    }
+    found |= {
+        (getattr(node, "lineno", 1), what)
+        for node in ast.walk(tree)
+        for what in _uses(node, imported)
+    }
+    return [f"line {line}: {what}" for line, what in sorted(found)[:5]]
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        for alias in node.names:
+            yield (alias.asname or alias.name).split(".")[0]
+
+
+def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        base = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            full = f"{base}.{alias.name}".strip(".")
+            if any(f"{full}.".startswith(f"{module}.") for module in _MODULES):
+                yield full
+            elif alias.name in _NAMES:
+                yield alias.name
+    elif isinstance(node, ast.Attribute):
+        root = _root(node)
+        if node.attr in _NAMES or (node.attr in _MODULES and root in imported):
+            yield node.attr
+        elif node.attr == "modules" and ast.unparse(node.value).split(".")[-1] == "sys":
+            yield "sys.modules"
+        elif node.attr == "checks" and root == "helpers":
+            yield "helpers.checks"
+        elif node.attr.startswith("_") and ast.unparse(node.value) in imported:
+            if not node.attr.startswith("__"):
+                yield ast.unparse(node)
+        elif isinstance(node.ctx, ast.Store | ast.Del):
+            text = ast.unparse(node)
+            special = node.attr.startswith("__")
+            if special or (root in imported and f".{_SETTINGS}." not in text):
+                yield f"{text} = ..."
+    elif isinstance(node, ast.Name) and node.id in _NAMES:
+        yield node.id
+    elif isinstance(node, ast.Call):
+        yield from _uses_of_call(node, imported)
+    elif isinstance(node, ast.ClassDef):
+        for base in node.bases:
+            if ast.unparse(base).split(".")[-1] in _COMPARED:
+                yield f"class {node.name}({ast.unparse(base)})"
+        if node.keywords:
+            yield f"class {node.name}(metaclass=...)"
+    elif isinstance(node, ast.FunctionDef) and node.name in {*_NAMES, "__class__"}:
+        yield f"def {node.name}"
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if node.value in _NAMES or node.value in {"gc", "inspect", "ctypes", "importlib"}:
+            yield repr(node.value)
+        elif "/proc/" in node.value or "helpers/checks" in node.value:
+            yield "a path into the process or the checks"
+
+
+def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
+    function = node.func
+    if isinstance(function, ast.Attribute) and _root(function) is None and node.args:
+        # What a magic such as %timeit or %%capture runs is code as well.
+        if ast.unparse(function).startswith("get_ipython()."):
+            if function.attr not in ("run_line_magic", "run_cell_magic", "system", "getoutput"):
+                yield f"get_ipython().{function.attr}"
+            for argument in node.args:
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                    yield from uses_of_internals(argument.value)
+        return
+    if not isinstance(function, ast.Name):
+        return
+    if function.id == "type" and len(node.args) == 3:
+        yield "type() with three arguments"
+    if function.id not in _CALLS:
+        return
+    if function.id in ("getattr", "setattr", "delattr"):
+        first = ast.unparse(node.args[0]) if node.args else ""
+        literal = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        module = first.split(".")[0] in imported
+        if (function.id == "getattr" and literal) or (first == "self" and not module):
+            return
+    yield f"{function.id}()"
+
+
+def _root(node: ast.AST) -> str | None:
+    """The name at the left of `a.b.c`; None if there is none."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

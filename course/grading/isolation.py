@@ -1,0 +1,116 @@
+"""What bubblewrap and the environment let a sandboxed program see."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import site
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import helpers
+from course.grading.limits import SandboxLimits
+
+# What Python and torch need from the system; a machine has some of these.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/nix/store")
+_SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd")
+_HOME = "/home/student"
+_WRITABLE = (_HOME, "/tmp")
+# Root on the host is nobody inside, and nothing inside can become anybody else.
+_POWERLESS = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
+    *("--uid", "65534", "--gid", "65534", "--die-with-parent", "--new-session"),
+)
+
+
+@cache
+def bubblewrap() -> str | None:
+    """Path of bubblewrap, if it works here; containers often forbid it."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return None
+    command = [program, "--ro-bind", "/", "/", *_POWERLESS, "true"]
+    try:
+        tried = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return program if tried.returncode == 0 else None
+
+
+def environment() -> dict[str, str]:
+    """Environment variables without any of the instructor's own, such as tokens."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": _HOME,
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(Path(helpers.__file__).parents[1]),
+        # Where `pip install --user` puts packages; HOME is a different folder here.
+        "PYTHONUSERBASE": site.getuserbase(),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "IPYTHONDIR": f"{_HOME}/.ipython",
+        "MPLCONFIGDIR": f"{_HOME}/.matplotlib",
+        "MPLBACKEND": "agg",
+        "OMP_NUM_THREADS": "1",
+    } | {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
+
+
+def bubblewrap_options(limits: SandboxLimits) -> list[str]:
+    """Options of bubblewrap; a later mount covers an earlier one at the same place."""
+    options: list[str] = []
+    for path in [Path(p) for p in _SYSTEM] + [Path("/etc", name) for name in _SETTINGS]:
+        if path.is_symlink() and path.parent == Path("/"):
+            options += ["--symlink", str(path.readlink()), str(path)]
+        elif path.exists():
+            options += ["--ro-bind", str(path), str(path)]
+    options += ["--proc", "/proc", "--dev", "/dev"]
+    for gpu in sorted(Path("/dev").glob("nvidia*")):
+        options += ["--dev-bind-try", str(gpu), str(gpu)]
+    # These first: the course may be below one of them and must not be covered.
+    for folder in (*_WRITABLE, "/dev/shm"):
+        options += ["--size", str(limits.disk), "--tmpfs", folder]
+    own = own_folders()
+    between = _between(own)
+    for folder in between:
+        options += ["--tmpfs", str(folder)]
+    for path in own:
+        options += ["--ro-bind", str(path), str(path)]
+    # The folders in between are read-only too.
+    for folder in [*between, Path("/dev"), Path("/")]:
+        options += ["--remount-ro", str(folder)]
+    return [*options, *_POWERLESS, "--hostname", "lab", "--chdir", _HOME]
+
+
+def own_folders() -> list[Path]:
+    """The folders of Python, its packages and the course that are not the system's."""
+    found = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
+        found.add(Path(site.getusersitepackages()))
+    # By the name that is used, and by the one that a link in it leads to.
+    found |= {path.resolve() for path in found} | _course_folders()
+    return [
+        path for path in sorted(found) if not any(path.is_relative_to(system) for system in _SYSTEM)
+    ]
+
+
+def _course_folders() -> set[Path]:
+    """The packages that a lab and its checks import."""
+    packages = ("helpers", "simulated_cuda", "course")
+    return {Path(importlib.util.find_spec(name).origin).parent for name in packages}
+
+
+def _between(own: list[Path]) -> list[Path]:
+    """The folders directly below a writable one that lead to one of these.
+
+    Each gets a mount of its own. Otherwise a student's code could rename the folder and put its
+    own course in the place of this one.
+    """
+    found = set()
+    for path in own:
+        for writable in _WRITABLE:
+            if path.is_relative_to(writable):
+                parts = path.relative_to(writable).parts
+                found |= {Path(writable, parts[0])} if len(parts) > 1 else set()
+    return sorted(found - set(own))

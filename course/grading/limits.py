@@ -1,0 +1,56 @@
+"""What one submission may use, and the reasons for which its run is stopped."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SandboxLimits:
+    """What one submission may use: seconds for a cell and for all cells, bytes, processes.
+
+    The seconds are those in which the code computes or sleeps; waiting for a processor that other
+    programs use does not count. `grace` is how much longer a cell is given before its process is
+    killed from outside.
+    """
+
+    cell_seconds: float = 30
+    grace: float = 20
+    seconds: float = 300
+    memory: int = 3 << 30
+    processes: int = 24
+    disk: int = 64 << 20
+    answer: int = 20 << 20
+
+
+class StopReason(enum.StrEnum):
+    """Why the run of a submission was stopped before its end."""
+
+    TIME = "time"
+    MEMORY = "memory"
+    PROCESSES = "processes"
+    OUTPUT = "output"
+    ENDED = "ended"
+    KILLED = "killed"
+    BUSY = "busy"
+    FAILED = "failed"
+    RESTART = "restart"
+
+    @property
+    def depends_on_machine(self) -> bool:
+        """Whether a less busy machine might have given another result."""
+        return self in (StopReason.TIME, StopReason.MEMORY, StopReason.KILLED, StopReason.BUSY)
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a higher limit, or a less busy machine, would help."""
+        return self.depends_on_machine or self in (StopReason.PROCESSES, StopReason.OUTPUT)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A reason, and the sentence part to show: "its code" + `text`."""
+
+    reason: StopReason
+    text: str

@@ -1,0 +1,91 @@
+"""Proves that this machine can judge a lab: before the first submission, and again during a class.
+
+A sandbox that does not start, or a limit too low for Python, would give a whole class no points.
+So the lab's own solution is judged like a submission, and has to get every point.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+
+from course.course_folder import CourseError
+from course.grading.limits import SandboxLimits
+from course.grading.marking import Mark, MarkStatus, judge
+from course.grading.submissions import Submission
+
+
+def check_machine(original: Path, limits: SandboxLimits, *, isolated: bool = True) -> None:
+    """Judge the solution of the lab `original`, or the lab itself where it has no solution.
+
+    Raises:
+        CourseError: it did not get every point; says what was tried, and what to do.
+    """
+    tried, wanted = _reference(original)
+    failed, isolated = unexpected_marks(original, limits, isolated=isolated)
+    if not failed:
+        return
+    lines = [
+        f"This machine cannot judge {original.stem} now, so nothing was graded. {tried} was judged "
+        f"first, like a submission, {_where(limits, isolated=isolated)}. Each of its exercises "
+        f"should be {wanted}, but:",
+        *_described(failed),
+    ]
+    lines.append(_advice(original, failed, limits, isolated=isolated))
+    raise CourseError("\n".join(lines))
+
+
+def _reference(original: Path) -> tuple[Path, MarkStatus]:
+    solution = original.parent / "solutions" / original.name
+    if solution.is_file():
+        return solution, MarkStatus.PASSED
+    return original, MarkStatus.NOT_WRITTEN
+
+
+def unexpected_marks(
+    original: Path, limits: SandboxLimits, *, isolated: bool
+) -> tuple[list[Mark], bool]:
+    """Judge the lab's solution; returns the marks that are wrong, and whether it was isolated."""
+    tried, wanted = _reference(original)
+    notebook = nbformat.read(tried, as_version=4)
+    submission = Submission("the lab's own solution", str(tried), notebook)
+    graded = judge(nbformat.read(original, as_version=4), submission, limits, isolated=isolated)
+    return [mark for mark in graded.marks if mark.status is not wanted], graded.isolated
+
+
+def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolated: bool) -> str:
+    if any(mark.stop and mark.stop.is_limit for mark in failed):
+        return (
+            "Higher limits may help (--memory, --cell-seconds, --seconds), or fewer other programs "
+            "on this machine. To see what else is wrong: course doctor"
+        )
+    # The solution is the course's own, so it may run outside the sandbox to find the cause.
+    if isolated and not unexpected_marks(original, limits, isolated=False)[0]:
+        return (
+            "Without bubblewrap it gets every point, so the sandbox is the cause. If you trust the "
+            "students' code with this machine's files and network, add --no-sandbox."
+        )
+    if any(mark.status is MarkStatus.NOT_JUDGED for mark in failed):
+        return "To see what is wrong: course doctor"
+    return "The lab, its solution and helpers/checks may not fit together: course build --check"
+
+
+def _described(failed: list[Mark]) -> list[str]:
+    """A line for each thing that went wrong, with the exercises that it went wrong in."""
+    same: dict[str, list[str]] = {}
+    for mark in failed:
+        text = f"{mark.status}: {mark.message}" if mark.message else str(mark.status)
+        same.setdefault(text, []).append(str(mark.exercise))
+    return [
+        f"  exercise{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}"
+        for text, numbers in same.items()
+    ]
+
+
+def _where(limits: SandboxLimits, *, isolated: bool) -> str:
+    where = "in bubblewrap's sandbox" if isolated else "without a sandbox"
+    return (
+        f"{where} with {limits.memory / 2**30:.1f} GiB, {limits.cell_seconds:g} s per cell and "
+        f"{limits.seconds:g} s in all"
+    )

@@ -1,0 +1,115 @@
+"""Keeps each judged submission, so that a grading can be resumed and judges only what changed."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import helpers.checks
+from course.course_folder import CourseError
+from course.files import write_atomically
+from course.grading.limits import SandboxLimits, StopReason
+from course.grading.marking import GradedSubmission, Mark, MarkStatus
+from course.grading.students import file_name
+from course.grading.submissions import Submission
+
+MANUAL = "manual.csv"
+_MANUAL_COLUMNS = ("student", "exercise", "points", "comment")
+
+
+class StoredResults:
+    """The results of earlier gradings in the folder `out`.
+
+    A result is used again if the submission, the lab, its checks and the limits are the same.
+    """
+
+    def __init__(self, out: Path, original: Path, limits: SandboxLimits, *, isolated: bool) -> None:
+        self._folder = out / "judged"
+        checks = sorted(Path(helpers.checks.__file__).parent.rglob("*.py"))
+        parts = [original.read_bytes(), repr((limits, isolated)).encode()]
+        parts += [path.read_bytes() for path in checks]
+        self._base = hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def _file(self, submission: Submission) -> Path:
+        return self._folder / f"{file_name(submission.student)}.json"
+
+    def _key(self, submission: Submission) -> str:
+        text = json.dumps([self._base, submission.digest, submission.problem, submission.others])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def load(self, submission: Submission) -> GradedSubmission | None:
+        """The earlier result for the same submission, if there is one that is final."""
+        try:
+            data = json.loads(self._file(submission).read_text(encoding="utf-8"))
+            if data["key"] != self._key(submission) or not data["final"]:
+                return None
+            marks = [
+                Mark(
+                    **{
+                        **mark,
+                        "status": MarkStatus(mark["status"]),
+                        "stop": StopReason(mark["stop"]) if mark["stop"] else None,
+                    }
+                )
+                for mark in data["marks"]
+            ]
+            return GradedSubmission(
+                submission, marks, data["notes"], seconds=data["seconds"], isolated=data["isolated"]
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, graded: GradedSubmission, *, final: bool) -> None:
+        """Store a result; one that is not `final` is judged again the next time."""
+        data = {
+            "key": self._key(graded.submission),
+            "final": final and graded.judged,
+            "marks": [asdict(mark) for mark in graded.marks],
+            "notes": graded.notes,
+            "seconds": graded.seconds,
+            "isolated": graded.isolated,
+        }
+        write_atomically(self._file(graded.submission), json.dumps(data, indent=1).encode())
+
+
+def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
+    """The points and comments in `manual.csv`, by student and exercise; creates an empty one.
+
+    An exercise without a number in `points` keeps its mark and gets the comment only.
+    """
+    file = out / MANUAL
+    if not file.exists():
+        write_atomically(file, (",".join(_MANUAL_COLUMNS) + "\n").encode("utf-8-sig"))
+        return {}
+    found: dict[tuple[str, int], tuple[float | None, str]] = {}
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines), start=2):
+            try:
+                points = float(row["points"]) if (row["points"] or "").strip() else None
+                key = row["student"].removeprefix("'"), int(row["exercise"])
+                found[key] = points, (row.get("comment") or "").strip()
+            except (KeyError, ValueError, TypeError, AttributeError):
+                raise CourseError(
+                    f"{file}, line {number}: expected {', '.join(_MANUAL_COLUMNS)}, such as "
+                    '"Ada Lovelace,3,1.5,right idea".'
+                ) from None
+    return found
+
+
+def with_manual(
+    graded: GradedSubmission, manual: dict[tuple[str, int], tuple[float | None, str]]
+) -> GradedSubmission:
+    """The submission with the instructor's points and comments in place of the checks'."""
+    marks = []
+    for mark in graded.marks:
+        points, comment = manual.get((graded.submission.student, mark.exercise), (None, ""))
+        if comment or points is not None:
+            mark = replace(mark, message=comment or mark.message)
+        if points is not None:
+            whole = int(points) if points.is_integer() else points
+            mark = replace(mark, points=whole, status=MarkStatus.MANUAL, hint=None, stop=None)
+        marks.append(mark)
+    return replace(graded, marks=marks)

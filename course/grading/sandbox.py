@@ -1,0 +1,190 @@
+"""A sandbox for students' code: no network, no files of others, and limits on everything.
+
+With bubblewrap the code sees the system's programs, Python's packages and the course's packages,
+all read-only, and an empty folder in memory that disappears with it. It runs as nobody, without
+capabilities, in a user namespace of its own. Without bubblewrap only the limits hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from course.grading.isolation import bubblewrap, bubblewrap_options, environment
+from course.grading.limits import SandboxLimits, Stop, StopReason
+
+# Where the system does not report how long a thread waited for a processor, this many seconds of
+# wall time count as one, as in `helpers.checks`.
+_WALL_PER_SECOND = 6
+_NOBODY = 65534
+
+
+class Sandbox:
+    """A running Python module in a sandbox. Its standard input and output are pipes to here.
+
+    Args:
+        module: the module to run, as in `python -m`.
+        limits: what it may use.
+        isolated: use bubblewrap where it works.
+    """
+
+    def __init__(self, module: str, limits: SandboxLimits, *, isolated: bool = True) -> None:
+        self.limits = limits
+        self._folder: Path | None = None
+        errors, name = tempfile.mkstemp(prefix="submission-", suffix=".txt")
+        self._errors = Path(name)
+        program = bubblewrap() if isolated else None
+        arguments = [sys.executable, "-m", module]
+        variables = environment()
+        account: dict[str, Any] = {}
+        if program is not None:
+            command = [program, *bubblewrap_options(limits), *arguments]
+            folder = "/"
+        else:
+            self._folder = Path(tempfile.mkdtemp(prefix="submission-"))
+            variables |= {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
+            command, folder = arguments, str(self._folder)
+            if _can_run_as_nobody():
+                os.chown(folder, _NOBODY, _NOBODY)
+                account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+        self.isolated = program is not None
+        self.process = subprocess.Popen(
+            # At a lower priority than this program, which has to watch it.
+            ["nice", "-n", "5", *command] if shutil.which("nice") else command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=folder,
+            env=variables,
+            start_new_session=True,
+            **account,
+        )
+        os.close(errors)
+        self._seen: dict[int, psutil.Process] = {}
+        self._module = module
+        self._worker: int | None = None
+        self._begun = time.monotonic()
+        self._waited = 0.0
+
+    @property
+    def last_error(self) -> str:
+        """The last line on standard error of the sandbox, or of what starts in it; "" for none."""
+        lines = self._errors.read_text(encoding="utf-8", errors="replace").split("\n")
+        return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+
+    def seconds(self) -> float:
+        """Seconds since the start in which the module could run.
+
+        Time in which its main thread waited for a processor is not counted.
+        """
+        if self._worker is None:
+            with contextlib.suppress(psutil.Error):
+                for one in self._family():
+                    if one.cmdline()[-2:] == ["-m", self._module] and "python" in one.name():
+                        self._worker = one.pid
+        wall = time.monotonic() - self._begun
+        if self._worker is None:
+            return wall / _WALL_PER_SECOND
+        try:
+            text = Path(f"/proc/{self._worker}/task/{self._worker}/schedstat").read_text()
+            # The second figure: nanoseconds in which the thread was ready and did not run.
+            self._waited = max(self._waited, int(text.split()[1]) / 1e9)
+        except (OSError, IndexError, ValueError):
+            if not self._waited:
+                return wall / _WALL_PER_SECOND
+        return wall - self._waited
+
+    def over_limit(self) -> Stop | None:
+        """The limit that the processes in the sandbox exceed at this moment, if any."""
+        with contextlib.suppress(psutil.Error):
+            family = self._family()
+            if len(family) > self.limits.processes:
+                text = f"started more than {self.limits.processes} processes"
+                return Stop(StopReason.PROCESSES, text)
+            files = sum(map(_memory_files, family))
+            # Counting memory that forks share only once is slow, so it is done only if needed.
+            if _sum(family, "rss") + files > self.limits.memory < _sum(family, "pss") + files:
+                text = f"used more than {self.limits.memory / 2**30:.1f} GiB of memory"
+                return Stop(StopReason.MEMORY, text)
+        return None
+
+    def how_it_ended(self) -> Stop:
+        """What the exit status says, for a process that closed its output without being asked."""
+        try:
+            status = self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            return Stop(StopReason.ENDED, "closed the channel to the grader")
+        number = -status if status < 0 else status - 128
+        if number == signal.SIGKILL:
+            return Stop(StopReason.KILLED, "was killed (signal SIGKILL), perhaps for its memory")
+        if 0 < number < signal.NSIG:
+            return Stop(StopReason.ENDED, f"crashed Python (signal {signal.Signals(number).name})")
+        return Stop(StopReason.ENDED, f"ended the process with exit status {status}")
+
+    def end(self) -> None:
+        """End everything that runs in the sandbox and delete what it wrote."""
+        with contextlib.suppress(psutil.Error):
+            self._family()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        # Without bubblewrap a process may have left the group; with it the first one ends all.
+        for one in self._seen.values():
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        self.process.kill()
+        self.process.wait()
+        # The first process inside ends last, and a fork bomb takes a while to end.
+        psutil.wait_procs(self._seen.values(), timeout=60)
+        for stream in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+        self._errors.unlink(missing_ok=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _family(self) -> list[psutil.Process]:
+        first = psutil.Process(self.process.pid)
+        family = [first, *first.children(recursive=True)]
+        self._seen |= {one.pid: one for one in family}
+        return family
+
+
+def _sum(processes: list[psutil.Process], kind: str) -> int:
+    """Bytes of memory: "rss", or "pss", which counts shared memory once, where it is available."""
+    used = 0
+    for one in processes:
+        with contextlib.suppress(psutil.Error):
+            shared = kind == "pss" and psutil.LINUX
+            used += one.memory_full_info().pss if shared else one.memory_info().rss
+    return used
+
+
+def _memory_files(process: psutil.Process) -> int:
+    """Bytes in files that exist only in memory (`memfd`); written ones are in no process's RSS."""
+    found: dict[int, int] = {}
+    with contextlib.suppress(OSError):
+        for file in Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if str(file.readlink()).startswith("/memfd:"):
+                    about = file.stat()
+                    found[about.st_ino] = about.st_blocks * 512
+    return sum(found.values())
+
+
+def _can_run_as_nobody() -> bool:
+    """Whether this program is root's, and nobody can read Python and the course."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return False
+    places = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve()]
+    folders = {path for place in places for path in (place, *place.parents)}
+    return all(path.stat().st_mode & (0o001 if path.is_dir() else 0o004) for path in folders)

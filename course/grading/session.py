@@ -1,0 +1,272 @@
+"""Runs one submission in its sandbox, as often as it takes to judge every exercise.
+
+A cell that ends the process, or has to be stopped, is left out when the submission runs again, so
+that one bad answer does not affect the others. What ends before any of the student's code has run
+is not the student's fault and is kept apart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from course.grading.answers import CellKind, SubmittedCell
+from course.grading.limits import SandboxLimits, Stop, StopReason
+from course.grading.sandbox import Sandbox
+
+_WORKER = "course.grading.worker"
+_TICK = 0.1
+# Starting Python and importing torch.
+_START_SECONDS = 120.0
+# A machine on which a cell gets less than a fiftieth of its wall time cannot judge it.
+_LONGEST_WAIT = 50
+_RESTART = Stop(StopReason.RESTART, "")
+
+
+class Cancelled(Exception):
+    """The session was cancelled because the grading is to end."""
+
+
+class Session:
+    """One submission on its way through the sandbox.
+
+    `results` holds what each cell showed, by its index, and `verdicts` the verdict on each
+    exercise. `stops` says why a cell was stopped. `fault`, if it is not "", says what kept this
+    machine from running the submission at all.
+    """
+
+    def __init__(
+        self,
+        cells: list[SubmittedCell],
+        limits: SandboxLimits,
+        cancel: threading.Event,
+        *,
+        isolated: bool,
+    ) -> None:
+        self.cells = cells
+        self.limits = limits
+        self.isolated = isolated
+        self.results: dict[int, dict[str, Any]] = {}
+        self.verdicts: dict[int, dict[str, Any]] = {}
+        self.stops: dict[int, Stop] = {}
+        self.notes: list[str] = []
+        self.fault: Stop | None = None
+        self._cancel = cancel
+        self._skip: set[int] = set()
+        # Whether any of the student's code has started in the current run.
+        self._student_code_ran = False
+        # Seconds that the student's code used in earlier runs.
+        self._used = 0.0
+
+    def run(self) -> None:
+        """Run the cells until all are through, leaving out more of them each time.
+
+        Raises:
+            Cancelled: soon after `cancel` was set.
+        """
+        between = faults = 0
+        while True:
+            place, stop = self._run_once()
+            if stop is None:
+                self.fault = None
+                return
+            if self._used > self.limits.seconds:
+                text = f"the whole lab took more than {self.limits.seconds:g} seconds"
+                self._give_up(Stop(StopReason.TIME, text))
+                return
+            if stop.reason is StopReason.RESTART:
+                continue
+            if not self._student_code_ran:
+                # Once may be chance, on a machine that is short of something.
+                faults += 1
+                if faults == 2:
+                    return
+            elif place is None:
+                between += 1
+                if between == 2:
+                    self._give_up(Stop(stop.reason, f"the code before it {stop.text}"))
+                    return
+            else:
+                self._skip.add(place)
+                self.stops[place] = stop
+                error = {"error": f"stopped: it {stop.text}", "outputs": []}
+                self.results.setdefault(place, error)
+
+    def _give_up(self, stop: Stop) -> None:
+        self.fault = None
+        for place, cell in enumerate(self.cells):
+            if cell.kind is CellKind.CHECK and cell.exercise not in self.verdicts:
+                self.stops[place] = Stop(stop.reason, f"was not judged: {stop.text}")
+
+    def _run_once(self) -> tuple[int | None, Stop | None]:
+        """Run what is left; returns the cell at which it ended early, and why."""
+        self._student_code_ran = False
+        sandbox = Sandbox(_WORKER, self.limits, isolated=self.isolated)
+        self.isolated = sandbox.isolated
+        try:
+            place, stop = self._follow(sandbox)
+            if stop is not None and not self._student_code_ran:
+                error = f": {sandbox.last_error}" if sandbox.last_error else ""
+                text = f"its process {stop.text} before any student code could run{error}"
+                self.fault = Stop(stop.reason, text)
+            return place, stop
+        finally:
+            sandbox.end()
+
+    def _follow(self, sandbox: Sandbox) -> tuple[int | None, Stop | None]:
+        secret = secrets.token_hex(32)
+        task = {
+            "secret": secret,
+            "cells": [cell.as_task() for cell in self.cells],
+            "skip": sorted(self._skip),
+            "judged": sorted(self.verdicts),
+            "seconds": self.limits.cell_seconds,
+            "isolated": sandbox.isolated,
+        }
+        try:
+            sandbox.process.stdin.write(json.dumps(task).encode())
+            sandbox.process.stdin.close()
+        except BrokenPipeError:
+            return None, sandbox.how_it_ended()
+        place, clock = None, _Clock(sandbox, _START_SECONDS)
+        used_before = self._used
+        first_of_student: float | None = None
+        for line in _lines(sandbox):
+            now = clock.now()
+            if first_of_student is not None:
+                self._used = used_before + now - first_of_student
+                if self._used > self.limits.seconds:
+                    return place, Stop(StopReason.TIME, "used the time for the whole lab")
+            if line is None:
+                if self._cancel.is_set():
+                    raise Cancelled
+                if stop := sandbox.over_limit() or clock.over():
+                    return place, stop
+                continue
+            if isinstance(line, int):
+                return place, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
+            message = self._message(line, secret)
+            if message is None:
+                self._note("wrote into the grader's channel")
+                continue
+            if message.get("end"):
+                return None, None
+            if "begin" in message:
+                place = message["begin"]
+                clock.start(message["seconds"] + self.limits.grace)
+                if self.cells[place].kind is not CellKind.GIVEN and not self._student_code_ran:
+                    self._student_code_ran, first_of_student = True, now
+                continue
+            place = message.pop("cell")
+            if message["error"] and not self._student_code_ran:
+                text = f"stopped in the lab's own cells ({message['error']})"
+                return place, Stop(StopReason.FAILED, text)
+            self._keep(place, message)
+            if message["stop"]:
+                if self.cells[place].kind is CellKind.CHECK:
+                    # There is a verdict, and the next cells need a process that is intact.
+                    return None, _RESTART
+                text = message["error"].removeprefix("stopped: it ")
+                return place, Stop(StopReason(message["stop"]), text)
+            place = None
+            clock.start(self.limits.cell_seconds + self.limits.grace)
+        return place, sandbox.how_it_ended()
+
+    def _message(self, line: bytes, secret: str) -> dict[str, Any] | None:
+        """The message on a line if it comes from the worker and is well formed; else None."""
+        given, _, text = line.partition(b" ")
+        if not secrets.compare_digest(given, secret.encode()):
+            return None
+        try:
+            message = json.loads(text)
+            if message.get("end") is True:
+                return message
+            place = message["begin"] if "begin" in message else message["cell"]
+            good = type(place) is int and 0 <= place < len(self.cells)
+            if "begin" in message:
+                good = good and 0 <= float(message["seconds"]) <= 10 * self.limits.seconds
+                return message if good else None
+            texts = [message["error"], message["traceback"], message["stop"]]
+            if self.cells[place].kind is CellKind.CHECK:
+                texts += [message["message"], message["hint"] or ""]
+                texts += [*message["restored"], *message["replaced"]]
+                good = good and type(message["passed"]) is bool
+            for output in message["outputs"]:
+                texts += [output["name"], output["text"]] if "name" in output else []
+                texts += [] if "name" in output else output["data"].values()
+            good = good and all(isinstance(text, str) for text in texts)
+            good = good and message["stop"] in ("", *StopReason)
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+            return None
+        return message if good else None
+
+    def _keep(self, place: int, result: dict[str, Any]) -> None:
+        cell = self.cells[place]
+        if cell.exercise in self.verdicts and place in self.results:
+            # Run again because of a later exercise: what was judged is what is shown.
+            return
+        self.results[place] = result
+        if cell.kind is CellKind.CHECK:
+            self.verdicts.setdefault(cell.exercise, result)
+            for name in {*result["restored"], *result["replaced"]}:
+                self._note(f"replaced {name}, which was put back")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+class _Clock:
+    """Limits for what the worker cannot stop itself: code in C that does not end."""
+
+    def __init__(self, sandbox: Sandbox, seconds: float) -> None:
+        self._sandbox = sandbox
+        self.start(seconds)
+
+    def now(self) -> float:
+        return self._sandbox.seconds()
+
+    def start(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = self.now() + seconds
+        self._wall_until = time.monotonic() + _LONGEST_WAIT * seconds
+
+    def over(self) -> Stop | None:
+        if self.now() > self._until:
+            text = f"took more than {self._seconds:g} seconds and could not be stopped"
+            return Stop(StopReason.TIME, text)
+        if time.monotonic() > self._wall_until:
+            return Stop(StopReason.BUSY, "got too little time on this busy machine")
+        return None
+
+
+def _lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
+    """The lines that come from a sandbox; None for every moment without one.
+
+    An `int` is the number of bytes when there were more than it may send.
+    """
+    channel = sandbox.process.stdout.fileno()
+    rest, total = b"", 0
+    looked = time.monotonic()
+    while True:
+        ready, _, _ = select.select([channel], [], [], _TICK)
+        if not ready or time.monotonic() - looked > _TICK:
+            looked = time.monotonic()
+            yield None
+        if not ready:
+            continue
+        part = os.read(channel, 1 << 16)
+        if not part:
+            return
+        total += len(part)
+        if total > sandbox.limits.answer:
+            yield total
+            return
+        *lines, rest = (rest + part).split(b"\n")
+        yield from lines

@@ -1,0 +1,115 @@
+"""Reads which student handed in a file from the names that learning platforms give to files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+# "Ada Lovelace_123456_assignsubmission_file_": a folder, or the beginning of a file's name.
+_MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_\w+?_?)(?=/|$|[^/]*$)")
+# "lovelaceada_LATE_12345_678910_lab-2.ipynb"
+_CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Student:
+    """Who handed something in: the name, and the id that the learning platform's names carry.
+
+    `platform` is "moodle", "canvas" or "". `root` is the part of the path to reuse when feedback
+    is uploaded. Two files belong to one student if both name and id are equal.
+    """
+
+    name: str
+    id: str = ""
+    platform: str = ""
+    root: str = ""
+    late: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells students apart."""
+        return self.name, self.id
+
+
+def student_of(path: str, lab: str) -> Student:
+    """The student that a path inside the folder of submissions belongs to.
+
+    >>> student_of("Ada Lovelace_123456_assignsubmission_file_/lab.ipynb", "01_tensors").key
+    ('Ada Lovelace', '123456')
+    >>> student_of("lovelaceada_LATE_12345_678910_01_tensors-2.ipynb", "01_tensors").key
+    ('lovelaceada', '12345')
+    >>> student_of("ada/01_tensors/01_tensors.ipynb", "01_tensors").key
+    ('ada', '')
+    >>> student_of("01_tensors_ada.ipynb", "01_tensors").key
+    ('ada', '')
+    """
+    first, *rest = PurePosixPath(path).parts
+    if match := _MOODLE.match(path):
+        return Student(match["name"], match["id"], "moodle", match["root"])
+    if not rest and (match := _CANVAS.match(path)):
+        return Student(match["name"], match["id"], "canvas", path, bool(match["late"]))
+    if rest:
+        return Student(first, root=first)
+    stem = re.sub(r"(\.ipynb)?(\.txt|\.json|\.zip)?$", "", first)
+    return Student(stem.replace(lab, "").strip(" _-") or stem, root=stem)
+
+
+def without_wrapper(paths: Iterable[str], lab: str) -> int:
+    """How many leading folders all paths share that are no student's: those of a packed class."""
+    split = [PurePosixPath(path).parts for path in paths]
+    own = {lab, "labs", "notebooks", "source"}
+    depth = 0
+    while split and all(len(parts) > depth + 1 for parts in split):
+        folders = {parts[depth] for parts in split}
+        # A folder with further folders for several students, or with files named after them.
+        below = {parts[depth + 1] for parts in split}
+        named = _MOODLE.match(next(iter(folders))) is not None
+        files = all(len(parts) == depth + 2 for parts in split)
+        marked = files and all(student_of(name, lab).platform for name in below)
+        if folders == {"submitted"}:  # nbgrader's
+            depth += 1
+            continue
+        if len(folders) > 1 or named or (len(below) < 2 and not marked) or below & own:
+            break
+        if files and not marked and not all(_named_after_students(name, lab) for name in below):
+            break
+        depth += 1
+    return depth
+
+
+def _named_after_students(file: str, lab: str) -> bool:
+    stem = file.split(".")[0]
+    other = re.search(r"(?i)draft|final|copy|old|backup|untitled|lab|exercise|notebook", stem)
+    return stem != lab and not other and any(character.isalpha() for character in stem)
+
+
+def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
+    """A distinct name for every student: the id is added where two have the same name.
+
+    Names that differ only in case or in characters that file names cannot hold count as the same.
+    """
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for key in dict.fromkeys(student.key for student in students):
+        groups.setdefault(file_name(key[0]).casefold(), []).append(key)
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for keys in groups.values():
+        for name, number in keys:
+            wanted = name
+            if len(keys) > 1 or name == "Participant":
+                wanted = f"{name} {number}".strip()
+            shown, count = wanted, 1
+            while file_name(shown).casefold() in taken:
+                count += 1
+                shown = f"{wanted} ({count})"
+            taken.add(file_name(shown).casefold())
+            names[name, number] = shown
+    return names
+
+
+def file_name(student: str) -> str:
+    """A student's name as a file can have it on any system."""
+    plain = re.sub(r"[^\w.@() -]+", "_", student).strip(" .") or "unnamed"
+    return plain[:100]
