@@ -207,15 +207,16 @@ class Member:
     points: dict[int, int]
     hints: dict[int, str] = field(default_factory=dict)
 
+    def text(self) -> str:
+        """The notebook as it is in a file."""
+        return nbformat.writes(self.content)
+
     def write(self, folder: Path) -> None:
-        """Hand it in as Moodle names it."""
+        """Hand it in under the name that Moodle gives it."""
         place = folder / f"{self.student}_4711_assignsubmission_file_"
         place.mkdir(parents=True)
-        file = place / f"{NAME}.ipynb"
-        if isinstance(self.content, bytes):
-            file.write_bytes(self.content)
-        else:
-            nbformat.write(self.content, file)
+        content = self.content if isinstance(self.content, bytes) else self.text().encode()
+        (place / f"{NAME}.ipynb").write_bytes(content)
 
 
 class Desk:

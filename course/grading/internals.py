@@ -91,7 +91,7 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
             yield "sys.modules"
         elif node.attr == "checks" and root == "helpers":
             yield "helpers.checks"
-        elif node.attr.startswith("_") and ast.unparse(node.value) in imported:
+        elif node.attr.startswith("_") and ast.unparse(node.value) in imported - {"os"}:
             if not node.attr.startswith("__"):
                 yield ast.unparse(node)
         elif isinstance(node.ctx, ast.Store | ast.Del):

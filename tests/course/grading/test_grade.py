@@ -1,34 +1,35 @@
-"""Real submissions in real boxes: what is hostile costs its own exercise and nobody else's.
+"""Real submissions in real sandboxes: hostile code costs its own exercise and nobody else's.
 
-Starting a box and torch in it takes seconds, so one submission tries several things, and one class
-serves several tests. `python -m tools.grade_a_class` tries everything, one at a time.
+Starting a sandbox and torch in it takes seconds, so one submission tries several things, and one
+class serves several tests. `python -m tools.grade_a_class` tries everything, one at a time.
 """
 
 import copy
-import csv
-import ctypes
+import re
 import threading
-import time
+import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
-import psutil
 import pytest
 
 import helpers
 from course.course_folder import CourseError
-from course.grading.box import Limits, bubblewrap
-from course.grading.grade import grade
-from course.grading.marking import mark
-from course.grading.sitting import Broken
+from course.grading import grade as grading
+from course.grading.grade import GradingOptions, grade
+from course.grading.isolation import bubblewrap
+from course.grading.limits import SandboxLimits, StopReason
+from course.grading.marking import GradedSubmission, Mark, MarkStatus, judge, unjudged
+from course.grading.session import Cancelled
 from course.grading.submissions import Submission
-from tools.grade_a_class import HARMLESS, HOSTILE, LABS, NAME, Desk, Member, grade_id
+from tools.grade_a_class import HARMLESS, HOSTILE, LABS, NAME, REVIEWED, Member, grade_id
 
-LIMITS = Limits(cell_seconds=2, grace=2, memory=3 << 29)
-walls = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
-PR_SET_CHILD_SUBREAPER = 36
+LAB = LABS / f"{NAME}.ipynb"
+LIMITS = SandboxLimits(cell_seconds=4, grace=4, memory=3 << 29)
+needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
 # Each exercise of these tries another thing.
-PARTIES = (
+TOGETHER = (
     (
         "loops for ever and catches everything",
         "ends the process",
@@ -51,7 +52,7 @@ PARTIES = (
         "asks the network",
     ),
 )
-# Further ways to do what one of these does; they are left to the whole class.
+# More ways to do what one of these does; they are left to the whole class.
 # The bomb disturbs what else is being tested.
 ALIKE = {
     "a fork bomb",
@@ -61,13 +62,8 @@ ALIKE = {
 }
 
 
-@pytest.fixture(scope="module")
-def desk():
-    return Desk()
-
-
-def party(desk, names):
-    """One submission with the answers of several, and the points it is to get."""
+def submission_of(desk, names):
+    """One submission with the answers of several, and the points it should get."""
     notebook = copy.deepcopy(desk.solution)
     bad = []
     for name in names:
@@ -75,134 +71,280 @@ def party(desk, names):
         cell = next(c for c in notebook.cells if grade_id(c) == f"exercise-{number}")
         cell.source = source.replace("{right}", desk.answer(number))
         bad += [] if name in HARMLESS else [number]
-    return Submission("party", "party", notebook), desk.all_but(*bad)
+    points = desk.all_but(*bad)
+    return Submission("party", "party", notebook), bad, points
 
 
-def emptied_checks():
+def empty_checks():
     folder = Path(helpers.__file__).parent / "checks"
     return {file for file in folder.rglob("*.py") if not file.stat().st_size}
 
 
-@pytest.fixture
-def left_behind():
-    """Tells which processes are there that were not before, orphans among them."""
-    set_subreaper = ctypes.CDLL(None).prctl if psutil.LINUX else lambda *_: None
-    set_subreaper(PR_SET_CHILD_SUBREAPER, 1)
-    before = set(psutil.Process().children(recursive=True))
-
-    def tell():
-        new = set(psutil.Process().children(recursive=True)) - before
-        return [process for process in new if process.status() != psutil.STATUS_ZOMBIE]
-
-    yield tell
-    set_subreaper(PR_SET_CHILD_SUBREAPER, 0)
+def test_every_hostile_answer_is_tested():
+    assert {*sum(TOGETHER, ()), "waits on input"} == set(HOSTILE) - ALIKE
 
 
-def test_each_thing_that_can_be_tried_is_tried():
-    assert {*sum(PARTIES, ()), "waits on input"} == set(HOSTILE) - ALIKE
-
-
-@walls
+@needs_bubblewrap
 @pytest.mark.slow
-@pytest.mark.parametrize("names", PARTIES, ids=lambda names: names[0])
-def test_what_is_hostile_costs_its_own_exercise_only(desk, left_behind, names):
-    before = emptied_checks()
-    submission, points = party(desk, names)
-    marked = mark(desk.original, submission, LIMITS)
-    assert {m.exercise: m.points for m in marked.marks} == points, marked.marks
-    assert emptied_checks() == before
-    assert left_behind() == []
+@pytest.mark.parametrize("names", TOGETHER, ids=lambda names: names[0])
+def test_a_hostile_answer_costs_its_own_exercise_only(desk, processes_left, names):
+    before = empty_checks()
+    submission, bad, points = submission_of(desk, names)
+    graded = judge(desk.original, submission, LIMITS)
+    if REVIEWED & set(names):
+        passed = {m.exercise for m in graded.marks if m.status is MarkStatus.TO_REVIEW}
+        assert passed == set(points) - set(bad), graded.marks
+        assert graded.points == 0
+    else:
+        assert {m.exercise: m.points for m in graded.marks} == points, graded.marks
+    assert empty_checks() == before
+    assert processes_left() == []
 
 
-class Graded:
-    """A class of three, and what its grading left."""
-
-    def __init__(self, desk, folder):
-        self.out = folder / "out"
-        self.seen = []
-        shown = (
-            "from IPython.display import HTML, display\ndisplay(HTML('<script>steal()</script>'))"
-        )
-        source = f"{shown}\nprint('<img src=x onerror=steal()>')\n{desk.answer(1)}"
-        Member("<b>Eve</b>", desk.with_answer(1, source), {}).write(folder / "in")
-        Member("=Bob", b"", {}).write(folder / "in")
-        desk.hostile("waits on input").write(folder / "in")
-        grade(
-            LABS / f"{NAME}.ipynb",
-            folder / "in",
-            self.out,
-            limits=LIMITS,
-            jobs=1,
-            report=lambda one, done, count: self.seen.append((one.submission.student, done, count)),
-        )
-        with (self.out / "gradebook.csv").open(encoding="utf-8-sig") as file:
-            self.rows = list(csv.DictReader(file))
-
-    def points(self, student):
-        return sum(int(row["points"]) for row in self.rows if row["student"] == student)
-
-
-@pytest.fixture(scope="module")
-def graded(desk, tmp_path_factory):
-    return Graded(desk, tmp_path_factory.mktemp("class"))
-
-
-def test_a_class_gets_its_gradebook(desk, graded):
+def test_points_and_reviews_of_a_class(desk, judged_class):
     whole = sum(desk.of.values())
-    assert graded.points("<b>Eve</b>") == whole
-    assert graded.points("waits on input") == whole - desk.of[3]
-    # A spreadsheet takes no name for a formula.
-    assert {row["status"] for row in graded.rows if row["student"] == "'=Bob"} == {"unreadable"}
-    assert len(graded.rows) == 3 * len(desk.of)
+    assert judged_class.of("<b>Eve</b>").points == whole
+    assert judged_class.of("Ada 3").points == whole - desk.of[3]
+    assert judged_class.of("Ada 4").points == whole - desk.of[2]
+    assert judged_class.of("Sur").points == whole
+    assert judged_class.of("Frames").points == 0
+    assert {m.status for m in judged_class.of("Frames").marks} == {MarkStatus.TO_REVIEW}
+    assert {m.status for m in judged_class.of("Absent").marks} == {MarkStatus.MISSING}
 
 
-def test_grading_says_how_far_it_is(graded):
-    assert [(done, count) for _, done, count in graded.seen] == [(1, 3), (2, 3), (3, 3)]
+def test_os_exit_is_reported_as_the_end_of_the_process(judged_class):
+    stopped = next(m for m in judged_class.of("Ada 4").marks if m.exercise == 2)
+    assert stopped.message == "its code ended the process with exit status 0"
 
 
-def test_the_page_of_a_class_leads_to_everybodys_feedback(desk, graded):
-    page = (graded.out / "index.html").read_text()
-    assert "3 submissions" in page
-    assert 'href="feedback/waits%20on%20input.html"' in page
-    feedback = (graded.out / "feedback" / "waits on input.html").read_text()
+def test_tables_have_ids_totals_and_no_formulas(desk, judged_class):
+    rows = judged_class.rows()
+    assert len(rows) == 7 * len(desk.of)
+    assert {row["status"] for row in rows if row["student"] == "'=Bob"} == {"unreadable"}
+    totals = {row["student"]: row for row in judged_class.rows("totals.csv")}
+    assert (totals["Ada 3"]["id"], totals["Ada 3"]["points"]) == ("3", "12")
+    assert totals["Frames"]["points"] == ""
+    moodle = {row["Identifier"]: row for row in judged_class.rows("moodle.csv")}
+    assert moodle["Participant 4"]["Full name"] == "Ada"
+    assert moodle["Participant 4"]["Grade"] == "11"
+    assert moodle["Participant 9"]["Grade"] == "0"
+    assert "Exercise 2: stopped" in moodle["Participant 4"]["Feedback comments"]
+
+
+def test_feedback_zip_has_the_names_that_moodle_gave(judged_class):
+    with zipfile.ZipFile(judged_class.out / "feedback.zip") as archive:
+        assert "Ada_3_assignsubmission_file_/feedback.html" in archive.namelist()
+
+
+def test_class_page_links_to_feedback(desk, judged_class):
+    page = (judged_class.out / "index.html").read_text()
+    assert "7 submissions" in page
+    assert 'href="feedback/Ada%203.html"' in page
     whole = sum(desk.of.values())
+    feedback = (judged_class.out / "feedback" / "Ada 3.html").read_text()
     assert f"{whole - desk.of[3]} of {whole} points" in feedback
 
 
-def test_pages_show_nothing_of_a_students_that_a_browser_runs(graded):
-    pages = [file.read_text() for file in graded.out.rglob("*.html")]
-    assert len(pages) == 3
+class _Text(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.text = ""
+        self.feed(page)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_feedback_shows_hints_as_they_are_written(judged_class):
+    feedback = (judged_class.out / "feedback" / "Ada 3.html").read_text()
+    assert not re.search(r"&amp;#\d+;|&&#", feedback)
+    assert "wrong: `add_ramp`" in _Text(feedback).text or "add_ramp" in _Text(feedback).text
+
+
+def test_pages_show_nothing_of_a_student_that_a_browser_runs(judged_class):
+    pages = [file.read_text() for file in judged_class.out.rglob("*.html")]
+    assert len(pages) == 6
     for page in pages:
         assert "<script>steal()" not in page
         assert "<img src=x" not in page
         assert "<b>Eve</b>" not in page
 
 
+def test_manual_points_survive_and_nothing_is_judged_again(judged_class, monkeypatch):
+    monkeypatch.setattr(grading, "judge", lambda *a, **k: pytest.fail("judged again"))
+    monkeypatch.setattr(grading, "check_machine", lambda *a, **k: pytest.fail("judged again"))
+    manual = judged_class.out / "manual.csv"
+    before = manual.read_bytes()
+    manual.write_text("student,exercise,points,comment\nAda 3,3,1.5,almost\nFrames,6,2,\n")
+    try:
+        graded = {one.submission.student: one for one in judged_class.grade()}
+        mark = graded["Ada 3"].marks[2]
+        assert (mark.points, mark.status, mark.message) == (1.5, MarkStatus.MANUAL, "almost")
+        assert graded["Frames"].points == 2
+        page = (judged_class.out / "feedback" / "Ada 3.html").read_text()
+        assert "13.5 of 14 points" in page
+        assert "almost" in page
+        assert len(judged_class.progress) == 7
+    finally:
+        manual.write_bytes(before)
+        judged_class.grade()
+
+
+def test_anonymous_feedback_has_no_names(judged_class, monkeypatch):
+    one = judged_class.of("Ada 3")
+    assert one.cells == one.cells[:1]
+    page = grading.write_feedback(one, "A lab", judged_class.folder / "anonymous", anonymous=True)
+    assert page.name == "participant-3.html"
+    assert "Ada" not in page.read_text()
+
+
 @pytest.mark.slow
-def test_without_walls_the_limits_hold(desk):
+def test_limits_hold_without_a_sandbox(desk):
     submission = Submission("Ada", "Ada", desk.with_answer(6, "while True: pass"))
-    marked = mark(desk.original, submission, LIMITS, shut=False)
-    assert {m.exercise: m.points for m in marked.marks} == desk.all_but(6)
-    assert not marked.shut
+    graded = judge(desk.original, submission, LIMITS, isolated=False)
+    assert {m.exercise: m.points for m in graded.marks} == desk.all_but(6)
+    assert not graded.isolated
 
 
-def test_who_stops_the_grading_waits_for_no_box(desk, left_behind):
-    stop = threading.Event()
-    stop.set()
-    begun = time.monotonic()
-    with pytest.raises(Broken):
-        mark(desk.original, Submission("Ada", "Ada", desk.solution), LIMITS, stop=stop)
-    assert time.monotonic() - begun < 2
-    assert left_behind() == []
+def test_cancelling_does_not_wait_for_sandboxes(desk, processes_left):
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(Cancelled):
+        judge(desk.original, Submission("Ada", "Ada", desk.solution), LIMITS, cancel=cancel)
+    assert processes_left() == []
 
 
 def test_results_inside_the_submissions_are_refused(desk, tmp_path):
     Member("Ada", desk.solution, {}).write(tmp_path / "in")
     with pytest.raises(CourseError, match="Name another folder"):
-        grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "in" / "out")
+        grade(LAB, tmp_path / "in", tmp_path / "in" / "out")
 
 
-def test_a_lab_with_none_of_the_exercises_is_no_submission(desk):
-    other = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])
-    marked = mark(desk.original, Submission("a", "a", other), LIMITS)
-    assert {m.status for m in marked.marks} == {"missing"}
+def test_results_that_cannot_be_written_are_one_clear_error(desk, tmp_path):
+    Member("Ada", b"", {}).write(tmp_path / "in")
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(CourseError, match="cannot be written to"):
+        grade(LAB, tmp_path / "in", tmp_path / "out" / "deeper")
+
+
+def test_another_lab_is_named_in_one_sentence(desk):
+    cells = [nbformat.v4.new_code_cell("from helpers.checks import lab_03 as check")]
+    other = nbformat.v4.new_notebook(cells=cells)
+    graded = judge(desk.original, Submission("a", "a", other), LIMITS)
+    assert {(m.status, m.message) for m in graded.marks} == {
+        (MarkStatus.MISSING, "none of this lab's exercises is in the notebook; it is lab 03")
+    }
+
+
+class Judges:
+    """Stands in for judging: gives what a test wants for each student and attempt."""
+
+    def __init__(self, monkeypatch, desk, tmp_path, results, canaries=()):
+        self.desk, self.results, self.asked = desk, results, []
+        self.canaries, self.folder = iter(canaries), tmp_path
+        for name in results:
+            Member(name, desk.solution, {}).write(tmp_path / "in")
+        monkeypatch.setattr(grading, "judge", self.judge)
+        monkeypatch.setattr(grading, "check_machine", lambda *a, **k: None)
+        monkeypatch.setattr(grading, "unexpected_marks", self.unexpected_marks)
+        monkeypatch.setattr(grading, "write_feedback", lambda *a, **k: None)
+
+    def judge(self, original, submission, limits, **options):
+        name = submission.student
+        result = self.results[name][self.asked.count(name)]
+        self.asked.append(name)
+        if isinstance(result, BaseException):
+            raise result
+        marks = [Mark(n, of, of, MarkStatus.PASSED) for n, of in self.desk.of.items()]
+        return GradedSubmission(submission, [result or marks[0], *marks[1:]])
+
+    def unexpected_marks(self, *args, **options):
+        failed = next(self.canaries, False)
+        return [Mark(1, 0, 2, MarkStatus.WRONG)] if failed else [], True
+
+    def grade(self):
+        return {
+            one.submission.student: one
+            for one in grade(LAB, self.folder / "in", self.folder / "out", GradingOptions(jobs=1))
+        }
+
+
+SLOW = Mark(1, 0, 2, MarkStatus.STOPPED, "its code took too long", stop=StopReason.TIME)
+WRONG = Mark(1, 0, 2, MarkStatus.WRONG, "wrong", "a-hint")
+
+
+def test_a_stop_for_time_is_judged_again_alone_before_it_costs_points(desk, tmp_path, monkeypatch):
+    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
+    graded = judges.grade()
+    assert judges.asked == ["Ada", "Bob", "Ada"]
+    assert graded["Ada"].points == graded["Ada"].of
+
+
+def test_a_stop_for_time_counts_if_it_happens_twice_and_the_solution_passes(
+    desk, tmp_path, monkeypatch
+):
+    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [SLOW, SLOW]})
+    assert judges.grade()["Ada"].marks[0].status is MarkStatus.STOPPED
+
+
+def test_a_stop_for_time_is_not_judged_if_the_solution_fails_too(desk, tmp_path, monkeypatch):
+    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [SLOW, SLOW]}, canaries=[True])
+    mark = judges.grade()["Ada"].marks[0]
+    assert mark.status is MarkStatus.NOT_JUDGED
+    assert "this machine was too busy" in mark.message
+
+
+def test_submissions_beside_a_failing_solution_are_judged_again(desk, tmp_path, monkeypatch):
+    names = {f"s{n:02}": [None] for n in range(10)} | {"s03": [WRONG, None], "s07": [WRONG, WRONG]}
+    judges = Judges(monkeypatch, desk, tmp_path, dict(sorted(names.items())), canaries=[True])
+    graded = judges.grade()
+    assert judges.asked[10:] == ["s03", "s07"]
+    assert graded["s03"].points == graded["s03"].of
+    assert graded["s07"].marks[0].status is MarkStatus.WRONG
+
+
+def test_an_unforeseen_error_costs_one_submission_its_verdict_and_no_more(
+    desk, tmp_path, monkeypatch
+):
+    error = ValueError("unforeseen")
+    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [error, error], "Bob": [None]})
+    graded = judges.grade()
+    assert {m.status for m in graded["Ada"].marks} == {MarkStatus.NOT_JUDGED}
+    assert "ValueError: unforeseen" in graded["Ada"].marks[0].message
+    assert graded["Bob"].points == graded["Bob"].of
+
+
+def test_an_interrupted_grading_keeps_what_was_judged_and_resumes(desk, tmp_path, monkeypatch):
+    stop = KeyboardInterrupt()
+    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [None], "Bob": [stop, None]})
+    with pytest.raises(KeyboardInterrupt):
+        judges.grade()
+    assert "Ada" in (tmp_path / "out" / "gradebook.csv").read_text()
+    judges.grade()
+    assert judges.asked == ["Ada", "Bob", "Bob"]
+
+
+def test_a_full_disk_is_one_clear_error(desk, tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [None]})
+    monkeypatch.setattr(grading, "write_tables", full)
+    with pytest.raises(CourseError, match="No space left on device"):
+        judges.grade()
+
+
+def test_a_failing_feedback_page_costs_no_marks(desk, tmp_path, monkeypatch):
+    def fail(*args, **options):
+        raise ValueError("cannot be shown")
+
+    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [None]})
+    monkeypatch.setattr(grading, "write_feedback", fail)
+    graded = judges.grade()["Ada"]
+    assert graded.points == graded.of
+    assert any("the feedback page could not be written" in note for note in graded.notes)
+
+
+def test_unjudged_submissions_have_no_points(desk):
+    one = unjudged(desk.original, Submission("a", "a"), MarkStatus.NOT_JUDGED, "why")
+    assert not one.judged

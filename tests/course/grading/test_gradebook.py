@@ -1,42 +1,77 @@
-"""What a grading leaves says where a machine failed, and where students' code ran in the open."""
+"""The tables and the class page say where a machine failed, and where there was no sandbox."""
 
 import csv
 
 import pytest
 
-from course.grading.gradebook import write_class_page, write_gradebook
-from course.grading.marking import NOT_JUDGED, PASSED, STOPPED, Mark, Marked
-from course.grading.paper import Cell
+from course.grading.answers import CellKind, SubmittedCell
+from course.grading.gradebook import write_class_page, write_tables
+from course.grading.marking import GradedSubmission, Mark, MarkStatus
+from course.grading.students import Student
 from course.grading.submissions import Submission
 
-RAN = [(Cell("student", "x = 1", 1), {"outputs": []})]
+CELLS = [(SubmittedCell(CellKind.STUDENT, "x = 1", 1), {"outputs": []})]
 
 
-def marked(student, *marks, shut=True):
-    return Marked(Submission(student, student), list(marks), ran=RAN, shut=shut)
+def graded(name, *marks, isolated=True, platform="", late=False):
+    about = Student(name, "7" if platform else "", platform)
+    submission = Submission(name, name, about=about, late=late)
+    return GradedSubmission(submission, list(marks), cells=CELLS, isolated=isolated)
+
+
+def table(folder, name):
+    with (folder / name).open(encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.fixture
 def page_of(tmp_path):
     def write(*everybody):
-        return write_class_page(everybody, "01_lab", "A lab", {}, tmp_path).read_text()
+        return write_class_page(everybody, "01_lab", "A lab", [], tmp_path).read_text()
 
     return write
 
 
-def test_who_could_not_be_judged_has_no_points_rather_than_none(tmp_path):
-    everybody = [marked("Ada", Mark(1, 0, 3, NOT_JUDGED)), marked("Bob", Mark(1, 0, 3, STOPPED))]
-    with write_gradebook(everybody, "01_lab", tmp_path).open(encoding="utf-8-sig") as file:
-        assert [row["points"] for row in csv.DictReader(file)] == ["", "0"]
+NOT_JUDGED, TO_REVIEW = MarkStatus.NOT_JUDGED, MarkStatus.TO_REVIEW
 
 
-def test_the_page_names_who_could_not_be_judged(page_of):
-    page = page_of(marked("Ada", Mark(1, 0, 3, NOT_JUDGED)), marked("Bob", Mark(1, 3, 3, PASSED)))
+def test_what_was_not_judged_has_no_points_rather_than_0(tmp_path):
+    everybody = [
+        graded("Ada", Mark(1, 0, 3, NOT_JUDGED)),
+        graded("Bob", Mark(1, 0, 3, MarkStatus.STOPPED)),
+        graded("Cy", Mark(1, 0, 3, TO_REVIEW)),
+    ]
+    write_tables(everybody, "01_lab", "A lab", tmp_path)
+    assert [row["points"] for row in table(tmp_path, "gradebook.csv")] == ["", "0", ""]
+    assert [row["points"] for row in table(tmp_path, "totals.csv")] == ["", "0", ""]
+
+
+def test_canvas_table_has_the_columns_that_canvas_imports(tmp_path):
+    one = graded("lovelaceada", Mark(1, 2, 3, MarkStatus.PASSED), platform="canvas")
+    write_tables([one], "01_lab", "A lab", tmp_path)
+    possible, row = table(tmp_path, "canvas.csv")
+    assert possible["Student"].strip() == "Points Possible"
+    assert possible["A lab"] == "3"
+    assert (row["Student"], row["ID"], row["A lab"]) == ("lovelaceada", "7", "2")
+    assert not (tmp_path / "moodle.csv").exists()
+
+
+def test_late_submissions_are_marked(tmp_path, page_of):
+    one = graded("Ada", Mark(1, 2, 3, MarkStatus.PASSED), late=True)
+    write_tables([one], "01_lab", "A lab", tmp_path)
+    assert table(tmp_path, "totals.csv")[0]["late"] == "late"
+    assert ">late<" in page_of(one)
+
+
+def test_page_names_who_could_not_be_judged(page_of):
+    page = page_of(
+        graded("Ada", Mark(1, 0, 3, NOT_JUDGED)), graded("Bob", Mark(1, 3, 3, MarkStatus.PASSED))
+    )
     assert "1 could not be judged" in page
-    assert "Grade again: Ada." in page
+    assert "only these are judged again: Ada." in page
 
 
-def test_the_page_says_when_the_code_ran_without_walls(page_of):
-    warning = "ran without walls"
-    assert warning in page_of(marked("Ada", Mark(1, 3, 3, PASSED), shut=False))
-    assert warning not in page_of(marked("Ada", Mark(1, 3, 3, PASSED)))
+def test_page_says_when_there_was_no_sandbox(page_of):
+    warning = "ran without a sandbox"
+    assert warning in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED), isolated=False))
+    assert warning not in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED)))

@@ -1,33 +1,26 @@
-"""A machine that cannot judge grades nobody, and says why."""
+"""A machine that cannot judge a lab grades nobody, and says why."""
 
 import pytest
 
 from course.course_folder import CourseError
-from course.grading import box
-from course.grading.box import Limits
-from course.grading.grade import grade
-from course.grading.marking import NOT_JUDGED, mark
-from course.grading.rehearsal import rehearse
+from course.grading import sandbox
+from course.grading.grade import GradingOptions, grade
+from course.grading.limits import SandboxLimits
+from course.grading.marking import MarkStatus, judge
+from course.grading.preflight import check_machine
 from course.grading.submissions import Submission
-from tools.grade_a_class import LABS, NAME, Desk, Member
+from tools.grade_a_class import LABS, NAME, Member
 
-# For a machine that is busy with other tests.
-PATIENT = Limits(cell_seconds=120, seconds=900)
 FORBIDDEN = "bwrap: No permissions to create new namespace"
 
 
-@pytest.fixture(scope="module")
-def desk():
-    return Desk()
-
-
 @pytest.fixture
-def broken_box(monkeypatch, tmp_path):
+def broken_bubblewrap(monkeypatch, tmp_path):
     """bubblewrap as it fails where the system forbids what it does."""
     program = tmp_path / "bwrap"
     program.write_text(f"#!/bin/sh\necho '{FORBIDDEN}' >&2\nexit 1\n")
     program.chmod(0o755)
-    monkeypatch.setattr(box, "bubblewrap", lambda: str(program))
+    monkeypatch.setattr(sandbox, "bubblewrap", lambda: str(program))
 
 
 @pytest.fixture
@@ -38,35 +31,34 @@ def lab(desk, tmp_path):
     return file
 
 
-def test_a_box_that_does_not_start_is_no_fault_of_the_students(desk, broken_box):
-    marked = mark(desk.original, Submission("Ada", "Ada", desk.solution), Limits())
-    assert {one.status for one in marked.marks} == {NOT_JUDGED}
-    assert not marked.judged
-    assert {one.message for one in marked.marks} == {
-        f"its process ended before any of the student's code could run: {FORBIDDEN}"
-    }
+def test_a_sandbox_that_does_not_start_is_not_the_students_fault(desk, broken_bubblewrap):
+    graded = judge(desk.original, Submission("Ada", "Ada", desk.solution), SandboxLimits())
+    assert {mark.status for mark in graded.marks} == {MarkStatus.NOT_JUDGED}
+    assert not graded.judged
+    for mark in graded.marks:
+        assert mark.message.startswith("its process ended the process with exit status 1")
+        assert mark.message.endswith(f"before any student code could run: {FORBIDDEN}")
 
 
 @pytest.mark.slow
-def test_where_the_box_does_not_start_nothing_is_graded(desk, broken_box, tmp_path):
+def test_nothing_is_graded_if_the_sandbox_does_not_start(desk, broken_bubblewrap, tmp_path):
     Member("Ada", desk.solution, {}).write(tmp_path / "in")
     with pytest.raises(CourseError) as caught:
-        grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "out", limits=PATIENT)
-    said = str(caught.value)
-    assert "nothing was graded" in said
-    assert "exercises 1, 2, 3, 4, 5, 6: not judged: its process ended before" in said
-    assert FORBIDDEN in said
-    # The solution passes without the walls, so they are to blame.
-    assert "add --no-walls" in said
-    assert not (tmp_path / "out").exists()
+        grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "out", GradingOptions())
+    message = str(caught.value)
+    assert "nothing was graded" in message
+    assert "exercises 1, 2, 3, 4, 5, 6: not judged: its process ended" in message
+    assert FORBIDDEN in message
+    # The solution passes without bubblewrap, so bubblewrap is the cause.
+    assert "add --no-sandbox" in message
+    assert not (tmp_path / "out" / "gradebook.csv").exists()
 
 
-def test_a_limit_too_low_for_python_is_named(lab):
-    with pytest.raises(
-        CourseError, match=r"took more than 0\.0 GiB(.|\n)*A higher limit may help \(--memory"
-    ):
-        rehearse(lab, Limits(memory=1 << 20), shut=False)
+def test_a_memory_limit_too_low_for_python_is_named(lab):
+    expected = r"used more than 0\.0 GiB(.|\n)*Higher limits may help \(--memory"
+    with pytest.raises(CourseError, match=expected):
+        check_machine(lab, SandboxLimits(memory=1 << 20), isolated=False)
 
 
-def test_a_lab_without_a_solution_is_tried_as_it_is(lab):
-    rehearse(lab, Limits(), shut=False)
+def test_a_lab_without_a_solution_is_judged_as_given(lab):
+    check_machine(lab, SandboxLimits(), isolated=False)

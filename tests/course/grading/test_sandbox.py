@@ -1,21 +1,25 @@
-"""What a box lets in, wherever the course lies, and what it says where it cannot start."""
+"""What code in a sandbox can see and use, and what is reported when it cannot start."""
 
 import json
+import os
 import shutil
 import sys
 import tempfile
+import time
 import venv
 from pathlib import Path
 
 import pytest
 
 import helpers
-from course.grading import box
-from course.grading.box import Box, Limits, bubblewrap
+from course.grading import isolation
+from course.grading.isolation import bubblewrap
+from course.grading.limits import SandboxLimits, StopReason
+from course.grading.sandbox import Sandbox
 
-walls = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
-# Tells, from inside, what can be done to the package that it belongs to.
-TELLING = """\
+needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
+# Reports, from inside, what can be done to the package that it belongs to.
+REPORTER = """\
 import json, os, sys
 from pathlib import Path
 own = Path(__file__).parent
@@ -40,15 +44,16 @@ print(json.dumps({"at": str(own), "python": sys.prefix, "done": done}))
 
 @pytest.fixture
 def course_below_tmp(monkeypatch):
-    """A package `helpers` and a Python of its own, below the folder that the box makes anew."""
+    """A package `helpers` and a Python of its own, below the folder that the sandbox replaces."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     package = folder / "deep" / "course" / "helpers"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    (package / "telling.py").write_text(TELLING)
+    (package / "reporter.py").write_text(REPORTER)
     python = folder / "deep" / "venv"
     venv.create(python, symlinks=True)
     monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(isolation, "_course_folders", lambda: {package})
     monkeypatch.setattr(sys, "executable", str(python / "bin" / "python"))
     for name in ("prefix", "exec_prefix"):
         monkeypatch.setattr(sys, name, str(python))
@@ -56,39 +61,147 @@ def course_below_tmp(monkeypatch):
     shutil.rmtree(folder)
 
 
-@walls
-def test_a_course_below_a_folder_that_is_made_anew_is_seen_and_cannot_be_changed(course_below_tmp):
-    inside = Box("helpers.telling", Limits())
-    said = inside.process.stdout.read()
-    complaint = inside.said
+@needs_bubblewrap
+def test_a_course_below_tmp_is_visible_and_read_only(course_below_tmp):
+    inside = Sandbox("helpers.reporter", SandboxLimits())
+    output = inside.process.stdout.read()
+    error = inside.last_error
     inside.end()
-    assert complaint == ""
-    told = json.loads(said)
-    assert told["at"] == str(course_below_tmp)
-    assert told["python"] == sys.prefix
-    assert told["done"] == [False] * 6
-    assert sorted(p.name for p in course_below_tmp.iterdir()) == ["__init__.py", "telling.py"]
+    assert error == ""
+    report = json.loads(output)
+    assert report["at"] == str(course_below_tmp)
+    assert report["python"] == sys.prefix
+    assert report["done"] == [False] * 6
+    assert sorted(p.name for p in course_below_tmp.iterdir()) == ["__init__.py", "reporter.py"]
 
 
-def test_packages_that_a_user_installed_are_found_though_home_is_another(monkeypatch, tmp_path):
-    monkeypatch.setattr(box.site, "ENABLE_USER_SITE", True)
-    monkeypatch.setattr(box.site, "getusersitepackages", lambda: str(tmp_path))
-    monkeypatch.setattr(box.site, "getuserbase", lambda: "/somewhere")
-    assert tmp_path in box._own_folders()
-    assert box._environment()["PYTHONUSERBASE"] == "/somewhere"
+def test_packages_installed_by_the_user_are_visible(monkeypatch, tmp_path):
+    monkeypatch.setattr(isolation.site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(isolation.site, "getusersitepackages", lambda: str(tmp_path))
+    monkeypatch.setattr(isolation.site, "getuserbase", lambda: "/somewhere")
+    assert tmp_path in isolation.own_folders()
+    assert isolation.environment()["PYTHONUSERBASE"] == "/somewhere"
 
 
-def test_a_python_behind_a_link_is_seen_by_both_its_names(monkeypatch, tmp_path):
+def test_a_python_behind_a_link_is_visible_by_both_names(monkeypatch, tmp_path):
     (tmp_path / "python-3.11.7").mkdir()
     (tmp_path / "python-3.11").symlink_to("python-3.11.7")
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python-3.11"))
-    assert {tmp_path / "python-3.11", tmp_path / "python-3.11.7"} <= set(box._own_folders())
+    assert {tmp_path / "python-3.11", tmp_path / "python-3.11.7"} <= set(isolation.own_folders())
 
 
-def test_what_the_box_complains_of_can_be_read():
-    inside = Box("no_such_module_anywhere", Limits(), shut=False)
+def test_last_line_of_standard_error_is_reported():
+    inside = Sandbox("no_such_module_anywhere", SandboxLimits(), isolated=False)
     inside.process.wait()
-    said = inside.said
+    output = inside.last_error
     inside.end()
-    assert "No module named no_such_module_anywhere" in said
-    assert not list(inside._complaints.parent.glob(inside._complaints.name))
+    assert "No module named no_such_module_anywhere" in output
+    assert not list(inside._errors.parent.glob(inside._errors.name))
+
+
+# Reports what a process in the sandbox is allowed to do.
+PROBE = """\
+import ctypes, json, os, pathlib, subprocess
+def works(call):
+    try:
+        return call() or True
+    except OSError:
+        return False
+libc = ctypes.CDLL(None, use_errno=True)
+status = pathlib.Path("/proc/self/status").read_text()
+fields = dict(line.split(":", 1) for line in status.splitlines())
+print(json.dumps({
+    "uid": os.getuid(),
+    "capabilities": [fields[name].strip() for name in ("CapEff", "CapPrm", "CapBnd")],
+    "remount": libc.mount(b"none", b"/usr", b"", 32 | 4096, None) == 0,
+    "new user namespace": libc.unshare(0x10000000) == 0,
+    "write to /dev": works(lambda: pathlib.Path("/dev/file").write_text("x")),
+    "100 MB in /dev/shm": works(lambda: pathlib.Path("/dev/shm/file").write_bytes(bytes(10**8))),
+}))
+"""
+
+
+@pytest.fixture
+def run_module(tmp_path, monkeypatch):
+    """Runs some code as a module of `helpers` in a sandbox, and returns the sandbox."""
+    package = tmp_path / "helpers"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(isolation, "_course_folders", lambda: {package})
+    sandboxes = []
+
+    def run(code, limits=None):
+        (package / "probe.py").write_text(code)
+        sandboxes.append(Sandbox("helpers.probe", limits or SandboxLimits()))
+        return sandboxes[-1]
+
+    yield run
+    for sandbox in sandboxes:
+        sandbox.end()
+
+
+@needs_bubblewrap
+def test_sandboxed_code_is_nobody_without_capabilities_whoever_grades(run_module):
+    report = json.loads(run_module(PROBE).process.stdout.read())
+    assert report == {
+        "uid": 65534,
+        "capabilities": ["0000000000000000"] * 3,
+        "remount": False,
+        "new user namespace": False,
+        "write to /dev": False,
+        "100 MB in /dev/shm": False,
+    }
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    return None
+
+
+@needs_bubblewrap
+def test_files_in_memory_count_as_memory(run_module):
+    code = (
+        "import os, time\nfile = os.memfd_create('x')\n"
+        "for _ in range(200):\n    os.write(file, bytes(1 << 20))\ntime.sleep(600)"
+    )
+    sandbox = run_module(code, SandboxLimits(memory=100 << 20))
+    stop = wait_for(sandbox.over_limit)
+    assert stop is not None
+    assert stop.reason is StopReason.MEMORY
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "text"),
+    [
+        ("import os; os._exit(0)", StopReason.ENDED, "ended the process with exit status 0"),
+        (
+            "import os; os.kill(os.getpid(), 11)",
+            StopReason.ENDED,
+            "crashed Python (signal SIG",
+        ),
+        ("import os; os.kill(os.getpid(), 9)", StopReason.KILLED, "was killed (signal SIGKILL)"),
+    ],
+)
+def test_the_exit_status_says_how_it_ended(run_module, code, reason, text):
+    stop = run_module(code).how_it_ended()
+    assert stop.reason is reason
+    assert stop.text.startswith(text)
+
+
+@needs_bubblewrap
+def test_waiting_for_a_processor_does_not_count(run_module):
+    busy = "import time\nwhile time.process_time() < 2:\n    pass\ntime.sleep(600)"
+    sandboxes = [run_module(busy) for _ in range(4 * (os.cpu_count() or 1))]
+    begun = time.monotonic()
+    wall = None
+    while time.monotonic() - begun < 20:
+        seconds, wall = sandboxes[-1].seconds(), time.monotonic() - begun
+        time.sleep(0.1)
+        if wall > 6:
+            break
+    assert seconds < 0.7 * wall

@@ -1,0 +1,96 @@
+"""A lab to hand in, and one class that is judged once for all tests that look at it."""
+
+import csv
+import ctypes
+import json
+import zipfile
+
+import psutil
+import pytest
+
+from course.grading.grade import GradingOptions, grade
+from course.grading.limits import SandboxLimits
+from course.grading.students import Student
+from tools.grade_a_class import LABS, NAME, Desk, Member
+
+LAB = LABS / f"{NAME}.ipynb"
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@pytest.fixture(scope="session")
+def desk():
+    return Desk()
+
+
+class JudgedClass:
+    """A class of seven, handed in as a zip from Moodle, and what grading it wrote."""
+
+    options = GradingOptions(limits=SandboxLimits(cell_seconds=10), jobs=2)
+
+    def __init__(self, desk, folder):
+        self.folder, self.out, self.progress = folder, folder / "out", []
+        shown = (
+            "from IPython.display import HTML, display\ndisplay(HTML('<script>steal()</script>'))"
+        )
+        script = f"{shown}\nprint('<img src=x onerror=steal()>')\n{desk.answer(1)}"
+        surrogate = json.loads(Member("", desk.solution, {}).text())
+        surrogate["cells"][-1]["source"] = "half of a pair: \ud800"
+        reads_frames = "import sys\n" + desk.answer(6) + "\nframe = sys._getframe()"
+        members = {
+            ("<b>Eve</b>", 1): desk.with_answer(1, script),
+            ("=Bob", 2): b"",
+            ("Ada", 3): desk.with_answer(3, "answer = input('Which device? ')"),
+            ("Ada", 4): desk.with_answer(2, "import os\nos._exit(0)"),
+            ("Sur", 5): json.dumps(surrogate).encode(),
+            ("Frames", 6): desk.with_answer(6, reads_frames),
+        }
+        self.zip = folder / "class.zip"
+        with zipfile.ZipFile(self.zip, "w") as archive:
+            for (name, number), content in members.items():
+                text = content if isinstance(content, bytes) else Member("", content, {}).text()
+                place = f"{name}_{number}_assignsubmission_file_"
+                archive.writestr(f"{place}/{NAME}.ipynb", text)
+        self.class_list = folder / "worksheet.csv"
+        self.class_list.write_text(
+            "Identifier,Full name,Grade\nParticipant 3,Ada,\nParticipant 9,Absent,\n"
+        )
+        self.graded = self.grade()
+
+    def grade(self, **changed):
+        from dataclasses import replace
+
+        self.progress = []
+        options = replace(self.options, class_list=self.class_list, **changed)
+        return grade(LAB, self.zip, self.out, options, lambda *what: self.progress.append(what))
+
+    def rows(self, file="gradebook.csv"):
+        with (self.out / file).open(encoding="utf-8-sig") as lines:
+            return list(csv.DictReader(lines))
+
+    def of(self, student):
+        return next(one for one in self.graded if one.submission.student == student)
+
+
+@pytest.fixture(scope="session")
+def judged_class(desk, tmp_path_factory):
+    return JudgedClass(desk, tmp_path_factory.mktemp("class"))
+
+
+@pytest.fixture
+def processes_left():
+    """Returns which processes exist that did not before, orphans among them."""
+    set_subreaper = ctypes.CDLL(None).prctl if psutil.LINUX else lambda *_: None
+    set_subreaper(PR_SET_CHILD_SUBREAPER, 1)
+    before = set(psutil.Process().children(recursive=True))
+
+    def find():
+        new = set(psutil.Process().children(recursive=True)) - before
+        return [process for process in new if process.status() != psutil.STATUS_ZOMBIE]
+
+    yield find
+    set_subreaper(PR_SET_CHILD_SUBREAPER, 0)
+
+
+@pytest.fixture
+def student():
+    return Student

@@ -1,0 +1,113 @@
+"""Code that reaches into Python or the checks is found; ordinary answers are not."""
+
+import importlib
+import inspect
+import textwrap
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course.grading.answers import CellKind, merge_answers
+from course.grading.internals import uses_of_internals
+from course.grading.limits import SandboxLimits
+from course.grading.marking import MarkStatus, judge
+from course.grading.submissions import Submission
+from tools.grade_a_class import ATTACKS, LABS, NAME
+
+LAB_NUMBERS = sorted(path.stem[:2] for path in LABS.glob("[0-9]*.ipynb"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import gc",
+        "from gc import get_objects as f",
+        "import sys\nsys._getframe()",
+        "import torch\ntorch.sys.modules['json']",
+        "try:\n    1 / 0\nexcept Exception as error:\n    error.__traceback__.tb_frame",
+        "f = (lambda: 0).__globals__",
+        "__import__('g' + 'c')",
+        "exec('import ' + 'gc')",
+        "getattr(torch, name)",
+        "getattr(torch, '_getframe')",
+        "import torch\ntorch.equal = lambda a, b: True",
+        "T = torch.Tensor\nT.__eq__ = None",
+        "setattr(torch, 'equal', f)",
+        "class Lying(torch.Tensor):\n    pass",
+        "class Number(float):\n    def __eq__(self, other):\n        return True",
+        "Lying = type('Lying', (torch.Tensor,), {})",
+        "import helpers.checks.trial as t",
+        "from helpers import checks",
+        "import helpers\nhelpers.checks",
+        "check.lab",
+        "c = check",
+        "import importlib",
+        "import ctypes",
+        "import threading\nthreading.settrace(f)",
+        "open('/proc/self/mem', 'rb')",
+        "%timeit __import__('gc')",
+        "%%capture\nimport gc",
+        "get_ipython().user_ns",
+        "from unittest.mock import patch",
+    ],
+)
+def test_internals_are_found(source):
+    assert uses_of_internals(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        setattr(self, 'a', 1)\n",
+        "check.exercise_1(move_all)",
+        "import torch\ntorch.backends.cudnn.benchmark = True",
+        "print(type(x).__name__, x.__class__.__name__)",
+        "%timeit torch.ones(3)",
+        "!nvidia-smi",
+        "getattr(net, 'weight')",
+        "net.modules()",
+        "net.weight = nn.Parameter(torch.ones(3))",
+        "def broken(:",
+    ],
+)
+def test_ordinary_code_is_not_reported(source):
+    assert uses_of_internals(source) == []
+
+
+@pytest.mark.parametrize("number", LAB_NUMBERS)
+def test_no_solution_uses_internals(number):
+    (file,) = LABS.glob(f"{number}*.ipynb")
+    original, solution = (
+        nbformat.read(path, as_version=4) for path in (file, file.parent / "solutions" / file.name)
+    )
+    cells = merge_answers(original, solution).cells
+    used = [uses_of_internals(c.source) for c in cells if c.kind is CellKind.STUDENT]
+    assert used and not any(used)
+
+
+@pytest.mark.parametrize("number", LAB_NUMBERS)
+def test_no_right_answer_uses_internals(number):
+    if not (Path(__file__).parents[2] / f"helpers/checks/lab_{number}_answers.py").is_file():
+        pytest.skip("this lab has no collected answers")
+    module = importlib.import_module(f"tests.helpers.checks.lab_{number}_answers")
+    for answer in module.answers.collected:
+        functions = answer.answer if isinstance(answer.answer, tuple) else (answer.answer,)
+        for function in functions:
+            if answer.hint is None and (inspect.isfunction(function) or inspect.isclass(function)):
+                source = textwrap.dedent(inspect.getsource(function))
+                source = source[source.index("def " if inspect.isfunction(function) else "class") :]
+                assert uses_of_internals(source) == [], source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_on_the_checks_gets_no_points(desk, name):
+    number, source = ATTACKS[name]
+    handed_in = desk.with_answer(number, source)
+    graded = judge(desk.original, Submission("a", "a", handed_in), SandboxLimits())
+    assert graded.points == 0
+    assert graded.to_review
+    assert any("internals" in note for note in graded.notes)
+    assert not any(mark.status is MarkStatus.PASSED for mark in graded.marks), NAME
