@@ -20,6 +20,8 @@ from course.grading.students import file_name
 from course.reports.pages import write_page
 
 FEEDBACK_ZIP = "feedback.zip"
+# Pictures stored with a text cell, such as the Colab badge, stay in the lab: the page shows words.
+_ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
 
 
 def write_feedback(
@@ -52,7 +54,7 @@ def _notebook_of(graded: GradedSubmission, title: str, table: str) -> nbformat.N
     cells = [new_markdown_cell(table)]
     for cell, result in graded.cells:
         if cell.kind is CellKind.TEXT:
-            cells.append(new_markdown_cell(cell.source))
+            cells.append(new_markdown_cell(_ATTACHED.sub(r"\1", cell.source)))
             continue
         outputs = [_output(one) for one in result.get("outputs", [])]
         if result.get("error"):
