@@ -1,4 +1,4 @@
-"""A class of sixty that hands in lab 01: right, wrong, broken and hostile, and what each is to get.
+"""A class of sixty for lab 01: right, wrong, broken and hostile submissions, and their points.
 
 `python -m tools.grade_a_class` grades all of it and compares every mark; the tests
 take a few of them.
@@ -25,16 +25,16 @@ LABS = Path(__file__).parents[1] / "labs"
 NAME = "01_tensors_and_devices"
 SEVERAL_FUNCTIONS = 2  # the exercise whose check takes two answers
 
-# What stands in the place of one exercise's answer; "{right}" is the right one.
+# What replaces the answer to one exercise; "{right}" is the right one.
 HOSTILE: dict[str, tuple[int, str]] = {
-    "loops for ever and catches everything": (
+    "loops forever and catches everything": (
         1,
         "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n"
         "        pass",
     ),
     "ends the process": (2, "import os\nos._exit(0)"),
     "a fork bomb": (3, "import os\nwhile True:\n    os.fork()"),
-    "starts a crowd of processes": (
+    "starts many processes": (
         3,
         "import subprocess\nfor _ in range(40):\n    subprocess.Popen(['sleep', '1000'])\n"
         "import time\ntime.sleep(5)",
@@ -43,8 +43,8 @@ HOSTILE: dict[str, tuple[int, str]] = {
         4,
         "import torch\nkept = []\nwhile True:\n    kept.append(torch.ones(50_000_000))",
     ),
-    "prints for ever": (5, "while True:\n    print('x' * 1000)"),
-    "writes for ever past Python": (6, "import os\nwhile True:\n    os.write(1, b'x' * 65536)"),
+    "prints forever": (5, "while True:\n    print('x' * 1000)"),
+    "writes forever past Python": (6, "import os\nwhile True:\n    os.write(1, b'x' * 65536)"),
     "deletes its directory and what else it can": (
         1,
         "import shutil, os\nshutil.rmtree('.', ignore_errors=True)\n"
@@ -179,7 +179,7 @@ ATTACKS: dict[str, tuple[int, str]] = {
         "    return moved",
     ),
 }
-# Those that end with a right answer, after what they tried came to nothing.
+# Those that end with a right answer after their attempt failed.
 HARMLESS = {
     "deletes its directory and what else it can",
     "leaves processes behind",
@@ -199,7 +199,7 @@ REVIEWED = {
 class Member:
     """One student: the notebook, or the text of a broken one, and the points to expect.
 
-    `hints` are the ids of hints by exercise, where the class is to be told one.
+    `hints` are the ids of the hints to expect, by exercise.
     """
 
     student: str
@@ -220,7 +220,7 @@ class Member:
 
 
 class Desk:
-    """The lab and its answers, to make members of the class from."""
+    """The lab and its answers, from which the members of the class are made."""
 
     def __init__(self) -> None:
         self.original = nbformat.read(LABS / f"{NAME}.ipynb", as_version=4)
@@ -263,7 +263,7 @@ class Desk:
         for answer in answers.collected:
             if answer.exercise == SEVERAL_FUNCTIONS or not inspect.isfunction(answer.answer):
                 continue
-            # One that needs more of its module than itself is no cell of a notebook.
+            # An answer that uses other parts of its module does not fit into one cell.
             needs = {answer.answer.__globals__.get(n) for n in answer.answer.__code__.co_names}
             if any(map(inspect.isfunction, needs)) or answer.hint == "not-callable":
                 continue
@@ -279,7 +279,7 @@ class Desk:
         return members
 
     def odd(self) -> list[Member]:
-        """Notebooks that are not as they were given, or are none."""
+        """Notebooks that were changed, and files that are not notebooks."""
         nothing = dict.fromkeys(self.of, 0)
         stubs = copy.deepcopy(self.original)
         bare = copy.deepcopy(self.solution)
@@ -317,7 +317,7 @@ class Desk:
         ]
 
     def everybody(self, count: int = 60) -> list[Member]:
-        """The odd, the hostile, and collected answers to fill up with, spread over the lab."""
+        """The changed and hostile submissions, then collected answers from all exercises."""
         members = self.odd() + [self.hostile(name) for name in HOSTILE | ATTACKS]
         others = self.collected()
         wanted = count - len(members)
@@ -331,7 +331,7 @@ def grade_id(cell: NotebookNode) -> str:
 
 
 def differences(member: Member, marked: object) -> list[str]:
-    """In what a marked submission differs from what was to be expected."""
+    """How a graded submission differs from what is expected."""
     found = [
         f"exercise {m.exercise}: {m.points} points ({m.status}: {m.message}), expected "
         f"{member.points[m.exercise]}"

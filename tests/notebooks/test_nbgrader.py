@@ -1,4 +1,4 @@
-"""nbgrader takes a lab through its three steps, with the points that the answers earn."""
+"""nbgrader releases, grades and gives feedback on a lab, with the points that the answers earn."""
 
 import copy
 import os
@@ -38,7 +38,7 @@ def handed_in(**changed):
     return notebook
 
 
-def as_given_with_a_check_of_their_own():
+def as_given_with_a_replaced_check():
     notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
     cell = next(c for c in notebook.cells if "as check" in c.source)
     cell.source = "from unittest.mock import MagicMock as M\nimport torch\nlesson = check = M()"
@@ -69,7 +69,7 @@ def monkeypatch_module():
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, monkeypatch_module):
-    """A course of nbgrader's in which the two have handed in, graded and answered."""
+    """An nbgrader course with two submissions, graded and with feedback."""
     root = tmp_path_factory.mktemp("nbgrader")
     source = root / "source" / "lab"
     source.mkdir(parents=True)
@@ -85,7 +85,7 @@ def graded(tmp_path_factory, monkeypatch_module):
     config.CourseDirectory.root = str(root)
     config.CourseDirectory.course_id = "gpu"
     api = NbGraderAPI(config=config)
-    # nbgrader starts `alembic` by its name.
+    # nbgrader starts `alembic` by name.
     monkeypatch_module.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     done = [api.generate_assignment("lab")]
     for student in SUBMISSIONS:
@@ -105,7 +105,7 @@ def test_the_release_has_nbgraders_stubs_and_no_answers(graded):
         assert "SOLUTION" not in cell.source
 
 
-def test_our_students_notebook_can_be_handed_out_in_the_place_of_nbgraders(graded):
+def test_our_student_notebook_has_the_structure_of_nbgraders_release(graded):
     root, _ = graded
     released = read(root / "release" / "lab" / f"{NAME}.ipynb")
     ours = read(ROOT / "labs" / f"{NAME}.ipynb")
@@ -122,7 +122,7 @@ def test_our_students_notebook_can_be_handed_out_in_the_place_of_nbgraders(grade
 
 
 @pytest.mark.parametrize("student", SUBMISSIONS)
-def test_the_points_are_those_that_the_answers_earn(graded, student):
+def test_points_are_what_the_answers_earn(graded, student):
     _, api = graded
     with api.gradebook as gradebook:
         notebook = gradebook.find_submission_notebook(NAME, "lab", student)
@@ -144,7 +144,7 @@ def test_the_feedback_shows_the_hints(graded):
     assert "ends the program" in page
 
 
-def test_a_check_that_a_student_replaced_is_put_back(graded):
+def test_a_replaced_check_is_restored(graded):
     root, _ = graded
     notebook = read(root / "autograded" / "cyd" / "lab" / f"{NAME}.ipynb")
     assert any("from helpers.checks import lab_01 as check" in c.source for c in notebook.cells)

@@ -31,9 +31,9 @@ needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap d
 # Each exercise of these tries another thing.
 TOGETHER = (
     (
-        "loops for ever and catches everything",
+        "loops forever and catches everything",
         "ends the process",
-        "starts a crowd of processes",
+        "starts many processes",
         "overwrites the checks",
         "prints a forged result",
         "writes forged verdicts into every channel",
@@ -56,8 +56,8 @@ TOGETHER = (
 # The bomb disturbs what else is being tested.
 ALIKE = {
     "a fork bomb",
-    "prints for ever",
-    "writes for ever past Python",
+    "prints forever",
+    "writes forever past Python",
     "ends the process a moment later",
 }
 

@@ -1,0 +1,29 @@
+"""What `course grade` says where it cannot isolate the students' code."""
+
+import pytest
+
+from course.cli import main
+from course.grading import isolation
+
+
+@pytest.fixture
+def without_bubblewrap(monkeypatch):
+    monkeypatch.setattr(isolation, "bubblewrap", lambda: None)
+
+
+def test_grading_without_a_sandbox_is_refused_unless_asked_for(
+    without_bubblewrap, tmp_path, capsys
+):
+    (tmp_path / "in").mkdir()
+    assert main(["grade", "01", str(tmp_path / "in"), "--out", str(tmp_path / "out")]) != 0
+    message = capsys.readouterr().err
+    assert "apt-get install bubblewrap" in message
+    assert "read every file" in message
+    assert "--no-sandbox" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_due_date_is_explained(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["grade", "01", str(tmp_path), "--due", "tomorrow"])
+    assert "'tomorrow' is not a time like 2026-11-20 23:59" in capsys.readouterr().err
