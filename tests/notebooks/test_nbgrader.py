@@ -53,7 +53,7 @@ SUBMISSIONS = {
         ),
         exercise_6="def to_numpy(X):\n    exit()",
     ),
-    "cyd": as_given_with_a_check_of_their_own(),
+    "cyd": as_given_with_a_replaced_check(),
 }
 EARNED = {
     "bob": {**POINTS, 1: 0, 6: 0},
