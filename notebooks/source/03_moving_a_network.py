@@ -4,33 +4,31 @@
 #   course:
 #     title: Moving a network
 #     promise: >-
-#       You learn what really moves when a network moves, what is left behind, and how to write,
-#       save and load networks that run on any device.
-#     minutes: 45
+#       You learn what moves when a network moves and what does not, and how to write, save and load
+#       networks that run on any device.
+#     minutes: 53
 #     objectives:
-#       - list every tensor of a network, and say where each one lies
-#       - say why a module moves in place, though a tensor does not
-#       - make buffers, lists of layers and the optimizer's state come along
-#       - write a network that runs on any device, unchanged
+#       - list every tensor of a network, with its device
+#       - explain why a module moves in place and a tensor does not
+#       - make buffers, lists of layers and the optimizer's state move with the network
+#       - write a network and a prediction function that run on any device
 #       - save a network on one machine and load it on another
 #     prerequisites:
 #       - "[Lesson 01](01_tensors_and_devices.ipynb): tensors, devices, `.to`"
-#       - "[Lesson 02](02_device_mismatch_errors.ipynb): the errors, and how to read them"
-#       - "no GPU is needed: without one, you practice on a simulated one"
+#       - "[Lesson 02](02_device_mismatch_errors.ipynb): device errors, and how to read them"
+#       - "no GPU is needed: without one, the lesson uses a simulated GPU"
 #     credits:
 #       - >-
-#         The network's plan is LeNet-5: Y. LeCun, L. Bottou, Y. Bengio, P. Haffner,
+#         The network follows LeNet-5: Y. LeCun, L. Bottou, Y. Bengio, P. Haffner,
 #         *Gradient-based learning applied to document recognition*,
 #         [doi 10.1109/5.726791](https://doi.org/10.1109/5.726791), 1998.
 #       - >-
-#         That a module keeps its `Parameter` objects when it moves, and that the documentation
-#         once said otherwise: [issue 7844 of
-#         PyTorch](https://github.com/pytorch/pytorch/issues/7844).
+#         A module keeps its `Parameter` objects when it moves, although older documentation said
+#         otherwise: [PyTorch issue 7844](https://github.com/pytorch/pytorch/issues/7844).
 # ---
 
 # %%
 import copy
-import math
 from pathlib import Path
 
 import torch
@@ -49,13 +47,14 @@ device = lesson.start(seed=seed, practice=True)
 output = Path(output)
 
 # %% [markdown]
-# On a machine without a GPU, `device` is a simulated one, as in lesson 01. Nothing in this lesson
-# is timed, so nothing in it depends on which you have.
+# Without a GPU, `device` is a simulated one, as in lessons 01 and 02. Nothing in this lesson is
+# timed.
 #
-# ## A module has no device (7 minutes)
+# ## A module has no device (6 minutes)
 #
-# Here is a network for pictures of digits, 28 by 28 pixels, one colour. It has two convolutions and
-# three linear layers, like the network that read the digits on bank cheques in the 1990s.
+# Here is a network for images of digits with 28 by 28 pixels and one channel. It has two
+# convolutions and three linear layers, like the network that read digits on bank checks in the
+# 1990s.
 
 
 # %%
@@ -76,7 +75,14 @@ class LeNet(nn.Module):
 
 
 # %% [markdown]
-# **Think first:** a tensor `x` knows its device: `x.device`. What is `net.device`?
+# **Think first:** a tensor `x` has an attribute `x.device`. What is `net.device`?
+#
+# <details><summary>Answer</summary>
+#
+# There is no such attribute. A module is a Python object in the CPU's memory. Its *tensors* have
+# devices, and they could even be on different ones.
+#
+# </details>
 
 # %%
 net = LeNet()
@@ -86,9 +92,7 @@ except AttributeError as error:
     print(error)
 
 # %% [markdown]
-# A module has no device. It is a Python object, and like every Python object it lives in the main
-# memory of your machine, whatever you do. What has a device is each of its *tensors*, above all its
-# parameters. Here they are:
+# So list the tensors. These are the parameters:
 
 
 # %%
@@ -100,20 +104,12 @@ def list_parameters(net):
 list_parameters(net)
 
 # %% [markdown]
-# Ten tensors, each with a name that says the way to it: `net.conv1.weight` is six kernels over one
-# colour, five by five, and `net.out.bias` has a number for each of the ten digits. All were made on
-# the CPU, since nobody said anything else.
+# The name is the path to the tensor: `net.conv1.weight` contains six filters of one channel, 5 by 5
+# each. All parameters were created on the CPU, the default. Pooling and ReLU are not in the list:
+# they have no parameters, so there is nothing to move.
 #
-# Pooling and ReLU do not occur in the list. They are arithmetic without parameters, so there is
-# nothing of theirs to move:
-
-# %%
-list(nn.ReLU().parameters())
-
-# %% [markdown]
-# From here on you use `where` of `helpers.devices`. It is `list_parameters` grown up: it also takes
-# tensors and optimizers, lists the other kinds of tensors that you meet below, and says how many
-# bytes each one has.
+# From here on, `where` from `helpers.devices` does the listing. It also accepts tensors and
+# optimizers, lists the other kinds of tensors that you meet below, and shows their sizes.
 
 # %%
 from helpers.devices import where
@@ -121,16 +117,21 @@ from helpers.devices import where
 before = where(net)
 before
 
-# %%
-f"{sum(row.bytes for row in before.rows):,} bytes in all"
-
 # %% [markdown]
-# ## Modules move in place, tensors do not (7 minutes)
+# ## Modules move in place, tensors do not (9 minutes)
 #
-# In lesson 01, a line with `x.to(device)` and nothing else was a mistake: it made a copy and threw
-# it away.
+# For a tensor, `x.to(device)` on a line of its own has no effect: it returns a copy that nobody
+# keeps.
 #
 # **Think first:** is `net.to(device)`, without an assignment, the same mistake?
+#
+# <details><summary>Answer</summary>
+#
+# No. The network itself moves. For each parameter, `.to` replaces the *data*, as
+# `parameter.data = parameter.data.to(device)` would, and keeps the `Parameter` object. Then it
+# returns the same network, so that you can write `net = LeNet().to(device)`.
+#
+# </details>
 
 # %%
 weight = net.conv1.weight
@@ -138,59 +139,51 @@ net.to(device)
 list_parameters(net)
 
 # %% [markdown]
-# It is not. The whole network has moved, and nothing was assigned. What does `net.to(device)`
-# return, then? And is `net.conv1.weight` still the object that `weight` has named since before the
-# move?
+# The variable `weight` still refers to the parameter, and it has moved too:
 
 # %%
-net.to(device) is net, net.conv1.weight is weight, weight.device
-
-# %% [markdown]
-# `net.to(device)` goes through the module and all modules in it. In each `Parameter` it replaces
-# the *data*, as the assignment `parameter.data = parameter.data.to(device)` would, and leaves the
-# object itself where it was. Then it returns the module you called it on, so that
-# `net = LeNet().to(device)` fits on a line. The old data, on the CPU, is freed.
+weight.device
 
 # %%
 after = where(net)
 figures.draw_network(
     {"net = LeNet()": before, "net.to(device)": after},
-    title="The names stay, and what they name has moved",
+    title="The names stay the same, and the tensors have moved",
 )
 
 # %% [markdown]
-# Why is it made so? Because others hold on to the same `Parameter` objects: the optimizer you made
-# from `net.parameters()`, two layers that share a weight. After a move in place they all find the
-# network where it is.
+# This matters because other objects refer to the same parameters: the optimizer that you created
+# from `net.parameters()`, or two layers that share a weight. After the move, they still refer to
+# the network's parameters.
 #
-# The table `before` is a list of what was true when it was made. The one from now:
+# ### `net.cuda()` and `net.cpu()`
+#
+# `net.cpu()` is short for `net.to("cpu")`, and `net.cuda()` for `net.to("cuda")`. Both move the
+# network in place.
 
 # %%
-after
+net.cpu()
+on_cpu = net.out.weight.device
+net.cuda()
+on_cpu, net.out.weight.device
 
 # %% [markdown]
-# On the GPU the ten tensors take a little more than their bytes. Do you remember why, and can you
-# work it out from the table?
-
-
-# %%
-def memory_taken():
-    before = torch.cuda.memory_allocated(device)
-    another = LeNet().to(device)
-    after = torch.cuda.memory_allocated(device)
-    del another
-    return after - before
-
-
-memory_taken(), sum(512 * math.ceil(row.bytes / 512) for row in after.rows)
-
-# %% [markdown]
-# GPU memory is handed out in pieces of 512 bytes: each size in the table, rounded up, and added.
+# On a machine without a GPU, `net.cuda()` raises an error. `net.to(device)` works everywhere if you
+# choose `device` once, at the top of your program.
 #
-# ### The batch does not come along
+# ### The batch does not move with the network
 #
-# **Think first:** the network has moved in place. Here is a batch of eight pictures, made on the
-# CPU. Which of the three lines in the `try` is the one that fails?
+# **The rule: the data and the network must be on the same device.**
+#
+# **Think first:** here is a batch of eight images on the CPU. Which of the three lines in the `try`
+# block fails?
+#
+# <details><summary>Answer</summary>
+#
+# `net(images)`. The line `images.to(device)` runs without an error, but its result is dropped, so
+# the batch is still on the CPU.
+#
+# </details>
 
 # %%
 images = torch.ones(8, 1, 28, 28)
@@ -201,38 +194,27 @@ try:
 except RuntimeError as error:
     print(error)
 
-# %% [markdown]
-# The last one. `images.to(device)` worked, and its result was thrown away. (The message names the
-# places by tensor types: `torch.FloatTensor` is on the CPU, `torch.cuda.FloatTensor` on the GPU.
-# What it says of MKLDNN does not concern you.)
-
 # %%
 images = images.to(device)
 scores = net(images)
 scores.shape, scores.device
 
 # %% [markdown]
-# So a module is moved by a line, a tensor by an assignment. A single layer is a module, too:
+# Remember: **a module moves in place; for a tensor, assign the result.** `net = net.to(device)` is
+# right too, so you can use one habit for both.
+#
+# ### Half a network
+#
+# A layer is a module and can be moved alone. Then the network is on two devices:
 
 # %%
 net.out.to("cpu")
-{str(parameter.device) for parameter in net.fc2.parameters()}, net.out.weight.device
+next(net.parameters()).device, net.out.weight.device
 
 # %% [markdown]
-# Now the network lies on two devices, and it fails in the middle of `forward`. To ask where a whole
-# network lies, people often look at its first parameter:
-
-
-# %%
-def device_of(net):
-    return next(net.parameters()).device
-
-
-device_of(net)
-
-# %% [markdown]
-# That is half of the truth here. The `device_of` in `helpers.devices` looks at all of them, and
-# refuses to give one answer where there are two:
+# To find the device of a network, people often use its first parameter. Here that is only half of
+# the truth, and the network fails in its last layer. `device_of` from `helpers.devices` checks all
+# parameters and buffers:
 
 # %%
 from helpers.devices import device_of
@@ -247,73 +229,79 @@ net.to(device)
 device_of(net)
 
 # %% [markdown]
-# ## What comes along, and what stays behind (8 minutes)
+# ## What moves with a network, and what does not (8 minutes)
 #
-# Parameters are not the only tensors of a network. Batch normalization keeps running means of what
-# it has seen. They are not learned by gradient descent, so they are no parameters. Do they move?
+# Batch normalization stores running means. Gradient descent does not train them, so they are not
+# parameters. Do they move?
 
 # %%
 norm = nn.BatchNorm2d(6).to(device)
 where(norm)
 
 # %% [markdown]
-# They do. `running_mean`, `running_var` and `num_batches_tracked` are **buffers**: tensors that
-# belong to the module's state without being learned. A module moves its parameters *and* its
-# buffers.
+# Yes. `running_mean`, `running_var` and `num_batches_tracked` are **buffers**: tensors that belong
+# to the module but are not trained. `.to` moves parameters *and* buffers. (It keeps the `Parameter`
+# objects, but it replaces each buffer with a new tensor.)
 #
-# Now a module of your own. It subtracts a mean for each colour and divides by a deviation.
+# Here is a module of your own. It subtracts a mean from each channel and divides by a standard
+# deviation.
 
 
 # %%
 class Standardize(nn.Module):
-    def __init__(self, mean, deviation):
+    def __init__(self, mean, std):
         super().__init__()
         self.mean = torch.tensor(mean).reshape(-1, 1, 1)
-        self.deviation = torch.tensor(deviation).reshape(-1, 1, 1)
+        self.std = torch.tensor(std).reshape(-1, 1, 1)
 
     def forward(self, images):
-        return (images - self.mean) / self.deviation
+        return (images - self.mean) / self.std
 
 
 # %% [markdown]
 # **Think first:** `self.mean` is a tensor in a module. After `.to(device)`, where is it?
+#
+# <details><summary>Answer</summary>
+#
+# On the CPU. To the module it is a plain attribute, like a string or an integer. A module moves
+# only what is *registered*: parameters, buffers, and modules in its attributes.
+#
+# </details>
 
 # %%
 standardize = Standardize([0.5, 0.5, 0.25], [0.5, 0.25, 0.25]).to(device)
-photographs = torch.ones(2, 3, 32, 32, device=device)
+photos = torch.ones(2, 3, 32, 32, device=device)
 try:
-    standardize(photographs)
+    standardize(photos)
 except RuntimeError as error:
     print(error)
-
-# %%
-standardize.mean.device, len(where(standardize).rows)
+standardize.mean.device
 
 # %% [markdown]
-# On the CPU. To the module it is an attribute like any other, a string or a number, and `where`
-# finds no tensor at all. A module moves only what it *knows* to be its state: what is a
-# `Parameter`, and what was registered as a buffer. So register it:
+# Register the tensors as buffers:
 
 
 # %%
 class Standardize(nn.Module):
-    def __init__(self, mean, deviation):
+    def __init__(self, mean, std):
         super().__init__()
         self.register_buffer("mean", torch.tensor(mean).reshape(-1, 1, 1))
-        self.register_buffer("deviation", torch.tensor(deviation).reshape(-1, 1, 1))
+        self.register_buffer("std", torch.tensor(std).reshape(-1, 1, 1))
 
     def forward(self, images):
-        return (images - self.mean) / self.deviation
+        return (images - self.mean) / self.std
 
 
 standardize = Standardize([0.5, 0.5, 0.25], [0.5, 0.25, 0.25]).to(device)
-standardize(photographs)[0, :, 0, 0], where(standardize).devices()
+standardize(photos)[0, :, 0, 0], standardize.mean.device
 
 # %% [markdown]
-# A buffer is also saved with the network. If it need not be, because it can be computed again,
-# register it with `persistent=False`: it still moves.
+# A buffer is saved with the network. If you can compute it again, register it with
+# `persistent=False`: then it moves, but it is not saved.
 #
-# The same goes for layers. **Think first:** how many parameters does this tower of two layers have?
+# ### Layers in a list
+#
+# **Think first:** how many parameters does `Tower` have?
 
 
 # %%
@@ -323,11 +311,16 @@ class Tower(nn.Module):
         self.layers = [nn.Linear(2, 2), nn.Linear(2, 2)]
 
 
-len(list(Tower().parameters()))
-
 # %% [markdown]
-# None. The module does not look into a Python list, so these layers would not move, would not be
-# trained, and would not be saved. `nn.ModuleList` is a list that it does look into:
+# <details><summary>Answer</summary>
+#
+# None. A module does not look into a Python list. These layers would not be moved, not be trained,
+# and not be saved. `nn.ModuleList` is a list that registers its layers.
+#
+# </details>
+
+# %%
+where(Tower())
 
 
 # %%
@@ -337,31 +330,31 @@ class Tower(nn.Module):
         self.layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
 
 
-len(list(Tower().parameters()))
+where(Tower().to(device))
 
 # %% [markdown]
-# | what | does it come along with `net.to(device)`? |
+# | what | does `net.to(device)` move it? |
 # |---|---|
-# | parameters, and their gradients | yes |
+# | parameters and their gradients | yes |
 # | registered buffers | yes |
 # | layers in attributes, `nn.Sequential`, `nn.ModuleList`, `nn.ModuleDict` | yes |
-# | tensors in plain attributes | no |
-# | layers and tensors in Python lists and dictionaries | no |
-# | a loss with class weights, `nn.CrossEntropyLoss(weight=...)` | no: it is a module of its own |
-# | the optimizer's state | no: see below |
-# | batches, targets, hidden states | no: they are not in the module |
+# | tensors in plain attributes | no: register a buffer |
+# | layers and tensors in Python lists and dicts | no: use `nn.ModuleList` or `nn.ModuleDict` |
+# | a loss with class weights | no: it is a module of its own, `loss.to(device)` |
+# | the optimizer's state | no: see the next section |
+# | batches, labels, hidden states | no: move each one |
 
 # %% [markdown]
-# ## Gradients and the optimizer (8 minutes)
+# ## Gradients and the optimizer (9 minutes)
 #
-# Training makes more tensors: a gradient for each parameter, and whatever the optimizer remembers
-# from step to step. A single layer is enough to follow them. SGD with momentum keeps one tensor for
-# each parameter, the `momentum_buffer`.
+# Training adds more tensors: a gradient for each parameter, and the optimizer's state. SGD with
+# momentum keeps one tensor for each parameter, the `momentum_buffer`. A single layer is enough to
+# follow them.
 
 # %%
 layer = nn.Linear(4, 2)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.5, momentum=0.5)
-stages = {"made": where(layer, optimizer)}
+stages = {"created": where(layer, optimizer)}
 
 
 def training_step(x):
@@ -371,8 +364,15 @@ def training_step(x):
 
 
 # %% [markdown]
-# One step of training on the CPU, and then the layer moves. **Think first:** which of the six
-# tensors listed next will still be on the CPU after the move?
+# Take one training step on the CPU; then the layer moves. **Think first:** which of the six tensors
+# in the next table will still be on the CPU?
+#
+# <details><summary>Answer</summary>
+#
+# The two momentum buffers. The layer moves its parameters and their gradients. It does not know the
+# optimizer, and an optimizer is not a module: it has no `.to`.
+#
+# </details>
 
 # %%
 training_step(torch.ones(3, 4))
@@ -382,11 +382,10 @@ stages["after a step"]
 # %%
 layer.to(device)
 stages["after layer.to(device)"] = where(layer, optimizer)
-figures.plot_stages(stages, title="The gradients come along, the momentum stays behind")
+figures.plot_stages(stages, title="The gradients move, the momentum does not")
 
 # %% [markdown]
-# The layer knows its parameters and their gradients. It knows nothing of the optimizer, and an
-# optimizer is no module: it has no `.to`. So what happens in the next step?
+# The next step fails:
 
 # %%
 try:
@@ -395,99 +394,73 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# The message does not say which two tensors, and the line that fails, `optimizer.step()`, names
-# none. With the table you know: the step adds the gradient, on `cuda:0`, to the momentum, on the
-# CPU.
+# The message does not say which tensors, and neither does the line `optimizer.step()`. The table
+# does: the step adds the gradient, on `cuda:0`, to the momentum, on the CPU.
 #
-# There are two ways out. Mostly you are free to choose the order, so **move first, and make the
-# optimizer after that**. If the optimizer is there and its state is worth something, let it load
-# its own state: `load_state_dict` puts each tensor where its parameter is now.
+# There are two fixes. Usually you can choose the order: **move the network first, and then create
+# the optimizer.** If the optimizer already has a state that you need, let it load its own state:
+# `load_state_dict` copies each tensor to the device of its parameter.
 
 # %%
 optimizer.load_state_dict(optimizer.state_dict())
 stages["after load_state_dict"] = where(layer, optimizer)
-figures.plot_stages(stages, title="Loading puts the momentum where its parameter is")
+figures.plot_stages(stages, title="load_state_dict moves the momentum to its parameter")
 
 # %%
 training_step(torch.ones(3, 4, device=device))
-where(layer, optimizer).devices()
+where(layer, optimizer)
 
 # %% [markdown]
-# **Think first:** older pages say that an optimizer made before the move is useless, since the
-# parameters are other objects afterwards. You have seen that they are the same objects. So will it
-# work to make an optimizer, move the network, and then take the *first* step?
+# **Think first:** does it work to create an optimizer, move the network, and then take the *first*
+# step?
+#
+# <details><summary>Answer</summary>
+#
+# Yes, with most optimizers. The parameters are the same objects after the move, and an optimizer
+# such as SGD or Adam creates its state in the first step, where the parameters are then. (Adagrad
+# creates its state at once.) If you create the optimizer after the move, you never have to think
+# about it.
+#
+# </details>
 
 # %%
 layer = nn.Linear(4, 2)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.5, momentum=0.5)
 layer.to(device)
 training_step(torch.ones(3, 4, device=device))
-where(layer, optimizer).devices()
+where(layer, optimizer)
 
 # %% [markdown]
-# It works: before its first step the optimizer has no state that could stay behind. Still, make it
-# after the move, and you need not think about it.
+# ### How much memory training needs
 #
-# ### What a network takes in training
+# **Think first:** Adam keeps two tensors for each parameter. How many times the bytes of its
+# parameters does LeNet need in training?
 #
-# Adam keeps two tensors for each parameter, and counts its steps. Look for the rows that do not say
-# `cuda:0`.
-
-# %%
-adam = torch.optim.Adam(layer.parameters())
-layer(torch.ones(3, 4, device=device)).sum().backward()
-adam.step()
-where(layer, adam)
-
-# %% [markdown]
-# The counters, `step`, stay on the CPU on purpose: the CPU needs them in every step, and on the GPU
-# it would have to wait for them. A single number on the CPU is allowed to meet tensors on the GPU,
-# as lesson 02 shows.
+# <details><summary>Answer</summary>
 #
-# **Think first:** how many times the bytes of its parameters does LeNet take on the GPU when it is
-# trained with Adam?
+# Four times: parameters, gradients, and Adam's two tensors. (Adam also counts its steps, in one
+# number per parameter tensor. By default that counter stays on the CPU.) The outputs of the layers,
+# which the backward pass needs, come on top and grow with the batch size.
+#
+# </details>
 
 # %%
 net = LeNet().to(device)
 adam = torch.optim.Adam(net.parameters())
 net(torch.ones(8, 1, 28, 28, device=device)).sum().backward()
 adam.step()
-in_training = sum(row.bytes for row in where(net, adam).rows)
-round(in_training / sum(parameter.nbytes for parameter in net.parameters()), 2)
+{
+    "parameters": sum(parameter.nbytes for parameter in net.parameters()),
+    "gradients": sum(parameter.grad.nbytes for parameter in net.parameters()),
+    "Adam's state": sum(t.nbytes for state in adam.state.values() for t in state.values()),
+}
 
 # %% [markdown]
-# Four times: the parameter, its gradient, and Adam's two. The outputs of the layers, which are kept
-# for the backward pass, come on top, and they grow with the batch.
-
-# %% [markdown]
-# ## Code for any device (7 minutes)
+# ## Device-agnostic code (7 minutes)
 #
-# A network that is written well does not mention devices at all. There is one place where it has
-# to: where `forward` makes a new tensor.
-
-
-# %%
-class AddPosition(nn.Module):
-    def forward(self, x):
-        return x + torch.arange(x.shape[-1])
-
-
-words = torch.zeros(2, 5)
-AddPosition()(words)
-
-# %% [markdown]
-# **Think first:** on the CPU that works. What will it say to `words.to(device)`? Does it help to
-# move the module first?
-
-# %%
-try:
-    AddPosition().to(device)(words.to(device))
-except RuntimeError as error:
-    print(error)
-
-# %% [markdown]
-# The module has nothing that could be moved. The new tensor is made in each call, on the CPU, by
-# default. Let it be made where its companion is:
+# A network that runs on any device does not name a device. The one place that needs care is a new
+# tensor in `forward`. [Lesson 02](02_device_mismatch_errors.ipynb) shows the error; the fix is
+# `device=x.device`:
 
 
 # %%
@@ -496,74 +469,98 @@ class AddPosition(nn.Module):
         return x + torch.arange(x.shape[-1], device=x.device)
 
 
-AddPosition()(words.to(device))
+words = torch.zeros(2, 5)
+AddPosition()(words), AddPosition()(words.to(device))
 
 # %% [markdown]
-# `torch.zeros_like(x)` and `x.new_zeros(...)` do the same in fewer words.
+# `torch.zeros_like(x)` and `x.new_zeros(...)` create a tensor on the device of `x` too.
 #
-# Why not store the device in the module? Many networks do:
+# **Think first:** many networks store their device in an attribute, `self.device`. What does
+# `stored.device` say after the move below?
+#
+# <details><summary>Answer</summary>
+#
+# `cpu`: it is out of date. `.to` moves tensors and does not update your attribute. Ask a tensor for
+# its device when you need it.
+#
+# </details>
 
 
 # %%
-class Remembering(nn.Module):
+class StoresDevice(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(2, 2)
         self.device = torch.device("cpu")
 
 
-remembering = Remembering().to(device)
-remembering.device, remembering.linear.weight.device
+stored = StoresDevice().to(device)
+stored.device, stored.linear.weight.device
 
 # %% [markdown]
-# Because it goes stale: `.to` moves tensors and knows nothing of your attribute. Ask a tensor, each
-# time. That is how a function serves a network wherever it lies:
+# ### Create a network on the GPU
+#
+# `LeNet().to(device)` creates the network in the CPU's memory, initializes it there, and copies
+# it. The move itself needs no extra GPU memory. For a very large network, the memory of the CPU and
+# the time of the copy can matter; then create it on the GPU. Each layer accepts `device=`, and a
+# `with` block sets the default device for everything in it:
+
+# %%
+with torch.device(device):
+    created_there = LeNet()
+device_of(created_there), nn.Linear(2, 1, device=device).weight.device
+
+# %% [markdown]
+# ## Predict on the GPU, and on the CPU (5 minutes)
+#
+# This function works with a network on any device. It moves the images to the network, and returns
+# the scores on the CPU, where every caller can use them.
 
 
 # %%
-from helpers.devices import device_of
-
-
-def scores_of(net, images):
+def predict(net, images):
+    net.eval()
     with torch.no_grad():
         return net(images.to(device_of(net))).cpu()
 
 
 # %% [markdown]
-# It moves the pictures to the network, and its answer to the CPU, where every caller can use it.
-# The same weights on two devices, and one function for both:
+# Predict on the GPU, move the network back, predict on the CPU, and compare:
 
 # %%
 net = LeNet().to(device)
-twin = copy.deepcopy(net)
-pictures = torch.randn(8, 1, 28, 28)
-on_gpu = scores_of(net, pictures)
-on_cpu = scores_of(twin.to("cpu"), pictures)
-on_gpu.device, device_of(net), device_of(twin), torch.allclose(on_gpu, on_cpu, atol=0.01)
+digits = torch.randn(8, 1, 28, 28)
+on_gpu = predict(net, digits)
+
+net.cpu()
+on_cpu = predict(net, digits)
+on_gpu.argmax(dim=1), on_cpu.argmax(dim=1)
+
+# %% tags=["nbval-ignore-output"]
+(on_gpu - on_cpu).abs().max()
 
 # %% [markdown]
-# `deepcopy` copies the tensors where they are, so the twin lies on the GPU until it is moved. On a
-# real GPU the scores agree to about two digits after the point, and that is all you may ask: a GPU
-# adds in another order than a CPU, and many GPUs round the inputs of convolutions to save time
-# (TF32). Never compare the results of two devices with `==`.
+# The predictions agree. On a simulated GPU the scores are identical, because the CPU computes them.
+# On a real GPU, expect small differences:
 #
-# If a network is large, making it on the CPU and moving it takes twice the memory and a transfer.
-# Make it in place instead. Each layer takes `device=`, or you say it for a block:
-
-# %%
-with torch.device(device):
-    made_there = LeNet()
-device_of(made_there), nn.Linear(2, 1, device=device).weight.device
+# - A GPU adds numbers in another order, which changes the last digits of `float32` results.
+# - GPUs since the Ampere generation (A100, RTX 30 series) can round the inputs of convolutions to
+#   the shorter format TF32, which is faster. PyTorch allows this for convolutions by default;
+#   `torch.backends.cudnn.allow_tf32 = False` turns it off. Older GPUs such as the T4 do not have
+#   TF32.
+#
+# So compare the results of two devices with a tolerance, for example with `torch.allclose`, and
+# never with `==`.
 
 # %% [markdown]
-# ## Saving and loading (8 minutes)
+# ## Saving and loading (9 minutes)
 #
-# A `state_dict` is a dictionary with the name of every parameter and every buffer, and its tensor.
+# A `state_dict` maps the name of every parameter and persistent buffer to its tensor.
 
 # %%
 net = LeNet().to(device)
 state = net.state_dict()
-list(state), {str(tensor.device) for tensor in state.values()}
+{name: str(tensor.device) for name, tensor in state.items()}
 
 # %%
 output.mkdir(parents=True, exist_ok=True)
@@ -571,110 +568,116 @@ path = output / "lenet.pt"
 torch.save(state, path)
 
 # %% [markdown]
-# **Think first:** the file is on a disk, not on a GPU. When it is loaded, where will the tensors
-# lie?
+# **Think first:** the file is on a disk. When you load it, on which device are the tensors?
+#
+# <details><summary>Answer</summary>
+#
+# On the device from which they were saved. The file stores the device of each tensor, and
+# `torch.load` copies it back there. On a machine without that device, this is an error.
+#
+# </details>
 
 # %%
-loaded = torch.load(path)
+{str(tensor.device) for tensor in torch.load(path).values()}
+
+# %% [markdown]
+# `map_location` chooses another device:
+
+# %%
+loaded = torch.load(path, map_location="cpu")
 {str(tensor.device) for tensor in loaded.values()}
 
 # %% [markdown]
-# The file notes for each tensor which device it came from, and `torch.load` puts it back there. On
-# a machine that has no such device, this is an error, which you have met in [lesson
-# 02](02_device_mismatch_errors.ipynb). `map_location` says where the tensors are to go instead:
-
-
-# %%
-def devices_after_loading(map_location):
-    state = torch.load(path, map_location=map_location)
-    return {str(tensor.device) for tensor in state.values()}
-
-
-devices_after_loading("cpu"), devices_after_loading(device), devices_after_loading("meta")
-
-# %% [markdown]
-# | `map_location` | the tensors go |
+# | `map_location` | where the tensors go |
 # |---|---|
-# | not given | where they came from; an error if that is not there |
+# | not given | where they came from; an error if that device does not exist |
 # | `"cpu"` | to the CPU: works on every machine |
-# | `device` | to the device |
+# | `device` | to `device` |
 # | `{"cuda:1": "cuda:0"}` | those from GPU 1 to GPU 0, the others where they came from |
 #
-# So far these are tensors in a dictionary. `load_state_dict` brings them into a network.
+# **Think first:** a network on the GPU loads `loaded`, whose tensors are on the CPU. Where is the
+# network afterwards?
 #
-# **Think first:** `loaded` lies on the GPU. A new network is made on the CPU and loads it. Where
-# does the network lie?
+# <details><summary>Answer</summary>
+#
+# Still on the GPU. `load_state_dict` copies the *values* into the parameters, wherever they are.
+# `map_location` does not decide where the network is; `.to` does. (The exception is
+# `load_state_dict(..., assign=True)`, which makes the loaded tensors the parameters.)
+#
+# </details>
 
 # %%
-reloaded = LeNet()
+reloaded = LeNet().to(device)
 reloaded.load_state_dict(loaded)
-reloaded.out.bias.device, torch.equal(reloaded.out.bias, loaded["out.bias"].cpu())
+device_of(reloaded)
 
 # %% [markdown]
-# On the CPU, with the right values. `load_state_dict` copies *values into* the parameters that are
-# there, wherever they are, so `map_location` never decides where the network lies. `.to` does.
+# With `map_location="cpu"`, loading needs no extra GPU memory. With `map_location=device`, the GPU
+# holds the weights twice for a moment: in the file's tensors and in the network.
 #
-# It also means that loading needs the memory twice, once for the file's tensors and once for the
-# network's. The way around it: make the network on `meta`, where tensors have no numbers, and let
-# it *take over* the tensors that were loaded.
-
-# %%
-with torch.device("meta"):
-    hollow = LeNet()
-at_first = hollow.out.bias.device
-hollow.load_state_dict(torch.load(path, map_location=device), assign=True)
-at_first, hollow.out.bias.device
-
-# %% [markdown]
-# With `assign=True` it is the loaded tensors that become the parameters, so here, and only here,
-# `map_location` decides where the network lies.
+# ### A `state_dict` is not a copy
 #
-# ### A state is no snapshot
+# You want to keep the best weights so far. **Think first:** does `best` keep the values from before
+# the change?
 #
-# You want to keep the best network so far. **Think first:** does `best` hold the weights from
-# before the change?
+# <details><summary>Answer</summary>
+#
+# No. The tensors in a `state_dict` share their memory with the network, so they change with it.
+# `copy.deepcopy` makes a copy on every device. (`tensor.cpu()` makes one only if the tensor is not
+# on the CPU already.)
+#
+# </details>
 
 # %%
 best = net.state_dict()
+best_copy = copy.deepcopy(net.state_dict())
 with torch.no_grad():
-    net.out.bias += 1
-torch.equal(best["out.bias"], net.out.bias)
+    net.out.bias.fill_(7.0)
+best["out.bias"][:3], best_copy["out.bias"][:3]
 
 # %% [markdown]
-# No, it has changed along with the network. The tensors in a `state_dict` *are* the network's
-# tensors. And `{name: tensor.cpu() for ...}` saves you only while the network is on a GPU: on the
-# CPU, `.cpu()` returns the very same tensor, as you know from lesson 01. A copy that is one on
-# every machine:
+# ### A checkpoint to continue training
+#
+# To continue training later, save the optimizer's state too. Load it on the CPU: the network and
+# the optimizer copy the tensors to the device of the parameters.
 
 # %%
-best = copy.deepcopy(net.state_dict())
-with torch.no_grad():
-    net.out.bias += 1
-torch.equal(best["out.bias"], net.out.bias)
+net = LeNet().to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+net(torch.ones(8, 1, 28, 28, device=device)).sum().backward()
+optimizer.step()
+checkpoint = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 1}
+torch.save(checkpoint, output / "checkpoint.pt")
+
+# %%
+checkpoint = torch.load(output / "checkpoint.pt", map_location="cpu")
+net = LeNet().to(device)
+net.load_state_dict(checkpoint["net"])
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+optimizer.load_state_dict(checkpoint["optimizer"])
+checkpoint["epoch"], where(optimizer).devices()
 
 # %% [markdown]
-# A checkpoint to go on from has the optimizer's state in it as well; [lesson
-# 04](04_cifar10_on_gpu.ipynb) writes one. Load it with `map_location="cpu"`: the optimizer puts its
-# tensors where the parameters are, as you have seen.
+# The order is: create the network, move it, load its weights, create the optimizer, load its state.
+# [Lesson 04](04_cifar10_on_gpu.ipynb) does this for a network that you train.
 
 # %% [markdown]
 # ## Summary
 #
-# - A module has no device. Its tensors have, and `where(net)` lists them.
-# - `net.to(device)` changes the network it is called on and keeps its `Parameter` objects.
-#   `x.to(device)` changes nothing: assign the result.
-# - Parameters, gradients and registered buffers come along. Tensors in plain attributes, layers in
-#   Python lists and the optimizer's state stay behind.
-# - Move first, then make the optimizer. For one that has taken steps:
-#   `optimizer.load_state_dict(optimizer.state_dict())`.
-# - In `forward`, make tensors where the input is: `device=x.device`. Ask tensors for their device;
-#   store none.
-# - Load with `map_location`, and then move the network: loading copies values, not places.
+# - The data and the network must be on the same device.
+# - A module has no device; its tensors do, and `where(net)` lists them.
+# - `net.to(device)`, `net.cuda()` and `net.cpu()` move the network in place and keep its parameter
+#   objects. For a tensor, assign the result: `x = x.to(device)`.
+# - Parameters, gradients and registered buffers move. Tensors in plain attributes, layers in Python
+#   lists and the optimizer's state do not.
+# - Move the network first, and then create the optimizer.
+# - In `forward`, create tensors with `device=x.device`. Do not store a device in a module.
+# - Load with `map_location="cpu"`; `load_state_dict` copies the values to where the network is.
 #
 # **To try:**
 #
-# 1. Give `LeNet` a `Standardize` as its first layer and look at its `where` and at its
-#    `state_dict()`. What has been added?
+# 1. Make `Standardize` the first layer of `LeNet`, and look at `where(net)` and at
+#    `net.state_dict()`. What is new?
 # 2. Let two layers share one weight: `first, second = nn.Linear(8, 8), nn.Linear(8, 8)`, then
 #    `second.weight = first.weight`. Put both into an `nn.Sequential` and move it. Is it still one
 #    weight?
