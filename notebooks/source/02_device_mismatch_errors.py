@@ -128,9 +128,10 @@ x + y.to(device)
 #
 # <details><summary>Answer</summary>
 #
-# The message is the same. For elementwise operations such as `+`, `*` or `==`, torch takes the
-# first device that is not the CPU, and then reports the first tensor that is somewhere else. **The
-# order of the devices in the message says nothing about the order in your line.**
+# The message is the same. For elementwise operations, which work number by number, such as `+`, `*`
+# or `==`, torch takes the first device that is not the CPU, and then reports the first tensor that
+# is somewhere else. **The order of the devices in the message says nothing about the order in your
+# line.**
 #
 # </details>
 

@@ -243,8 +243,8 @@ where(norm)
 # to the module but are not trained. `.to` moves parameters *and* buffers. (It keeps the `Parameter`
 # objects, but it replaces each buffer with a new tensor.)
 #
-# Here is a module of your own. It subtracts a mean from each channel and divides by a standard
-# deviation.
+# Here is a module of your own. It subtracts a mean from each channel and divides by the channel's
+# standard deviation.
 
 
 # %%
@@ -623,8 +623,8 @@ device_of(reloaded)
 # <details><summary>Answer</summary>
 #
 # No. The tensors in a `state_dict` share their memory with the network, so they change with it.
-# `copy.deepcopy` makes a copy on every device. (`tensor.cpu()` makes one only if the tensor is not
-# on the CPU already.)
+# `copy.deepcopy` copies them, whatever their device is. (`tensor.cpu()` makes a copy only if the
+# tensor is not on the CPU already.)
 #
 # </details>
 
