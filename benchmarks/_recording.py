@@ -1,9 +1,10 @@
-"""One file a benchmark, with one record a device: a machine adds its own and keeps the others'."""
+"""One file per benchmark with one recording per device; a machine replaces only its own."""
 
 import datetime
 import os
 import platform
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ def devices() -> list[torch.device]:
 
 
 def record(device: torch.device, figures: dict[str, Any]) -> Record:
-    """Return `figures` as found on `device` today."""
+    """Return `figures` as recorded on `device` today."""
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     else:
@@ -28,8 +29,10 @@ def record(device: torch.device, figures: dict[str, Any]) -> Record:
     return Record(name, device.type, torch.__version__, today, figures)
 
 
-def merged(name: str, what: str, found: list[Record]) -> dict[str, Any]:
-    """Return the content of NAME.json: `found`, and what other devices left there."""
+def merged(
+    name: str, what: str, found: list[Record], results: Path | None = None
+) -> dict[str, Any]:
+    """Return the new content of NAME.json: `found`, and the recordings of other devices."""
     new = {one.device for one in found}
-    kept = [old for old in records.read(name) if old.device not in new]
+    kept = [old for old in records.read(name, results) if old.device not in new]
     return {"what": what, "records": [asdict(one) for one in [*found, *kept]]}

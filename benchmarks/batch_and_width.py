@@ -20,6 +20,7 @@ WIDTHS = {"cpu": (1, 2, 4, 8, 16), "other": (1, 2, 4, 8, 16, 32)}
 DEPTHS = (1, 2, 4, 8)
 BATCH = 64  # for the curves of width and depth
 ROUNDS = 5
+SECONDS = 0.5
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
@@ -44,7 +45,7 @@ def _curve(sizes: tuple[int, ...], make: Callable) -> dict[str, list]:
     points = []
     for size in sizes:
         step, images, device = make(size)
-        taken = measure_time(step, device, runs=ROUNDS, seconds=0.5)
+        taken = measure_time(step, device, runs=ROUNDS, seconds=SECONDS)
         points.append([value / images for value in (taken.median, *taken.quartiles)])
     return {"sizes": list(sizes), "seconds": points}
 

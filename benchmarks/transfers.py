@@ -1,7 +1,7 @@
-"""Copies from the host to a GPU: pageable and pinned memory, waiting for them or not.
+"""Copies from the CPU to a GPU, from pageable and pinned memory, waiting for them or not.
 
-Baseline: a plain copy from pageable memory. Measures on a CUDA GPU; without one there is nothing to
-copy to, and the records of other machines stay as they are.
+Baseline: a plain copy from pageable memory. Needs a CUDA GPU; without one, the recordings of other
+machines stay as they are.
 """
 
 import time
@@ -14,6 +14,8 @@ from helpers.timing import compare
 
 SIZES = tuple(4096 * 8**power for power in range(6))  # bytes: 4 KB to 134 MB
 ROUNDS = 7
+SECONDS = 0.3
+MATRIX = 4096  # side of the matrices that are multiplied beside a copy
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
@@ -31,7 +33,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "pageable": lambda source=pageable, target=target: target.copy_(source),
             "pinned": lambda source=pinned, target=target: target.copy_(source, non_blocking=True),
         }
-        found = compare(ways, device, rounds=ROUNDS, seconds=0.3)
+        found = compare(ways, device, rounds=ROUNDS, seconds=SECONDS)
         for kind in ways:
             rates[kind].append(size / found[kind].median / 1e9)
     figures = {
@@ -66,7 +68,7 @@ def _returns(pageable, pinned, target) -> dict[str, float]:
 
 def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
     """Seconds for a copy and matrix products, on one stream and on two."""
-    matrix = torch.randn(4096, 4096, device=device)
+    matrix = torch.randn(MATRIX, MATRIX, device=device)
     copying = torch.cuda.Stream(device)
 
     def compute() -> None:
@@ -90,5 +92,5 @@ def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
         "one stream": on_one_stream,
         "two streams": on_two_streams,
     }
-    found = compare(ways, device, rounds=ROUNDS, seconds=0.5)
+    found = compare(ways, device, rounds=ROUNDS, seconds=SECONDS)
     return {name: found[name].median for name in ways}

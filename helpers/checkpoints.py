@@ -1,4 +1,4 @@
-"""Checkpoints of training: written whole or not at all, and checked before they are resumed."""
+"""Training checkpoints: written atomically, and validated before a run resumes from them."""
 
 import io
 import os
@@ -11,10 +11,10 @@ from torch import nn
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` to `path`, which holds the old checkpoint or the new one, never a part of one.
+    """Write `state` to `path` atomically: the file is the old checkpoint or the new one.
 
     Raises:
-        OSError: the file cannot be written; what was there stays.
+        OSError: the file cannot be written; the old checkpoint is kept.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
@@ -34,29 +34,29 @@ def load(path: Path, device: torch.device) -> dict[str, Any]:
     """Read a checkpoint onto `device`; nothing in the file is executed.
 
     Raises:
-        FileNotFoundError: there is none.
-        ValueError: the file is no checkpoint of this course, or is damaged.
+        FileNotFoundError: there is no such file.
+        ValueError: the file is not a checkpoint of this course, or is damaged.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no checkpoint {path.name} to resume from.")
     try:
-        # weights_only: a pickle could run code, and a checkpoint may come from anybody.
+        # weights_only: a pickle could run code, and a checkpoint may come from anyone.
         state = torch.load(path, map_location=device, weights_only=True)
-    except Exception as error:  # torch.load raises half a dozen types for a damaged file
+    except Exception as error:  # torch.load raises many types for a damaged file
         raise ValueError(
             f"{path.name} cannot be read as a checkpoint ({type(error).__name__}): it is damaged "
-            "or something else. Delete it, or train without resuming."
+            "or not a checkpoint. Delete it, or start without resume."
         ) from error
     if not isinstance(state, dict) or "fingerprint" not in state:
         raise ValueError(
-            f"{path.name} is no checkpoint of a training run (perhaps it holds a network's weights "
-            "alone?). Name another file, or train without resuming."
+            f"{path.name} is not a checkpoint of a training run (perhaps it holds only a network's "
+            "weights?). Name another file, or start without resume."
         )
     return state
 
 
 def fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
-    """Describe what has to be equal for training to go on as if it had not been interrupted."""
+    """Return the settings that must be equal for a resumed run to give the same result."""
     groups = [
         {key: value for key, value in group.items() if key not in ("params", "fused", "foreach")}
         for group in optimizer.param_groups
@@ -81,19 +81,19 @@ def check_fingerprint(found: dict[str, Any], expected: dict[str, Any], path: Pat
     different = [
         f"{key} was {found.get(key)!r} and is now {value!r}"
         if key != "network"
-        else "the network has other parameters"
+        else "the network has different parameters"
         for key, value in expected.items()
         if found.get(key) != value
     ]
     if different:
         raise ValueError(
             f"{path.name} belongs to another training run: {'; '.join(different)}. "
-            "Use the same settings, or train without resuming."
+            "Use the same settings, or start without resume."
         )
 
 
 def random_state(device: torch.device) -> dict[str, torch.Tensor]:
-    """Return the state of the generators that dropout and augmentation draw from."""
+    """Return the state of the random number generators that dropout and augmentation use."""
     state = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         state["cuda"] = torch.cuda.get_rng_state(device)
@@ -101,7 +101,7 @@ def random_state(device: torch.device) -> dict[str, torch.Tensor]:
 
 
 def set_random_state(state: dict[str, torch.Tensor], device: torch.device) -> None:
-    """Put back what `random_state` returned, the device's own part if it is of the same kind."""
+    """Restore the result of `random_state`; that of the GPU only if `device` is one."""
     torch.set_rng_state(state["cpu"].cpu())
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"].cpu(), device)

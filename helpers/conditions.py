@@ -1,5 +1,4 @@
-"""The conditions that training runs under: an interrupt that waits for the end of a step, and a CPU
-set up for small batches."""
+"""Context managers for training: deferred interrupts, and CPU settings for small batches."""
 
 import contextlib
 import signal
@@ -12,13 +11,13 @@ import torch
 
 @contextlib.contextmanager
 def interrupt_deferred() -> Iterator[threading.Event]:
-    """Let Ctrl-C, or the stop button, wait for the end of the step; a second one does not wait.
+    """Defer Ctrl-C or the stop button until the end of the step; a second one acts at once.
 
-    An interrupt in the middle of `optimizer.step()` would leave half of the weights updated.
+    An interrupt in the middle of `optimizer.step()` would leave only part of the weights updated.
     """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield event  # signals reach the main thread alone
+        yield event  # only the main thread receives signals
         return
     before = signal.getsignal(signal.SIGINT)
 
@@ -35,12 +34,12 @@ def interrupt_deferred() -> Iterator[threading.Event]:
 
 
 @contextlib.contextmanager
-def quick_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
+def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
     """On a CPU, train batches of up to 4 images on one thread and without oneDNN.
 
     For so little work, waking a second thread and preparing a oneDNN convolution cost more than
-    they save, and a thread that another program holds up stalls every step: see
-    benchmarks/training_classic.py for the figures.
+    they save, and on a busy machine each step waits for the slower thread. The measurements are in
+    benchmarks/training_classic.py.
     """
     batch_size = getattr(loader, "batch_size", None)
     if device.type != "cpu" or batch_size is None or batch_size > 4:

@@ -1,4 +1,4 @@
-"""How good a network is: overall, for each class, and what it takes for what."""
+"""Evaluate a classifier: accuracy overall and per class, and the confusion matrix."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,27 +11,27 @@ from helpers.devices import device_of
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Counts of a network's answers, int64 on the CPU: row = true class, column = predicted."""
+    """A confusion matrix, int64 on the CPU: row = true class, column = predicted class."""
 
     confusion: Tensor
 
     @property
     def images(self) -> int:
-        """How many images were judged."""
+        """Number of evaluated images."""
         return int(self.confusion.sum())
 
     @property
     def correct(self) -> int:
-        """How many of them the network got right."""
+        """Number of correct predictions."""
         return int(self.confusion.diagonal().sum())
 
     @property
     def accuracy(self) -> float:
-        """The share of images that the network got right, from 0 to 1."""
+        """Share of correct predictions, from 0 to 1."""
         return self.correct / self.images
 
     def per_class(self, classes: Sequence[str]) -> dict[str, float]:
-        """Return each class's accuracy from 0 to 1, nan for a class without an image."""
+        """Return the accuracy of each class, from 0 to 1; NaN for a class without images."""
         shares = self.confusion.diagonal().double() / self.confusion.sum(1)
         return dict(zip(classes, shares.tolist(), strict=True))
 
@@ -40,14 +40,13 @@ class Evaluation:
 def evaluate(
     net: nn.Module, loader: Iterable[tuple[Tensor, Tensor]], num_classes: int = 10
 ) -> Evaluation:
-    """Judge `net` on every batch of `loader`, on the device where `net` lies.
+    """Evaluate `net` on every batch of `loader`, on the device of `net`.
 
-    Batches may have any size and lie on any device; they are moved to the network's. Counts stay on
-    the device until the end, so that nothing waits for it. The network's mode (train or eval) is
-    put back.
+    Batches may have any size and be on any device. The counts stay on the device until the end, so
+    the CPU does not wait for each batch. The mode of the network (train or eval) is restored.
 
     Raises:
-        ValueError: the loader is empty, or the network lies on several devices.
+        ValueError: the loader is empty, or the network is on several devices.
     """
     device = device_of(net)
     training = net.training
@@ -61,5 +60,5 @@ def evaluate(
     finally:
         net.train(training)
     if not counts.any():
-        raise ValueError("there was no image to evaluate on: the loader gave no batch.")
+        raise ValueError("the loader yielded no images to evaluate on.")
     return Evaluation(counts.cpu().reshape(num_classes, num_classes))

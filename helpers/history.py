@@ -1,27 +1,30 @@
-"""What training leaves behind, and what it says of itself on the way."""
+"""The result of a training run, and the progress that it reports."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class History:
-    """What training left behind; `losses[i]` is the mean loss of the steps up to `steps[i]`."""
+    """Losses and speed of a training run.
+
+    `losses[i]` is the mean loss of the steps after `steps[i - 1]`, up to `steps[i]`.
+    """
 
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     steps_per_epoch: int = 0
-    seconds: float = 0.0  # spent in training, checkpoints included, over all resumed parts
-    images: int = 0  # seen in these seconds
+    seconds: float = 0.0  # of training with checkpoints, over all resumed parts
+    images: int = 0  # seen in this time
 
     @property
     def images_per_second(self) -> float:
-        """The mean speed of training, data loading included."""
+        """Mean training speed, including data loading."""
         return self.images / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where training stands; what a progress display is called with."""
+    """The current state of a training run, as passed to a progress callback."""
 
     epoch: int  # from 1
     epochs: int

@@ -1,9 +1,9 @@
-"""Two ways to feed a network: worker processes that prepare one image after the other, and images
-that already lie on the device.
+"""Two ways to feed a network: worker processes that prepare single images, and images that are
+already on the device.
 
-Both give float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`; both draw
-the order of an epoch from the seed and the epoch's number alone, so training can be resumed at any
-step and sees the very batches it would have seen.
+Both yield float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`. In both,
+the order of an epoch depends only on the seed and the number of the epoch, so a run that resumes at
+any step sees the same batches as one without an interruption.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-# Images that are converted at a time. On a CPU few enough for its caches and for memory that is
-# used again: the loader alone is 3 to 6 times as fast as with 4096. On a GPU each request has its
-# price, so there are fewer of them; 4096 float images are 50 MB.
+# Images that are converted at once. On a CPU, few enough for its caches: the loader alone is 3 to 6
+# times as fast as with 4096. On a GPU, more, to have fewer kernel launches; 4096 float images take
+# 50 MB.
 CHUNK_ON_CPU, CHUNK = 512, 4096
 
 
 def normalize(images: Tensor) -> Tensor:
-    """Return uint8 images as float32 in [-1, 1]: what ToTensor and Normalize(0.5, 0.5) compute."""
+    """Return uint8 images as float32 in [-1, 1], as ToTensor and Normalize(0.5, 0.5) do."""
     return images.float().div_(255).sub_(0.5).div_(0.5)
 
 
 class EpochOrder(Sampler[int]):
-    """The order in which an epoch visits `count` images; the same seed and epoch give the same."""
+    """The order of `count` images in an epoch, determined by the seed and the epoch."""
 
     def __init__(self, count: int, *, shuffle: bool = True, seed: int = 0) -> None:
         self.count = count
@@ -34,7 +34,7 @@ class EpochOrder(Sampler[int]):
         self.skip = 0
 
     def start_at(self, epoch: int, skip: int = 0) -> None:
-        """Make the next iteration visit epoch `epoch` without its first `skip` images."""
+        """Make the next iteration return epoch `epoch` without its first `skip` images."""
         self.epoch, self.skip = epoch, skip
 
     def indices(self) -> Tensor:
@@ -52,17 +52,19 @@ class EpochOrder(Sampler[int]):
 
 
 class ResidentLoader:
-    """Batches of a data set that lies whole on `device`, so that training copies nothing to it.
+    """Yields batches of a data set that is on `device` as a whole, so nothing is copied to it.
 
     Args:
-        images: uint8 `(N, 3, 32, 32)`; kept as uint8 on the device (CIFAR-10's 50,000 take 154 MB).
+        images: uint8 `(N, 3, 32, 32)`; kept as uint8 on the device (50,000 take 154 MB).
         labels: int64 `(N,)`.
-        batch_size: images a batch; the last one of an epoch may be smaller.
-        device: where images, labels and batches lie.
+        batch_size: images per batch; the last batch of an epoch may be smaller.
+        device: device of images, labels and batches.
+        shuffle: whether each epoch has its own random order.
+        seed: seed of these orders.
 
     Raises:
-        ValueError: the batch size is no positive whole number, images and labels differ in number,
-            or the images are not uint8.
+        ValueError: `batch_size` is not a positive integer, images and labels differ in number, or
+            the images are not uint8.
     """
 
     def __init__(
@@ -84,10 +86,10 @@ class ResidentLoader:
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         order = self.sampler.indices().to(self.labels.device)
         if not len(order):
-            return  # split would give one batch of nothing
+            return  # split would give one empty batch
         chunk = CHUNK_ON_CPU if self.images.device.type == "cpu" else CHUNK
         for part in order.split(max(1, chunk // self.batch_size) * self.batch_size):
-            # index_select copies whole images; images[part] would go number by number.
+            # Faster than images[part]: index_select copies whole images.
             images = normalize(self.images.index_select(0, part))
             labels = self.labels.index_select(0, part)
             yield from zip(
@@ -99,7 +101,7 @@ class ResidentLoader:
 
 
 class NormalizedImages(Dataset[tuple[Tensor, int]]):
-    """Images one at a time, normalized when asked for, as a worker process prepares them."""
+    """A data set of single images that are normalized when they are requested."""
 
     def __init__(self, images: Tensor, labels: Tensor) -> None:
         self.images = images
@@ -122,11 +124,9 @@ def worker_loader(
     seed: int = 0,
     pin_memory: bool = False,
 ) -> DataLoader[tuple[Tensor, Tensor]]:
-    """Return torch's DataLoader over the images, with `workers` processes; batches lie on the CPU.
+    """Return a `DataLoader` of the images with `workers` processes; its batches are on the CPU.
 
-    Raises:
-        ValueError: the batch size is no positive whole number, images and labels differ in number,
-            or the images are not uint8.
+    Arguments and errors are those of `ResidentLoader`.
     """
     _check(images, labels, batch_size)
     return DataLoader(
@@ -140,8 +140,8 @@ def worker_loader(
 
 def _check(images: Tensor, labels: Tensor, batch_size: int) -> None:
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ValueError(f"batch_size must be a whole number of at least 1, not {batch_size!r}.")
+        raise ValueError(f"batch_size must be an integer of at least 1, not {batch_size!r}.")
     if len(images) != len(labels):
-        raise ValueError(f"{len(images)} images cannot go with {len(labels)} labels.")
+        raise ValueError(f"images and labels differ in number: {len(images)} and {len(labels)}.")
     if images.dtype != torch.uint8:
-        raise ValueError(f"images must be uint8, as decoded; these are {images.dtype}.")
+        raise ValueError(f"images must be uint8, not {images.dtype}.")

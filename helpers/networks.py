@@ -8,8 +8,8 @@ from torch.nn import functional as F
 class ClassicNet(nn.Module):
     """The small CIFAR-10 network of PyTorch's beginner tutorial: a LeNet of 62,006 parameters.
 
-    Two convolutions, each with ReLU and 2x2 max pooling, then three linear layers; the idea is
-    LeNet-5 (LeCun et al., 1998).
+    Two convolutions, each with ReLU and 2x2 max pooling, then three linear layers, after LeNet-5
+    (LeCun et al., 1998).
     """
 
     def __init__(self) -> None:
@@ -32,22 +32,22 @@ class ClassicNet(nn.Module):
 
 
 class ScaledClassicNet(nn.Module):
-    """The classic network made wider and deeper; `width=1, depth=1` is the classic network.
+    """A wider and deeper version of the classic network; `width=1, depth=1` is the original.
 
     Args:
         width: multiplies the channels of every convolution and the size of every hidden layer.
         depth: convolutions in each of the two blocks; those after the first are 3 by 3 and keep
-            the picture's size.
+            the image size.
 
     Raises:
-        ValueError: a width or depth that is no positive whole number.
+        ValueError: `width` or `depth` is not a positive integer.
     """
 
     def __init__(self, width: int = 1, depth: int = 1) -> None:
         super().__init__()
         for name, value in (("width", width), ("depth", depth)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
+                raise ValueError(f"{name} must be an integer of at least 1, not {value!r}.")
         layers: list[nn.Module] = []
         channels = 3
         for out in (6 * width, 16 * width):

@@ -1,6 +1,6 @@
-"""Reads what `benchmarks/` has recorded, so that a lesson can show figures of a GPU it lacks.
+"""Read the measurements that `benchmarks/` recorded, such as those of a GPU.
 
-The records lie inside the package, so that they come along wherever it is fetched, as in Colab.
+They are files of the package, so every copy of the course has them, in Colab too.
 """
 
 import json
@@ -14,9 +14,9 @@ RESULTS = Path(__file__).resolve().parent / "recorded"
 
 @dataclass(frozen=True)
 class Record:
-    """What one benchmark found on one device."""
+    """The results of one benchmark on one device."""
 
-    device: str  # as people call it: "NVIDIA H200", "x86_64 CPU, 2 cores"
+    device: str  # its name: "NVIDIA H200", "x86_64 CPU, 2 cores"
     kind: str  # "cuda", "cpu", ...
     torch: str
     date: str
@@ -29,12 +29,14 @@ class Record:
 
 
 def read(name: str, results: Path | None = None) -> list[Record]:
-    """Return the records of benchmark `name`, the newest first; none if there is no file.
+    """Return the records of benchmark `name`, newest first; an empty list if there is no file.
 
-    `results` is the folder to look in, that of the package if None.
+    Args:
+        name: name of the benchmark.
+        results: folder of the records; that of the package if None.
 
     Raises:
-        ValueError: the file is there and is no record.
+        ValueError: the file exists and is not a record.
     """
     path = (results or RESULTS) / f"{name}.json"
     if not path.exists():
@@ -44,11 +46,11 @@ def read(name: str, results: Path | None = None) -> list[Record]:
         records = [Record(**entry) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} is no record of a benchmark: {error!r}. Record it anew."
+            f"{path} is not a record of a benchmark: {error!r}. Record it again."
         ) from error
     return sorted(records, key=lambda record: record.date, reverse=True)
 
 
 def newest(name: str, kind: str, results: Path | None = None) -> Record | None:
-    """Return the newest record of benchmark `name` on a device of `kind`, None if there is none."""
+    """Return the newest record of benchmark `name` on a device of `kind`, or None."""
     return next((record for record in read(name, results) if record.kind == kind), None)

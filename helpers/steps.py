@@ -13,16 +13,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
-from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 from torchvision import transforms
 
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
+from helpers.torchvision_cifar10 import LoadedCIFAR10
 
 CLASSIC_RATE, CLASSIC_BATCH = 0.001, 4
+TRANSFORM = transforms.Compose(
+    [transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))]
+)
 
 
 @dataclass(frozen=True)
@@ -52,33 +55,11 @@ def matching_rate(batch_size: int) -> float:
     return min(CLASSIC_RATE * batch_size / CLASSIC_BATCH, 0.1)
 
 
-class PhotoDataset(Dataset[tuple[Tensor, int]]):
-    """Images one at a time, as torchvision hands them out: a NumPy row, to PIL, through transforms.
-
-    Args:
-        images: uint8 `(N, 3, 32, 32)`.
-        labels: int64 `(N,)`.
-    """
-
-    def __init__(self, images: Tensor, labels: Tensor) -> None:
-        self.data = images.permute(0, 2, 3, 1).contiguous().numpy()
-        self.targets = labels.tolist()
-        self.transform = transforms.Compose(
-            [transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))]
-        )
-
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        return self.transform(Image.fromarray(self.data[index])), self.targets[index]
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-
 def photo_loader(
     images: Tensor, labels: Tensor, batch_size: int, *, workers: int = 2
 ) -> DataLoader[tuple[Tensor, Tensor]]:
-    """Return the classic script's loader: a `PhotoDataset`, shuffled, with worker processes."""
-    dataset = PhotoDataset(images, labels)
+    """Return the classic script's loader: torchvision's data set and transforms, shuffled."""
+    dataset = LoadedCIFAR10(images, labels, TRANSFORM)
     return DataLoader(dataset, batch_size=batch_size, shuffle=True, num_workers=workers)
 
 

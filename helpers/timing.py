@@ -1,8 +1,8 @@
-"""A stopwatch for tensor code: warms up, waits for the device, repeats, and reports the spread.
+"""Measure how long tensor code takes: warm up, wait for the device, repeat, report the spread.
 
-It stands on `torch.utils.benchmark`, and adds what a comparison needs: the ways to compare take
-turns, so that a machine that slows down slows all of them, and a difference inside the spread is
-called none. Nothing is timed on a simulated GPU.
+Based on `torch.utils.benchmark`. A comparison runs its variants alternately, so that a machine that
+slows down slows all of them, and calls a difference within the spread no difference. Nothing is
+timed on a simulated GPU.
 """
 
 import logging
@@ -18,9 +18,9 @@ import torch
 
 @dataclass(frozen=True)
 class Measurement:
-    """How long a call takes: `seconds` holds one value a run, each the mean over its calls.
+    """The time of a call: `seconds` has one value per run, the mean over the calls of that run.
 
-    If `compare` was told how many units of work a call does, they are seconds a unit.
+    If `compare` got `units`, these are seconds per unit.
     """
 
     label: str
@@ -52,7 +52,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as fast as its baseline something is: `values` holds one ratio a round."""
+    """Speed relative to a baseline: `values` has one ratio per round."""
 
     label: str
     baseline: str
@@ -70,13 +70,13 @@ class Ratio:
 
     @property
     def differs(self) -> bool:
-        """Whether the median lies farther from 1 than the spread, on a logarithmic scale.
+        """Whether the median is farther from 1 than the spread, on a logarithmic scale.
 
-        The spread is the IQR. Fewer than 8 rounds must besides lie all on the same side of 1; with
-        3 or 4, whose quartiles say little, the spread is one and a half times the range. Of pairs
-        of equal ways this calls fewer than 1 in 20 different, for any number of rounds from 3 on.
+        The spread is the IQR. With fewer than 8 rounds, all ratios must also be on the same side of
+        1; with 3 or 4, the spread is 1.5 times the range. Of pairs of equal variants, this rule
+        calls fewer than 1 in 20 different, for any number of rounds from 3.
         """
-        # In logarithms twice as fast and half as fast are equally far from 1.
+        # In logarithms, twice as fast and half as fast are equally far from 1.
         logs = tuple(math.log(value) for value in self.values)
         if len(logs) < 5:
             spread = 1.5 * (max(logs) - min(logs))
@@ -96,7 +96,7 @@ class Ratio:
 
 
 class Comparison:
-    """Several ways, measured in turns: a `Measurement` of each, and its `Ratio` to any other."""
+    """Variants measured alternately: a `Measurement` of each, and the `Ratio` of any two."""
 
     def __init__(self, measurements: Mapping[str, Measurement]) -> None:
         self.measurements = dict(measurements)
@@ -105,7 +105,7 @@ class Comparison:
         return self.measurements[label]
 
     def ratio(self, label: str, baseline: str | None = None) -> Ratio:
-        """Return how many times as fast `label` is as `baseline` (the first one), pair by pair."""
+        """Return the speed of `label` relative to `baseline` (by default the first), by round."""
         baseline = next(iter(self.measurements)) if baseline is None else baseline
         pairs = zip(self[label].seconds, self[baseline].seconds, strict=True)
         return Ratio(label, baseline, tuple(base / own for own, base in pairs))
@@ -124,7 +124,7 @@ def measure(
     runs: int = 7,
     seconds: float = 0.5,
 ) -> Measurement:
-    """Measure how long `call` takes on `device`; arguments and errors are those of `compare`."""
+    """Measure the time of `call` on `device`; arguments and errors are those of `compare`."""
     return compare({label: call}, device, rounds=runs, seconds=seconds)[label]
 
 
@@ -136,30 +136,30 @@ def compare(
     seconds: float = 0.5,
     units: Mapping[str, float] | None = None,
 ) -> Comparison:
-    """Measure each of `ways` in turns, `rounds` times over, and return what was found.
+    """Measure the functions in `ways` alternately, in `rounds` rounds.
 
-    A run calls one way so often that all its runs together take about `seconds`, but at least once;
-    before each run the way is called twice untimed. The clock is read when `device` has finished
-    its work. Torch keeps the number of threads that it has.
+    A run calls one function as often as it takes for all its runs to last about `seconds`, at least
+    once. Before each run the function is called twice without timing. The clock is read after
+    `device` has finished its work. The number of torch's threads is not changed.
 
     Args:
-        ways: label to function; each works on `device`, or on the CPU alone.
+        ways: label to function; each works on `device` or on the CPU.
         device: the device to wait for.
-        rounds: runs of each way; at least 3, or there is no spread to speak of.
-        seconds: timed seconds in all for each way.
-        units: label to the work that one call does, where ways differ in it: images, say. Times
-            are then those of one unit.
+        rounds: runs of each function, at least 3.
+        seconds: total timed seconds of each function.
+        units: label to the amount of work of one call, such as a number of images, if the functions
+            differ in it. Times are then per unit.
 
     Raises:
-        ValueError: fewer than 3 rounds, no time, or nothing to measure.
+        ValueError: fewer than 3 rounds, no time, or no function.
         RuntimeError: the device is simulated.
     """
     device = torch.device(device)
     refuse_simulated(device)
     if not ways:
-        raise ValueError("there is nothing to measure: give at least one function to call.")
+        raise ValueError("there is nothing to measure: pass at least one function.")
     if not isinstance(rounds, int) or rounds < 3:
-        raise ValueError(f"rounds must be a whole number of at least 3, not {rounds!r}.")
+        raise ValueError(f"rounds must be an integer of at least 3, not {rounds!r}.")
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, not {seconds!r}.")
 
@@ -170,7 +170,7 @@ def compare(
     new_timer = _timer_class()
     timers, calls = {}, {}
     for label, call in ways.items():
-        call()  # the first call pays for what is set up once; it says nothing of the others
+        call()  # the first call includes one-time setup
         started = clock()
         call()
         once = max(clock() - started, 1e-9)
@@ -197,17 +197,17 @@ def refuse_simulated(device: torch.device | str) -> None:
     """Raise RuntimeError if `device` is a simulated GPU: its times would be those of the CPU."""
     if torch.device(device).type != "cuda":
         return
-    from helpers import simulated_cuda  # only where it is needed: it hooks into torch
+    import simulated_cuda  # imported only here: it hooks into torch
 
     if simulated_cuda.is_enabled():
         raise RuntimeError(
-            f"{device} is simulated: it computes on the CPU, so a time measured on it says nothing "
-            "of a GPU. Measure on 'cpu', or run this on a machine with a GPU."
+            f"{device} is simulated: it computes on the CPU, so its times are not those of a GPU. "
+            "Measure on 'cpu', or use a machine with a GPU."
         )
 
 
 def duration(seconds: float) -> str:
-    """Write a time in the unit that fits it: "1.25 s", "3.40 ms", "17.0 us"."""
+    """Format a time with a suitable unit: "1.25 s", "3.40 ms", "17.0 us"."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size or unit == "us":
             break
@@ -216,8 +216,7 @@ def duration(seconds: float) -> str:
 
 
 def _timer_class() -> Callable[..., Any]:
-    # torch looks for a CUDA compiler when this is imported, and where it finds one without a GPU it
-    # says so on stderr, which no lesson needs to know.
+    # On import, torch looks for a CUDA compiler; if it finds one but no GPU, it writes to stderr.
     logger = logging.getLogger("torch.utils.cpp_extension")
     before, logger.disabled = logger.disabled, True
     try:

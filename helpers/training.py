@@ -1,7 +1,7 @@
-"""Train a network: the loop, its history, and checkpoints to resume from. It knows no network.
+"""Train any network: the loop, its history, and checkpoints to resume from.
 
-The loop is a few lines; what stands around it is for the long run: progress, a stop at a step's
-end when it is interrupted, a loss that is no number any more, a lost machine.
+The loop itself is a few lines. The rest handles what happens in long runs: progress reports,
+interrupts, a loss that becomes NaN, and a machine that is lost.
 """
 
 import math
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from helpers import checkpoints
-from helpers.conditions import interrupt_deferred, quick_small_batches
+from helpers.conditions import fast_small_batches, interrupt_deferred
 from helpers.devices import device_of
 from helpers.history import History, Progress
 
@@ -38,37 +38,39 @@ def train(
     report_seconds: float = 0.5,
     loss_steps: int | None = None,
 ) -> History:
-    """Train `net` on the device where it lies, for `epochs` passes over `loader`.
+    """Train `net` on its device for `epochs` passes over `loader`.
 
     Args:
         net: maps a batch of images to logits `(N, C)`.
-        loader: sized, gives (images, labels); `helpers.loaders` resumes inside an epoch, another
-            one only at an epoch's start.
-        optimizer: made for the parameters of `net`.
-        epochs: in all, those of a resumed checkpoint counted in.
-        loss_function: of logits and labels, returns a 0-d tensor.
+        loader: has a length and yields (images, labels). The loaders of `helpers.loaders` can
+            resume within an epoch, others only at the start of one.
+        optimizer: an optimizer of the parameters of `net`.
+        epochs: total number of epochs, including those of a resumed checkpoint.
+        loss_function: maps logits and labels to a 0-d tensor.
         checkpoint: file to write after every epoch, every `checkpoint_seconds`, and when
-            interrupted. Without one, nothing is written.
-        resume: go on from `checkpoint`; on a CPU this gives bit for bit the weights of a run that
-            was never interrupted.
+            interrupted. If None, nothing is written.
+        resume: continue from `checkpoint`. On a CPU the result is bit for bit the same as without
+            the interruption.
+        checkpoint_seconds: time between checkpoints within an epoch.
         report: called about every `report_seconds` with a `Progress`.
-        loss_steps: steps over which a loss of the history is averaged; a fiftieth of an epoch if
-            None.
+        report_seconds: time between reports.
+        loss_steps: number of steps over which each loss in the history is averaged; 1/50 of an
+            epoch if None.
 
     Returns:
-        the `History`, that of the resumed part included.
+        The `History`, including that of the resumed part.
 
     Raises:
-        ValueError: `epochs` is no positive whole number, or the checkpoint is damaged or belongs to
+        ValueError: `epochs` is not a positive integer, or the checkpoint is damaged or belongs to
             another run.
-        FileNotFoundError: `resume` without a checkpoint.
-        FloatingPointError: the loss is infinite or not a number.
-        KeyboardInterrupt: interrupted; the checkpoint holds the last whole step.
+        FileNotFoundError: `resume` is set and there is no checkpoint.
+        FloatingPointError: the loss is infinite or NaN.
+        KeyboardInterrupt: training was interrupted; the checkpoint holds the last complete step.
     """
     if not isinstance(epochs, int) or isinstance(epochs, bool) or epochs < 1:
-        raise ValueError(f"epochs must be a whole number of at least 1, not {epochs!r}.")
+        raise ValueError(f"epochs must be an integer of at least 1, not {epochs!r}.")
     if resume and checkpoint is None:
-        raise ValueError("resume=True needs the checkpoint to resume from: checkpoint=...")
+        raise ValueError("resume=True needs a checkpoint to resume from: pass checkpoint=...")
     path = Path(checkpoint) if checkpoint else None
     run = _Run(net, loader, optimizer, loss_function, epochs, path, report)
     run.checkpoint_seconds, run.report_seconds = checkpoint_seconds, report_seconds
@@ -76,14 +78,14 @@ def train(
     if resume:
         run.restore()
     net.train()
-    with interrupt_deferred() as interrupted, quick_small_batches(run.device, loader):
+    with interrupt_deferred() as interrupted, fast_small_batches(run.device, loader):
         while run.epoch < epochs:
             run.train_epoch(interrupted)
     return run.history
 
 
 class _Run:
-    """The state of one call of `train`: what a checkpoint holds, and how to go on from there."""
+    """The state of one call of `train`, which a checkpoint stores and restores."""
 
     checkpoint_seconds: float
     report_seconds: float
@@ -108,17 +110,17 @@ class _Run:
         )
         self.device = device_of(net)
         self.history = History(steps_per_epoch=len(loader))
-        self.epoch = 0  # epochs that are done
-        self.step = 0  # steps of the next epoch that are done
+        self.epoch = 0  # completed epochs
+        self.step = 0  # completed steps of the current epoch
         self.loss_sum = torch.zeros((), device=self.device)
         self.loss_count = 0
         self.fingerprint = checkpoints.fingerprint(net, optimizer, loader)
-        # Only a sampler that can start anywhere lets a checkpoint stand inside an epoch.
+        # Resuming within an epoch needs a sampler that can start at any image.
         self.sampler = getattr(loader, "sampler", None)
         self.can_skip = hasattr(self.sampler, "start_at")
 
     def train_epoch(self, interrupted: threading.Event) -> None:
-        """Train to the end of the epoch that has begun."""
+        """Train to the end of the current epoch."""
         if self.can_skip:
             self.sampler.start_at(self.epoch, self.step * self.loader.batch_size)
         self.since = saved = reported = time.perf_counter()
@@ -127,9 +129,9 @@ class _Run:
             now = time.perf_counter()
             if now - reported > self.report_seconds:
                 reported = now
-                self._tell()
+                self._report()
             if self.step == self.history.steps_per_epoch:
-                break  # what follows belongs to the next epoch
+                break  # the loader may go on; the epoch is over
             if self.can_skip and now - saved > self.checkpoint_seconds:
                 self._save()
                 saved = time.perf_counter()
@@ -139,7 +141,7 @@ class _Run:
                 self._stop()
         if self.device.type != "cpu":
             torch.accelerator.synchronize(self.device)
-        self._tell()
+        self._report()
         self.epoch, self.step = self.epoch + 1, 0
         self._save()
         if interrupted.is_set() and self.epoch < self.epochs:
@@ -158,23 +160,23 @@ class _Run:
         self.step += 1
         self.history.images += len(labels)
         if self.step % self.loss_steps == 0 or self.step == self.history.steps_per_epoch:
-            self._note_loss()
+            self._append_loss()
 
-    def _note_loss(self) -> None:
+    def _append_loss(self) -> None:
         loss = self.loss_sum.item() / self.loss_count
         steps = self.epoch * self.history.steps_per_epoch + self.step
         if not math.isfinite(loss):
             rates = ", ".join(f"{group['lr']:g}" for group in self.optimizer.param_groups)
             raise FloatingPointError(
-                f"the loss is {loss} after {steps} steps: training has diverged. "
-                f"Make the network anew and choose a learning rate below {rates}."
+                f"the loss is {loss} after {steps} steps: training diverged. "
+                f"Create the network again and choose a learning rate below {rates}."
             )
         self.history.steps.append(steps)
         self.history.losses.append(loss)
         self.loss_sum.zero_()
         self.loss_count = 0
 
-    def _tell(self, note: str = "") -> None:
+    def _report(self, note: str = "") -> None:
         now = time.perf_counter()
         self.history.seconds += now - self.since
         self.since = now
@@ -194,8 +196,8 @@ class _Run:
             )
 
     def _stop(self) -> None:
-        note = f"stopped; {self.path.name} keeps the work" if self.path else "stopped"
-        self._tell(note)
+        note = f"stopped; saved in {self.path.name}" if self.path else "stopped"
+        self._report(note)
         raise KeyboardInterrupt(f"training {note}")
 
     def _save(self) -> None:
@@ -215,15 +217,15 @@ class _Run:
         try:
             checkpoints.save(self.path, state)
         except OSError as error:
-            # A disk that is full costs the checkpoint, not the training.
+            # A full disk costs the checkpoint, not the training run.
             warnings.warn(
-                f"no checkpoint was written: {error}. Training goes on; to keep it, free some "
-                "space or name another output folder.",
+                f"no checkpoint was written: {error}. Training continues. To save it, free some "
+                "disk space or choose another output folder.",
                 stacklevel=2,
             )
 
     def restore(self) -> None:
-        """Take up training where the checkpoint stands."""
+        """Restore the state of the checkpoint."""
         state = checkpoints.load(self.path, self.device)
         checkpoints.check_fingerprint(state["fingerprint"], self.fingerprint, self.path)
         self.net.load_state_dict(state["net"])

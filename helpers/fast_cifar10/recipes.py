@@ -55,13 +55,13 @@ CPU_MINUTES = replace(CPU_MINUTE, widths=(64, 128, 256))
 
 SWITCHES: dict[str, dict[str, object]] = {
     "whitening": {"whiten": False},
-    "start as a copy": {"dirac": False},
+    "Dirac initialization": {"dirac": False},
     "Muon": {"muon": False},
     "fast biases": {"fast_biases": False},
     "falling learning rates": {"falling": False},
-    "alternating mirrors": {"flip": "random"},
-    "any mirrors": {"flip": "none"},
-    "moved images": {"translate": 0},
+    "alternating flips": {"flip": "random"},
+    "any flips": {"flip": "none"},
+    "shifted images": {"translate": 0},
     "label smoothing": {"label_smoothing": 0.0},
 }
 

@@ -1,4 +1,4 @@
-"""Figures of a classifier: images with their names, the loss, accuracy by class, the confusions."""
+"""Figures of a classifier: images with titles, loss, accuracy per class, confusion matrix."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ def image_grid(
     """Draw uint8 images `(N, 3, H, W)` in rows, each under its title.
 
     Args:
-        right: whether each answer is right; wrong ones get a cross and another colour.
+        right: whether each answer is right; wrong ones get a cross and another color.
     """
     rows = -(-len(images) // columns)
     figure, axes = new_figure(rows, columns, width=1.1 * columns, height=1.35 * rows + 0.4)
@@ -35,8 +35,8 @@ def image_grid(
         if right is None:
             axis.set_title(titles[i], fontsize=9)
         else:
-            mark, colour = ("", RIGHT) if right[i] else ("✗ ", WRONG)
-            axis.set_title(f"{mark}{titles[i]}", fontsize=8, color=colour)
+            mark, color = ("", RIGHT) if right[i] else ("✗ ", WRONG)
+            axis.set_title(f"{mark}{titles[i]}", fontsize=8, color=color)
     figure.suptitle(title)
     return figure
 
@@ -55,7 +55,7 @@ def loss_curve(history: History) -> Figure:
 
 
 def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
-    """Draw one bar a class, accuracies given from 0 to 1, with a line at the overall accuracy."""
+    """Draw one bar per class, with a line at the overall accuracy; accuracies are from 0 to 1."""
     figure, axis = new_figure()
     names = list(per_class)
     shares = [100 * share for share in per_class.values()]
@@ -68,27 +68,33 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     axis.tick_params(axis="x", rotation=30)
     axis.legend(loc="upper left", bbox_to_anchor=(0, 1.02), framealpha=1)
     best, worst = names[int(np.argmax(shares))], names[int(np.argmin(shares))]
-    axis.set_title(f"Recognised best: {best}; worst: {worst}")
+    axis.set_title(f"Recognized best: {best}; worst: {worst}")
     return figure
 
 
 def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
-    """Draw the share of each true class (row) that got each answer (column), in percent."""
+    """Draw the share of each true class (row) that got each answer (column), in percent.
+
+    Right answers, on the diagonal, are blue and mistakes are orange, so that both stand out.
+    """
     counts = evaluation.confusion.double().numpy()
     shares = 100 * counts / counts.sum(1, keepdims=True).clip(1)
     figure, axis = new_figure(width=6.5, height=5.8)
     axis.grid(False)
-    picture = axis.imshow(shares, cmap="cividis", vmin=0, vmax=100)
+    mistakes = shares * (1 - np.eye(len(shares)))
+    top = max(mistakes.max(), 1)
+    right = np.ma.masked_where(~np.eye(len(shares), dtype=bool), shares)
+    picture = axis.imshow(mistakes, cmap="Oranges", vmin=0, vmax=top)
+    axis.imshow(right, cmap="Blues", vmin=0, vmax=100)
     for row, column in np.ndindex(*shares.shape):
         share = shares[row, column]
-        colour = "black" if share > 55 else "white"
-        axis.text(column, row, f"{share:.0f}", ha="center", va="center", color=colour, fontsize=8)
+        color = "white" if share > (65 if row == column else 0.65 * top) else "black"
+        axis.text(column, row, f"{share:.0f}", ha="center", va="center", color=color, fontsize=8)
     axis.set_xticks(range(len(classes)), classes, rotation=45, ha="right")
     axis.set_yticks(range(len(classes)), classes)
     axis.set_xlabel("answer of the network")
     axis.set_ylabel("true class")
-    figure.colorbar(picture, label="share of the true class [%]", shrink=0.8)
-    off_diagonal = shares * (1 - np.eye(len(shares)))
-    row, column = np.unravel_index(off_diagonal.argmax(), shares.shape)
-    axis.set_title(f"The commonest mistake: {classes[row]} taken for {classes[column]}")
+    figure.colorbar(picture, label="mistakes [% of the true class]", shrink=0.8)
+    row, column = np.unravel_index(mistakes.argmax(), shares.shape)
+    axis.set_title(f"Most common mistake: {classes[row]} taken for {classes[column]}")
     return figure

@@ -1,7 +1,4 @@
-"""Figures of lesson 06: whitening filters, orthogonal steps, accuracy against time, recorded races.
-
-What is drawn from a record says in its title what the record shows; nothing is made up here.
-"""
+"""Figures of lesson 06: whitening filters, singular values, accuracy against time, races."""
 
 import statistics
 from collections.abc import Sequence
@@ -10,15 +7,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.plots.style import COLORS, ink_on, new_figure
+from helpers.plots.style import COLORS, new_figure
 from helpers.records import Record
 
 
 def filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> Figure:
-    """Draw filters `(N, 3, k, k)` as small colour images, from the commonest direction on.
+    """Draw filters `(N, 3, k, k)` as small color images, strongest direction first.
 
     Args:
-        spreads: standard deviation of the patches along each filter's direction.
+        weights: the filters.
+        spreads: standard deviation of the patches along the direction of each filter.
+        columns: filters per row.
     """
     rows = -(-len(weights) // columns)
     figure, axes = new_figure(rows, columns, width=0.85 * columns, height=1.05 * rows + 0.8)
@@ -29,26 +28,26 @@ def filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> F
         axis.imshow(0.5 + 0.5 * picture / abs(picture).max())
         axis.set_title(f"{spread:.2g}", fontsize=8)
     ratio = max(spreads) / min(spreads)
-    figure.suptitle(f"Patches vary {ratio:.0f} times as much along the first filter as the last")
-    figure.supxlabel("standard deviation of the patches in each direction [of a colour's]")
+    figure.suptitle(f"Patches vary {ratio:.0f} times more along the first filter than the last")
+    figure.supxlabel("standard deviation of the patches along each direction")
     return figure
 
 
 def singular_values(before: Tensor, after: Tensor) -> Figure:
-    """Draw the singular values of a step, `(R,)`, as the gradient has them and as Muon takes it."""
+    """Draw the singular values `(R,)` of a gradient and of the update that Muon makes of it."""
     figure, axis = new_figure()
     numbers = range(1, len(before) + 1)
-    axis.plot(numbers, (before / before.max()).cpu(), label="the gradient's, largest = 1")
+    axis.plot(numbers, (before / before.max()).cpu(), label="gradient (largest = 1)")
     axis.plot(numbers, after.sort(descending=True).values.cpu(), label="after three iterations")
     axis.axhline(1, color="0.6", linestyle=":")
-    axis.set_xlabel("singular value, from the largest on [number]")
-    axis.set_ylabel("size [1 = a direction kept as it is]")
+    axis.set_xlabel("index of the singular value, largest first")
+    axis.set_ylabel("singular value")
     axis.set_ylim(bottom=0)
     axis.legend()
     was = (before > before.max() / 2).double().mean().item()
     now = (after > after.max() / 2).double().mean().item()
     axis.set_title(
-        f"Directions at least half as long as the longest: {was:.0%} before, {now:.0%} after"
+        f"Singular values of at least half the largest: {was:.0%} before, {now:.0%} after"
     )
     return figure
 
@@ -58,98 +57,132 @@ def learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Fig
     figure, axis = new_figure()
     shares = [100 * a for a in accuracies]
     axis.plot(seconds, shares, marker="o")
-    axis.set_xlabel("time in training [s]")
-    axis.set_ylabel("right answers, one view [%]")
+    axis.set_xlabel("training time [s]")
+    axis.set_ylabel("test accuracy, one view [%]")
     axis.set_xlim(left=0)
     axis.set_title(f"{shares[-1]:.1f} % after {seconds[-1]:.1f} s of training")
     return figure
 
 
 def ideas_switched_off(record: Record) -> Figure:
-    """Draw accuracy beside time for a run with all ideas and for runs without one each.
+    """Draw how the test accuracy changes if one idea is switched off, one row per idea.
+
+    The band is the range of the runs with all ideas: a change inside it may be chance.
 
     Args:
-        record: what `benchmarks/tricks_switched_off.py` measured.
+        record: result of `benchmarks/tricks_switched_off.py`.
     """
-    rows = {row["name"]: row for row in record.figures["rows"]}
+    rows = {row["name"]: row["accuracy"] for row in record.figures["rows"]}
     everything = rows.pop(record.figures["baseline"])
-    reference = statistics.median(everything["accuracy"])
-    ordered = sorted(rows.values(), key=lambda row: statistics.median(row["accuracy"]))
-    names = [f"without {row['name']}" for row in ordered] + [everything["name"]]
-    figure, _ = new_figure(1, 2, width=9.5, height=0.36 * len(names) + 1.4)
-    for axis, key, factor in ((figure.axes[0], "accuracy", 100), (figure.axes[1], "seconds", 1)):
-        for place, row in enumerate([*ordered, everything]):
-            values = [factor * value for value in row[key]]
-            colour = COLORS[0] if row is everything else COLORS[1]
-            axis.plot(values, [place] * len(values), ".", color=colour, alpha=0.5)
-            axis.plot(statistics.median(values), place, "D", color=colour)
-        middle = factor * statistics.median(everything[key])
-        axis.axvline(middle, color=COLORS[0], linestyle=":")
-    figure.axes[0].set_yticks(range(len(names)), names)
-    figure.axes[1].set_yticks(range(len(names)), [""] * len(names))
-    figure.axes[0].set_xlabel("test accuracy [%]; dot: a run, diamond: median")
-    figure.axes[1].set_xlabel("time in training [s]")
-    figure.axes[1].set_xlim(left=0)
+    reference = statistics.median(everything)
+    changes = {
+        name: [100 * (accuracy - reference) for accuracy in accuracies]
+        for name, accuracies in rows.items()
+    }
+    ordered = sorted(changes, key=lambda name: statistics.median(changes[name]))
+    figure, axis = new_figure(width=8.0, height=0.34 * len(ordered) + 1.6)
+    band = [100 * (accuracy - reference) for accuracy in everything]
+    axis.axvspan(min(band), max(band), color="0.88", label="range of the runs with all ideas")
+    axis.axvline(0, color="0.4", linestyle=":")
+    for place, name in enumerate(ordered):
+        values = changes[name]
+        middle = statistics.median(values)
+        clear = max(values) < min(band) or min(values) > max(band)
+        color = COLORS[1] if clear else "0.35"
+        axis.plot(values, [place] * len(values), ".", color=color, alpha=0.6)
+        axis.plot(middle, place, "D", color=color)
+        axis.annotate(
+            f"{middle:+.1f}",
+            (max(values), place),
+            (8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+    axis.set_yticks(range(len(ordered)), [f"without {name}" for name in ordered])
+    axis.invert_yaxis()
+    # Most changes are small and a few are large: linear up to 3 points, logarithmic beyond.
+    axis.set_xscale("symlog", linthresh=3, linscale=2)
+    ticks = [tick for tick in (-30, -10, -3, -2, -1, 0, 1, 2, 3, 10) if tick >= min(band) - 60]
+    axis.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
+    axis.minorticks_off()
+    axis.set_xlim(1.4 * min(min(v) for v in changes.values()) - 1, 6)
+    axis.set_xlabel("change of test accuracy [percentage points]; dot: a run, diamond: median")
+    axis.legend(fontsize=8, loc="lower left")
+    runs = min(len(values) for values in changes.values())
     worst = ordered[0]
-    loss = 100 * (reference - statistics.median(worst["accuracy"]))
-    figure.suptitle(f"Missed most: {worst['name']}, worth {loss:.1f} points\n{record.origin}")
+    loss = -statistics.median(changes[worst])
+    axis.set_title(
+        f"Missed most: {worst}, worth {loss:.1f} points ({runs} runs per idea)\n{record.origin}",
+        fontsize=10,
+    )
     return figure
 
 
 def within_a_clock(record: Record) -> Figure:
-    """Draw the test accuracy that each recipe reaches within each time on the clock.
+    """Draw the test accuracy that each recipe reaches within each training time.
 
     Args:
-        record: what `benchmarks/accuracy_within_a_clock.py` measured.
+        record: result of `benchmarks/accuracy_within_a_clock.py`.
     """
-    figure, axis = new_figure(height=3.8)
-    recipes = list(record.figures["recipes"])
+    figure, axis = new_figure(height=3.6)
     clocks = sorted(record.figures["clocks"], key=float)
-    width = 0.8 / len(recipes)
-    tops: dict[str, dict[str, float]] = {}
-    for i, recipe in enumerate(recipes):
-        places, heights = [], []
-        for place, clock in enumerate(clocks):
-            runs = [
-                r for r in record.figures["runs"] if r["recipe"] == recipe and r["clock"] == clock
+    best: dict[str, tuple[float, str]] = {}
+    for recipe, color in zip(record.figures["recipes"], COLORS, strict=False):
+        medians = {}
+        for clock in clocks:
+            shares = [
+                100 * run["accuracy_six_views"]
+                for run in record.figures["runs"]
+                if run["recipe"] == recipe and run["clock"] == clock
             ]
-            if runs:
-                places.append(place + (i - (len(recipes) - 1) / 2) * width)
-                heights.append(100 * statistics.median(r["accuracy_six_views"] for r in runs))
-                tops.setdefault(clock, {})[recipe] = heights[-1]
-                ends = [100 * r["accuracy_six_views"] for r in runs]
-                axis.plot([places[-1]] * len(ends), ends, ".", color="black", zorder=3)
-        bars = axis.bar(places, heights, width * 0.9, color=COLORS[i], label=recipe)
-        axis.bar_label(bars, fmt="%.1f", label_type="center", color=ink_on(COLORS[i]))
-    axis.set_xticks(range(len(clocks)), [f"{float(c):g} s" for c in clocks])
-    axis.set_xlabel("time in training")
-    axis.set_ylabel("right answers, six views [%]")
-    axis.set_ylim(0, 119)
-    axis.legend(loc="upper left", ncols=len(recipes), fontsize=8)
-    best = max(tops[clocks[-1]], key=lambda recipe: tops[clocks[-1]][recipe])
+            if not shares:
+                continue
+            axis.plot([float(clock)] * len(shares), shares, ".", color=color, alpha=0.6)
+            medians[float(clock)] = middle = statistics.median(shares)
+            runs = "1 run" if len(shares) == 1 else f"{len(shares)} runs"
+            axis.annotate(
+                f"{middle:.1f} % ({runs})",
+                (float(clock), middle),
+                (8, -12),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+                color=color,
+            )
+            best[clock] = max(best.get(clock, (0.0, "")), (middle, recipe))
+        axis.plot(list(medians), list(medians.values()), "D-", color=color, label=recipe)
+    axis.set_xscale("log")
+    axis.set_xticks([float(clock) for clock in clocks], [f"{float(c):g}" for c in clocks])
+    axis.minorticks_off()
+    axis.margins(x=0.25, y=0.15)
+    axis.set_xlabel("training time [s]")
+    axis.set_ylabel("test accuracy, six views [%]")
+    axis.legend(loc="lower right", fontsize=8)
+    accuracy, recipe = best[clocks[-1]]
     axis.set_title(
-        f"In {float(clocks[-1]):g} s: {tops[clocks[-1]][best]:.1f} %, by {best}\n{record.origin}"
+        f"In {float(clocks[-1]):g} s: {accuracy:.1f} %, by {recipe}\n{record.origin}", fontsize=10
     )
     return figure
 
 
 def race(record: Record) -> Figure:
-    """Draw accuracy against seconds of every run of two contestants on one GPU.
+    """Draw accuracy against time of every run of two recipes on one GPU.
 
     Args:
-        record: what `benchmarks/against_airbench.py` measured.
+        record: result of `benchmarks/against_airbench.py`.
     """
     figure, axis = new_figure(height=4.0)
     middles = {}
     for i, (name, runs) in enumerate(record.figures["runs"].items()):
         seconds = [run["seconds"] for run in runs]
         shares = [100 * run["accuracy"] for run in runs]
-        axis.plot(seconds, shares, ".", color=COLORS[i], alpha=0.6, label=f"{name}, a run")
+        axis.plot(seconds, shares, ".", color=COLORS[i], alpha=0.6, label=f"{name}, one run")
         middles[name] = statistics.median(seconds), statistics.mean(shares)
         axis.plot(*middles[name], "D", color=COLORS[i], markersize=9)
     axis.axhline(94, color="0.5", linestyle=":")
-    axis.set_xlabel("training and answering, compilation apart [s]; diamond: median, mean")
-    axis.set_ylabel("right answers, six views [%]")
+    axis.set_xlabel("time without compilation [s]; diamond: median time, mean accuracy")
+    axis.set_ylabel("test accuracy, six views [%]")
     axis.set_xlim(left=0)
     axis.legend()
     seconds, share = middles["course"]

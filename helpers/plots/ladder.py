@@ -1,4 +1,4 @@
-"""The ladder: what each change to the classic script brings, what did not help included."""
+"""The figure of the ladder: the speed-up of each change to the classic script."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ LEFT_OUT = "#B0B0B0"
 
 
 def ladder(climb: Sequence[Rung], alone: Sequence[Rung] = (), *, where: str = "") -> Figure:
-    """Draw what each change brings: on top of those that helped, and alone if that was measured.
+    """Draw the speed-up of each change on top of those that helped, and alone if measured.
 
     Args:
         climb: as `Ladder.climb` returns it; the last two are against the classic script.
@@ -24,14 +24,12 @@ def ladder(climb: Sequence[Rung], alone: Sequence[Rung] = (), *, where: str = ""
     figure, axes = new_figure(1, panels, width=9.5 if alone else 7.0, height=height)
     axis_of_climb = axes.flat[-1] if alone else axes
     if alone:
-        _rungs(axes.flat[0], alone, "alone, on the classic script")
-    _rungs(axis_of_climb, climb, "on top of what helped so far")
+        _rungs(axes.flat[0], alone, "each change alone, on the classic script")
+    _rungs(axis_of_climb, climb, "each change on top of those that helped")
     helped = sum(rung.kept for rung in climb[:-2])
     measured = sum(not rung.note for rung in climb[:-2])
     top = climb[-2].ratio
-    title = (
-        f"{helped} of {measured} changes help; together they make training {top:.1f} times as fast"
-    )
+    title = f"{helped} of {measured} changes help; together they speed training up {top:.1f} times"
     figure.suptitle(title + (f"\n{where}" if where else ""), fontsize=11)
     return figure
 
@@ -39,10 +37,10 @@ def ladder(climb: Sequence[Rung], alone: Sequence[Rung] = (), *, where: str = ""
 def _rungs(axis: Axes, rungs: Sequence[Rung], label: str) -> None:
     for row, rung in enumerate(rungs):
         summary = rung.name in ("what helped", "everything")
-        colour = COLORS[2] if summary else COLORS[0]
+        color = COLORS[2] if summary else COLORS[0]
         if not (rung.differs and rung.ratio > 1):
-            colour = LEFT_OUT
-        axis.barh(row, rung.ratio - 1, left=1, color=colour, height=0.65)
+            color = LEFT_OUT
+        axis.barh(row, rung.ratio - 1, left=1, color=color, height=0.65)
         if not rung.note:
             error = [[rung.ratio - rung.low], [rung.high - rung.ratio]]
             axis.errorbar(rung.ratio, row, xerr=error, color="black", capsize=2, linewidth=1)
@@ -69,5 +67,5 @@ def _rungs(axis: Axes, rungs: Sequence[Rung], label: str) -> None:
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     axis.grid(axis="y", visible=False)
-    axis.set_xlabel("times as fast as without it (grey: no gain)", fontsize=8)
+    axis.set_xlabel("speed-up (gray: no gain)", fontsize=8)
     axis.set_title(label, fontsize=9)

@@ -1,4 +1,4 @@
-"""Figures of speed: a stopwatch's runs, curves that cross, where time goes, copies."""
+"""Figures of speed: repeated timings, curves that cross, where time goes, loaders, copies."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
+from helpers.history import History
 from helpers.plots.style import COLORS, CPU_COLOR, GPU_COLOR, ink_on, new_figure
 from helpers.records import Record
 from helpers.timing import Measurement, duration
@@ -16,7 +17,7 @@ from helpers.timing import Measurement, duration
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds an image against a size, on one device; `origin` is what the legend says."""
+    """Seconds per image against a size, on one device; `origin` is its text in the legend."""
 
     origin: str
     kind: str  # "cpu", "cuda", ...
@@ -25,17 +26,17 @@ class Curve:
 
 
 def recorded_curve(record: Record, which: str) -> Curve:
-    """Return the curve `which` ("batch", "width", "depth") of a record of batch_and_width."""
+    """Return one curve ("batch", "width" or "depth") of a recording of batch_and_width."""
     found = record.figures[which]
     medians = [median for median, *_ in found["seconds"]]
     return Curve(record.origin, record.kind, found["sizes"], medians)
 
 
 def crossing(slow_start: Curve, winner: Curve) -> float | None:
-    """Return the size from which on `winner` takes less time; None if it does not at the end.
+    """Return the size from which `winner` takes less time; None if it is slower at the last size.
 
-    Between two sizes that both curves have, a straight line on logarithmic scales is assumed. 0 if
-    it takes less time at every size.
+    Interpolates linearly on logarithmic scales between the sizes that both curves have. Returns 0
+    if `winner` takes less time at every size.
     """
     first = dict(zip(slow_start.sizes, slow_start.seconds, strict=True))
     second = dict(zip(winner.sizes, winner.seconds, strict=True))
@@ -53,25 +54,25 @@ def crossing(slow_start: Curve, winner: Curve) -> float | None:
 
 
 def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
-    """Draw seconds an image against a size for each curve, and mark where the GPU begins to win.
+    """Draw seconds per image against a size for each curve, and mark where the GPU begins to win.
 
     Args:
-        found: curves of the CPU, and of GPUs if there are any; the first of each kind are compared.
-        size_label: what the size is, for the axis.
+        found: curves of the CPU and of GPUs, if any; the first of each kind are compared.
+        size_label: axis label of the size.
         unit: the word before a size in the title: "batch", "width".
     """
     figure, axis = new_figure(height=3.8)
     for curve in found:
         micro = [1e6 * value for value in curve.seconds]
-        colour, mark = (CPU_COLOR, "o") if curve.kind == "cpu" else (GPU_COLOR, "s")
-        axis.plot(curve.sizes, micro, marker=mark, color=colour, label=curve.origin)
+        color, mark = (CPU_COLOR, "o") if curve.kind == "cpu" else (GPU_COLOR, "s")
+        axis.plot(curve.sizes, micro, marker=mark, color=color, label=curve.origin)
     axis.set_xscale("log", base=2)
     _plain_logarithmic(axis.yaxis)
     ticks = sorted({size for curve in found for size in curve.sizes})
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel(size_label)
-    axis.set_ylabel("training time an image [µs]")
+    axis.set_ylabel("training time per image [µs]")
     axis.legend(fontsize=8)
     axis.set_title(_curves_title(found, unit))
     cpu, gpu = _first(found, cpu=True), _first(found, cpu=False)
@@ -82,7 +83,7 @@ def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure
 
 
 def _plain_logarithmic(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
-    """Make an axis logarithmic with ticks at `marks` times a power of ten, written in full."""
+    """Make an axis logarithmic with ticks at `marks` times powers of ten, labeled in full."""
     which = axis.axis_name
     getattr(axis.axes, f"set_{which}scale")("log")
     axis.set_major_locator(LogLocator(subs=marks))
@@ -99,25 +100,25 @@ def _curves_title(found: Sequence[Curve], unit: str) -> str:
     if cpu and gpu:
         where = crossing(cpu, gpu)
         if where is None:
-            return "The GPU does not win at any end of this range"
+            return "The GPU is not faster at the largest size"
         if where == 0:
-            return f"The GPU wins from the smallest {unit} on"
-        return f"The GPU wins from a {unit} of about {where:.0f} on"
+            return f"The GPU is faster at every {unit}"
+        return f"The GPU is faster from a {unit} of about {where:.0f}"
     only = found[0]
     factor = only.seconds[-1] / only.seconds[0]
     sizes = f"{unit} {only.sizes[0]:g} to {only.sizes[-1]:g}"
     if factor < 1:
-        return f"From {sizes}, an image's time falls to 1/{1 / factor:.1f}"
-    return f"From {sizes}, an image's time grows {factor:.1f} times"
+        return f"From {sizes}, the time per image falls by a factor of {1 / factor:.1f}"
+    return f"From {sizes}, the time per image grows by a factor of {factor:.1f}"
 
 
 def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Figure:
-    """Draw what two stopwatches say of one call.
+    """Draw single timings of a call beside a proper measurement.
 
     Args:
-        single: seconds that one unprepared call took.
-        naive: seconds of one call after the other, by a clock that does not wait for the device.
-        proper: what `helpers.timing` found.
+        single: seconds of the first call, without warm-up.
+        naive: seconds of the following calls, by a clock that does not wait for the device.
+        proper: result of `helpers.timing.measure`.
     """
     figure, axis = new_figure(height=3.2)
     milli = [1e3 * value for value in naive]
@@ -125,7 +126,7 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
     axis.plot(range(2, len(milli) + 2), milli, "o", color=COLORS[0], label="later calls, one each")
     low, high = proper.quartiles
     axis.axhspan(1e3 * low, 1e3 * high, color=COLORS[2], alpha=0.35)
-    axis.axhline(1e3 * proper.median, color=COLORS[2], label="measured: median and quartiles")
+    axis.axhline(1e3 * proper.median, color=COLORS[2], label="timing.measure: median, quartiles")
     everything = [single, *naive, proper.median]
     if max(everything) > 8 * min(everything):
         _plain_logarithmic(axis.yaxis)
@@ -133,47 +134,63 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
         axis.set_ylim(0, 1.08 * max(everything) * 1e3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel("call")
-    axis.set_ylabel("time the clock shows [ms]")
+    axis.set_ylabel("time on the clock [ms]")
     axis.legend(fontsize=8)
-    axis.set_title(
-        f"The first call shows {duration(single)}, the measurement {duration(proper.median)}"
-    )
+    factor = single / proper.median
+    median = duration(proper.median)
+    axis.set_title(f"First call: {duration(single)}, {factor:.1f} times the median of {median}")
     return figure
 
 
 def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Draw the parts of a training step, in seconds an image, as one stacked bar a setting.
+    """Draw the parts of a training step, in time per image, as one stacked bar per setting.
 
     Args:
-        parts: setting to part to seconds; parts in the order in which they happen.
+        parts: setting to part to seconds per image; parts in the order in which they run.
     """
     figure, axis = new_figure(height=0.7 * len(parts) + 1.5)
     names = list(parts)
     left = [0.0] * len(names)
-    for colour, part in zip(COLORS, next(iter(parts.values())), strict=False):
+    for color, part in zip(COLORS, next(iter(parts.values())), strict=False):
         widths = [1e6 * parts[name][part] for name in names]
-        bars = axis.barh(names, widths, left=left, color=colour, label=part, edgecolor="white")
+        bars = axis.barh(names, widths, left=left, color=color, label=part, edgecolor="white")
         wide = [
             width > 0.07 * max(sum(p.values()) * 1e6 for p in parts.values()) for width in widths
         ]
         texts = [f"{width:.0f}" if shown else "" for width, shown in zip(widths, wide, strict=True)]
-        axis.bar_label(bars, texts, label_type="center", color=ink_on(colour), fontsize=8)
+        axis.bar_label(bars, texts, label_type="center", color=ink_on(color), fontsize=8)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
-    axis.set_xlabel("time an image [µs]")
+    axis.set_xlabel("time per image [µs]")
     axis.legend(ncols=4, fontsize=8, loc="lower right")
     first, last = (1e6 * sum(parts[name].values()) for name in (names[0], names[-1]))
-    axis.set_title(f"An image takes {first:,.0f} µs at the top, {last:,.0f} µs at the bottom")
+    axis.set_title(f"Time per image: {first:,.0f} µs in the first bar, {last:,.0f} µs in the last")
     return figure
 
 
-def pipelines(speeds: Mapping[str, Mapping[int, float]], baseline: str) -> Figure:
-    """Draw images a second of each way to feed a network, grouped by the size of the batch.
+def loss_against_time(histories: Mapping[str, History]) -> Figure:
+    """Draw the training loss against the time spent, one curve per training run."""
+    figure, axis = new_figure(height=3.8)
+    for (label, history), color in zip(histories.items(), COLORS, strict=False):
+        per_step = history.seconds / history.steps[-1]
+        seconds = [step * per_step for step in history.steps]
+        axis.plot(seconds, history.losses, ".-", color=color, markersize=3, label=label)
+    axis.set_xlabel("training time [s]")
+    axis.set_ylabel("training loss [nats]")
+    axis.set_xlim(left=0)
+    axis.legend(fontsize=8)
+    shortest = min(histories, key=lambda label: histories[label].seconds)
+    lowest = min(histories, key=lambda label: histories[label].losses[-1])
+    axis.set_title(f"Done first: {shortest}; lowest loss: {lowest}")
+    return figure
+
+
+def pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
+    """Draw images per second of each way to feed a network, grouped by batch size.
 
     Args:
-        speeds: way to batch size to images a second.
-        baseline: the way that the title compares with the fastest.
+        speeds: way to batch size to images per second.
     """
     figure, axis = new_figure(height=3.8)
     batches = list(next(iter(speeds.values())))
@@ -187,13 +204,14 @@ def pipelines(speeds: Mapping[str, Mapping[int, float]], baseline: str) -> Figur
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(lambda value, _: _short(value))
     axis.margins(y=0.15)
-    axis.set_xlabel("images a batch")
-    axis.set_ylabel("images prepared a second")
+    axis.set_xlabel("images per batch")
+    axis.set_ylabel("images prepared per second")
     axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2, frameon=False)
-    fastest = max(speeds, key=lambda way: speeds[way][batches[0]])
-    ratio = speeds[fastest][batches[0]] / speeds[baseline][batches[0]]
+    ranked = sorted(speeds, key=lambda way: speeds[way][batches[-1]], reverse=True)
+    ratio = speeds[ranked[0]][batches[-1]] / speeds[ranked[1]][batches[-1]]
     axis.set_title(
-        f"At batch {batches[0]}: {ratio:.0f} times as many images a second from {fastest}"
+        f"Loaders alone, batch {batches[-1]}: {ranked[0]}, {ratio:.1f} times {ranked[1]}",
+        fontsize=11,
     )
     return figure
 
@@ -209,7 +227,7 @@ def _short(value: float) -> str:
 
 
 def transfers(sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where: str) -> Figure:
-    """Draw GB/s from host to device against the size of a copy, one curve a kind of memory.
+    """Draw GB/s from host to device against the size of a copy, one curve per kind of memory.
 
     Args:
         sizes: bytes of a copy.
@@ -226,6 +244,6 @@ def transfers(sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where:
     axis.legend(fontsize=8)
     slowest, fastest = sorted(rates, key=lambda kind: rates[kind][-1])[:: len(rates) - 1 or 1]
     ratio = rates[fastest][-1] / rates[slowest][-1]
-    title = f"A large copy from {fastest} memory runs {ratio:.1f} times as fast"
+    title = f"Large copies: {fastest} memory is {ratio:.1f} times as fast as {slowest}"
     axis.set_title(f"{title}\n{where}")
     return figure

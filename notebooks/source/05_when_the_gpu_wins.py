@@ -4,26 +4,27 @@
 #   course:
 #     title: When the GPU wins
 #     promise: >-
-#       You find out why the classic classifier hardly gains from a GPU, and remove the causes one
-#       at a time, with measurements that you can trust.
+#       You find out why the classic classifier gains so little from a GPU, and remove the causes
+#       one at a time, with measurements that you can trust.
 #     minutes: 60
 #     objectives:
-#       - time code on a GPU without being fooled, and say when two times are the same
-#       - say from which batch size and which width on a GPU is worth it
+#       - time code on a GPU correctly, and say when two times are the same
+#       - find the batch size and the width from which a GPU is worth using
 #       - find the part of a training step that takes the time
 #       - feed a network so that it does not wait for data
+#       - tell images per second from time to accuracy
 #       - judge channels_last, bf16, fused optimizers, torch.compile and threads by measuring each
 #     prerequisites:
 #       - "[Lesson 04](04_cifar10_on_gpu.ipynb): the classic classifier on the CPU and on the GPU"
 #       - >-
-#         a GPU is welcome and not needed: without one you measure the CPU, and a GPU's curves come
-#         from a record if the course has one
+#         no GPU is needed: without one you measure the CPU, and the GPU's curves come from a
+#         recording, if the course has one
 #     credits:
 #       - >-
 #         The classic network and script follow
 #         [PyTorch's beginner
 #         tutorial](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html); the
-#         stopwatch stands on [torch.utils.benchmark](https://pytorch.org/docs/stable/benchmark_utils.html).
+#         stopwatch uses [torch.utils.benchmark](https://pytorch.org/docs/stable/benchmark_utils.html).
 #       - >-
 #         The rule for the learning rate: Goyal et al.,
 #         [Accurate, Large Minibatch SGD](https://arxiv.org/abs/1706.02677), 2017. The whole data
@@ -38,7 +39,7 @@
 import os
 import time
 
-os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # the profiler's own log is of no use here
+os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # hides the profiler's own log
 
 import torch
 from torch.nn import functional as F
@@ -46,7 +47,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import cifar10, lesson, records, timing
 from helpers.devices import describe_device
-from helpers.ladder import CLASSIC, Ladder, Rung
+from helpers.ladder import CLASSIC, LARGE_BATCH, Ladder, Rung
 from helpers.loaders import ResidentLoader, normalize, worker_loader
 from helpers.networks import ClassicNet, ScaledClassicNet
 from helpers.plots import ladder as ladder_plot
@@ -56,14 +57,15 @@ from helpers.steps import Setting, TrainingStep, matching_rate, photo_loader, wh
 from helpers.training import train
 
 # %% [markdown]
-# The next cell holds everything you may want to change. The defaults keep the whole lesson to about
-# a minute of measuring on two CPU cores; more rounds and more seconds make it surer.
+# The next cell holds everything you may want to change. With the defaults, the measurements of the
+# whole lesson take about a minute on two CPU cores. More rounds and more seconds make them more
+# reliable.
 
 # %% tags=["parameters"]
 data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
 device: str = "auto"  # "auto", "cpu", "cuda:0", "mps", ...
 seed: int = 0  # of every random number
-rounds: int = 5  # runs of each way in a comparison, at least 3
+rounds: int = 5  # runs of each variant in a comparison, at least 3
 seconds: float = 0.2  # measured for each point of a curve, above 0
 largest_batch: int = 4096  # the last point of the batch curve, at least 4
 with_compile: bool = False  # compile in the live ladder too: it takes up to a minute
@@ -78,15 +80,34 @@ for name, value, least in (
     ("rate_images", rate_images, 512),
 ):
     if type(value) is not int or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}.")
 if type(with_compile) is not bool:
     raise ValueError(f"with_compile must be True or False, not {with_compile!r}.")
 if type(seconds) not in (int, float) or not seconds > 0:
     raise ValueError(f"seconds must be a number above 0, not {seconds!r}.")
 
 # %% [markdown]
-# The images are those of lesson 04. Nothing here depends on what they show, apart from one
-# comparison of learning rates.
+# ### What this page can show you
+#
+# If the box above names a CPU, every time on this page is a CPU's. It still shows you how to
+# measure, why small batches are slow, and which part of a step takes the time. It cannot show where
+# a GPU begins to win: that takes a GPU, or a recording of one. For orientation, here is what
+# NVIDIA's data sheets promise (peak values, *not* measured here;
+# [T4](https://www.nvidia.com/en-us/data-center/tesla-t4/),
+# [A100](https://www.nvidia.com/en-us/data-center/a100/),
+# [H100](https://www.nvidia.com/en-us/data-center/h100/)):
+#
+# | published peak | T4 (2018) | A100 80 GB SXM (2020) | H100 SXM (2022) |
+# |---|---|---|---|
+# | float32 | 8.1 TFLOP/s | 19.5 TFLOP/s | 67 TFLOP/s |
+# | float16 on tensor cores | 65 TFLOP/s | 312 TFLOP/s | 989 TFLOP/s |
+# | bfloat16 on tensor cores | not available | 312 TFLOP/s | 989 TFLOP/s |
+# | memory bandwidth | 0.3 TB/s | 2.0 TB/s | 3.35 TB/s |
+#
+# One TFLOP/s is 10^12 floating-point operations per second.
+#
+# The images are those of lesson 04. What they show matters in one place only, where you compare
+# learning rates.
 
 # %% tags=["nbval-ignore-output"]
 dataset = cifar10.load(data)
@@ -97,12 +118,12 @@ images, labels = dataset.train
 # ## A stopwatch that lies
 #
 # You measure a network's forward pass. The plain way: read the clock, call, read the clock again.
-# The network is the classic one with four times as many channels everywhere, and 128 images a
-# batch, so that there is something to compute.
+# The network is the classic one with four times as many channels everywhere, and the batch has 16
+# images.
 
 # %%
 net = ScaledClassicNet(width=4).to(device)
-batch = normalize(images[:128]).to(device)
+batch = normalize(images[:16]).to(device)
 
 
 @torch.no_grad()
@@ -110,37 +131,32 @@ def forward():
     return net(batch)
 
 
-forward_flops = FlopCounterMode(display=False)
-with forward_flops:
-    ScaledClassicNet(width=4)(torch.zeros(1, 3, 32, 32))
-f"{forward_flops.get_total_flops() * 128 / 1e9:.2f} billion operations a call"
-
 # %% [markdown]
 # **Think first:** you call it 12 times, one after the other, and note each time. Will they agree?
 
-# %%
+# %% tags=["nbval-ignore-output"]
 times = []
 for _ in range(12):
     started = time.perf_counter()
     forward()
     times.append(time.perf_counter() - started)
 first, *later = times
-len(later)
+[f"{1e3 * seconds_taken:.2f} ms" for seconds_taken in times[:4]]
 
 # %% [markdown]
 # Two things go wrong with such a stopwatch.
 #
-# **It counts what happens once.** The first call loads libraries, chooses the way each convolution
-# will be computed and asks for memory. On a GPU it also loads the code of each operation.
+# **It includes what happens only once.** The first call loads libraries, chooses an algorithm for
+# each convolution and allocates memory. On a GPU it also loads the code of each kernel.
 #
-# **It does not wait for the GPU.** A call to the GPU returns when the work has been *queued*. The
-# clock then shows how long the CPU took to ask, not how long the GPU takes to answer. The clock has
-# to be read after `torch.accelerator.synchronize()`, which waits until the queue is empty. On a CPU
-# a call returns when it is done, so there you see the first mistake alone.
+# **It does not wait for the GPU.** A call to the GPU returns as soon as the work is in a *queue*.
+# The clock then shows how long the CPU took to launch the kernels, not how long the GPU takes to
+# run them. Read the clock after `torch.accelerator.synchronize()`, which waits until the queue is
+# empty. On a CPU a call returns when it is done, so there you see the first mistake only.
 #
-# And one number says nothing of how sure it is. `timing.measure` calls the function before it reads
-# the clock, waits for the device, repeats, and gives the median with the distance between the
-# quartiles, the IQR: half of all runs lie within it. Inside is `torch.utils.benchmark.Timer`.
+# And a single number does not tell how far to trust it. `timing.measure` first calls the function
+# without timing it, waits for the device, repeats, and returns the median with the interquartile
+# range (IQR): the middle half of all runs is within it. Inside is `torch.utils.benchmark.Timer`.
 
 # %% tags=["nbval-ignore-output"]
 proper = timing.measure(forward, device, label="forward pass", runs=rounds, seconds=seconds)
@@ -151,28 +167,24 @@ show(
 )
 print(proper)
 
-# %%
-low, high = proper.quartiles
-low <= proper.median <= high, len(proper.seconds) == rounds
-
 # %% [markdown]
 # ### Is it faster, or is it noise?
 #
 # You change something, measure again, and the second number is 4 % smaller. To know what that
-# means, let both ways take turns, so that a machine that slows down slows both, and look at the
-# ratio pair by pair. `timing.compare` does, and says *no difference* when the median ratio is no
-# farther from 1 than the spread of the ratios. Such a rule errs now and then: of two equal ways it
-# calls fewer than 1 pair in 20 different.
+# means, run both variants alternately, so that a machine that slows down slows both, and look at
+# the ratio of each pair. `timing.compare` does this, and says *no difference* when the median ratio
+# is not farther from 1 than the spread of the ratios. The rule is sometimes wrong: it calls two
+# equal variants different in fewer than 1 of 20 cases.
 #
-# **Think first:** what should it say of a function compared with itself?
+# **Think first:** what should it say about a function compared with itself?
 
 # %% tags=["nbval-ignore-output"]
 same = {"forward": forward, "the same": forward}
 print(timing.compare(same, device, rounds=max(rounds, 9), seconds=seconds))
 
 # %% [markdown]
-# And how does it judge a gain of 4 % when the pairs scatter between 6 % slower and 12 % faster, or
-# hardly at all?
+# And how does it judge a gain of 4 % if the pairs range from 6 % slower to 12 % faster, or hardly
+# vary at all?
 
 # %%
 scattered = timing.Ratio("new", "old", (0.94, 1.04, 1.12, 1.06, 0.97, 1.01, 1.08))
@@ -182,11 +194,12 @@ print(scattered, steady, sep="\n")
 # %% [markdown]
 # ## Larger batches
 #
-# A GPU has thousands of lanes and each request to it has a price. A batch of 4 images fills few
-# lanes and pays the price for every 4 images. What does an image cost in a batch of 4096?
+# A GPU has thousands of cores, and each kernel launch takes time. A batch of 4 images keeps few
+# cores busy and needs all its launches for only 4 images. What does an image cost in a batch of
+# 4096?
 #
-# The function below measures one training step on a batch that lies on the device already: forward,
-# backward, optimizer. Divided by the images of the batch, that is the time an image.
+# The function below measures one training step on a batch that is already on the device: forward,
+# backward, optimizer. Divided by the number of images in the batch, this is the time per image.
 
 
 # %%
@@ -207,33 +220,31 @@ cpu = torch.device("cpu")
 places = [cpu] if device == cpu else [cpu, device]
 
 # %% [markdown]
-# Without a GPU in this machine, a GPU's curve comes from a file that somebody recorded on one; the
-# legend then names the device and the date. The next cell says whether the course has such a file.
+# Without a GPU in this machine, the GPU's curve comes from a recorded measurement; the legend then
+# names the device and the date. The next cell says whether the course has a recording.
 
 # %% tags=["nbval-ignore-output"]
 gpu_record = None if device.type == "cuda" else records.newest("batch_and_width", "cuda")
 if device.type == "cuda":
     lesson.box("The GPU's curves are measured on this machine.")
 elif gpu_record:
-    lesson.box("The GPU's curves are recorded ones.", gpu_record.origin)
+    lesson.box("The GPU's curves are recorded.", gpu_record.origin)
 else:
     lesson.box(
-        "No GPU figure is recorded yet.",
-        "The figures below show this machine's CPU alone. In a clone of the course on a machine "
-        "with a GPU, `python -m benchmarks batch_and_width ladder transfers` records the rest.",
+        "No GPU measurement has been recorded yet.",
+        "The figures below show this machine's CPU only. In a clone of the course on a machine "
+        "with a GPU, `make gpu-record` records the rest.",
     )
 
 
 # %%
-def curves_with_record(kind, sizes, live):
+def with_recorded(kind, sizes, live):
     curves = [plots.Curve(f"{at}, measured now", at.type, sizes, live[at]) for at in places]
     return curves + ([plots.recorded_curve(gpu_record, kind)] if gpu_record else [])
 
 
-[str(place) for place in places if place.type == "cpu"]
-
 # %% [markdown]
-# **Think first:** a CPU has few cores. Will its time an image fall with the batch size too?
+# **Think first:** a CPU has few cores. Will its time per image fall with the batch size too?
 
 # %%
 batch_sizes = [size for size in (4, 16, 64, 256, 1024, 4096) if size <= largest_batch]
@@ -241,26 +252,24 @@ by_batch = {
     at: [seconds_per_image(ClassicNet(), size, at) for size in batch_sizes] for at in places
 }
 show(
-    plots.curves(
-        curves_with_record("batch", batch_sizes, by_batch), "images a batch", unit="batch"
-    ),
-    alt="Training time an image against the batch size, on logarithmic scales, one curve a device.",
+    plots.curves(with_recorded("batch", batch_sizes, by_batch), "images per batch", unit="batch"),
+    alt="Training time per image against the batch size, logarithmic; one curve per device.",
 )
 
 # %% [markdown]
-# It does: a step of four images spends most of its time on the way from Python to the arithmetic,
-# and four images share that price. On a CPU the curve turns flat as soon as the arithmetic takes
-# over; beyond, the data no longer fits the caches and the curve may rise again.
+# It does: a step with four images spends most of its time on overhead, on the way from Python to
+# the arithmetic, and only four images share it. On a CPU the curve becomes flat when the arithmetic
+# dominates. Farther right, the data no longer fits in the caches, and the curve may rise again.
 #
-# On a GPU expect the flat part to come much later. As long as lanes are idle, a larger batch takes
-# hardly longer than a small one, so the time an image keeps falling. The price of a request,
-# however, is higher there, so at the left end a GPU may well lose. Where the curves cross, it
-# begins to win.
+# On a GPU, expect the flat part to start much later. As long as cores are idle, a larger batch
+# takes hardly longer than a small one, so the time per image keeps falling. But the overhead of a
+# launch is larger there, so at the left end a GPU may be slower than the CPU. It begins to win
+# where the curves cross.
 #
 # ## Wider and deeper networks
 #
-# The other way to give a GPU something to do is a larger network. **Think first:** four times as
-# many channels everywhere: how many times the arithmetic?
+# The other way to give a GPU more work is a larger network. **Think first:** with four times as
+# many channels everywhere, how much more arithmetic is there?
 
 
 # %%
@@ -277,8 +286,8 @@ def operations(width=1, depth=1):
 }
 
 # %% [markdown]
-# Nearly the square: each channel of one layer meets each channel of the next. Depth costs less: a
-# block with two convolutions more does more work, in a line.
+# It grows nearly with the square of the width: each channel of one layer is combined with each
+# channel of the next. With depth it grows in proportion.
 
 # %%
 {
@@ -287,7 +296,7 @@ def operations(width=1, depth=1):
 }
 
 # %% [markdown]
-# Now measure, with 64 images a batch.
+# Now measure, with 64 images per batch.
 
 # %%
 widths = [1, 2, 4, 8]
@@ -296,11 +305,11 @@ by_width = {
 }
 show(
     plots.curves(
-        curves_with_record("width", widths, by_width),
-        "width: times the classic channels",
+        with_recorded("width", widths, by_width),
+        "width: multiple of the classic network's channels",
         unit="width",
     ),
-    alt="Training time an image against the width of the network, one curve a device.",
+    alt="Training time per image against the width of the network; one curve per device.",
 )
 
 # %%
@@ -310,22 +319,22 @@ by_depth = {
 }
 show(
     plots.curves(
-        curves_with_record("depth", depths, by_depth), "depth: convolutions a block", unit="depth"
+        with_recorded("depth", depths, by_depth), "depth: convolutions per block", unit="depth"
     ),
-    alt="Training time an image against the depth of the network, one curve a device.",
+    alt="Training time per image against the depth of the network; one curve per device.",
 )
 
 # %% [markdown]
 # Compare the growth with the arithmetic above. If the time grows less than the arithmetic, the
-# small network was wasting what the machine can do. Width suits a GPU: one larger product instead
-# of a small one. Depth suits it less: every layer is a request more, and waits for the layer
-# before.
+# small network left part of the machine idle. Width suits a GPU: one large product instead of a
+# small one. Depth suits it less: each layer adds kernel launches, and has to wait for the layer
+# before it.
 #
 # ## Where a step's time goes
 #
-# Before you make anything faster, find out what is slow. `torch.profiler` notes when each operation
-# begins and ends; `record_function` gives a part of your code a name. On a GPU each part waits for
-# the device at its end, so that the time lands in the part it belongs to.
+# Before you make anything faster, find out what is slow. `torch.profiler` logs when each operation
+# starts and ends; `record_function` names a part of your code. On a GPU, each part below waits for
+# the device at its end, so that the time counts for the part that it belongs to.
 
 
 # %%
@@ -356,8 +365,9 @@ def parts_of(setting, steps):
 
 
 # %% [markdown]
-# Three settings: the classic script with 4 images a batch (two worker processes prepare the images
-# one by one), the same with images that lie on the device, and that with 512 images a batch.
+# Three settings: the classic script with 4 images per batch (two worker processes prepare the
+# images one by one), the same with images that are on the device, and that with 512 images per
+# batch.
 #
 # **Think first:** which part of the classic script takes the longest?
 
@@ -369,44 +379,43 @@ parts = {
 }
 show(
     plots.step_parts(parts),
-    alt="For three settings, the time an image of the four parts of a training step: data, "
-    "forward, backward, optimizer; one stacked bar a setting.",
+    alt="For three settings, the time per image of the four parts of a training step: data, "
+    "forward, backward, optimizer; one stacked bar per setting.",
 )
-sorted(parts["classic, batch 4"])
 
 # %% [markdown]
-# The profiler itself takes time for each operation, so the bars of batch 4 are somewhat too long;
-# the proportions are what you look for. The part called data is the time that the step *waits* for
-# its images. On a CPU the workers also compete with the network for the cores, which shows in the
-# other parts, so compare the whole bars too. Between 4 and 512 images a batch nothing changes but
-# how many images share the price of a request.
+# The profiler itself adds time to each operation, so the bars of batch 4 are somewhat too long;
+# compare the proportions. The part called data is the time that the step *waits* for its images. On
+# a CPU the workers also compete with the network for the cores, which makes the other parts longer,
+# so compare the whole bars too. From 4 to 512 images per batch, more images share the overhead of
+# each operation.
 #
 # ## The input pipeline
 #
-# Feed the network as the classic script does: make a PIL image of a row, turn it into a tensor,
-# normalize it, four times, stack. Or take four rows of a tensor that lies on the device, all at
-# once. Both give the same numbers:
+# Feed the network as the classic script does: for each of four images, make a PIL image, turn it
+# into a tensor and normalize it; then stack the four. Or take four images at once from a tensor
+# that is on the device. Both give the same values:
 
 # %%
 photos = photo_loader(images[:64], labels[:64], 64, workers=0).dataset
 one_by_one = torch.stack([photos[i][0] for i in range(64)])
 at_once = normalize(images[:64])
-torch.allclose(one_by_one, at_once, atol=1e-6), at_once.shape
+f"shape {tuple(at_once.shape)}, same values: {torch.allclose(one_by_one, at_once, atol=1e-6)}"
 
 # %% [markdown]
-# **Think first:** the worker processes run beside the training, on other cores. Can two workers
-# make up for the slower way?
+# **Think first:** the worker processes run in parallel to the training, on other cores. Can two
+# workers make up for the slower way?
 
 
 # %%
 from helpers.steps import endless
 
 
-def drain(loader):
-    batches = endless(loader)  # one epoch after the other
+def take(loader, count):
+    batches = endless(loader)  # one epoch after another
 
     def prepare():
-        for _ in range(2):
+        for _ in range(count):
             next(batches)[0].to(device)
 
     return prepare
@@ -420,96 +429,115 @@ def speeds_at(batch_size):
         "tensors, no workers": worker_loader(*part, batch_size, workers=0),
         "resident batches": ResidentLoader(*part, batch_size, device=device),
     }
-    ways = {way: drain(loader) for way, loader in loaders.items()}
-    found = timing.compare(ways, device, rounds=3, seconds=seconds)
-    return {way: 2 * batch_size / found[way].median for way in ways}
+    # ResidentLoader normalizes 512 images or more at once: count all of that work.
+    counts = {name: max(8, 4096 // batch_size) if "resident" in name else 2 for name in loaders}
+    calls = {name: take(loader, counts[name]) for name, loader in loaders.items()}
+    found = timing.compare(calls, device, rounds=3, seconds=seconds)
+    return {name: counts[name] * batch_size / found[name].median for name in loaders}
 
 
 # %%
 at_batch = {size: speeds_at(size) for size in (4, 64, 512)}
-speeds = {way: {size: at_batch[size][way] for size in at_batch} for way in at_batch[4]}
+speeds = {name: {size: at_batch[size][name] for size in at_batch} for name in at_batch[4]}
 show(
-    plots.pipelines(speeds, "PIL, 2 workers"),
-    alt="Images prepared a second by four ways to feed a network, for batches of 4, 64 and 512.",
+    plots.pipelines(speeds),
+    alt="Images prepared per second by four ways to feed a network, for batches of 4, 64 and 512.",
 )
-all(at_batch[size]["resident batches"] > at_batch[size]["PIL, 2 workers"] for size in at_batch)
 
 # %% [markdown]
-# With four images a batch, sending it from one process to the other costs more than preparing it;
-# with larger batches the workers gain on the main process. The resident images need no workers at
-# all: one operation gathers hundreds of rows, one turns them into floats. That works as long as
-# the data fits on the device. When it does not, keep the workers, enlarge the batch, set
-# `pin_memory=True` and `persistent_workers=True`, and decode ahead of time.
+# Read the large factors with care: this figure times the *loaders alone*, and nothing is trained. A
+# training step also has to compute, so it gains far less; the ladder below shows how much.
+#
+# With four images per batch, sending a batch from one process to another costs more than preparing
+# it, which is why two workers can be slower than none. With larger batches the workers win. The
+# resident images need neither: one operation gathers hundreds of images, one turns them into
+# floats. That works as long as the data fits on the device. If it does not, keep the workers, use
+# larger batches, set `pin_memory=True` and `persistent_workers=True`, and decode ahead of time.
 #
 # ## The ladder
 #
-# Now change the classic script one thing at a time. What each change is:
+# Now change the classic script one thing at a time. These are the changes:
 #
-# **Resident data** you have seen. **A larger batch** takes fewer steps for the same images, and
-# each step must then go farther: the *linear scaling rule* says that the learning rate grows with
-# the batch, up to the point where training no longer runs steadily.
+# **Resident data** you have seen. **A larger batch** takes fewer steps for the same images, so each
+# step has to go farther: the *linear scaling rule* says that the learning rate grows with the batch
+# size, up to the point where training becomes unstable.
 
 # %%
 {size: (50_000 // size, round(matching_rate(size), 4)) for size in (4, 16, 64, 256, 512)}
 
 # %% [markdown]
-# Batch size, steps for one pass over the images, and the matching rate. **Think first:** what
-# happens to the loss if you enlarge the batch to 64 and keep the rate of 0.001?
+# Batch size, steps for one pass over the images, and the matching learning rate. **Think first:**
+# what happens to the loss if you enlarge the batch to 64 and keep the learning rate of 0.001?
 
 
 # %%
-# Drawn by lot: a copy of CIFAR-10 may have its images sorted by class.
-lot = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))[:rate_images]
+# A random choice, because a copy of CIFAR-10 may be sorted by class.
+chosen = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))[:rate_images]
 
 
-def final_loss(batch_size, rate):
+def trained(batch_size, rate):
     torch.manual_seed(seed)
     net = ClassicNet().to(device)
-    loader = ResidentLoader(images[lot], labels[lot], batch_size, device=device, seed=seed)
+    loader = ResidentLoader(images[chosen], labels[chosen], batch_size, device=device, seed=seed)
     optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
-    last = train(net, loader, optimizer, epochs=2).losses[-20:]
-    return sum(last) / len(last)
+    return train(net, loader, optimizer, epochs=2)
 
 
-losses = {
-    "batch 4, rate 0.001": final_loss(4, 0.001),
-    "batch 64, rate 0.001": final_loss(64, 0.001),
-    "batch 64, rate 0.016": final_loss(64, matching_rate(64)),
+histories = {
+    "batch 4, rate 0.001": trained(4, 0.001),
+    "batch 64, rate 0.001": trained(64, 0.001),
+    "batch 64, rate 0.016": trained(64, matching_rate(64)),
 }
-list(losses)
-
-# %% tags=["nbval-ignore-output"]
-{way: round(loss, 2) for way, loss in losses.items()}
+show(
+    plots.loss_against_time(histories),
+    alt="Training loss against training time for batches of 4, and for batches of 64 with the "
+    "learning rate of batch 4 and with the matching one; all see the same number of images.",
+)
 
 # %% [markdown]
-# On photographs, a large batch with the old rate has hardly begun to learn: chance alone gives a
-# loss of 2.30. The rule mends much of it, not all: in the same number of images a large batch makes
-# fewer corrections. With all the images, and judged by the test images, the course has recorded:
+# All three see the same images, twice each. On photographs, the large batch with the old learning
+# rate has hardly begun to learn: guessing alone gives a loss of 2.30. The rule fixes most of that,
+# but not everything: in the same number of images a large batch makes fewer updates.
+#
+# So **images per second are not time to accuracy**. To compare two ways to train, compare how long
+# they take to the accuracy that you want. The next table does so with what this course has recorded
+# on one computer: test accuracy from full runs, and time per image (with resident data) from the
+# ladder.
 
 # %% tags=["nbval-ignore-output"]
 learned = next(iter(records.read("large_batches")), None)
-if learned is None:
-    lesson.box("No accuracy with large batches is recorded yet.")
+climbed = learned and records.newest("ladder", learned.kind)
+if not climbed:
+    lesson.box("No accuracy with large batches has been recorded yet.")
 else:
-    print(f"{learned.origin}, {learned.figures['data']}:")
-    for way, accuracy in learned.figures["accuracy"].items():
-        print(f"{accuracy:.1%} of the test images right after {way}")
+    rungs = {rung["name"]: rung["seconds_per_image"] for rung in climbed.figures["climb"]}
+    per_image = {"batch 4": rungs["resident data"], "batch 512": rungs[f"batch of {LARGE_BATCH}"]}
+    print(f"{learned.origin}, {learned.figures['data']}")
+    print(f"{'images/s':>9s} {'training':>9s} {'test accuracy':>14s}")
+    for name, accuracy in learned.figures["accuracy"].items():
+        one = per_image[name.split(",")[0]]
+        passes = int(name.split(", ")[-1].split()[0])
+        print(f"{1 / one:9,.0f} {one * 50_000 * passes:7.1f} s {accuracy:13.1%}   {name}")
 
 # %% [markdown]
-# A faster step is worth as much as it brings you to your accuracy sooner, so keep both numbers.
+# Five times the images per second, yet after one pass the large batch is *behind*, with the
+# matching learning rate too. What it gains is time for more passes: five of them take about as long
+# as the one pass of batch 4, and end at a higher accuracy.
 #
-# **`channels_last`** keeps the three colours of a pixel next to each other in memory, which many
+# **`channels_last`** keeps the three channels of a pixel next to each other in memory, which many
 # convolution kernels prefer. The shape stays, the strides change:
 
 # %%
 nchw = torch.zeros(4, 3, 32, 32)
 nhwc = nchw.to(memory_format=torch.channels_last)
-nchw.shape == nhwc.shape, nchw.stride(), nhwc.stride()
+nchw.shape, nhwc.shape, nchw.stride(), nhwc.stride()
 
 # %% [markdown]
-# **bf16 autocast** lets products and convolutions run in 16 bits instead of 32: half the memory
-# traffic, and units made for it where the hardware has some, such as the tensor cores of a GPU.
-# Weights stay in 32 bits.
+# **bf16 autocast** lets products and convolutions run in 16 bits instead of 32. That halves the
+# memory traffic, and GPUs from the Ampere generation on (A100, RTX 30, 2020) compute bf16 in
+# *tensor cores*, units made for matrix products. A T4 is older: its tensor cores compute in fp16
+# only, and bf16 is emulated, which is slow. Many CPUs have no bf16 arithmetic either. The weights
+# stay in 32 bits.
 
 # %%
 net = ClassicNet()
@@ -518,47 +546,52 @@ with torch.autocast("cpu", torch.bfloat16):
 output.dtype, net.fc3.weight.dtype
 
 # %% [markdown]
-# **A fused optimizer** updates all parameters in one kernel instead of several for each:
-# `SGD(..., fused=True)`. **`torch.compile`** writes new kernels for your network, with several
-# operations in each; it takes its time in the first step and needs a C++ compiler, or Triton on a
-# GPU. **One thread**, on a CPU: for little work, waking a second thread costs more than it saves.
+# **A fused optimizer**, `SGD(..., fused=True)`, does the whole update of many parameters in one
+# kernel. Without it, PyTorch updates one parameter after another on a CPU, and on a GPU many
+# parameters per kernel but with one kernel for each operation of the formula (`foreach`).
+# **`torch.compile`** generates new kernels for your network that combine several operations; it
+# needs time in the first step, and a C++ compiler on a CPU or Triton on a GPU. **One thread**, on a
+# CPU: for little work, waking a second thread costs more than it saves.
 #
-# **Think first:** which of them help a network this small? Write down your guess, then climb. A
-# change that is not faster by more than the spread is left out of what follows.
+# **Think first:** which of them help a network this small? Write down your guess, then run the
+# ladder. Each change is measured on top of those that helped; a change that is not faster by more
+# than the spread is not kept.
 
 # %% tags=["nbval-ignore-output"]
-skip = {} if with_compile else {"torch.compile": "left out; with_compile = True measures it"}
+skip = {} if with_compile else {"torch.compile": "skipped; with_compile = True measures it"}
 climb, top = Ladder(images, labels, device, rounds=rounds, seconds=seconds, skip=skip).climb()
 for rung in climb:
-    print(f"{rung.name:16s} {rung.note or rung.finding}")
+    per_image = "" if rung.note else f"{1e6 * rung.seconds_per_image:7.0f} µs per image, "
+    print(f"{rung.name:16s} {per_image}{rung.note or 'speed-up ' + rung.finding}")
 top
 
 # %% tags=["nbval-ignore-output"]
 show(
     ladder_plot.ladder(climb, where=describe_device(device)),
-    alt="One bar a change: how many times as fast training is with it, on top of the changes that "
-    "helped before; grey where it does not help. The last two bars stand for all that helped and "
-    "for everything at once, against the classic script.",
+    alt="One bar per change: the speed-up of training with it, on top of the changes that helped "
+    "before; gray if it does not help. The last two bars are all changes that helped and "
+    "everything at once, compared with the classic script.",
 )
 
-# %%
-helped, everything = climb[-2:]
-len(climb), max(helped.ratio, everything.ratio) > 1
-
 # %% [markdown]
-# The first two rungs feed the network. Of the others some help and some cost: bf16 helps where the
-# hardware has units for 16 bits and costs where it has to pretend. That is the point of a ladder:
-# nobody can tell you which rungs hold on *your* machine.
+# The first two rungs feed the network. Some of the others help and some cost: bf16 helps on
+# hardware that computes in bf16 and costs where it is emulated. Which rungs help on *your* machine
+# you only know when you have measured them there.
 #
-# Would the order matter? The recorded ladder also has every change *alone*, on the classic script.
+# The rung that varies most from one run to the next is the batch of 512: on one and the same
+# computer this course measured a speed-up of 4.4 on one day and 9.0 on another. Look at the
+# microseconds: the time at batch 512 is stable, the time at batch 4 is not. With so little work per
+# step, the CPU's threads spend much of it waiting for each other, and how long depends on what else
+# the computer is doing. A ratio is only as reliable as its denominator, so state both times.
+#
+# Does the order matter? The recorded ladder also has every change *alone*, on the classic script.
 
 # %% tags=["nbval-ignore-output"]
 for kind in ("cuda", "cpu"):
     record = records.newest("ladder", kind)
     if record is None:
-        lesson.box(
-            f"No ladder of a {kind.replace('cuda', 'GPU').replace('cpu', 'CPU')} is recorded yet."
-        )
+        device_name = {"cuda": "GPU", "cpu": "CPU"}[kind]
+        lesson.box(f"No ladder has been recorded on a {device_name} yet.")
         continue
     rungs = {name: [Rung(**rung) for rung in record.figures[name]] for name in ("climb", "alone")}
     show(
@@ -568,41 +601,42 @@ for kind in ("cuda", "cpu"):
     )
 
 # %% [markdown]
-# The two halves disagree, and that is what they teach. In the CPU's record, one thread makes the
-# classic script faster, since its worker processes want the other core; on top of resident data and
-# a large batch, where the arithmetic takes the time, it costs. bf16, which that CPU has to pretend,
-# costs a little of a step that waits for its data, and most of one that does not. So: find the part
-# that takes the time, mend it, and measure again from there.
+# The order matters. In the CPU's recording, one thread alone makes the classic script 1.4 times as
+# fast; on top of resident data and the large batch it makes training slower, at 0.6. And bf16,
+# which that CPU emulates, costs a fifth of the classic script's speed, but six sevenths of it once
+# the other costs are gone. The figure does not say why; a profile like the one above would. A
+# change has no speed-up of its own: it has one *in a given program*. So find the part that takes
+# the time, fix it, and measure again from there.
 #
 # ## Copies to the GPU
 #
-# When the data does not fit, batches have to travel. Three things decide how fast.
+# If the data does not fit on the GPU, every batch has to be copied. Three things decide how fast.
 #
-# - **Pageable or pinned memory.** The GPU fetches data by itself only from memory that the
-#   operating system has promised not to move: *pinned* memory. From ordinary, *pageable* memory the
-#   driver first copies the data into a pinned buffer of its own. `pin_memory=True` in a
-#   `DataLoader` puts batches into pinned memory; pinning takes time itself, so it pays for buffers
-#   you use again.
+# - **Pageable or pinned memory.** The GPU can fetch data by itself only from memory that the
+#   operating system does not move: *pinned* (page-locked) memory. From ordinary, *pageable* memory
+#   the driver first copies the data into a pinned buffer of its own. `pin_memory=True` in a
+#   `DataLoader` puts batches into pinned memory.
 # - **Waiting or not.** `x.to(device, non_blocking=True)` from pinned memory returns at once, and
-#   the CPU goes on while the copy runs. From pageable memory it cannot.
-# - **Overlap.** A copy and a computation run at the same time only on different *streams*, queues
-#   of the GPU; on one stream they wait for each other.
+#   the CPU continues while the copy runs.
+# - **Overlap.** A copy and a computation run at the same time only on different *streams*, which
+#   are queues of the GPU; on one stream they run one after another.
 #
-# One trap: a `non_blocking` copy *from* the GPU returns before the data has arrived. Read it
-# without `synchronize()` and you read what was there before.
+# One trap: a `non_blocking` copy *from* the GPU to pinned memory returns before the data has
+# arrived. If you read it without `synchronize()`, you may read what was there before. [Lesson
+# 01](01_tensors_and_devices.ipynb) has more about copies.
 
 # %%
 row = images[:512]
 f"{row.nbytes / 1e6:.2f} MB as uint8, {normalize(row).nbytes / 1e6:.2f} MB as float32"
 
 # %% [markdown]
-# Four times as many bytes if you normalize *before* the copy. Send the bytes and convert on the
-# device.
+# Four times as many bytes if you normalize *before* the copy. Copy the bytes and convert them on
+# the device.
 
 # %% tags=["nbval-ignore-output"]
 record = records.newest("transfers", "cuda")
 if record is None:
-    lesson.box("No copies to a GPU are recorded yet.", "Only a real GPU can show them.")
+    lesson.box("No copies to a GPU have been recorded yet.", "Only a real GPU can show them.")
 else:
     show(
         plots.transfers(
@@ -617,20 +651,20 @@ else:
 lesson.report(
     microseconds_per_image_at_batch_4=round(1e6 * by_batch[device][0], 1),
     microseconds_per_image_at_largest_batch=round(1e6 * by_batch[device][-1], 1),
-    pipeline_ratio_at_batch_4=round(speeds["resident batches"][4] / speeds["PIL, 2 workers"][4], 1),
+    loader_ratio_at_batch_4=round(speeds["resident batches"][4] / speeds["PIL, 2 workers"][4], 1),
     ladder_ratio=round(climb[-2].ratio, 1),
 )
 
 # %% [markdown]
 # ## Summary
 #
-# - Warm up, wait for the device, repeat, let the ways take turns. A difference inside the spread is
-#   none.
+# - Warm up, wait for the device, repeat, alternate. A difference within the spread is not a
+#   difference.
 # - A GPU wins when there is enough to do at once: large batches, wide layers.
-# - Look where the time goes before you change anything. In the classic script, feeding the network
-#   costs more than the network.
-# - Resident data and a larger batch come first; everything else shows only then.
-# - A larger batch needs a larger learning rate, and still makes fewer corrections.
-# - `channels_last`, bf16, fused, compiled: each may help, none must. Measure on your machine.
+# - Find out where the time goes before you change anything.
+# - Resident data and a larger batch come first; the effect of the other changes shows only then.
+# - A larger batch needs a larger learning rate, and still makes fewer updates: compare time to
+#   accuracy, not images per second.
+# - `channels_last`, bf16, fused, compiled: each may help or cost. Measure on your machine.
 #
-# **To try:** set `rounds = 9` and `seconds = 1.0`, run again, and see which verdicts change.
+# **To try:** set `rounds = 9` and `seconds = 1.0`, run again, and see which results change.

@@ -45,7 +45,7 @@ def test_what_nobody_has_recorded_is_none(tmp_path):
 @pytest.mark.parametrize("text", ["{", '{"other": 1}', '{"records": [{"device": "x"}]}'])
 def test_a_damaged_record_is_told(tmp_path, text):
     (tmp_path / "curves.json").write_text(text)
-    with pytest.raises(ValueError, match="no record of a benchmark"):
+    with pytest.raises(ValueError, match="not a record of a benchmark"):
         records.read("curves", tmp_path)
 
 

@@ -11,7 +11,7 @@ import torch
 from helpers.loaders import normalize
 from helpers.networks import ClassicNet, ScaledClassicNet
 from helpers.steps import (
-    PhotoDataset,
+    TRANSFORM,
     Setting,
     TrainingStep,
     endless,
@@ -20,6 +20,7 @@ from helpers.steps import (
     whole_batches,
     why_not,
 )
+from helpers.torchvision_cifar10 import LoadedCIFAR10
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +38,8 @@ def part():
     return images, torch.arange(32) % 10
 
 
-def test_the_photos_hold_the_numbers_that_the_tensors_hold(part):
-    photos = PhotoDataset(*part)
+def test_torchvision_transforms_and_normalize_give_equal_values(part):
+    photos = LoadedCIFAR10(*part, TRANSFORM)
     one_by_one = torch.stack([photos[i][0] for i in range(len(photos))])
     assert torch.allclose(one_by_one, normalize(part[0]), atol=1e-6)
     assert [photos[i][1] for i in range(len(photos))] == part[1].tolist()
@@ -158,5 +159,5 @@ def test_a_wider_or_deeper_network_still_gives_ten_answers(width, depth):
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "2"])
 def test_a_width_that_is_none_is_refused(size):
-    with pytest.raises(ValueError, match="width must be a whole number"):
+    with pytest.raises(ValueError, match="width must be an integer"):
         ScaledClassicNet(width=size)

@@ -131,7 +131,7 @@ def test_fewer_than_one_in_twenty_equal_ways_are_called_different(rounds):
     ("arguments", "message"),
     [
         ({"rounds": 2}, "at least 3, not 2"),
-        ({"rounds": 3.5}, "whole number"),
+        ({"rounds": 3.5}, "integer"),
         ({"seconds": 0}, "above 0"),
         ({"seconds": float("nan")}, "above 0"),
     ],

@@ -52,13 +52,13 @@ def test_the_loss_curve_says_whether_the_loss_falls(losses, title):
 
 def test_the_bars_name_the_best_and_the_worst_class():
     figure = plots.accuracy_by_class({"ant": 0.5, "bee": 0.9, "cow": 0.1}, 0.5)
-    assert figure.axes[0].get_title() == "Recognised best: bee; worst: cow"
+    assert figure.axes[0].get_title() == "Recognized best: bee; worst: cow"
 
 
-def test_the_confusion_matrix_names_the_commonest_mistake_by_share():
+def test_confusion_matrix_names_most_common_mistake_by_share():
     counts = torch.tensor([[90, 10, 0], [1, 99, 0], [0, 8, 12]])
     figure = plots.confusion_matrix(Evaluation(counts), CLASSES)
-    assert figure.axes[0].get_title() == "The commonest mistake: cow taken for bee"
+    assert figure.axes[0].get_title() == "Most common mistake: cow taken for bee"
 
 
 def test_the_confusion_matrix_bears_a_class_without_images():

@@ -56,7 +56,7 @@ def clock_record():
 
 
 FIGURES = [
-    (lambda: plots.filters(torch.randn(27, 3, 3, 3), [1.0] * 26 + [0.02]), "50 times as much"),
+    (lambda: plots.filters(torch.randn(27, 3, 3, 3), [1.0] * 26 + [0.02]), "50 times more"),
     (
         lambda: plots.singular_values(torch.tensor([4.0, 1.0]), torch.tensor([1.0, 0.9])),
         "50% before, 100% after",

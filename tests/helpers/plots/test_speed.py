@@ -51,15 +51,15 @@ def test_the_last_crossing_counts():
 
 
 def test_a_gpu_that_always_wins_has_no_crossing_to_mark():
-    figure = plots.curves([CPU, gpu(1e-4, 1e-4, 1e-4, 1e-4)], "images a batch", unit="batch")
-    assert figure.axes[0].get_title() == "The GPU wins from the smallest batch on"
+    figure = plots.curves([CPU, gpu(1e-4, 1e-4, 1e-4, 1e-4)], "images per batch", unit="batch")
+    assert figure.axes[0].get_title() == "The GPU is faster at every batch"
     assert len(figure.axes[0].lines) == 2
 
 
 def test_a_gpu_that_loses_at_the_end_does_not_win():
     assert plots.crossing(CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)) is None
-    figure = plots.curves([CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)], "images a batch", unit="batch")
-    assert "does not win" in figure.axes[0].get_title()
+    figure = plots.curves([CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)], "images per batch", unit="batch")
+    assert "not faster at the largest size" in figure.axes[0].get_title()
 
 
 def test_curves_of_different_sizes_are_compared_where_both_were_measured():
@@ -68,22 +68,24 @@ def test_curves_of_different_sizes_are_compared_where_both_were_measured():
 
 
 def test_the_title_says_from_where_the_gpu_wins():
-    figure = plots.curves([CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4)], "images a batch", unit="batch")
-    assert figure.axes[0].get_title() == "The GPU wins from a batch of about 32 on"
+    figure = plots.curves(
+        [CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4)], "images per batch", unit="batch"
+    )
+    assert figure.axes[0].get_title() == "The GPU is faster from a batch of about 32"
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [
         "a CPU",
         "a made-up GPU",
     ]
 
 
-def test_a_record_of_a_gpu_becomes_a_curve_beside_that_of_this_cpu():
+def test_recorded_gpu_curve_is_drawn_with_the_cpu_curve():
     seconds = [[median, 0.9 * median, 1.1 * median] for median in (32e-4, 16e-4, 0.5e-4, 0.1e-4)]
     figures = {"batch": {"sizes": list(SIZES), "seconds": seconds}}
     record = Record("made-up GPU", "cuda", "9.9", "2000-01-01", figures)
     figure = plots.curves(
-        [CPU, plots.recorded_curve(record, "batch")], "images a batch", unit="batch"
+        [CPU, plots.recorded_curve(record, "batch")], "images per batch", unit="batch"
     )
-    assert figure.axes[0].get_title() == "The GPU wins from a batch of about 32 on"
+    assert figure.axes[0].get_title() == "The GPU is faster from a batch of about 32"
     legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert legend == ["a CPU", "made-up GPU, torch 9.9, recorded 2000-01-01"]
 
@@ -91,52 +93,55 @@ def test_a_record_of_a_gpu_becomes_a_curve_beside_that_of_this_cpu():
 @pytest.mark.parametrize(
     ("seconds", "title"),
     [
-        ((8e-4, 4e-4, 2e-4, 2e-4), "From batch 4 to 256, an image's time falls to 1/4.0"),
-        ((1e-4, 2e-4, 3e-4, 5e-4), "From batch 4 to 256, an image's time grows 5.0 times"),
+        ((8e-4, 4e-4, 2e-4, 2e-4), "falls by a factor of 4.0"),
+        ((1e-4, 2e-4, 3e-4, 5e-4), "grows by a factor of 5.0"),
     ],
 )
-def test_a_cpu_alone_has_a_title_of_its_own(seconds, title):
-    figure = plots.curves([Curve("CPU", "cpu", SIZES, seconds)], "images a batch", unit="batch")
-    assert figure.axes[0].get_title() == title
+def test_title_without_gpu_states_change_of_time_per_image(seconds, title):
+    figure = plots.curves([Curve("CPU", "cpu", SIZES, seconds)], "images per batch", unit="batch")
+    assert figure.axes[0].get_title() == f"From batch 4 to 256, the time per image {title}"
     assert "[µs]" in figure.axes[0].get_ylabel()
 
 
-def test_the_stopwatch_shows_the_first_call_against_the_measurement():
+def test_stopwatch_title_compares_first_call_with_median():
     found = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
     figure = plots.stopwatch(0.5, [0.011, 0.012], found)
-    assert "first call shows 500 ms, the measurement 11.0 ms" in figure.axes[0].get_title()
+    assert "First call: 500 ms, 45.5 times the median of 11.0 ms" in figure.axes[0].get_title()
 
 
-def test_the_first_and_the_last_setting_are_compared_as_wholes():
+def test_step_parts_title_compares_first_and_last_setting():
     parts = {"classic": {"data": 3e-4, "forward": 1e-3}, "other": {"data": 1e-5, "forward": 1e-4}}
     figure = plots.step_parts(parts)
-    assert figure.axes[0].get_title() == "An image takes 1,300 µs at the top, 110 µs at the bottom"
+    assert (
+        figure.axes[0].get_title()
+        == "Time per image: 1,300 µs in the first bar, 110 µs in the last"
+    )
 
 
-def test_the_fastest_pipeline_is_named_with_its_ratio():
+def test_pipelines_title_names_fastest_and_its_ratio_to_the_next():
     speeds = {"PIL": {4: 2000.0, 64: 5000.0}, "resident": {4: 80_000.0, 64: 1_200_000.0}}
-    figure = plots.pipelines(speeds, "PIL")
+    figure = plots.pipelines(speeds)
     axis = figure.axes[0]
-    assert axis.get_title() == "At batch 4: 40 times as many images a second from resident"
+    assert axis.get_title() == "Loaders alone, batch 64: resident, 240.0 times PIL"
     assert {text.get_text() for text in axis.texts} == {"2k", "5k", "80k", "1.2M"}
 
 
-def test_the_ladder_counts_what_helps_and_shows_what_does_not():
+def test_ladder_counts_changes_that_help_and_grays_out_the_rest():
     figure = ladder_plot.ladder(CLIMB, where="a made-up machine")
     title = figure.get_suptitle()
-    assert "1 of 3 changes help; together they make training 2.0 times as fast" in title
+    assert "1 of 3 changes help; together they speed training up 2.0 times" in title
     assert "a made-up machine" in title
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts[:4] == ["2.00", "0.50", "1.01, no difference", "not measured"]
-    colours = [bar.get_facecolor() for bar in figure.axes[0].patches]
-    assert colours[0] != colours[1] == colours[2] == colours[3]
+    colors = [bar.get_facecolor() for bar in figure.axes[0].patches]
+    assert colors[0] != colors[1] == colors[2] == colors[3]
 
 
-def test_the_ladder_has_a_panel_more_for_what_was_measured_alone():
+def test_ladder_has_a_second_panel_for_changes_alone():
     figure = ladder_plot.ladder(CLIMB, CLIMB[:-2])
     assert [axis.get_title() for axis in figure.axes] == [
-        "alone, on the classic script",
-        "on top of what helped so far",
+        "each change alone, on the classic script",
+        "each change on top of those that helped",
     ]
 
 
@@ -144,4 +149,4 @@ def test_copies_are_compared_at_the_largest_size():
     rates = {"pageable": [1.0, 5.0], "pinned": [1.0, 20.0]}
     figure = plots.transfers([4096, 10**8], rates, "a made-up GPU")
     title = figure.axes[0].get_title()
-    assert title.startswith("A large copy from pinned memory runs 4.0 times as fast")
+    assert title.startswith("Large copies: pinned memory is 4.0 times as fast")

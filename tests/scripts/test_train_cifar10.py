@@ -1,0 +1,188 @@
+"""`scripts/train_cifar10.py` on drawn images: training, resuming, torchrun, and its messages."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from helpers import drawn_images
+from helpers.cifar10 import CLASSES
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "train_cifar10.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("train_cifar10", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Image folders with 12 training and 4 test images of each class."""
+    root = tmp_path_factory.mktemp("cifar10")
+    for split, (images, labels), count in zip(
+        ("train", "test"), drawn_images.draw(400, 200), (12, 4), strict=True
+    ):
+        for label, name in enumerate(CLASSES):
+            (root / split / name).mkdir(parents=True)
+            for i, image in enumerate(images[labels == label][:count]):
+                picture = Image.fromarray(image.permute(1, 2, 0).numpy())
+                picture.save(root / split / name / f"{i:02d}.png")
+    return root
+
+
+@pytest.fixture
+def run(script, folder, tmp_path, monkeypatch):
+    """Run the script in this process; return its checkpoint."""
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    threads = torch.get_num_threads()
+
+    def call(*options, output="out"):
+        common = ["--data", str(folder), "--device", "cpu", "--workers", "0"]
+        script.main([*common, "--output", str(tmp_path / output), *map(str, options)])
+        return torch.load(tmp_path / output / "train_cifar10.pt", weights_only=True)
+
+    yield call
+    torch.set_num_threads(threads)
+
+
+def same_weights(one, other, **tolerance):
+    pairs = [(one["net"][name], other["net"][name]) for name in one["net"]]
+    if tolerance:
+        return all(torch.allclose(a, b, **tolerance) for a, b in pairs)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_prints_loss_and_accuracy_overall_and_per_class(run, capsys):
+    run("--epochs", 1)
+    text = capsys.readouterr().out
+    assert "epoch 1 of 1, batch 30 of 30: loss" in text
+    assert re.search(r"accuracy on 40 test images: \d+\.\d\d%", text)
+    assert all(re.search(rf"{name}: \d+\.\d%", text) for name in CLASSES)
+
+
+def test_same_seed_gives_same_weights(run):
+    assert same_weights(run(), run(output="again"))
+    assert not same_weights(run(), run("--seed", 1, output="other"))
+
+
+@pytest.mark.parametrize("options", [(), ("--precision", "fp16")])
+def test_resumed_run_equals_uninterrupted_run(run, options):
+    whole = run("--epochs", 3, *options)
+    run("--epochs", 1, *options, output="parts")
+    resumed = run("--epochs", 3, "--resume", *options, output="parts")
+    assert same_weights(whole, resumed)
+    assert (resumed["epoch"], resumed["step"]) == (3, 90)
+
+
+def test_accumulating_two_batches_equals_one_batch_of_twice_the_size(run):
+    large = run("--batch-size", 16, "--lr", 0.1)
+    small = run("--batch-size", 8, "--lr", 0.1, "--accumulate", 2, output="small")
+    assert same_weights(large, small, rtol=1e-4, atol=1e-5)
+    assert large["step"] == small["step"] == 16
+
+
+def test_accumulation_averages_an_incomplete_last_group(run):
+    # 120 images: batches of 40 in groups of 2, so the last group has one batch.
+    assert run("--batch-size", 40, "--accumulate", 2)["step"] == 4
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_lower_precision_trains_other_weights_of_type_float32(run, precision):
+    exact, lower = run("--lr", 0.01), run("--lr", 0.01, "--precision", precision, output="lower")
+    assert not same_weights(exact, lower)
+    assert same_weights(exact, lower, rtol=0.1, atol=0.05)
+    assert all(tensor.dtype == torch.float32 for tensor in lower["net"].values())
+
+
+def test_schedule_warms_up_and_falls_to_zero(script, run, monkeypatch):
+    rates = []
+    step = torch.optim.SGD.step
+
+    def note(self, *args, **kwargs):
+        rates.append(self.param_groups[0]["lr"])
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", note)
+    run("--batch-size", 12, "--lr", 0.1, "--schedule", "cosine", "--warmup", 4)
+    assert len(rates) == 20
+    assert rates[:4] == pytest.approx([0.025, 0.05, 0.075, 0.1])
+    assert rates[4:] == sorted(rates[4:], reverse=True)
+    assert rates[4] == pytest.approx(0.1)
+    assert 0 < rates[-1] < 0.002
+
+
+def test_images_option_limits_the_training_images(run):
+    assert run("--images", 20, "--epochs", 1)["step"] == 5
+
+
+def test_diverged_training_stops_with_an_error(run):
+    with pytest.raises(FloatingPointError, match="learning rate below 1e\\+06"):
+        run("--lr", 1e6)
+
+
+def test_resume_with_other_settings_is_an_error(run):
+    run("--epochs", 1)
+    with pytest.raises(ValueError, match=r"was trained with lr 0\.001, not 0\.01"):
+        run("--lr", 0.01, "--resume")
+
+
+def test_resume_without_checkpoint_is_an_error(run):
+    with pytest.raises(ValueError, match="there is no checkpoint"):
+        run("--resume")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--batch-size", "0"], "must be an integer of at least 1, not '0'"),
+        (["--lr", "-1"], "--lr must be 0 or more"),
+        (["--lr", "nan"], "--lr must be 0 or more"),
+        (["--precision", "fp8"], "invalid choice: 'fp8'"),
+    ],
+)
+def test_invalid_option_is_named(script, capsys, options, message):
+    with pytest.raises(SystemExit) as stopped:
+        script.main(options)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def started(cache, *command):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(cache)}
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_missing_images_are_an_error_without_traceback(tmp_path):
+    result = started(tmp_path, SCRIPT, "--data", tmp_path / "nowhere", "--device", "cpu")
+    assert result.returncode == 1
+    assert result.stderr.startswith("train_cifar10.py: error: ")
+    assert "no such file or folder" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_torchrun_trains_one_network_in_two_processes(folder, tmp_path):
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
+    options = ["--data", folder, "--device", "cpu", "--workers", 0, "--output", tmp_path]
+    result = started(tmp_path, *torchrun, SCRIPT, *options, "--accumulate", 2)
+    assert result.returncode == 0, result.stderr
+    assert "training on 2 x cpu" in result.stdout
+    assert result.stdout.count("accuracy on 40 test images") == 1  # each image is counted once
+    # 60 images per process in batches of 4, two batches per step: 8 steps in each of 2 epochs.
+    assert torch.load(tmp_path / "train_cifar10.pt", weights_only=True)["step"] == 16

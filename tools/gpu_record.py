@@ -1,0 +1,264 @@
+"""Record what the lessons show of a GPU: `python -m tools.gpu_record` on a machine with one.
+
+Takes at most ten minutes on a T4 and writes one file, `gpu_record.json`. To put such a file into
+the course: `python -m tools.gpu_record --merge gpu_record.json`.
+
+Each part runs in a process of its own with a time limit, so a part that fails or takes too long
+leaves the others intact. `--simulated` tries everything on the simulated GPU with tiny sizes; its
+file is marked invalid and cannot be merged.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+
+import simulated_cuda
+from benchmarks import against_airbench, batch_and_width, matrix_product, transfers
+from benchmarks._recording import merged, record
+from helpers import cifar10, timing
+from helpers.fast_cifar10.augmentation import on_device
+from helpers.fast_cifar10.recipes import GPU
+from helpers.fast_cifar10.training import Trainer
+from helpers.ladder import Ladder
+from helpers.records import RESULTS, Record
+from tests.simulated_cuda.record.record import REAL_GPU, load
+from tests.simulated_cuda.record.record import RECORD as MESSAGES
+from tools import record_cuda
+
+FORMAT = 1
+RACE_RUNS = 3
+
+
+def run_matrix_product(simulated: bool) -> dict[str, Any]:
+    """Matrix products of growing size."""
+    if simulated:
+        return matrix_product.measure(Path(), sizes=(64, 128), seconds=0.01)
+    return matrix_product.measure(Path())
+
+
+def run_transfers(simulated: bool) -> dict[str, Any]:
+    """Copies between CPU and GPU."""
+    if not simulated:
+        return transfers.measure(Path())
+    with mock.patch.multiple(transfers, SIZES=(4096, 32768), ROUNDS=3, MATRIX=64, SECONDS=0.01):
+        return transfers.measure(Path())
+
+
+def run_batch_and_width(simulated: bool) -> dict[str, Any]:
+    """Time per image against batch size, width and depth."""
+    if not simulated:
+        return batch_and_width.measure(_source())
+    small = {"BATCHES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)}
+    with mock.patch.multiple(batch_and_width, ROUNDS=3, SECONDS=0.01, **small):
+        return batch_and_width.measure(_source(drawn=True))
+
+
+def run_ladder(simulated: bool) -> dict[str, Any]:
+    """Each change to the classic script, alone and on top of those that helped."""
+    dataset = cifar10.load(_source(drawn=simulated))
+    device = torch.device("cuda", 0)
+    rounds, seconds = (3, 0.01) if simulated else (5, 0.3)
+    skip = {"torch.compile": "not tried on the simulated GPU"} if simulated else {}
+    ladder = Ladder(*dataset.train, device, rounds=rounds, seconds=seconds, skip=skip)
+    climb, top = ladder.climb()
+    figures = {
+        "rounds": rounds,
+        "data": dataset.provenance,
+        "climb": [asdict(rung) for rung in climb],
+        "alone": [asdict(rung) for rung in ladder.alone()],
+        "top": vars(top),
+    }
+    return merged("ladder", "changes to the classic script", [record(device, figures)])
+
+
+def run_race(simulated: bool) -> dict[str, Any]:
+    """Lesson 06's recipe: beside airbench if AIRBENCH names its script, otherwise alone."""
+    if os.environ.get("AIRBENCH") and not simulated:
+        os.environ.setdefault("RACE_RUNS", str(RACE_RUNS))
+        return against_airbench.measure(_source())
+    dataset = cifar10.load(_source(drawn=simulated))
+    if dataset.drawn and not simulated:
+        raise RuntimeError("the race needs the real CIFAR-10; set CIFAR10_ROOT")
+    device = torch.device("cuda", 0)
+    settings = replace(GPU, compiled=False)  # compiling alone can take minutes
+    images, labels = dataset.train
+    if simulated:
+        settings = replace(settings, widths=(4, 8, 8), epochs=1.0, precision="float32")
+        images, labels = images[:4000], labels[:4000]
+    trainer = Trainer(settings, images, labels, device)
+    warm_up = trainer.warm_up()
+    test = on_device(*(part[: 200 if simulated else None] for part in dataset.test), device)
+    runs = []
+    for seed in range(RACE_RUNS):
+        run = trainer.run(seed)
+        runs.append({"seconds": run.seconds, "accuracy": trainer.accuracy(*test)})
+    figures = {
+        "data": dataset.provenance,
+        "runs": runs,
+        "warm_up_seconds": warm_up,
+        "settings": json.loads(json.dumps(asdict(settings))),
+    }
+    return merged("fast_run", "lesson 06's recipe on a GPU", [record(device, figures)])
+
+
+def run_messages(simulated: bool) -> dict[str, Any]:
+    """CUDA's own answer to each case of the simulated device's tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "record.json"
+        if simulated:
+            cases = record_cuda.all_cases()[:20]
+            with mock.patch.object(record_cuda, "all_cases", lambda: cases):
+                surprises = record_cuda.write("simulated", False, "simulated GPU", path)
+        else:
+            name = torch.cuda.get_device_name(0)
+            surprises = record_cuda.write(REAL_GPU, True, name, path)
+        return {"messages": json.loads(path.read_text()), "surprises": surprises}
+
+
+# Part, what runs it, and its time limit in seconds. Together they stay below ten minutes.
+PARTS: dict[str, tuple[Callable[[bool], dict[str, Any]], int]] = {
+    "matrix_product": (run_matrix_product, 50),
+    "transfers": (run_transfers, 40),
+    "batch_and_width": (run_batch_and_width, 100),
+    "race": (run_race, 120),
+    "messages": (run_messages, 70),
+    "ladder": (run_ladder, 200),
+}
+
+
+def _source(drawn: bool = False) -> str:
+    return "drawn" if drawn else "auto"
+
+
+@contextlib.contextmanager
+def _gpu(simulated: bool) -> Iterator[None]:
+    """Provide the GPU: the real one, or a simulated one on which timing is allowed."""
+    if not simulated:
+        yield
+        return
+    here = torch.device("cuda", 0)
+    with (
+        simulated_cuda.simulated(devices=1),
+        mock.patch.object(timing, "refuse_simulated", lambda device: None),
+        mock.patch.object(batch_and_width, "devices", lambda: [here]),
+        mock.patch.object(matrix_product, "devices", lambda: [here]),
+        mock.patch.object(transfers, "devices", lambda: [here]),
+        mock.patch.object(torch.accelerator, "synchronize", lambda device=None: None),
+    ):
+        yield
+
+
+def run_part(name: str, simulated: bool) -> dict[str, Any]:
+    """Run one part in this process; an error becomes the part's result."""
+    try:
+        with _gpu(simulated):
+            return PARTS[name][0](simulated)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+
+
+def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
+    """Run the parts `names`, each in its own process, and write what they found to `path`."""
+    result: dict[str, Any] = {
+        "format": FORMAT,
+        "valid": not simulated,
+        "device": "simulated GPU" if simulated else torch.cuda.get_device_name(0),
+        "torch": torch.__version__,
+        "date": datetime.date.today().isoformat(),
+        "parts": {},
+    }
+    for name in names:
+        limit = PARTS[name][1]
+        print(f"{name}: at most {limit} s ...", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            part = Path(folder) / "part.json"
+            command = [sys.executable, "-m", "tools.gpu_record", "--part", name, "--to", str(part)]
+            command += ["--simulated"] if simulated else []
+            try:
+                subprocess.run(command, timeout=limit, check=True)
+                found = json.loads(part.read_text())
+            except subprocess.TimeoutExpired:
+                found = {"error": f"stopped after {limit} s"}
+            except (subprocess.CalledProcessError, OSError, ValueError) as error:
+                found = {"error": str(error)}
+        result["parts"][name] = found
+        print(f"{name}: {found.get('error', 'recorded')}", flush=True)
+        path.write_text(json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def merge(path: Path, results: Path = RESULTS, messages: Path = MESSAGES) -> list[str]:
+    """Put the parts of a recorded file into the course; return the names of the merged parts.
+
+    Raises:
+        ValueError: the file is not a recording, or its timings are not valid.
+    """
+    try:
+        recorded = json.loads(path.read_text())
+        parts, valid = recorded["parts"], recorded["valid"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} was not written by tools.gpu_record: {error!r}") from None
+    if valid is not True:
+        raise ValueError(f"{path} was recorded on the simulated GPU: its timings are not valid.")
+    done = []
+    for name, found in parts.items():
+        if "error" in found:
+            continue
+        if name == "messages":
+            new = Path(tempfile.mkdtemp()) / "record.json"
+            new.write_text(json.dumps(found["messages"]))
+            old = load(messages) if messages.exists() else {}
+            record_cuda.save(record_cuda.merge(old, load(new), record_cuda.all_cases()), messages)
+        else:
+            mine = [Record(**entry) for entry in found["records"] if entry["kind"] == "cuda"]
+            target = "against_airbench" if found["what"] == against_airbench.WHAT else name
+            target = "fast_run" if name == "race" and target == name else target
+            content = merged(target, found["what"], mine, results)
+            (results / f"{target}.json").write_text(json.dumps(content, indent=2) + "\n")
+        done.append(name)
+    return done
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.gpu_record", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--to", type=Path, default=Path("gpu_record.json"), help="file to write")
+    parser.add_argument("--only", choices=PARTS, action="append", help="record this part only")
+    parser.add_argument("--simulated", action="store_true", help="try it on the simulated GPU")
+    parser.add_argument("--merge", type=Path, metavar="FILE", help="put FILE into the course")
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.merge:
+        try:
+            print("merged:", ", ".join(merge(options.merge)) or "nothing")
+        except (ValueError, OSError) as error:
+            parser.exit(1, f"error: {error}\n")
+        return 0
+    if not options.simulated and not torch.cuda.is_available():
+        parser.exit(2, "error: this needs a CUDA GPU; torch.cuda.is_available() is False.\n")
+    if options.part:
+        found = run_part(options.part, options.simulated)
+        options.to.write_text(json.dumps(found))
+        return 0
+    result = record_all(options.to, options.only or list(PARTS), options.simulated)
+    failed = [name for name, found in result["parts"].items() if "error" in found]
+    print(f"written: {options.to}" + (f"; without {', '.join(failed)}" if failed else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
