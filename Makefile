@@ -5,6 +5,7 @@
 #   make test       check everything: style, unit tests, every stored output of every lesson
 #   make test-slow  run the slowest tests: hostile submissions, nbgrader, kills and interrupts
 #   make bench      repeat the measurements in benchmarks/
+#   make gpu-record  record what the lessons show of a GPU, on a machine with one (10 minutes)
 #   make build      rebuild the notebooks whose source has changed
 #   make colab      run every notebook alone, with Colab's versions (a download of 3 GB)
 #   make site       build the web site, build/site/index.html, and check its links
@@ -21,7 +22,7 @@ READY := $(VENV)/.ready
 # speed. This limit costs nothing on a quiet machine.
 export GOMP_SPINCOUNT ?= 10000
 
-.PHONY: course lab test test-slow bench build colab site pins clean
+.PHONY: course lab test test-slow bench gpu-record build colab site pins clean
 .DEFAULT_GOAL := course
 
 course: $(READY)
@@ -48,6 +49,9 @@ test-slow: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+gpu-record: $(READY)
+	$(BIN)/python -m tools.gpu_record
 
 build: $(READY)
 	$(BIN)/course build

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-_CHUNK = 128  # arrays of half a megabyte, which a core's cache holds
-_DRAWS = 24  # random numbers an image, noise apart
+_CHUNK = 128  # arrays of half a megabyte, which fit in a core's cache
+_DRAWS = 24  # random numbers per image, without the noise
 _TAPE = 1 << 18
 # Rounded, since two mathematics libraries may differ in the last bit of a sine.
 _ANGLES = [2 * math.pi * k / 256 for k in range(256)]
@@ -35,15 +35,15 @@ class Split(NamedTuple):
 
 
 def draw(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Split, Split]:
-    """Draw `train` images to learn from and `test` other images, each in random order.
+    """Draw `train` training images and `test` test images, each in random order.
 
-    If a number is divisible by ten, every class is there equally often in that part.
+    If a number is divisible by ten, all classes are equally frequent in that part.
 
     Raises:
         ValueError: a number is negative.
     """
     if train < 0 or test < 0:
-        raise ValueError(f"train={train}, test={test}: a number of images cannot be negative.")
+        raise ValueError(f"train={train}, test={test}: the number of images cannot be negative.")
     return _draw(train, f"train {seed}"), _draw(test, f"test {seed}")
 
 

@@ -1,6 +1,6 @@
-"""What each change to the classic script brings, alone and on top of the others.
+"""Measure the speed-up of each change to the classic script, alone and on top of the others.
 
-A change that does not help is reported and left out of what follows.
+A change that does not help is reported and not kept for the next ones.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from helpers.timing import Comparison, compare
 
 LARGE_BATCH = 512
 
-# In the order in which the ladder is climbed: first what feeds the network, then its arithmetic.
+# In the order in which they are tried: first what feeds the network, then its arithmetic.
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "resident data": {"resident": True},
     f"batch of {LARGE_BATCH}": {"batch_size": LARGE_BATCH},
@@ -30,20 +30,20 @@ CLASSIC = Setting()
 
 @dataclass(frozen=True)
 class Rung:
-    """What one change brought: `ratio` times as fast as without it, quartiles `low` to `high`."""
+    """The speed-up of one change: median `ratio`, quartiles `low` and `high`."""
 
     name: str
     ratio: float
     low: float
     high: float
-    differs: bool  # the difference lies outside the spread
+    differs: bool  # the difference is larger than the spread
     seconds_per_image: float
     kept: bool = False
-    note: str = ""  # why it was not measured; then the ratio is 1
+    note: str = ""  # why it was not measured; the ratio is then 1
 
     @property
     def finding(self) -> str:
-        """The outcome in a few words."""
+        """The result in a few words."""
         if self.note:
             return "not measured"
         return f"{self.ratio:.2f}" if self.differs else f"{self.ratio:.2f}, no difference"
@@ -56,9 +56,9 @@ class Ladder:
         images: uint8 `(N, 3, 32, 32)`, N at least 512.
         labels: int64 `(N,)`.
         device: where to train.
-        rounds: runs of each way, in turns.
-        seconds: timed seconds for each way of a comparison.
-        skip: names of changes not to measure, each with the reason.
+        rounds: runs of each of the two settings in a comparison.
+        seconds: timed seconds for each of them.
+        skip: names of changes not to measure, with the reason for each.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Ladder:
         self.skip = skip or {}
 
     def add(self, base: Setting, name: str, changes: Mapping[str, Any]) -> Rung:
-        """Return what `changes` bring on top of `base`, for the same number of images."""
+        """Return the speed-up of `changes` on top of `base`, per image."""
         setting = replace(base, **changes)
         note = self.skip.get(name) or why_not(setting, self.device)
         if not note:
@@ -85,7 +85,7 @@ class Ladder:
             except RuntimeError as error:
                 if not setting.compiled:
                     raise
-                # What a compiler can stumble over has no end; the other rungs still count.
+                # A compiler can fail in many ways; the other changes can still be measured.
                 note = f"torch.compile failed here: {str(error).strip().splitlines()[0]}"
         if note:
             return Rung(name, 1.0, 1.0, 1.0, False, 0.0, note=note)
@@ -100,14 +100,13 @@ class Ladder:
         )
 
     def alone(self, base: Setting = CLASSIC) -> list[Rung]:
-        """Return what each change brings alone, on `base`."""
+        """Return the speed-up of each change alone, on `base`."""
         return [self.add(base, name, changes) for name, changes in CHANGES.items()]
 
     def climb(self) -> tuple[list[Rung], Setting]:
-        """Return what each change brings on top of those that helped, and the setting at the top.
+        """Return the speed-up of each change on top of those that helped, and the final setting.
 
-        Two more rungs end the list, both against the classic script: what helped together, and all
-        changes together.
+        The last two rungs compare all that helped, and all changes, with the classic script.
         """
         setting, everything, rungs = CLASSIC, CLASSIC, []
         for name, changes in CHANGES.items():
@@ -125,8 +124,8 @@ class Ladder:
         ways, units = {}, {}
         for label, each in (("without", base), ("with", setting)):
             step = TrainingStep(each, self.images, self.labels, self.device)
-            # While one way runs, the workers of the other get ahead by four batches. Calls of two
-            # steps leave that to the two calls before the clock starts.
+            # While one setting runs, the workers of the other prepare four batches. With two steps
+            # per call, the two calls before the clock starts use them up.
             steps = 1 if each.resident else 2
             ways[label] = _Repeated(step, steps)
             units[label] = steps * each.batch_size

@@ -1,7 +1,7 @@
-"""Training steps of the classic network in every setting that lesson 05 compares.
+"""Training steps of the classic network in the settings that lesson 05 compares.
 
-`Setting` says what differs from the classic script; a `TrainingStep` does one step a call in that
-setting, data included. `why_not` says which settings a machine cannot run.
+A `Setting` is the difference from the classic script; calling a `TrainingStep` does one step in
+that setting, including the data. `why_not` tells which settings a machine cannot run.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class Setting:
     """How to train; the defaults are those of the classic script."""
 
     batch_size: int = CLASSIC_BATCH
-    resident: bool = False  # images on the device; else two workers with per-image transforms
+    resident: bool = False  # images on the device; otherwise two workers
     channels_last: bool = False
     bf16: bool = False
     fused: bool = False
@@ -42,15 +42,15 @@ class Setting:
 
     @property
     def learning_rate(self) -> float:
-        """The rate that matches the batch: see `matching_rate`."""
+        """The learning rate that matches the batch size: see `matching_rate`."""
         return matching_rate(self.batch_size)
 
 
 def matching_rate(batch_size: int) -> float:
-    """Return the learning rate for a batch of that size: it grows with the batch, up to a limit.
+    """Return the learning rate for a batch size: proportional to it, up to a limit.
 
-    A batch twice as large takes half as many steps, so each goes twice as far (Goyal et al., 2017).
-    Beyond 0.1 the classic network with momentum 0.9 no longer learns steadily.
+    With twice the batch size there are half as many steps, so each is twice as large (Goyal et al.,
+    2017). Above 0.1, training the classic network with momentum 0.9 becomes unstable.
     """
     return min(CLASSIC_RATE * batch_size / CLASSIC_BATCH, 0.1)
 
@@ -64,16 +64,16 @@ def photo_loader(
 
 
 def endless(loader: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the batches of one epoch after the other."""
+    """Yield the batches of one epoch after another, endlessly."""
     while True:
         yield from loader
 
 
 def whole_batches(images: Tensor, labels: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
-    """Return the first images and labels, so many that every batch of an epoch is full.
+    """Return the largest number of first images and labels that gives full batches only.
 
     Raises:
-        ValueError: there are not enough for one batch.
+        ValueError: there are too few images for one batch.
     """
     count = len(labels) // batch_size * batch_size
     if not count:
@@ -89,14 +89,14 @@ def _no_phase(name: str) -> contextlib.AbstractContextManager[object]:
 
 
 class TrainingStep:
-    """One training step a call, in one setting; keeps its network, its data and its optimizer.
+    """Does one training step per call in one setting; has its own network, data and optimizer.
 
     Args:
-        setting: what differs from the classic script.
+        setting: the difference from the classic script.
         images: uint8 `(N, 3, 32, 32)`, on the CPU.
         labels: int64 `(N,)`, on the CPU.
-        device: where the network lies.
-        net: a network to train; the classic one if None.
+        device: where to train.
+        net: the network to train; the classic one if None.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class TrainingStep:
         layout = torch.channels_last if setting.channels_last else torch.contiguous_format
         self.net = (net or ClassicNet()).to(self.device, memory_format=layout)
         self.layout = layout
-        # Batches never change their size here, so nothing is compiled for sizes to come.
+        # All batches have the same size, so dynamic shapes are not needed.
         self.call_net = torch.compile(self.net, dynamic=False) if setting.compiled else self.net
         self.optimizer = torch.optim.SGD(
             self.net.parameters(),
@@ -127,7 +127,7 @@ class TrainingStep:
         self.running_loss = 0.0
 
     def __call__(self, phase: Phase = _no_phase) -> None:
-        """Do one step; `phase` wraps its four parts: data, forward, backward, optimizer."""
+        """Do one step; `phase` wraps each of its parts: data, forward, backward, optimizer."""
         with _threads(1 if self.setting.one_thread else None):
             with phase("data"):
                 images, labels = next(self.batches)
@@ -148,32 +148,32 @@ class TrainingStep:
 
 
 def why_not(setting: Setting, device: torch.device | str) -> str:
-    """Say why this machine cannot run `setting` on `device`; nothing if it can, as far as is known.
+    """Return why this machine cannot run `setting` on `device`, or "" if it probably can.
 
-    What `torch.compile` needs is looked for; whether it works shows in the first step.
+    Checks that the requirements of `torch.compile` exist; whether it works shows in the first step.
     """
     kind = torch.device(device).type
     if setting.one_thread and kind != "cpu":
-        return "one thread is a setting of the CPU"
+        return "the number of threads matters only on a CPU"
     if setting.bf16 and not computes_in_bf16(device):
         return f"autocast to bfloat16 does not work on {kind} here"
     if not setting.compiled:
         return ""
     if platform.system() == "Windows":
-        return "torch.compile needs a compiler that Windows does not bring along"
+        return "torch.compile needs a compiler that Windows does not include"
     if kind not in ("cpu", "cuda"):
-        return f"this course does not measure torch.compile on {kind}"
+        return f"the course does not measure torch.compile on {kind}"
     if kind == "cuda" and importlib.util.find_spec("triton") is None:
-        return "torch.compile needs the package triton for a GPU, and it is not installed"
+        return "torch.compile needs the package triton on a GPU, and it is not installed"
     if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
-        return "torch.compile needs a C++ compiler (g++ or clang++), and none is found"
+        return "torch.compile needs a C++ compiler (g++ or clang++), and none was found"
     return ""
 
 
 def computes_in_bf16(device: torch.device | str) -> bool:
-    """Tell whether autocast to bfloat16 works on `device`, by a convolution there and back.
+    """Return whether autocast to bfloat16 works on `device`, tested with a small convolution.
 
-    Older systems refuse it (macOS before 14, on mps), some with a warning, and compute in float32.
+    Older systems refuse it (macOS before 14, on mps) or warn and compute in float32.
     """
     kind = torch.device(device).type
     try:

@@ -1,6 +1,6 @@
-"""Images that lie on the device: moved and mirrored for training, seen from six sides for a test.
+"""Augmentation on the device: shifts and flips for training, six views for evaluation.
 
-No worker, no copy, no waiting: from the first step to the last everything stays on the device.
+There are no workers and no copies; everything stays on the device.
 """
 
 import functools
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from helpers.fast_cifar10.recipes import Settings
 
-MEAN, SPREAD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)  # of CIFAR-10, by colour
-VIEWS = [  # (mirrored, shift in pixels, weight): what the network's answers are averaged over
+MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)  # of each channel of CIFAR-10
+VIEWS = [  # (mirrored, shift in pixels, weight): the views whose logits are averaged
     (mirrored, shift, 0.25 if shift == 0 else 0.125)
     for mirrored in (False, True)
     for shift in (0, -1, 1)
@@ -25,13 +25,13 @@ def on_device(images: Tensor, labels: Tensor, device: torch.device | str) -> tup
 
 
 def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) -> Tensor:
-    """Return images moved and mirrored: one gather, in which no pixel is copied twice.
+    """Return shifted and mirrored images, with one gather for the whole batch.
 
     Args:
         images: uint8 `(N, 32, 32, 3)`, channels last.
-        chosen: int64 `(B,)`, which images.
-        mirrored: bool `(B,)`, which of them left to right, before they are moved.
-        shifts: int64 `(B, 2)`, by how many pixels up and left; the border is a mirror, too.
+        chosen: int64 `(B,)`, indices of the images.
+        mirrored: bool `(B,)`, which of them to flip from left to right before the shift.
+        shifts: int64 `(B, 2)`, pixels up and left; at the border, the image is reflected.
 
     Returns:
         float32 `(B, 3, 32, 32)`, normalized, channels last in memory.
@@ -42,8 +42,8 @@ def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) ->
     rows, columns = places.unbind(1)
     columns = torch.where(mirrored[:, None], size - 1 - columns, columns)
     pixels = images[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
-    mean, spread = _colours(images.device)
-    return ((pixels.float() - mean) / spread).permute(0, 3, 1, 2)
+    mean, std = _mean_and_std(images.device)
+    return ((pixels.float() - mean) / std).permute(0, 3, 1, 2)
 
 
 def batches(
@@ -52,13 +52,13 @@ def batches(
     settings: Settings,
     augment: Callable[..., Tensor] = augment,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Give augmented batches without end, epoch after epoch, each in a new random order."""
+    """Yield augmented batches endlessly, each epoch in a new random order."""
     count, device = len(labels), labels.device
     size = min(settings.batch_size, count)
     first = torch.rand(count, device=device) < 0.5
     epoch = 0
     while True:
-        if settings.flip == "alternating":  # what was mirrored is not in the next epoch
+        if settings.flip == "alternating":  # each epoch shows the other orientation
             mirrored = first ^ bool(epoch % 2)
         else:
             mirrored = (torch.rand(count, device=device) < 0.5) & (settings.flip == "random")
@@ -73,7 +73,7 @@ def batches(
 def seen(
     images: Tensor, *, views: bool, augment: Callable[..., Tensor] = augment
 ) -> Iterator[tuple[float, Tensor]]:
-    """Give `images` in each of `VIEWS`, with its weight; without `views` as they are, once."""
+    """Yield weight and images of each of `VIEWS`; without `views`, the images unchanged."""
     everything = torch.arange(len(images), device=images.device)
     for mirrored, shift, weight in VIEWS if views else [(False, 0, 1.0)]:
         mirrors = torch.full_like(everything, mirrored, dtype=torch.bool)
@@ -81,6 +81,6 @@ def seen(
         yield weight, augment(images, everything, mirrors, shifts)
 
 
-@functools.cache  # made at every step, they would be copied to the device, and the CPU would wait
-def _colours(device: torch.device) -> tuple[Tensor, Tensor]:
-    return 255 * torch.tensor(MEAN, device=device), 255 * torch.tensor(SPREAD, device=device)
+@functools.cache  # creating them in every step would copy to the device and wait
+def _mean_and_std(device: torch.device) -> tuple[Tensor, Tensor]:
+    return 255 * torch.tensor(MEAN, device=device), 255 * torch.tensor(STD, device=device)

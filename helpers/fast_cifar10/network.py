@@ -1,7 +1,7 @@
 """The network of lesson 06: a fixed whitening layer, three groups of two convolutions, a head.
 
-The plan is that of Keller Jordan's airbench (2024, arXiv 2404.00498), which descends from
-hlb-CIFAR10 (tysam-code, 2023) and cifar10-fast (David Page, 2019). Nothing here trains anything.
+The design is that of Keller Jordan's airbench (2024, arXiv 2404.00498), which builds on hlb-CIFAR10
+(tysam-code, 2023) and cifar10-fast (David Page, 2019).
 """
 
 import torch
@@ -18,7 +18,7 @@ class FastNet(nn.Module):
         super().__init__()
         kernel, activation = settings.kernel, settings.activation
         first = 2 * (settings.directions or 3 * kernel * kernel)
-        # Each direction twice, with either sign: the activation would drop one half otherwise.
+        # Each direction with both signs: the activation would discard one half otherwise.
         self.whiten = nn.Conv2d(3, first, kernel, settings.stride, padding=(kernel - 1) // 2)
         self.whiten.weight.requires_grad_(not settings.whiten)
         sizes = (first, *settings.widths)
@@ -30,27 +30,28 @@ class FastNet(nn.Module):
         self.reset()
 
     def reset(self) -> None:
-        """Draw all weights anew, in place: a compiled network stays compiled."""
+        """Initialize all weights again, in place, so that a compiled network stays compiled."""
         for module in self.modules():
             if isinstance(module, nn.Conv2d | nn.Linear | nn.BatchNorm2d):
                 module.reset_parameters()
         nn.init.zeros_(self.whiten.bias)
         for group in self.groups:
-            group.start_as_copy()
+            group.start_as_identity()
         nn.init.normal_(self.head.weight)
 
     def forward(self, images: Tensor, first_biases: bool = False) -> Tensor:
         """Return the logits, divided by the width of the last group so that they start small.
 
         Args:
-            first_biases: whether those of the whitening layer learn; if not, the gradient need not
-                be carried so far.
+            images: normalized as in training.
+            first_biases: whether the biases of the whitening layer learn; if not, their gradient is
+                not computed.
         """
         whiten = self.whiten
         bias = whiten.bias if first_biases else whiten.bias.detach()
         x = F.conv2d(images, whiten.weight, bias, whiten.stride, whiten.padding)
         x = getattr(F, self.activation)(x)
-        x = self.groups(x).amax((2, 3))  # whatever the size of the image, one number a channel
+        x = self.groups(x).amax((2, 3))  # the maximum of each channel
         return self.head(x) / x.shape[1]
 
 
@@ -66,8 +67,8 @@ class Group(nn.Module):
         self.activation = activation
         self.dirac = dirac
 
-    def start_as_copy(self) -> None:
-        """Make channel i of the output a copy of channel i of the input, where `dirac` is set.
+    def start_as_identity(self) -> None:
+        """With `dirac`, make channel i of the output a copy of channel i of the input.
 
         Zagoruyko and Komodakis, DiracNets, 2017.
         """
@@ -83,27 +84,27 @@ class Group(nn.Module):
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:
-    # Statistics that follow the last few steps: in a run of seconds, older ones are out of date.
+    # A short memory: in a run of seconds, the statistics of older steps are out of date.
     norm = nn.BatchNorm2d(channels, momentum=0.4)
-    norm.weight.requires_grad_(False)  # the next convolution can scale as well
+    norm.weight.requires_grad_(False)  # the next convolution can scale, too
     return norm
 
 
 def whitening_filters(images: Tensor, kernel: int, floor: float = 5e-4) -> Tensor:
-    """Return filters `(3 k k, 3, k, k)` that turn patches of `images` into uncorrelated numbers.
+    """Return filters `(3 k k, 3, k, k)` that make the values of a patch uncorrelated.
 
-    They are the eigenvectors of the patches' covariance, each divided by the square root of its
-    eigenvalue, so that every output varies as much as any other (Page, 2019; tysam-code, 2023).
-    The direction in which patches vary most comes first.
+    They are the eigenvectors of the covariance matrix of the patches, each divided by the square
+    root of its eigenvalue, so that all outputs have the same variance (Page, 2019; tysam-code,
+    2023). The direction with the largest variance comes first.
 
     Args:
         images: float `(N, 3, H, W)`, normalized as in training.
-        kernel: side of a patch, k, in pixels.
-        floor: added to the eigenvalues, so that the faintest directions are not blown up.
+        kernel: side k of a patch in pixels.
+        floor: added to the eigenvalues, so that the weakest directions are not amplified.
     """
     patches = images.float().unfold(2, kernel, 1).unfold(3, kernel, 1)
     patches = patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, 3 * kernel * kernel)
-    # A matrix so small is nothing for a CPU, which is exact where the faintest directions need it.
+    # On the CPU in float64: the matrix is small, and the weakest directions need the precision.
     covariance = (patches.T @ patches / len(patches)).cpu().double()
     values, vectors = torch.linalg.eigh(covariance)
     filters = vectors.T / (values[:, None].clamp(min=0) + floor).sqrt()

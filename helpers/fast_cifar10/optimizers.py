@@ -1,4 +1,4 @@
-"""What takes the steps in lesson 06: Muon for the filters, SGD for the rest, rates that fall.
+"""Optimizers of lesson 06: Muon for the filters, SGD for the rest, and the learning rate schedule.
 
 Muon is by Keller Jordan and others (2024).
 """
@@ -15,12 +15,12 @@ from helpers.fast_cifar10.recipes import Settings
 
 
 def orthogonalize(matrices: Tensor, steps: int = 3) -> Tensor:
-    """Bring the singular values of `(K, rows, columns)` near 1 by Newton and Schulz's iteration.
+    """Bring the singular values of matrices `(K, rows, columns)` near 1 (Newton-Schulz iteration).
 
-    Nothing but matrix products, which a GPU does best. With Jordan's coefficients the iteration
-    does not converge: a few steps carry all but the smallest values to between 0.5 and 1.5.
+    Needs only matrix products, which are fast on a GPU. With Jordan's coefficients the iteration
+    does not converge: a few steps bring all but the smallest values to between 0.5 and 1.5.
     """
-    if matrices.is_cuda:  # a step is rough anyway, and a GPU many times as quick in 16 bits
+    if matrices.is_cuda:  # the result is approximate anyway, and 16 bits are much faster
         matrices = matrices.bfloat16()
     x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
     tall = x.shape[1] > x.shape[2]
@@ -33,18 +33,21 @@ def orthogonalize(matrices: Tensor, steps: int = 3) -> Tensor:
 
 
 def straight(matrices: Tensor) -> Tensor:
-    """Return each of `(K, rows, columns)` as long as if orthogonal, its direction unchanged."""
+    """Scale matrices `(K, rows, columns)` to the norm of orthogonal ones, without turning them."""
     return F.normalize(matrices, dim=(1, 2)) * math.sqrt(min(matrices.shape[1:]))
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose steps are made orthogonal.
+    """SGD with Nesterov momentum whose updates are orthogonalized.
 
-    A filter `(out, in, k, k)` counts as the matrix `(out, in k k)`. Its length is kept at the
-    square root of `out`, so that `lr` is the relative length of a step.
+    A filter `(out, in, k, k)` is treated as a matrix `(out, in k k)`. Its norm is kept at the
+    square root of `out`, so that `lr` is the relative size of a step.
 
     Args:
-        direction: turns the momentum of filters of one shape, `(K, out, in k k)`, into steps.
+        filters: the parameters.
+        lr: learning rate.
+        momentum: of the gradients.
+        direction: turns the momentum of filters of one shape, `(K, out, in k k)`, into updates.
     """
 
     def __init__(
@@ -57,13 +60,13 @@ class Muon(torch.optim.Optimizer):
         super().__init__(filters, {"lr": lr, "momentum": momentum})
         self.direction = direction
         shapes = sorted({tuple(p.shape) for p in filters})
-        self.alike = [[p for p in filters if tuple(p.shape) == shape] for shape in shapes]
+        self.same_shape = [[p for p in filters if tuple(p.shape) == shape] for shape in shapes]
 
     @torch.no_grad()
     def step(self) -> None:
-        """Take a step along the gradients that lie in the filters' `.grad`."""
+        """Update the filters from their gradients."""
         lr, momentum = self.param_groups[0]["lr"], self.param_groups[0]["momentum"]
-        for filters in self.alike:  # all of one shape in one go
+        for filters in self.same_shape:  # those of one shape together
             ahead = []
             for p in filters:
                 average = self.state[p].setdefault("momentum", torch.zeros_like(p))
@@ -81,11 +84,14 @@ def optimizers(
 ) -> list[torch.optim.Optimizer]:
     """Return SGD for the biases and the head of `net`, and Muon for its filters.
 
-    Each of their groups carries its learning rate at the start, `full_lr`, and the share of the run
-    after which it has fallen to nothing, `until`.
+    Each parameter group has its initial learning rate, `full_lr`, and the share of the run after
+    which the rate has fallen to zero, `until`.
 
     Args:
-        batch_size: of the loss, which is summed over so many images.
+        net: the network.
+        settings: the recipe.
+        batch_size: number of images over which the loss is summed.
+        orthogonalize: what Muon uses; a compiled version, for example.
     """
     filters = [p for p in net.parameters() if p.ndim == 4 and p.requires_grad]
     biases = [p for p in net.groups.parameters() if p.ndim == 1 and p.requires_grad]
@@ -96,7 +102,7 @@ def optimizers(
         {"params": biases, "lr": bias_lr, "until": 1.0},
         {"params": [net.head.weight], "lr": settings.head_lr * scale, "until": 1.0},
     ]
-    for group in groups:  # torch multiplies the decay by the learning rate; this undoes it
+    for group in groups:  # SGD multiplies the decay by the learning rate; this undoes it
         group["weight_decay"] = settings.weight_decay / group["lr"]
     plain = torch.optim.SGD(groups, momentum=0.85, nesterov=True, fused=True)
     direction = orthogonalize if settings.muon else straight
@@ -107,10 +113,12 @@ def optimizers(
     return [plain, muon]
 
 
-def let_rates_fall(optimizer: torch.optim.Optimizer, done: float, *, falling: bool = True) -> None:
-    """Set the learning rates as they are where the share `done` of a run, 0 to 1, is over.
+def set_learning_rates(
+    optimizer: torch.optim.Optimizer, done: float, *, falling: bool = True
+) -> None:
+    """Set the learning rates for the point where the share `done` of a run, 0 to 1, is over.
 
-    They fall in a straight line to nothing; without `falling` they are held to the last step.
+    They fall linearly to zero; without `falling` they stay constant.
     """
     for group in optimizer.param_groups:
         left = 1 - done / group["until"] if falling else float(done < group["until"])

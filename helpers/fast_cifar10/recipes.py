@@ -7,39 +7,39 @@ from dataclasses import dataclass, replace
 class Settings:
     """One recipe; the defaults are for a GPU.
 
-    `bias_lr` and `head_lr` are SGD's, for the mean loss and one channel before the head: since the
-    network divides its logits by the number of these channels, the trainer multiplies by it.
+    `bias_lr` and `head_lr` are SGD's, for the mean loss and one channel before the head. Because
+    the network divides its logits by the number of these channels, the trainer multiplies by it.
     """
 
     widths: tuple[int, int, int] = (64, 256, 256)  # channels of the three groups of convolutions
     kernel: int = 2  # side of the whitened patches
-    stride: int = 1  # between whitened patches; 2 halves the sides of everything that follows
-    directions: int | None = None  # of a patch that are kept, the strongest first; None is all
-    activation: str = "gelu"  # or "relu", which costs less on a CPU
+    stride: int = 1  # between whitened patches; 2 halves the resolution of all later layers
+    directions: int | None = None  # strongest directions of a patch to keep; None for all
+    activation: str = "gelu"  # or "relu", which is faster on a CPU
     epochs: float = 8.0
     batch_size: int = 2000
-    muon_lr: float = 0.24  # length of a step, relative to that of the filter
+    muon_lr: float = 0.24  # size of a step relative to the norm of the filter
     muon_momentum: float = 0.6
     bias_lr: float = 0.41
     head_lr: float = 5.2
-    weight_decay: float = 0.004  # by which share a step shortens biases and head at first
-    first_biases_until: float = 0.4  # the share of the run in which those of the first layer learn
+    weight_decay: float = 0.004  # share by which the first step shrinks biases and head
+    first_biases_until: float = 0.4  # share of the run in which the first layer's biases learn
     whiten: bool = True
     dirac: bool = True
     muon: bool = True
-    fast_biases: bool = True  # else they learn 64 times as slowly
-    falling: bool = True  # the learning rates, to nothing at the end
+    fast_biases: bool = True  # otherwise they learn 64 times more slowly
+    falling: bool = True  # learning rates fall to zero at the end
     flip: str = "alternating"  # or "random", or "none"
-    translate: int = 2  # pixels by which images are moved at most
+    translate: int = 2  # largest shift in pixels
     label_smoothing: float = 0.2
-    precision: str = "float32"  # of the arithmetic; or "float16", "bfloat16"
+    precision: str = "float32"  # or "float16", "bfloat16"
     compiled: bool = False  # by torch.compile
 
 
 GPU = Settings(precision="float16", compiled=True)
-# A CPU has no use for large batches. Its time goes into arithmetic, so the first layer steps by two
-# pixels and the rest is narrow. The widths and the batch for a minute were chosen on 5,000 training
-# images held out; the first layer's shape in a few earlier trials, judged on test images.
+# A CPU does not need large batches. It is limited by arithmetic, so the first layer has stride 2
+# and the rest is narrow. Widths and batch size for a minute were chosen on 5,000 held-out training
+# images; the shape of the first layer in a few earlier trials on test images.
 CPU = Settings(
     widths=(32, 64, 128),
     kernel=3,
@@ -49,7 +49,7 @@ CPU = Settings(
     epochs=0.5,
     batch_size=125,
 )
-# The more time there is, the wider the network that is worth its arithmetic.
+# With more time, a wider network pays.
 CPU_MINUTE = replace(CPU, widths=(48, 96, 192), batch_size=250, muon_lr=0.15)
 CPU_MINUTES = replace(CPU_MINUTE, widths=(64, 128, 256))
 
@@ -67,7 +67,7 @@ SWITCHES: dict[str, dict[str, object]] = {
 
 
 def ideas_in(settings: Settings) -> list[str]:
-    """Return the names of those ideas of `SWITCHES` that `settings` make use of."""
+    """Return the names of the ideas in `SWITCHES` that `settings` use."""
     return [idea for idea in SWITCHES if switched_off(settings, idea) != settings]
 
 
@@ -75,8 +75,8 @@ def switched_off(settings: Settings, idea: str) -> Settings:
     """Return `settings` without `idea`, one of `SWITCHES`.
 
     Raises:
-        ValueError: there is no such idea; the message lists those there are.
+        ValueError: the idea is unknown; the message lists all ideas.
     """
     if idea not in SWITCHES:
-        raise ValueError(f"no idea is called {idea!r}; there are {', '.join(SWITCHES)}.")
+        raise ValueError(f"unknown idea {idea!r}; choose one of {', '.join(SWITCHES)}.")
     return replace(settings, **SWITCHES[idea])

@@ -1,4 +1,4 @@
-"""Trains lesson 06's network against the clock: what is inside it, what waits, and who judges."""
+"""Train and evaluate lesson 06's network, with a clock around training."""
 
 import math
 import time
@@ -12,15 +12,15 @@ from torch.nn import functional as F
 
 from helpers.fast_cifar10.augmentation import augment, batches, on_device, seen
 from helpers.fast_cifar10.network import FastNet, whitening_filters
-from helpers.fast_cifar10.optimizers import let_rates_fall, optimizers, orthogonalize
+from helpers.fast_cifar10.optimizers import optimizers, orthogonalize, set_learning_rates
 from helpers.fast_cifar10.recipes import Settings
 
-THREADS = torch.get_num_threads()  # as many as torch takes if nobody says otherwise
+THREADS = torch.get_num_threads()  # torch's default
 
 
 @dataclass
 class Run:
-    """What a training run measured; neither compiling nor judging is in `seconds`."""
+    """Measurements of a training run; `seconds` excludes compilation and evaluation."""
 
     seconds: float = 0.0
     steps: int = 0
@@ -29,10 +29,13 @@ class Run:
 
 
 class Trainer:
-    """Trains one network again and again from new weights, so that it is compiled only once.
+    """Trains one network repeatedly from new weights, so that it is compiled only once.
 
     Args:
-        images: uint8 `(N, 3, 32, 32)`, labels: int64 `(N,)`; copied to `device` and kept there.
+        settings: the recipe.
+        images: uint8 `(N, 3, 32, 32)`, copied to `device` and kept there.
+        labels: int64 `(N,)`, likewise.
+        device: where to train.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class Trainer:
         self._orthogonalize = prepared(orthogonalize, "default")
 
     def warm_up(self) -> float:
-        """Compile, and make the device ready, by a few steps and answers; return the seconds."""
+        """Compile and warm up with a few steps and predictions; return the seconds."""
         started = time.perf_counter()
         self.run(steps=10 if self.settings.compiled else 3)
         for views in (False, True):
@@ -63,10 +66,10 @@ class Trainer:
         return time.perf_counter() - started
 
     def choose_threads(self) -> int:
-        """Leave torch with one thread or with all, whichever trains faster, and return how many.
+        """Set torch to one thread or to all, whichever trains faster, and return the number.
 
-        Where other programs want the cores, threads that wait for each other are slower than one.
-        On a GPU nothing changes.
+        If other programs use the cores, threads that wait for each other are slower than one. On a
+        GPU nothing changes.
         """
 
         def seconds_with(threads: int) -> float:
@@ -87,14 +90,18 @@ class Trainer:
         observe: Callable[[Run], None] | None = None,
         observations: int = 1,
     ) -> Run:
-        """Train from new weights: for the epochs of the settings, `steps`, or `seconds`.
+        """Train from new weights, for the epochs of the settings, `steps`, or `seconds`.
 
-        The learning rates fall in a straight line to nothing at the end, which is known however
-        the length is given: by a clock, too.
+        The learning rates fall linearly to zero at the end of the run, also if its length is given
+        in seconds.
 
         Args:
-            observe: called `observations` times, evenly spread, at last at the end; its time does
+            seed: of weights, order and augmentation.
+            steps: number of steps, instead of epochs.
+            seconds: training time, instead of epochs.
+            observe: called `observations` times at equal distances, last at the end; its time does
                 not count.
+            observations: number of calls of `observe`.
 
         Raises:
             FloatingPointError: the loss is not a number.
@@ -114,7 +121,7 @@ class Trainer:
         for x, y in batches(self.images, self.labels, settings, self._augment):
             loss = self._backward(x, y, done)
             for optimizer in stepping:
-                let_rates_fall(optimizer, done, falling=settings.falling)
+                set_learning_rates(optimizer, done, falling=settings.falling)
                 optimizer.step()
                 optimizer.zero_grad()
             run.steps += 1
@@ -134,7 +141,7 @@ class Trainer:
                 started = time.perf_counter() - run.seconds
             if done == 1:
                 return run
-        raise AssertionError("batches have no end")
+        raise AssertionError("batches are endless")
 
     @torch.no_grad()
     def predict(self, images: Tensor, *, views: bool = True) -> Tensor:
@@ -154,12 +161,12 @@ class Trainer:
         return torch.cat(parts)
 
     def accuracy(self, images: Tensor, labels: Tensor, *, views: bool = True) -> float:
-        """Return the share of right answers, from 0 to 1; images and labels as `on_device` has."""
+        """Return the accuracy, from 0 to 1; images and labels are as `on_device` returns them."""
         right = self.predict(images, views=views).argmax(1) == labels
         return right.double().mean().item()
 
     def _loss(self, x: Tensor, y: Tensor, first_biases: bool) -> Tensor:
-        # Summed: the gradients of a mean over thousands of images are too small for float16.
+        # A sum: the gradients of a mean over thousands of images are too small for float16.
         smoothing = self.settings.label_smoothing
         logits = self.net(x, first_biases).float()
         return F.cross_entropy(logits, y, label_smoothing=smoothing, reduction="sum")
@@ -183,7 +190,7 @@ class Trainer:
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until `device` has done all it was asked to: before that, a clock shows too little."""
+    """Wait until `device` has finished all its work, so that the clock can be read."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
 
@@ -191,7 +198,7 @@ def synchronize(device: torch.device) -> None:
 def _finite(loss: float, steps: int, settings: Settings) -> float:
     if not math.isfinite(loss):
         raise FloatingPointError(
-            f"the loss is {loss} after {steps} steps: training has diverged. "
+            f"the loss is {loss} after {steps} steps: training diverged. "
             f"Choose a muon_lr below {settings.muon_lr:g}, or precision='float32'."
         )
     return loss

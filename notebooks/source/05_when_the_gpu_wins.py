@@ -496,8 +496,9 @@ show(
 
 # %% [markdown]
 # All three see the same images, twice each. On photographs, the large batch with the old learning
-# rate has hardly begun to learn: guessing alone gives a loss of 2.30. The rule fixes most of that,
-# but not everything: in the same number of images a large batch makes fewer updates.
+# rate has hardly begun to learn: guessing alone gives a loss of 2.30. The matching rate fixes that
+# here. For much larger batches it does not fix everything, because there are far fewer updates for
+# the same number of images.
 #
 # So **images per second are not time to accuracy**. To compare two ways to train, compare how long
 # they take to the accuracy that you want. The next table does so with what this course has recorded

@@ -47,7 +47,7 @@ from IPython.display import Markdown
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import cifar10, lesson, records
-from helpers.fast_cifar10.augmentation import MEAN, SPREAD, augment, on_device
+from helpers.fast_cifar10.augmentation import MEAN, STD, augment, on_device
 from helpers.fast_cifar10.network import FastNet, Group
 from helpers.fast_cifar10.optimizers import Muon, orthogonalize
 from helpers.fast_cifar10.recipes import CPU, CPU_MINUTE, GPU, switched_off
@@ -172,8 +172,8 @@ show(
 
 # %%
 x = augment(train_images, few, mirrored, shifts)
-mean, spread = torch.tensor(MEAN), torch.tensor(SPREAD)
-expected = (pixels.cpu() / 255 - mean) / spread
+mean, std = torch.tensor(MEAN), torch.tensor(STD)
+expected = (pixels.cpu() / 255 - mean) / std
 same = torch.allclose(x.permute(0, 2, 3, 1).cpu(), expected, atol=1e-5)
 f"{tuple(x.shape)}, same values as above: {same}"
 

@@ -46,7 +46,7 @@ def numbered():
 
 
 def pixels(x):
-    mean, spread = torch.tensor(augmentation.MEAN) * 255, torch.tensor(augmentation.SPREAD) * 255
+    mean, spread = torch.tensor(augmentation.MEAN) * 255, torch.tensor(augmentation.STD) * 255
     return (x * spread[:, None, None] + mean[:, None, None]).round().to(torch.uint8)
 
 
@@ -82,7 +82,7 @@ def still(images):
 @pytest.mark.parametrize("dirac", [True, False])
 def test_a_group_starts_as_a_copy_of_its_input_only_if_asked(dirac):
     group = Group(4, 8, "relu", dirac)
-    group.start_as_copy()
+    group.start_as_identity()
     x = torch.randn(2, 4, 8, 8)
     assert torch.equal(group.conv1(x)[:, :4], x) == dirac
 

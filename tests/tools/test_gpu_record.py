@@ -1,0 +1,101 @@
+"""The GPU recorder: every part runs on the simulated GPU, and only valid recordings are merged."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from helpers import records
+from tools import gpu_record
+
+NOTEBOOK = Path(gpu_record.__file__).with_suffix(".ipynb")
+
+
+@pytest.mark.parametrize("name", [name for name in gpu_record.PARTS if name != "messages"])
+def test_part_runs_on_the_simulated_gpu(name):
+    found = gpu_record.run_part(name, simulated=True)
+    assert "error" not in found, found["traceback"]
+    (entry,) = [entry for entry in found["records"] if entry["kind"] == "cuda"]
+    assert entry["figures"]
+    json.dumps(found)
+
+
+def test_messages_are_recorded_case_by_case():
+    found = gpu_record.run_part("messages", simulated=True)
+    assert "error" not in found, found["traceback"]
+    assert len(found["messages"]) >= 15
+
+
+def test_failing_part_becomes_an_error_with_its_traceback(monkeypatch):
+    def fail(simulated):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setitem(gpu_record.PARTS, "race", (fail, 1))
+    found = gpu_record.run_part("race", simulated=False)
+    assert found["error"] == "RuntimeError: out of luck"
+    assert "Traceback" in found["traceback"]
+
+
+def test_command_writes_an_invalid_file_on_the_simulated_gpu(tmp_path):
+    path = tmp_path / "found.json"
+    assert gpu_record.main(["--simulated", "--only", "matrix_product", "--to", str(path)]) == 0
+    found = json.loads(path.read_text())
+    assert found["valid"] is False
+    rates = found["parts"]["matrix_product"]["records"][0]["figures"]["tflop_per_second"]
+    assert all(rate > 0 for rate in rates["float32"])
+
+
+def test_time_limits_sum_to_less_than_ten_minutes():
+    assert sum(limit for _, limit in gpu_record.PARTS.values()) < 600
+
+
+def written(path, *, valid, parts):
+    path.write_text(json.dumps({"format": 1, "valid": valid, "parts": parts}))
+    return path
+
+
+def entry(device, value):
+    return {
+        "device": device,
+        "kind": "cuda",
+        "torch": "2.14.1",
+        "date": "2026-11-22",
+        "figures": {"value": value},
+    }
+
+
+def test_merge_keeps_recordings_of_other_devices(tmp_path):
+    for device, value in (("Tesla T4", 1), ("NVIDIA H100", 2), ("Tesla T4", 3)):
+        part = {"what": "copies", "records": [entry(device, value)]}
+        parts = {"transfers": part, "race": {"error": "stopped after 120 s"}}
+        path = written(tmp_path / "sent.json", valid=True, parts=parts)
+        assert gpu_record.merge(path, results=tmp_path) == ["transfers"]
+    found = {
+        record.device: record.figures["value"] for record in records.read("transfers", tmp_path)
+    }
+    assert found == {"Tesla T4": 3, "NVIDIA H100": 2}
+
+
+def test_merge_rejects_recording_of_the_simulated_gpu(tmp_path):
+    path = written(tmp_path / "sent.json", valid=False, parts={})
+    with pytest.raises(ValueError, match="timings are not valid"):
+        gpu_record.merge(path, results=tmp_path)
+
+
+def test_merge_rejects_other_files(tmp_path, capsys):
+    path = tmp_path / "sent.json"
+    path.write_text("[]")
+    with pytest.raises(SystemExit) as stopped:
+        gpu_record.main(["--merge", str(path)])
+    assert stopped.value.code == 1
+    assert "was not written by tools.gpu_record" in capsys.readouterr().err
+
+
+def test_notebook_for_colab_runs_the_command():
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    assert "python -m tools.gpu_record" in code
+    assert notebook.metadata["accelerator"] == "GPU"
+    assert not any(cell.get("outputs") for cell in notebook.cells)
