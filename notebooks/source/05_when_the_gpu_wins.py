@@ -580,10 +580,11 @@ show(
 # you only know when you have measured them there.
 #
 # The rung that varies most from one run to the next is the batch of 512: on one and the same
-# computer this course measured a speed-up of 4.4 on one day and 9.0 on another. Look at the
-# microseconds: the time at batch 512 is stable, the time at batch 4 is not. With so little work per
-# step, the CPU's threads spend much of it waiting for each other, and how long depends on what else
-# the computer is doing. A ratio is only as reliable as its denominator, so state both times.
+# computer this course measured a speed-up of 4.4 on one day and 9.0 on another. A ratio alone does
+# not tell which of its two times has changed, which is why the list above also has the times. The
+# time at batch 4 is the less reliable one: with so little work per step, the CPU's threads mostly
+# wait for each other, and how long depends on what else the computer is doing (lesson 04). On a
+# busy computer, the whole ladder can come out differently.
 #
 # Does the order matter? The recorded ladder also has every change *alone*, on the classic script.
 

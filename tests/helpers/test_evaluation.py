@@ -58,5 +58,5 @@ def test_the_networks_mode_is_put_back(training):
 
 
 def test_no_batch_is_an_error():
-    with pytest.raises(ValueError, match="no image to evaluate on"):
+    with pytest.raises(ValueError, match="no images to evaluate on"):
         evaluate(Answers(), [])

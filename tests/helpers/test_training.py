@@ -201,7 +201,7 @@ def test_epochs_that_cannot_be_are_refused(epochs):
 
 
 def test_resuming_without_a_checkpoint_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="needs the checkpoint"):
+    with pytest.raises(ValueError, match="needs a checkpoint"):
         seeded_run(1, resume=True)
     with pytest.raises(FileNotFoundError, match=r"no checkpoint gone\.pt"):
         seeded_run(1, resume=True, checkpoint=tmp_path / "gone.pt")
@@ -234,7 +234,7 @@ def test_a_truncated_checkpoint_is_refused(tmp_path, size):
 def test_saved_weights_are_not_taken_for_a_checkpoint(tmp_path):
     file = tmp_path / "net.pt"
     torch.save(SmallNet().state_dict(), file)
-    with pytest.raises(ValueError, match="no checkpoint of a training run"):
+    with pytest.raises(ValueError, match="not a checkpoint of a training run"):
         seeded_run(2, checkpoint=file, resume=True)
 
 
