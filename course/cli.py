@@ -117,9 +117,8 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--jobs",
         type=count,
-        default=1,
         metavar="N",
-        help="notebooks at the same time (default: 1; more make timings unreliable)",
+        help="notebooks at once (default: what cores and memory allow; one with a GPU)",
     )
     command.add_argument(
         "--cell-timeout",
@@ -132,7 +131,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from course.execution.run import run
+    from course.batch.run import run
 
     # A run that is stopped still writes its report.
     end_as_by_ctrl_c()
@@ -141,7 +140,7 @@ def _run(options: argparse.Namespace) -> int:
         options.names,
         [tuple(pair) for pair in options.parameters],
         out=options.out,
-        workers=options.jobs,
+        jobs=options.jobs,
         cell_timeout=options.cell_timeout,
     )
     if finished.stopped:

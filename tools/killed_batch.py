@@ -1,7 +1,7 @@
-"""A batch killed at random moments, and then run to its end: nothing is lost, nothing runs twice.
+"""Kills a batch at random moments, then runs it to its end: nothing is lost or executed twice.
 
-`python -m tools.killed_batch` does it with 24 runs of lesson 03, killed three times; the
-tests do it on a notebook that takes a moment, killed once.
+`python -m tools.killed_batch` kills 24 runs of lesson 03 three times; the tests kill a batch of
+short runs once.
 """
 
 import csv
@@ -27,15 +27,15 @@ def rows_of(out):
         return list(csv.DictReader(file))
 
 
-def records_of(out):
+def entries_of(out):
     return [json.loads(file.read_text()) for file in sorted((out / "state").glob("*.json"))]
 
 
 def kill_and_finish(command, out, times, longest, chance):
-    """Run `command`, killed so often up to `longest` seconds after a run has ended, then once more.
+    """Run `command`, kill it `times` times soon after a run has ended, then let it finish.
 
-    Returns the records that each kill found. Raises AssertionError if a process outlives a kill, or
-    if a record that was written is ever another one.
+    Each kill comes up to `longest` seconds after the run. Returns how many runs had finished at
+    each kill. Raises AssertionError if a process survives a kill, or if an entry ever changes.
     """
     seen: dict[str, dict] = {}
     found = []
@@ -47,7 +47,7 @@ def kill_and_finish(command, out, times, longest, chance):
             time.sleep(chance.uniform(0, longest))
             processes = psutil.Process(run.pid).children(recursive=True)
             run.kill()
-        psutil.wait_procs(processes, timeout=5)
+        psutil.wait_procs(processes, timeout=60)
         assert not [process for process in processes if alive(process.pid)]
         _remember(seen, out)
         found.append(len(seen))
@@ -60,13 +60,13 @@ def kill_and_finish(command, out, times, longest, chance):
 
 
 def _remember(seen, out):
-    for record in records_of(out):
-        # What was finished before is as it was.
-        assert seen.setdefault(record["id"], record) == record
+    for entry in entries_of(out):
+        # A finished run must never run again.
+        assert seen.setdefault(entry["id"], entry) == entry
 
 
 def main():
-    """Kill a batch of 24 runs three times; print how far it was, and what the end holds."""
+    """Kill a batch of 24 runs three times; print its progress at each kill and the final state."""
     chance = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else None)
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "out"

@@ -17,91 +17,84 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
         "batch",
         help="execute notebooks over many settings of their parameters",
         description="Execute notebooks over many settings, several at once, and collect what they "
-        "record in results.csv, results.parquet and index.html. The same command, given again, "
-        "goes on where the last one was stopped.",
+        "report in results.csv, results.parquet and index.html. Repeating the command continues "
+        "where the last one stopped.",
         epilog="example: course batch 03 --grid seed 0 1 2 3 --jobs 2",
     )
     command.add_argument(
-        "what", nargs="+", metavar="WHAT", help="a plan (.yaml), or lessons, or .ipynb files"
+        "what", nargs="+", metavar="WHAT", help="a plan (.yaml), lessons, or .ipynb files"
     )
     what = command.add_argument_group("what to run (adds to the plan, or replaces its line)")
+    repeated = {"action": "append", "default": []}
     what.add_argument(
-        "-p",
-        dest="parameters",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("NAME", "VALUE"),
+        "-p", dest="parameters", nargs=2, metavar=("NAME", "VALUE"), **repeated,
         help="a parameter that is the same in all runs",
-    )
+    )  # fmt: skip
     what.add_argument(
-        "--grid",
-        nargs="+",
-        action="append",
-        default=[],
-        metavar=("NAME", "VALUE"),
-        help="a parameter and its values; several of these give every combination",
-    )
+        "--grid", nargs="+", metavar=("NAME", "VALUE"), **repeated,
+        help="a parameter and its values; with several of these, every combination runs",
+    )  # fmt: skip
     what.add_argument(
-        "--case",
-        nargs="+",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="one setting; several of these are run one after the other",
-    )
+        "--case", nargs="+", metavar="NAME=VALUE", **repeated,
+        help="one setting; several of these run one after another",
+    )  # fmt: skip
     what.add_argument("--repeats", type=int, metavar="N", help="each setting with seeds 0 to N-1")
     what.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="with these seeds")
     how = command.add_argument_group("how to run it")
     how.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: 1, or the GPUs)")
-    how.add_argument("--cell-timeout", type=int, metavar="SECONDS", help="a cell's (default: 3600)")
-    how.add_argument("--run-timeout", type=int, metavar="SECONDS", help="a whole run's")
+    how.add_argument(
+        "--cell-timeout", type=int, metavar="SECONDS", help="limit for one cell (default: 3600)"
+    )
+    how.add_argument("--run-timeout", type=int, metavar="SECONDS", help="limit for one run")
     how.add_argument("--retries", type=int, metavar="N", help="try again what does not pass")
     how.add_argument(
-        "--gpus", nargs="+", metavar="GPU", help="numbers, `all` (default) or `none`; one a run"
+        "--gpus", nargs="+", metavar="GPU", help="numbers, `all` (default) or `none`; one per run"
     )
     how.add_argument("--share", type=int, metavar="N", help="runs that share a GPU (default: 1)")
-    how.add_argument("--folder", metavar="DIR", help="work here (default: a folder for each run)")
+    how.add_argument(
+        "--folder", metavar="DIR", help="working folder of all runs (default: one per run)"
+    )
     how.add_argument("--out", metavar="DIR", help="results; may be an address such as s3://...")
-    how.add_argument("--dask", metavar="ADDRESS", help="run on this Dask cluster's workers")
-    how.add_argument("--fresh-kernels", action="store_true", help="start each kernel anew")
-    how.add_argument("--pages", action="store_true", help="a page of every run (else: of failures)")
-    how.add_argument("--dry-run", action="store_true", help="show the runs and an estimate")
+    how.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask cluster")
+    how.add_argument(
+        "--fresh-kernels", action="store_true", help="start every kernel as a new Python process"
+    )
+    how.add_argument(
+        "--pages",
+        action="store_true",
+        help="write a page of every run (default: of failures)",
+    )
+    how.add_argument("--dry-run", action="store_true", help="show the runs and a time estimate")
     how.add_argument("--retry-failed", action="store_true", help="run again what did not pass")
     command.set_defaults(command=_batch)
 
 
 def _batch(options: argparse.Namespace) -> int:
-    # Imported here: the other commands do not wait for it.
+    # Imported here so that the other commands do not wait for it.
     from course.batch.batch import batch
     from course.batch.plan import make_plan
     from course.batch.work import Options
 
     end_as_by_ctrl_c()
     table, name = _plan_of(options)
-    return batch(
-        open_course(options.root),
-        make_plan(table),
-        name,
-        Options(
-            dry_run=options.dry_run,
-            retry_failed=options.retry_failed,
-            fresh_kernels=options.fresh_kernels,
-            all_pages=options.pages,
-            cluster=options.dask,
-        ),
+    how = Options(
+        dry_run=options.dry_run,
+        retry_failed=options.retry_failed,
+        fresh_kernels=options.fresh_kernels,
+        all_pages=options.pages,
+        cluster=options.dask,
     )
+    return batch(open_course(options.root), make_plan(table), name, how)
 
 
 def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
-    """The plan's table, and a name for the batch: that of the plan's file, or made from it."""
+    """The plan's table and the batch's name: that of the plan's file, or a generated one."""
     from course.batch.plan import read_plan
 
     files = [word for word in options.what if Path(word).suffix in (".yaml", ".yml")]
     if files and len(options.what) > 1:
-        raise CourseError("A plan stands alone: it names the notebooks itself.")
-    table = read_plan(Path(files[0])) if files else {"notebooks": list(options.what)}
-    table = dict(table)
+        raise CourseError("Give either a plan or notebooks: a plan names its notebooks itself.")
+    table = dict(read_plan(Path(files[0]))) if files else {"notebooks": list(options.what)}
     _add(table, "parameters", _once("-p", options.parameters, dict(options.parameters)))
     grid = {name: values for name, *values in options.grid}
     _add(table, "grid", _once("--grid", options.grid, grid))
@@ -113,16 +106,16 @@ def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
     limits = {"cell": options.cell_timeout, "run": options.run_timeout}
     _add(table, "limits", {name: value for name, value in limits.items() if value is not None})
     if options.gpus is not None or options.share is not None:
-        before = table.get("gpus")
-        gpus = before if isinstance(before, dict) else {"use": "all" if before is None else before}
+        gpus = table.get("gpus")
+        gpus = dict(gpus) if isinstance(gpus, dict) else {"use": "all" if gpus is None else gpus}
         if options.gpus is not None:
-            gpus = {**gpus, "use": options.gpus[0] if len(options.gpus) == 1 else options.gpus}
+            gpus["use"] = options.gpus[0] if len(options.gpus) == 1 else options.gpus
         if options.share is not None:
-            gpus = {**gpus, "share": options.share}
+            gpus["share"] = options.share
         table["gpus"] = gpus
     if files:
         return table, Path(files[0]).stem
-    what = {key: table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")}
+    what = [table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")]
     digest = hashlib.sha256(json.dumps([what, table.get("repeats")]).encode()).hexdigest()
     return table, f"batch_{Path(options.what[0]).stem}_{digest[:6]}"
 
@@ -131,7 +124,7 @@ def _once(option: str, given: list[list[str]], read: dict[str, object]) -> dict[
     names = [name for name, *_ in given]
     for name in names:
         if names.count(name) > 1:
-            raise CourseError(f"{option} gives parameter {name!r} twice.")
+            raise CourseError(f"{option} sets parameter {name!r} twice.")
     return read
 
 
@@ -140,15 +133,13 @@ def _add(table: dict[str, object], key: str, more: dict[str, object]) -> None:
         return
     before = table.get(key) or {}
     if not isinstance(before, dict):
-        raise CourseError(f"{key} in the plan takes names and values, not {before!r}.")
+        raise CourseError(f"{key} in the plan must be names and values, not {before!r}.")
     table[key] = {**before, **more}
 
 
 def _case(words: list[str]) -> dict[str, object]:
-    case = {}
-    for word in words:
-        name, equals, value = word.partition("=")
+    pairs = [word.partition("=") for word in words]
+    for word, (_, equals, _) in zip(words, pairs, strict=True):
         if not equals:
             raise CourseError(f"--case takes NAME=VALUE, not {word!r}.")
-        case[name] = value
-    return case
+    return {name: value for name, _, value in pairs}

@@ -1,7 +1,7 @@
-"""What a batch has done so far, on disk: one file a finished run, written whole or not at all.
+"""The finished runs of a batch on disk: one file per run, written whole or not at all.
 
-The files are the truth; tables and pages are made from them. A batch that is started again reads
-them and runs what is missing.
+Tables and pages are made from these files. A batch that is started again reads them and executes
+what is missing.
 """
 
 from __future__ import annotations
@@ -12,69 +12,61 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course.course_folder import CourseError
-from course.files import write_atomically
+from filelock import FileLock, Timeout
 
-SCHEMA = 1
+from course.course_folder import CourseError
+from course.files import PARTIAL, write_atomically
+
+SCHEMA = 2
+
+Entry = dict[str, Any]
 
 
 class Ledger:
-    """The finished runs in one folder."""
+    """The finished runs in the folder `state` of a batch."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, batch: Path) -> None:
+        self._batch, self.folder = batch, batch / "state"
 
-    def finished(self) -> dict[str, dict[str, Any]]:
-        """The records of all finished runs by their identity; what is no record is left out."""
-        records = {}
+    def finished(self) -> dict[str, Entry]:
+        """The entries of all finished runs, by run id; unreadable files are left out."""
+        entries = {}
         for file in sorted(self.folder.glob("[!.]*.json")):
             try:
-                record = json.loads(file.read_text(encoding="utf-8"))
+                entry = json.loads(file.read_text(encoding="utf-8"))
             except (ValueError, OSError):
-                # Not written by us, or by a disk that failed: that run has to run again.
+                # Written by something else, or damaged: that run has to run again.
                 continue
-            if isinstance(record, dict) and record.get("schema") == SCHEMA:
-                records[record["id"]] = record
-        return records
+            if isinstance(entry, dict) and entry.get("schema") == SCHEMA:
+                entries[entry["id"]] = entry
+        return entries
 
-    def write(self, record: dict[str, Any]) -> None:
-        """Keep the record of a finished run.
+    def write(self, entry: Entry) -> None:
+        """Save the entry of a finished run.
 
         Raises:
-            OSError: it cannot be written; nothing that was there before is touched.
+            OSError: it cannot be written; what was there before is unchanged.
         """
-        text = json.dumps({"schema": SCHEMA, **record}, indent=1, default=str)
-        write_atomically(self.folder / f"{record['id']}.json", text.encode() + b"\n")
+        text = json.dumps({"schema": SCHEMA, **entry}, indent=1, default=str)
+        write_atomically(self.folder / f"{entry['id']}.json", text + "\n")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for one batch; the system lets go of it however the batch ends.
+        """Reserve the folder for one batch; the system ends the lock however the process ends.
 
         Raises:
-            CourseError: another batch is at work in this folder.
+            CourseError: another batch is running in this folder.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("a+") as file:
-            try:
-                _lock(file.fileno())
-            except OSError:
-                raise CourseError(
-                    f"Another batch is at work in {self.folder.parent}. Wait for it, or name "
-                    "another folder with --out."
-                ) from None
-            batch = self.folder.parent
-            for folder in (self.folder, batch, batch / "notebooks"):
-                for leftover in folder.glob(".*.partial"):
+        try:
+            lock = FileLock(self.folder / ".lock").acquire(timeout=0)
+        except Timeout:
+            raise CourseError(
+                f"Another batch is running in {self._batch}. Wait for it to end, or choose "
+                "another folder with --out."
+            ) from None
+        with lock:
+            for folder in (self.folder, self._batch, self._batch / "notebooks"):
+                for leftover in folder.glob(f".*{PARTIAL}"):
                     leftover.unlink()
             yield
-
-
-def _lock(descriptor: int) -> None:
-    try:
-        import fcntl
-    except ImportError:
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Which GPUs there are, asked of the driver's own tool so that this process opens none."""
+"""The GPUs of this machine, found through nvidia-smi so that this process opens none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as nvidia-smi tells of it; memory in MiB."""
+    """One GPU as nvidia-smi reports it; memory in MiB, 0 if it does not say."""
 
     index: str
     name: str
@@ -21,7 +21,7 @@ class Gpu:
 
 
 def installed() -> list[Gpu]:
-    """The NVIDIA GPUs of this machine; none where there is no driver or it does not answer."""
+    """The NVIDIA GPUs of this machine; empty if there is no driver or it does not answer."""
     if shutil.which("nvidia-smi") is None:
         return []
     command = [
@@ -30,23 +30,23 @@ def installed() -> list[Gpu]:
         "--format=csv,noheader,nounits",
     ]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    rows = list(csv.reader(told.stdout.splitlines(), skipinitialspace=True))
+    rows = csv.reader(done.stdout.splitlines(), skipinitialspace=True)
     return [
-        Gpu(index, name, _number(memory), _number(free), driver)
+        Gpu(index, name, _mebibytes(memory), _mebibytes(free), driver)
         for index, name, memory, free, driver in (row for row in rows if len(row) == 5)
     ]
 
 
 def visible() -> tuple[str, ...]:
-    """Names of the GPUs that this process may use, as CUDA_VISIBLE_DEVICES takes them."""
+    """Names of the GPUs that this process may use, as in CUDA_VISIBLE_DEVICES."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return tuple(name.strip() for name in named.split(",") if name.strip() not in ("", "-1"))
     return tuple(gpu.index for gpu in installed())
 
 
-def _number(text: str) -> int:
+def _mebibytes(text: str) -> int:
     return int(text) if text.isdigit() else 0

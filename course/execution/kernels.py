@@ -1,84 +1,176 @@
-"""The kernel that every notebook of the course is executed in: the Python that is running."""
+"""Starts and ends the kernels that notebooks are executed in.
+
+Every kernel runs the Python of the command `course`. On Linux, kernels are forked from a server
+process (`kernel_server.py`) that has imported torch and whatever else the notebooks import, which
+saves each of them several seconds. A forked kernel has its own memory, random state, folder and
+environment. On other systems, or if there is no server, each kernel starts as a new process.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import signal
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import ClassVar
-from weakref import WeakSet
+from typing import Any, ClassVar
 
 from ipykernel.kernelspec import RESOURCES, get_kernel_dict
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from nbformat import NotebookNode
 
-from course.execution.warm_kernels import PROVISIONER, WarmKernels
+from course.execution.forked_kernel import ForkedKernel, KernelServer
+
+_PROVISIONER = "course-provisioner"
+# Packages that may be imported before a fork: they start no thread that a fork would lose and open
+# no GPU. (OpenBLAS, in numpy, stops its threads before each fork.)
+_PRELOADED = {"helpers", "matplotlib", "numpy", "PIL", "torch", "torchvision", "tqdm"}
+# Modules that these import only at first use: by the first optimizer, by the first figure.
+# `matplotlib_inline` cannot be among them, because it looks for the notebook that imports it.
+_FIGURES = "matplotlib.backends.backend_agg"
+_LATE = {"torch": "torch._dynamo", "matplotlib.pyplot": _FIGURES, "helpers.plots": _FIGURES}
+
+
+def modules_of(notebooks: Iterable[NotebookNode]) -> list[str]:
+    """Names of the modules that the notebooks import and that can be imported before a fork."""
+    found: set[str] = set()
+    for notebook in notebooks:
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                found.update(_imports(cell.source))
+    safe = {name for name in found if name.partition(".")[0] in _PRELOADED}
+    return sorted(safe) + sorted({late for name, late in _LATE.items() if name in safe})
+
+
+def _imports(source: str) -> set[str]:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        # A cell with an IPython magic is not valid Python; its imports are not preloaded.
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+            # `from helpers import lesson` imports a module.
+            if node.module.partition(".")[0] == "helpers":
+                names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
 
 
 class ThisPython(AsyncKernelManager):
-    """Starts the Python that runs the command `course`.
+    """Starts kernels with the Python that runs the command `course`.
 
-    A kernel named `python3` that somebody once registered in a home folder comes first when
-    Jupyter looks for one by name, and often belongs to another environment.
+    Jupyter would look up a kernel named `python3`, and one registered in the user's home folder,
+    which often belongs to another environment, would win.
     """
 
-    started: ClassVar[WeakSet[ThisPython]] = WeakSet()
-    # What `kernel_class` makes different for one job.
-    warm: ClassVar[WarmKernels | None] = None
-    additions: ClassVar[Mapping[str, str]] = {}
-    group: ClassVar[str] = ""
-
-    def __init__(self, *args: object, **options: object) -> None:
-        super().__init__(*args, **options)
-        ThisPython.started.add(self)
+    # Set by `Kernels.manager_class`; `process` is the kernel's, once it has started.
+    kernels: ClassVar[Kernels | None] = None
+    environment: ClassVar[Mapping[str, str]] = {}
+    process: ClassVar[subprocess.Popen | ForkedKernel | None] = None
 
     @property
     def kernel_spec(self) -> KernelSpec:
         """The specification of a kernel in this environment, whatever else is registered."""
         spec = KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=CRITICAL"]))
-        spec.env |= self.additions
-        if self.warm is not None:
-            spec.metadata |= {"kernel_provisioner": {"provisioner_name": PROVISIONER}}
+        spec.env |= self.environment
+        if self.kernels is not None:
+            spec.metadata |= {"kernel_provisioner": {"provisioner_name": _PROVISIONER}}
         return spec
 
 
-def kernel_class(
-    *,
-    warm: WarmKernels | None = None,
-    environment: Mapping[str, str] | None = None,
-    group: str = "",
-) -> type[ThisPython]:
-    """A kind of `ThisPython` for one job: nbclient takes a class, and passes nothing on to it.
+class Kernels:
+    """Starts kernels, from a server where there is one, and ends all of them on request.
 
     Args:
-        warm: fork the kernel from this server instead of starting it anew.
-        environment: variables of the environment that the kernel gets besides this process's.
-        group: `kill_kernels` ends the kernels of one group alone when it is asked to.
+        modules: what the server imports before it forks kernels; None starts each kernel as a new
+            Python process.
     """
-    own = {"warm": warm, "additions": dict(environment or {}), "group": group}
-    return type("ThisPython", (ThisPython,), own)
+
+    def __init__(self, modules: Sequence[str] | None = None) -> None:
+        self._processes: list[subprocess.Popen | ForkedKernel] = []
+        self._ended = False
+        self.server: KernelServer | None = None
+        if sys.platform == "linux" and hasattr(os, "pidfd_open"):
+            self.server = KernelServer(["--fresh"] if modules is None else modules)
+
+    def manager_class(self, environment: Mapping[str, str] | None = None) -> type[ThisPython]:
+        """A kernel manager class for one job; nbclient creates the manager itself, from a class.
+
+        Args:
+            environment: variables that the kernel gets in addition to those of this process.
+        """
+        own = {"kernels": self, "environment": dict(environment or {}), "process": None}
+        return type("ThisPython", (ThisPython,), own)
+
+    def add(self, process: subprocess.Popen | ForkedKernel) -> None:
+        """Remember a kernel that has just started; after `end_all`, end it."""
+        self._processes = [each for each in self._processes if each.poll() is None]
+        self._processes.append(process)
+        if self._ended:
+            self.end_all()
+
+    def end_all(self) -> None:
+        """Kill every kernel, now and from now on, without waiting."""
+        self._ended = True
+        for process in list(self._processes):
+            # A kernel may end between the question and the signal.
+            with contextlib.suppress(OSError):
+                if process.poll() is None:
+                    _kill(process)
+
+    def close(self) -> None:
+        """End the kernels and their server."""
+        self.end_all()
+        if self.server is not None:
+            self.server.close()
 
 
-def kill_kernels(group: str | None = None) -> None:
-    """End every kernel that is running (of the group), with what it started, without waiting."""
-    for manager in list(ThisPython.started):
-        provisioner = manager.provisioner
-        if provisioner is None or not provisioner.has_process:
-            continue
-        # The number of one that has ended may be another process's by now.
-        if provisioner.process.poll() is not None or (group not in (None, manager.group)):
-            continue
-        # It may have ended between the question and the signal.
-        with contextlib.suppress(ProcessLookupError):
-            if provisioner.pgid and hasattr(os, "killpg"):
-                os.killpg(provisioner.pgid, signal.SIGKILL)
-            else:
-                provisioner.process.kill()
+def _kill(process: subprocess.Popen | ForkedKernel) -> None:
+    if isinstance(process, ForkedKernel) or not hasattr(os, "killpg"):
+        process.kill()
+    else:
+        # Jupyter starts a kernel as the leader of a group, which holds what the notebook starts.
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+class CourseProvisioner(LocalProvisioner):
+    """Starts a kernel through the server of the `Kernels` that its manager belongs to."""
+
+    async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, Any]:
+        """Start a kernel; without a server, as a new process."""
+        manager = type(self.parent)
+        arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
+        environment = dict(options.get("env") or os.environ)
+        self.cwd = str(options.get("cwd") or Path.cwd())
+        try:
+            if manager.kernels.server is None:
+                raise OSError("There is no server on this system.")
+            self.process = manager.kernels.server.start(arguments, self.cwd, environment)
+            self.pid = self.pgid = self.process.pid
+        except OSError:
+            await super().launch_kernel(cmd, **options)
+        manager.process = self.process
+        manager.kernels.add(self.process)
+        return self.connection_info
+
+
+# Registered here because Jupyter finds provisioners by name among installed packages.
+KernelProvisionerFactory.instance().provisioners[_PROVISIONER] = EntryPoint(
+    _PROVISIONER, f"{__name__}:CourseProvisioner", KernelProvisionerFactory.GROUP_NAME
+)
 
 
 def anchor_data_folder() -> None:
-    """Make a relative `CIFAR10_ROOT` absolute, for kernels that work in another folder."""
+    """Make a relative `CIFAR10_ROOT` absolute, because kernels work in other folders."""
     if root := os.environ.get("CIFAR10_ROOT"):
         os.environ["CIFAR10_ROOT"] = str(Path(root).expanduser().absolute())

@@ -1,151 +1,141 @@
 """Checks the parameters of a run against the notebooks before anything starts.
 
-papermill only warns of a name that a notebook does not have, and guesses a value's type from its
-look: `1e3` becomes a float where a whole number is meant, `true` a text.
+papermill only warns about a name that a notebook does not have, and guesses a value's type from its
+spelling: `1e3` becomes a float where an integer is meant, `true` a string.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-# Stands for a default that is computed, so that nothing is known about its type.
+# The default of a parameter that is computed, so that its type is not known.
 UNKNOWN = object()
 
 
-def defaults_of(notebook: NotebookNode) -> dict[str, object]:
-    """Names and default values in the cell tagged `parameters`; empty where there is none.
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a notebook: its default, and its values where it is a `Literal[...]`."""
 
-    A default that is not a plain value (a call, say) is given as `UNKNOWN`.
+    default: object
+    choices: tuple[object, ...] | None = None
+
+
+def parameters_of(notebook: NotebookNode) -> dict[str, Parameter]:
+    """The parameters in the cell tagged `parameters`, by name; empty if there is no such cell.
+
+    Raises:
+        CourseError: the cell is not valid Python.
     """
-    defaults: dict[str, object] = {}
+    found: dict[str, Parameter] = {}
     for cell in notebook.cells:
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
+        if cell.cell_type != "code" or "parameters" not in cell.metadata.get("tags", []):
+            continue
+        try:
+            statements = ast.parse(cell.source).body
+        except SyntaxError as error:
+            raise CourseError(
+                f"The parameters cell is not valid Python ({error}). It must contain assignments "
+                f"only:\n{cell.source}"
+            ) from None
+        for statement in statements:
+            if isinstance(statement, ast.Assign):
+                targets, choices = statement.targets, None
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                targets, choices = [statement.target], _choices(statement.annotation)
+            else:
+                continue
             try:
-                statements = ast.parse(cell.source).body
-            except SyntaxError as error:
-                raise CourseError(
-                    f"The parameters cell is not valid Python ({error}); it may hold nothing "
-                    f"but assignments:\n{cell.source}"
-                ) from None
-            for statement in statements:
-                defaults.update(_assignment(statement))
-    return defaults
+                default = ast.literal_eval(statement.value)
+            except ValueError:
+                default = UNKNOWN
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    found[target.id] = Parameter(default, choices)
+    return found
 
 
-def choices_of(notebook: NotebookNode) -> dict[str, list[object]]:
-    """The values that a parameter may have, where its cell says: `x: Literal["a", "b"] = "a"`."""
-    choices: dict[str, list[object]] = {}
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
-            for statement in ast.walk(ast.parse(cell.source)):
-                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                    choices.update(_literal_choices(statement.target.id, statement.annotation))
-    return choices
-
-
-def _literal_choices(name: str, annotation: ast.expr) -> dict[str, list[object]]:
+def _choices(annotation: ast.expr) -> tuple[object, ...] | None:
+    """The values in an annotation `Literal["a", "b"]`; None for any other annotation."""
     if not isinstance(annotation, ast.Subscript):
-        return {}
+        return None
     if ast.unparse(annotation.value).rpartition(".")[2] != "Literal":
-        return {}
-    inside = annotation.slice
-    elements = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-    return {name: [ast.literal_eval(element) for element in elements]}
-
-
-def _assignment(statement: ast.stmt) -> list[tuple[str, object]]:
-    if isinstance(statement, ast.Assign):
-        targets, value = statement.targets, statement.value
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        targets, value = [statement.target], statement.value
-    else:
-        return []
-    try:
-        default = ast.literal_eval(value)
-    except ValueError:
-        default = UNKNOWN
-    return [(target.id, default) for target in targets if isinstance(target, ast.Name)]
+        return None
+    values = annotation.slice
+    elements = values.elts if isinstance(values, ast.Tuple) else [values]
+    return tuple(ast.literal_eval(element) for element in elements)
 
 
 def fit_parameters(
-    given: Iterable[tuple[str, object]],
-    defaults: Mapping[str, Mapping[str, object]],
-    choices: Mapping[str, Mapping[str, Sequence[object]]] | None = None,
+    given: Iterable[tuple[str, object]], known: Mapping[str, Mapping[str, Parameter]]
 ) -> dict[str, dict[str, object]]:
-    """The parameters that each notebook gets, as values of the type of its default.
+    """Convert the given values to the types of the notebooks' defaults.
 
     Args:
-        given: names and values, texts as they stand on the command line or values from a plan.
-        defaults: for each notebook its parameters and their defaults, from `defaults_of`.
-        choices: for each notebook the values that a parameter may have, from `choices_of`.
+        given: names and values: text from the command line, or values from a plan.
+        known: for each notebook its parameters, from `parameters_of`.
 
     Returns:
-        for each notebook those of the given parameters that it has.
+        For each notebook, the given parameters that it has.
 
     Raises:
-        CourseError: no notebook has a name (the nearest right one is named), a name is given
-            twice, a value cannot be of the type that the default has, or is none of the choices.
+        CourseError: no notebook has a parameter of that name (the message suggests the closest
+            one), a name is given twice, or a value does not fit the default or the choices.
     """
-    fitted: dict[str, dict[str, object]] = {name: {} for name in defaults}
-    known = sorted({parameter for table in defaults.values() for parameter in table})
-    given = list(given)
-    for place, (parameter, value) in enumerate(given):
-        if parameter in [earlier for earlier, _ in given[:place]]:
-            raise CourseError(f"Parameter {parameter!r} is given twice.")
-        if parameter not in known:
-            raise CourseError(_unknown(parameter, known))
-        for notebook, table in defaults.items():
-            if parameter not in table:
-                continue
-            fitting = _convert(parameter, value, table[parameter], notebook)
-            allowed = (choices or {}).get(notebook, {}).get(parameter)
-            if allowed is not None and fitting not in allowed:
-                raise CourseError(
-                    f"Parameter {parameter!r} of {notebook} is one of "
-                    f"{', '.join(map(repr, allowed))}; {fitting!r} is not."
-                    + _nearest(fitting, allowed)
-                )
-            fitted[notebook][parameter] = fitting
+    fitted: dict[str, dict[str, object]] = {name: {} for name in known}
+    names = sorted({name for parameters in known.values() for name in parameters})
+    seen: set[str] = set()
+    for name, value in given:
+        if name in seen:
+            raise CourseError(f"Parameter {name!r} is given twice.")
+        seen.add(name)
+        if name not in names:
+            raise CourseError(
+                f"No notebook of this run has a parameter {name!r}.{did_you_mean(name, names)} "
+                f"Parameters: {', '.join(names) or 'none'}."
+            )
+        for notebook, parameters in known.items():
+            if name in parameters:
+                fitted[notebook][name] = _fit(name, value, parameters[name], notebook)
     return fitted
 
 
-def _unknown(parameter: str, known: list[str]) -> str:
-    message = f"No notebook of this run has a parameter {parameter!r}.{_nearest(parameter, known)}"
-    return message + f" Known here: {', '.join(known) or 'none'}."
-
-
-def _nearest(word: object, known: Iterable[object]) -> str:
-    """The question whether a known name was meant, empty where none is near."""
+def did_you_mean(word: object, known: Iterable[object]) -> str:
+    """A question that suggests the closest known name; empty if none is close."""
     texts = {name.lower(): name for name in known if isinstance(name, str)}
-    near = difflib.get_close_matches(str(word).lower(), texts, n=1)
-    return f" Did you mean {texts[near[0]]!r}?" if near else ""
+    close = difflib.get_close_matches(str(word).lower(), texts, n=1)
+    return f" Did you mean {texts[close[0]]!r}?" if close else ""
 
 
-def _convert(parameter: str, value: object, default: object, notebook: str) -> object:
-    """`value` in the type of `default`; a text is read, anything else has to be of that type."""
-    wanted, read = _reading(default)
+def _fit(name: str, value: object, parameter: Parameter, notebook: str) -> object:
+    default, choices = parameter.default, parameter.choices
+    kind, read = _reader(default)
     try:
-        return read(value) if isinstance(value, str) else _same_kind(value, default)
+        fitting = read(value) if isinstance(value, str) else _same_type(value, default)
     except (ValueError, SyntaxError):
-        hint = ""
-        if isinstance(default, str) and not isinstance(value, str):
-            hint = " Put it into quotes if it is meant as a text."
+        quotes = isinstance(default, str) and not isinstance(value, str)
         raise CourseError(
-            f"Parameter {parameter!r} of {notebook} takes {wanted} "
-            f"(its default is {default!r}), which {value!r} is not.{hint}"
+            f"Parameter {name!r} of {notebook} must be {kind} (its default is {default!r}), "
+            f"not {value!r}.{' Put it in quotes to pass it as a string.' if quotes else ''}"
         ) from None
+    if choices is not None and fitting not in choices:
+        raise CourseError(
+            f"Parameter {name!r} of {notebook} must be one of {', '.join(map(repr, choices))}, "
+            f"not {fitting!r}.{did_you_mean(fitting, choices)}"
+        )
+    return fitting
 
 
-def _same_kind(value: object, default: object) -> object:
-    """A value that a plan gives, if it is of the default's type; a whole number is a number."""
+def _same_type(value: object, default: object) -> object:
+    """A plan's value if it has the type of the default; an integer is also a valid float."""
     if default is None or default is UNKNOWN:
         return value
     if isinstance(value, bool) is not isinstance(default, bool):
@@ -154,36 +144,37 @@ def _same_kind(value: object, default: object) -> object:
         return float(value)
     if isinstance(default, int) and isinstance(value, float) and value.is_integer():
         return int(value)
-    kind = list if isinstance(default, tuple | set) else type(default)
-    if not isinstance(value, kind):
+    expected = list if isinstance(default, tuple | set) else type(default)
+    if not isinstance(value, expected):
         raise ValueError(value)
     return value
 
 
-def _reading(default: object) -> tuple[str, Callable[[str], object]]:
-    # bool before int: in Python a truth value is a whole number too.
+def _reader(default: object) -> tuple[str, Callable[[str], object]]:
+    """What a value like `default` is called, and the function that reads one from text."""
+    # bool before int, of which it is a subclass.
     if isinstance(default, bool):
-        return "true or false", _truth
+        return "true or false", _boolean
     if isinstance(default, int):
-        return "a whole number", _whole_number
+        return "an integer", _integer
     if isinstance(default, float):
         return "a number", float
     if isinstance(default, str):
-        return "a text", str
+        return "a string", str
     if isinstance(default, list | tuple | dict | set):
         kind = type(default)
         return f"a {kind.__name__} in Python's notation", lambda text: _literal(text, kind)
     return "any value", _any_value
 
 
-def _truth(text: str) -> bool:
+def _boolean(text: str) -> bool:
     try:
-        return _TRUTH[text.lower()]
+        return _BOOLEANS[text.lower()]
     except KeyError:
         raise ValueError(text) from None
 
 
-def _whole_number(text: str) -> int:
+def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
@@ -203,7 +194,7 @@ def _literal(text: str, kind: type) -> object:
 
 
 def _any_value(text: str) -> object:
-    """None, a truth value or a number where it is written as in Python; a text otherwise."""
+    """None, a boolean or a number if the text is one in Python; otherwise the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -1,16 +1,15 @@
-"""What a person sees of a run on the terminal: one progress bar, and lines as notebooks end."""
+"""What a run shows on the terminal: one progress bar, and a line for each notebook that ends."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from time import monotonic
 
 from tqdm import tqdm
 
-from course.execution.engine import Watcher
-from course.execution.runner import PASSED, Job, Outcome
+from course.execution.jobs import Job, RunResult, Status
 
 _CELLS = "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} cells, {elapsed}{postfix}"
 _RUNS = (
@@ -18,86 +17,134 @@ _RUNS = (
 )
 
 
-class _Bar:
-    """A bar on a terminal whose clock goes on; nothing at all elsewhere."""
-
-    def __init__(self, total: int, form: str) -> None:
-        shown = sys.stderr.isatty()
-        self.bar = tqdm(total=total, bar_format=form, disable=not shown, leave=False)
-        self._over = threading.Event()
-        if shown:
-            threading.Thread(target=self._tick, daemon=True).start()
-
-    def _tick(self) -> None:
-        while not self._over.wait(0.5):
-            self.bar.refresh()
-
-    def close(self) -> None:
-        """Take the bar off the screen."""
-        self._over.set()
-        self.bar.close()
+def show_seconds(seconds: float) -> str:
+    """A duration in at most two units: `0.4 s`, `48 s`, `1 min 12 s`, `2 h 5 min`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-class ProgressBar(Watcher):
-    """One bar over the code cells of all notebooks, and `describe(outcome)` as each ends.
+def roughly(seconds: float) -> str:
+    """A duration as an estimate: `less than a minute`, `about 3 min`, `about 2 h 5 min`."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "less than a minute"
+    return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
 
-    Where stderr is no terminal there is no bar, and the lines say enough.
+
+class Watcher:
+    """Is told about the progress of jobs; this one ignores it.
+
+    `began` and `cell_done` are called from threads, and not for jobs on a cluster.
     """
 
-    def __init__(self, cells: dict[str, int], describe: Callable[[Outcome], str]) -> None:
-        """`cells`: for each notebook's name how many code cells it has."""
-        self._cells = cells
-        self._done: Counter[str] = Counter()
-        self._running: list[str] = []
+    def began(self, job: Job) -> None:
+        """A job starts its kernel."""
+
+    def cell_done(self, job: Job) -> None:
+        """A code cell of the job passed."""
+
+    def ended(self, result: RunResult) -> None:
+        """A job ended on its own, whatever its status."""
+
+
+class _Progress(Watcher):
+    """A progress bar whose clock keeps running; there is no bar if stderr is not a terminal."""
+
+    def __init__(self, total: int, form: str, describe: Callable[[RunResult], str]) -> None:
+        shown = sys.stderr.isatty()
+        self._bar = tqdm(total=total, bar_format=form, disable=not shown, leave=False)
         self._describe = describe
-        self._shown = _Bar(sum(cells.values()), _CELLS)
-        self._bar = self._shown.bar
+        self._closed = threading.Event()
+        if shown:
+            threading.Thread(target=self._refresh, daemon=True).start()
+
+    def _refresh(self) -> None:
+        while not self._closed.wait(0.5):
+            self._bar.refresh()
+
+    def write(self, line: str) -> None:
+        """Print a line above the bar."""
+        self._bar.write(line)
+
+    def close(self) -> None:
+        """Remove the bar from the screen."""
+        self._closed.set()
+        self._bar.close()
+
+
+class LessonProgress(_Progress):
+    """One bar over the code cells of all notebooks, and a line with the time left as each ends."""
+
+    def __init__(
+        self,
+        cells: Mapping[str, int],
+        describe: Callable[[RunResult], str],
+        expected: Mapping[str, float] | None = None,
+    ) -> None:
+        """`cells`: number of code cells by notebook; `expected`: seconds by notebook, if known."""
+        super().__init__(sum(cells.values()), _CELLS, describe)
+        self._cells, self._begun = cells, monotonic()
+        # Without earlier times, a cell is taken to last as long as any other.
+        known = expected is not None and set(cells) <= set(expected)
+        self._weights = {name: expected[name] if known else cells[name] for name in cells}
+        self._done = dict.fromkeys(cells, 0)
+        self._running: list[str] = []
 
     def began(self, job: Job) -> None:
         self._running.append(job.name)
-        self._bar.set_postfix_str(", ".join(self._running))
+        self._bar.set_postfix_str(self._state())
 
     def cell_done(self, job: Job) -> None:
         self._done[job.name] += 1
         self._bar.update()
 
-    def ended(self, outcome: Outcome) -> None:
-        name = outcome.job.name
+    def ended(self, result: RunResult) -> None:
+        name = result.job.name
         self._running.remove(name)
-        # The cells behind a failure will not come any more.
+        # The cells after a failure will not run.
         self._bar.update(self._cells[name] - self._done[name])
-        self._bar.set_postfix_str(", ".join(self._running), refresh=False)
-        self._bar.write(self._describe(outcome))
+        self._done[name] = self._cells[name]
+        self._bar.set_postfix_str(self._state(), refresh=False)
+        left = self.seconds_left()
+        end = f"  ({roughly(left)} left)" if left else ""
+        self._bar.write(self._describe(result) + (end if self._bar.disable else ""))
 
-    def close(self) -> None:
-        """Take the bar off the screen."""
-        self._shown.close()
+    def seconds_left(self) -> float:
+        """An estimate of the remaining time, from the share of the work that is done."""
+        total = sum(self._weights.values())
+        done = sum(w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items())
+        return (monotonic() - self._begun) * (total - done) / done if done else 0.0
+
+    def _state(self) -> str:
+        left = self.seconds_left()
+        return ", ".join([*([f"{roughly(left)} left"] if left else []), *self._running])
 
 
-class BatchProgress(Watcher):
-    """One bar over the runs of a batch, and a line for each that did not pass.
+class BatchProgress(_Progress):
+    """One bar over the runs of a batch, and a line for each that a person should know about.
 
-    Where stderr is no terminal there is no bar: a line after each tenth of the runs instead, so
-    that a log of a night stays short.
+    If stderr is not a terminal, a line after each tenth of the runs replaces the bar.
     """
 
-    def __init__(self, total: int, describe: Callable[[Outcome], str]) -> None:
-        self._total, self._describe = total, describe
+    def __init__(self, total: int, describe: Callable[[RunResult], str]) -> None:
+        super().__init__(total, _RUNS, describe)
+        self._total = total
         self._ended = self._failed = 0
-        self._shown = _Bar(total, _RUNS)
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, result: RunResult) -> None:
         self._ended += 1
-        bar = self._shown.bar
-        if outcome.status != PASSED:
+        if result.status != Status.PASSED or result.note:
+            self._bar.write(self._describe(result))
+        if result.status != Status.PASSED:
             self._failed += 1
-            bar.write(self._describe(outcome))
-            bar.set_postfix_str(f", {self._failed} did not pass", refresh=False)
-        bar.update()
+            self._bar.set_postfix_str(f", {self._failed} did not pass", refresh=False)
+        self._bar.update()
         tenth = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
-        if bar.disable and tenth and self._ended < self._total:
+        if self._bar.disable and tenth and self._ended < self._total:
             print(f"{self._ended} of {self._total} runs ended", flush=True)
-
-    def close(self) -> None:
-        """Take the bar off the screen."""
-        self._shown.close()

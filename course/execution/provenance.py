@@ -1,4 +1,4 @@
-"""What a result depends on: the notebook's code, its parameters, the package that it imports."""
+"""What a result depends on: the notebook's code, its parameters, the packages that it imports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import platform
-import socket
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +21,7 @@ _PACKAGES = ("torch", "torchvision", "numpy")
 def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
     """The identity of a run: 16 digits of a hash over code, parameters and `helpers`.
 
-    Text cells and stored outputs do not count: nothing that is executed depends on them.
+    Text cells and stored outputs do not count, because nothing that is executed depends on them.
     """
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     content = json.dumps([code, dict(parameters), helpers_digest()], sort_keys=True, default=str)
@@ -31,7 +30,7 @@ def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
 
 @functools.cache
 def helpers_digest() -> str:
-    """A hash over the files of the packages that a notebook imports."""
+    """A hash over the files of the packages that notebooks import."""
     digest = hashlib.sha256()
     for package in (helpers, simulated_cuda):
         folder = Path(package.__file__).parent
@@ -45,7 +44,7 @@ def helpers_digest() -> str:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Versions that a result goes with; found without importing the packages."""
+    """Versions of Python, `helpers` and the packages, found without importing them."""
     found = {"python": platform.python_version(), "helpers": helpers_digest()}
     for name in _PACKAGES:
         try:
@@ -53,8 +52,3 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def host_name() -> str:
-    """The name of this machine."""
-    return socket.gethostname()

@@ -1,237 +1,207 @@
-"""Executes one notebook headless through papermill and tells how it ended."""
+"""Executes one notebook headless through papermill and reports how it ended."""
 
 from __future__ import annotations
 
+import errno
 import shutil
+import signal
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from time import monotonic
 
 import nbformat
+from click import unstyle
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from papermill import PapermillExecutionError, execute_notebook
 from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
 from papermill.execute import remove_error_markers
 
-from course.authoring.stored_outputs import plain_text
+from course.execution.jobs import Job, RunLimits, RunResult, Status
 from course.execution.kernels import ThisPython
+from course.files import read_notebook
 
-PASSED = "passed"
-FAILED = "failed"
-TIMED_OUT = "timed out"
-KERNEL_DIED = "kernel died"
-STOPPED = "stopped"
-NOT_RUN = "not run"
-
-
-# How old the executed notebook on disk may be while cells run, in seconds.
+# How often the executed notebook is written while its cells run, in seconds.
 _SAVE_EVERY = 5
 _ENGINE = "course"
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
-@dataclass(frozen=True)
-class Job:
-    """One notebook to execute: where it stands, where the result goes, with which parameters.
+class InfrequentSaving(NBClientEngine):
+    """papermill's engine, except that it saves every few seconds and not twice for each cell.
 
-    `folder` is the kernel's working folder, to which relative paths in parameters refer; `own`
-    says that it is this job's alone and is emptied before another attempt.
-    """
-
-    name: str
-    notebook: Path
-    output: Path
-    folder: Path
-    parameters: dict[str, object] = field(default_factory=dict)
-    own: bool = False
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long a cell and a whole run may take, in seconds, and how often a run is tried again."""
-
-    cell: int | None = None
-    run: int | None = None
-    retries: int = 0
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one notebook ended.
-
-    `cell` is the index of the cell that did not get through (None if all did), as it stands in
-    the executed notebook; `cell_id` and `source` are that cell's; `error` says what happened.
-    `begun` is a date in ISO's format; `host`, `gpu` and `versions` say where it ran, and on what.
-    `machine` says that the machine is to blame, not the notebook: another try may well pass.
-    """
-
-    job: Job
-    status: str
-    seconds: float = 0.0
-    cell: int | None = None
-    cell_id: str = ""
-    source: str = ""
-    error: str = ""
-    attempts: int = 1
-    begun: str = ""
-    host: str = ""
-    gpu: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    machine: bool = False
-
-
-class SeldomSaving(NBClientEngine):
-    """papermill's engine, but it writes the notebook every few seconds, not twice for each cell.
-
-    A lesson with its figures has a hundred cells and takes 16 ms to write: three seconds a run.
+    A lesson with its figures has a hundred cells and takes 16 ms to write: 3 s per run.
     """
 
     @classmethod
     def execute_managed_notebook(
         cls, nb_man: NotebookExecutionManager, kernel_name: str, **options: object
     ) -> NotebookNode:
-        """Execute the notebook; papermill writes it once more when it is through."""
-        save, written = nb_man.save, monotonic()
+        """Execute the notebook; papermill itself saves it once more at the end."""
+        save, saved = nb_man.save, monotonic()
 
-        def save_seldom(**further: object) -> None:
-            nonlocal written
-            if monotonic() - written >= _SAVE_EVERY:
+        def save_if_due(**further: object) -> None:
+            nonlocal saved
+            if monotonic() - saved >= _SAVE_EVERY:
                 save(**further)
-                written = monotonic()
+                saved = monotonic()
 
-        nb_man.save = save_seldom
+        nb_man.save = save_if_due
         try:
             return super().execute_managed_notebook(nb_man, kernel_name, **options)
         finally:
             nb_man.save = save
 
 
-papermill_engines.register(_ENGINE, SeldomSaving)
+papermill_engines.register(_ENGINE, InfrequentSaving)
 
 
 class _Stopped(Exception):
-    """Raised between two cells when the run is to go no further."""
+    """Raised between two cells when no further cell is to run."""
 
 
 def run_job(
     job: Job,
     *,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     kernels: type[ThisPython] = ThisPython,
     stopping: threading.Event | None = None,
     on_cell_done: Callable[[], None] = lambda: None,
-) -> Outcome:
-    """Execute one notebook; never raises for what happens in it.
+) -> RunResult:
+    """Execute one notebook and return how it ended.
 
-    The executed notebook is written to `job.output`, as far as it came, with the failure shown
-    in the cell where it happened. A run that does not pass is tried again as often as `limits`
-    says. After `stopping` is set it ends before the next cell; its kernel is for the one who sets
-    it to kill.
+    The executed notebook is written to `job.output` as far as it got, with the error shown in the
+    cell where it happened. A run that does not pass is tried again as often as `limits` says.
+
+    Args:
+        job: what to execute.
+        limits: time limits and retries.
+        kernels: the kernel manager class.
+        stopping: no further cell starts once it is set; whoever sets it kills the kernel.
+        on_cell_done: called after each code cell that passes.
+
+    Raises:
+        OSError: the disk is full. Nothing else is raised for what happens in a notebook.
     """
-    limits, stopping = limits or Limits(), stopping or threading.Event()
+    limits, stopping = limits or RunLimits(), stopping or threading.Event()
     for attempt in range(1, limits.retries + 2):
         if stopping.is_set():
-            return Outcome(job, NOT_RUN)
-        if attempt > 1 and job.own:
+            return RunResult(job, Status.NOT_RUN)
+        if attempt > 1 and job.own_folder:
             shutil.rmtree(job.folder, ignore_errors=True)
             job.folder.mkdir(parents=True, exist_ok=True)
         begun = datetime.now().astimezone().isoformat(timespec="seconds")
-        outcome = _try(job, limits, kernels, stopping, on_cell_done)
-        outcome = replace(outcome, attempts=attempt, begun=begun)
-        if outcome.status == PASSED:
-            return outcome
+        result = _try(job, limits, kernels, stopping, on_cell_done)
+        result = replace(result, attempts=attempt, begun=begun, note=_note(kernels))
+        if result.status == Status.PASSED:
+            return result
         if stopping.is_set():
-            return replace(outcome, status=STOPPED, error="")
-    return outcome
+            return replace(result, status=Status.STOPPED, error="")
+    return result
 
 
 def _try(
     job: Job,
-    limits: Limits,
+    limits: RunLimits,
     kernels: type[ThisPython],
     stopping: threading.Event,
     on_cell_done: Callable[[], None],
-) -> Outcome:
+) -> RunResult:
     begun = monotonic()
-    reached = -1
+    reached: int | None = None
 
-    def note_cell(cell: NotebookNode, cell_index: int) -> None:
+    def before_cell(cell: NotebookNode, cell_index: int) -> None:
         nonlocal reached
         if stopping.is_set():
             raise _Stopped
         reached = cell_index
 
-    def time_for(cell: NotebookNode) -> float | None:
-        """Seconds that the next cell may take: nbclient asks before each one."""
+    def seconds_for(cell: NotebookNode) -> float | None:
+        """How long the next cell may take; nbclient asks before each one."""
         left = None if limits.run is None else max(0.1, begun + limits.run - monotonic())
         return min((limit for limit in (limits.cell, left) if limit is not None), default=None)
 
-    def ended(status: str, cell: int | None = None, error: str = "") -> Outcome:
+    def result(status: Status, error: str = "") -> RunResult:
         seconds = monotonic() - begun
-        if cell is None or cell < 0:
-            return Outcome(job, status, seconds, error=error)
-        return _show_failure(Outcome(job, status, seconds, cell, error=error))
+        if status in (Status.PASSED, Status.COULD_NOT_RUN) or reached is None:
+            return RunResult(job, status, seconds, error=error)
+        return _show_failure(RunResult(job, status, seconds, reached, error=unstyle(error)))
 
     try:
         execute_notebook(
             job.notebook,
             job.output,
             job.parameters,
-            # For a notebook that does not say; whichever it says, it gets the Python that runs.
+            # For a notebook that names no kernel; `kernels` decides which Python runs.
             kernel_name="python3",
             language="python",
             engine_name=_ENGINE,
             progress_bar=False,
             start_timeout=180,
-            timeout_func=time_for,
+            timeout_func=seconds_for,
             kernel_manager_class=kernels,
-            # Not papermill's `cwd`: that one changes the folder of all threads.
+            # papermill's own `cwd` would change the folder of all threads.
             resources={"metadata": {"path": str(job.folder)}},
             coalesce_streams=True,
-            on_cell_execute=note_cell,
+            on_cell_execute=before_cell,
             on_cell_executed=lambda **_: on_cell_done(),
         )
     except PapermillExecutionError as error:
-        return ended(FAILED, reached, f"{error.ename}: {error.evalue}".removesuffix(": "))
+        return result(Status.FAILED, f"{error.ename}: {error.evalue}".removesuffix(": "))
     except CellTimeoutError:
-        return ended(TIMED_OUT, reached, _limit_reached(limits, monotonic() - begun))
+        return result(Status.TIMED_OUT, _limit_reached(limits, monotonic() - begun))
     except DeadKernelError:
-        return ended(
-            KERNEL_DIED,
-            reached,
-            "The kernel died while it executed this cell. The usual cause is that the machine "
-            "ran out of memory.",
-        )
+        return result(Status.KERNEL_DIED, _why_it_died(kernels))
     except Exception as error:
-        # Of the machine, not of the notebook (a full disk, a kernel that does not start); one
-        # such notebook must not take the others' results with it.
-        outcome = ended(FAILED, error=f"{type(error).__name__}: {error}")
-        return replace(outcome, machine=True)
-    return ended(PASSED)
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            raise
+        # A kernel that does not start, for example. The other notebooks still run.
+        return result(Status.COULD_NOT_RUN, f"{type(error).__name__}: {error}")
+    return result(Status.PASSED)
 
 
-def _limit_reached(limits: Limits, seconds: float) -> str:
+def _limit_reached(limits: RunLimits, seconds: float) -> str:
     if limits.run is not None and seconds >= limits.run:
-        return f"The run took longer than its limit of {limits.run} s, and this cell was its last."
-    return f"The cell took longer than its limit of {limits.cell} s."
+        return f"The run reached its limit of {limits.run} s in this cell."
+    return f"The cell reached its limit of {limits.cell} s."
 
 
-def _show_failure(outcome: Outcome) -> Outcome:
-    """Write the failure into the executed notebook; complete the outcome from its cell."""
-    notebook = remove_error_markers(nbformat.read(outcome.job.output, as_version=4))
-    cell = notebook.cells[outcome.cell]
-    error = plain_text(outcome.error)
-    if outcome.status != FAILED:
+def _why_it_died(kernels: type[ThisPython]) -> str:
+    """What the exit status of the kernel says about its end."""
+    status = None if kernels.process is None else kernels.process.poll()
+    if status is None or status == -getattr(signal, "SIGKILL", 9):
+        return (
+            "The kernel was killed while it executed this cell. The usual cause is that the "
+            "machine ran out of memory."
+        )
+    if status < 0:
+        return f"The kernel crashed in this cell ({signal.Signals(-status).name})."
+    return (
+        f"This cell ended the kernel's process with exit status {status}, as os._exit({status}) "
+        "does."
+    )
+
+
+def _note(kernels: type[ThisPython]) -> str:
+    left = getattr(kernels.process, "left_running", [])
+    if not left:
+        return ""
+    what = "1 process was" if len(left) == 1 else f"{len(left)} processes were"
+    return f"{what} still running after the notebook and ended: {', '.join(left[:3])}"
+
+
+def _show_failure(result: RunResult) -> RunResult:
+    """Write the failure into the executed notebook; add its cell to the result."""
+    notebook = remove_error_markers(read_notebook(result.job.output))
+    cell = notebook.cells[result.cell]
+    if result.status != Status.FAILED:
+        text = f"{result.status}: {result.error}"
         cell.outputs.append(
             nbformat.v4.new_output(
-                "error",
-                ename=outcome.status,
-                evalue=error,
-                traceback=[f"{outcome.status}: {error}"],
+                "error", ename=str(result.status), evalue=result.error, traceback=[text]
             )
         )
-    nbformat.write(notebook, outcome.job.output)
-    return replace(outcome, cell_id=cell.get("id", ""), source=cell.source, error=error)
+    nbformat.write(notebook, result.job.output)
+    return replace(result, cell_id=cell.get("id", ""), source=cell.source)

@@ -1,29 +1,39 @@
-"""The page of a batch, `index.html`: runs as a sortable table, failures, and plots of results."""
+"""The page of a batch, `index.html`: failures, charts of the results, and a sortable table."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from course.batch.plan import Plan
-from course.execution.runner import PASSED
+from course.execution.jobs import Status
+from course.execution.progress import show_seconds
 from course.files import write_atomically
 from course.reports.charts import Point, chart
-from course.reports.report import RESERVED, page_environment, show_seconds, show_value
+from course.reports.pages import page_environment
+from course.reports.reported import result_names, show_value
 
 _MOST_CHARTS = 12
+# Parts of the names of results that say how long a notebook took to get ready.
+_WARM_UP = ("making_ready", "warm_up", "warmup")
 
-Record = dict[str, Any]
+Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A cell of the table: the text, and what it is sorted by."""
+class TableCell:
+    """A cell of the table.
+
+    Attributes:
+        text: what it shows.
+        key: what the table is sorted by.
+        link: address that the text leads to; empty for none.
+        kind: CSS class: `number`, `good`, `bad` or none.
+    """
 
     text: str
     key: str = ""
@@ -32,158 +42,152 @@ class Cell:
 
 
 def write_batch_report(
-    records: Sequence[Record], plan: Plan, folder: Path, planned: int, under_way: bool
+    entries: Sequence[Entry],
+    folder: Path,
+    *,
+    title: str,
+    fixed: Mapping[str, object],
+    varied: Sequence[str],
+    planned: int,
+    under_way: bool,
 ) -> Path:
     """Write `index.html`, which needs no other file and no network.
 
     Args:
-        records: of the runs that have ended, in the plan's order.
-        plan: what the batch runs.
+        entries: the runs that have ended, in the plan's order.
         folder: the batch's folder.
+        title: what the batch runs.
+        fixed: parameters that all runs have in common.
+        varied: names of the parameters that differ between the runs.
         planned: how many runs the plan has.
-        under_way: whether the rest is still to come.
+        under_way: whether the other runs are still to come.
 
     Raises:
-        OSError: there is no room; the page of before is then untouched.
+        OSError: there is no space; the previous page is then unchanged.
     """
-    drawn = [record for record in records if record["records"].get("drawn")]
-    header, rows = table_of(records, plan)
+    header, rows = table_of(entries, fixed)
     page = (
         page_environment()
         .get_template("batch.html.j2")
         .render(
-            title=title_of(plan),
+            title=title,
             now=datetime.now().astimezone(),
-            records=records,
-            passed=sum(record["status"] == PASSED for record in records),
-            failed=[record for record in records if record["status"] != PASSED],
+            entries=entries,
+            passed=sum(entry["status"] == Status.PASSED for entry in entries),
+            failed=[entry for entry in entries if entry["status"] != Status.PASSED],
+            noted=[entry for entry in entries if entry["note"]],
             planned=planned,
             under_way=under_way,
-            fixed=plan.parameters,
-            drawn=len(drawn),
-            seconds=sum(record["seconds"] for record in records),
+            fixed=fixed,
+            drawn=sum(bool(entry["reported"].get("drawn")) for entry in entries),
+            seconds=sum(entry["seconds"] for entry in entries),
             header=header,
             rows=rows,
-            charts=charts_of(records, plan),
+            charts=charts_of(entries, varied),
             link=failing_link,
         )
     )
     path = folder / "index.html"
-    write_atomically(path, page.encode())
+    write_atomically(path, page)
     return path
 
 
-def title_of(plan: Plan) -> str:
-    """What the batch is about, in one line."""
-    names = [Path(name).stem for name in plan.notebooks]
-    what = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"{what} over {', '.join(plan.varied)}" if plan.varied else what
+def failing_link(entry: Entry) -> str:
+    """Where the failing cell is shown: in the run's page, or otherwise the notebook."""
+    if not entry["page"]:
+        return _address(entry["file"])
+    anchor = entry["failing_cell_id"]
+    return quote(entry["page"]) + (f"#cell-id={quote(anchor)}" if anchor else "")
 
 
-def failing_link(record: Record) -> str:
-    """Where the failing cell is shown: in the run's page, or else the notebook."""
-    if not record["page"]:
-        return _address(record["file"])
-    anchor = record["failing_cell_id"]
-    return quote(record["page"]) + (f"#cell-id={quote(anchor)}" if anchor else "")
-
-
-def table_of(records: Sequence[Record], plan: Plan) -> tuple[list[str], list[list[Cell]]]:
-    """The table's header and rows; only what differs, or was recorded, has a column."""
-    given = _names(record["parameters"] for record in records)
-    # What all runs have in common stands above the table.
-    parameters = [name for name in given if name not in plan.parameters]
-    results = [name for name in _names(r["records"] for r in records) if name not in RESERVED]
-    several = len({record["notebook"] for record in records}) > 1
-    devices = _several(records, "device")
-    data_sets = _several(records, "data_set")
+def table_of(
+    entries: Sequence[Entry], fixed: Mapping[str, object]
+) -> tuple[list[str], list[list[TableCell]]]:
+    """The table's header and rows, without the parameters that all runs have in common."""
+    given = dict.fromkeys(name for entry in entries for name in entry["parameters"])
+    parameters = [name for name in given if name not in fixed]
+    results = result_names(entries)
+    several = len({entry["notebook"] for entry in entries}) > 1
+    devices = any(entry["reported"].get("device") for entry in entries)
+    data_sets = any(entry["reported"].get("data_set") for entry in entries)
     header = ["Run", "Status", *(["Notebook"] if several else []), *parameters]
     header += [name.replace("_", " ") for name in results]
     header += ["Time", *(["Device"] if devices else []), *(["Images"] if data_sets else [])]
     rows = []
-    for number, record in enumerate(records, start=1):
-        noted = record["records"]
-        link = quote(record["page"]) or _address(record["file"])
-        good = record["status"] == PASSED
+    for number, entry in enumerate(entries, start=1):
+        reported = entry["reported"]
+        status = "good" if entry["status"] == Status.PASSED else "bad"
         row = [
-            Cell(str(number), f"{number:09d}", link),
-            Cell(record["status"], record["status"], kind="good" if good else "bad"),
+            TableCell(str(number), str(number), quote(entry["page"]) or _address(entry["file"])),
+            TableCell(entry["status"], entry["status"], kind=status),
         ]
         if several:
-            row.append(_text(record["notebook"]))
-        row += [_value(record["parameters"].get(name)) for name in parameters]
-        row += [_value(noted.get(name)) for name in results]
-        row.append(Cell(show_seconds(record["seconds"]), _sort_key(record["seconds"])))
+            row.append(_cell(entry["notebook"]))
+        row += [_cell(entry["parameters"].get(name)) for name in parameters]
+        row += [_cell(reported.get(name)) for name in results]
+        row.append(TableCell(show_seconds(entry["seconds"]), repr(entry["seconds"]), kind="number"))
         if devices:
-            row.append(_text(noted.get("device")))
+            row.append(_cell(reported.get("device")))
         if data_sets:
-            kind = "bad" if noted.get("drawn") else ""
-            row.append(Cell(str(noted.get("data_set", "")), str(noted.get("data_set")), kind=kind))
+            row.append(_cell(reported.get("data_set"), "bad" if reported.get("drawn") else ""))
         rows.append(row)
     return header, rows
 
 
-def charts_of(records: Sequence[Record], plan: Plan) -> list[str]:
-    """Every recorded number, and the time, over every parameter that the plan varies."""
-    passed = [record for record in records if record["status"] == PASSED]
-    varied = [
+def charts_of(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
+    """Every reported number over every parameter that varies, as SVG."""
+    passed = [entry for entry in entries if entry["status"] == Status.PASSED]
+    varying = [
         name
-        for name in plan.varied
-        if len({repr(record["parameters"].get(name)) for record in passed}) > 1
+        for name in varied
+        if len({repr(entry["parameters"].get(name)) for entry in passed}) > 1
     ]
-    # Seeds have no order; they are drawn only where nothing else varies.
-    axes = [name for name in varied if name != "seed"] or varied
-    results = [name for name in _names(r["records"] for r in passed) if name not in RESERVED]
+    # Results over the seed are shown only if nothing else varies.
+    axes = [name for name in varying if name != "seed"] or varying
     charts = []
-    for result in [*results, "seconds"]:
+    for result in result_names(passed):
+        if any(part in result for part in _WARM_UP):
+            continue
         for axis in axes:
-            others = [name for name in axes if name != axis]
-            points = [_point(record, result, axis, others[:1]) for record in passed]
+            series = next((name for name in axes if name != axis), "")
+            points = [_point(entry, result, axis, series) for entry in passed]
             drawable = [point for point in points if point is not None]
             if len({repr(point.x) for point in drawable}) > 1:
-                y_name = "time in seconds" if result == "seconds" else result.replace("_", " ")
-                charts.append(chart(drawable, axis, y_name, others[0] if others else ""))
+                charts.append(chart(drawable, axis, _with_unit(result), series))
     return charts[:_MOST_CHARTS]
 
 
-def _point(record: Record, result: str, axis: str, others: Sequence[str]) -> Point | None:
-    y = record["seconds"] if result == "seconds" else record["records"].get(result)
-    x = record["parameters"].get(axis)
-    if isinstance(y, bool) or not isinstance(y, int | float) or not math.isfinite(y):
+def _point(entry: Entry, result: str, axis: str, series: str) -> Point | None:
+    """The point of a run; None if it has no finite value."""
+    x, y = entry["parameters"].get(axis), entry["reported"].get(result)
+    if not _is_number(y) or not math.isfinite(y):
         return None
     if x is None or (isinstance(x, float) and not math.isfinite(x)):
         return None
-    series = show_value(record["parameters"].get(others[0])) if others else ""
-    return Point(x if isinstance(x, int | float | str) else str(x), float(y), series)
+    name = show_value(entry["parameters"].get(series)) if series else ""
+    return Point(x if isinstance(x, int | float | str) else str(x), float(y), name)
 
 
-def _names(tables: Any) -> list[str]:
-    return list(dict.fromkeys(name for table in tables for name in table))
-
-
-def _several(records: Sequence[Record], name: str) -> bool:
-    return len({record["records"].get(name) for record in records} - {None}) > 0
+def _with_unit(result: str) -> str:
+    """A result's name with the unit that it ends in: `training_seconds`, `training (seconds)`."""
+    words = result.split("_")
+    if len(words) > 1 and words[-1] in ("seconds", "milliseconds", "bytes"):
+        return f"{' '.join(words[:-1])} ({words[-1]})"
+    return " ".join(words)
 
 
 def _address(file: str) -> str:
     return file if "://" in file else quote(file)
 
 
-def _text(value: object) -> Cell:
-    text = "" if value is None else str(value)
-    return Cell(text, text)
-
-
-def _value(value: object) -> Cell:
+def _cell(value: object, kind: str = "") -> TableCell:
     if value is None:
-        return Cell("")
-    return Cell(show_value(value), _sort_key(value), kind="number" if _is_number(value) else "")
+        return TableCell("", kind=kind)
+    if _is_number(value):
+        # The page's script compares numbers if all keys of a column are numbers.
+        return TableCell(show_value(value), repr(value), kind=kind or "number")
+    return TableCell(show_value(value), str(value), kind=kind)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _sort_key(value: object) -> str:
-    """What the page's script compares: as numbers where all of a column are numbers."""
-    return repr(value) if _is_number(value) else str(value)

@@ -1,45 +1,82 @@
-"""Turns an executed notebook into an HTML page that holds its figures."""
+"""Turns executed notebooks into HTML pages that contain their figures."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import jinja2
-import nbformat
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
+from course.execution.progress import show_seconds
+from course.files import read_notebook, write_atomically
+from course.reports.reported import show_value
+
 _TEMPLATES = Path(__file__).parent / "templates"
-# A badge, for instance: the page shows its words.
-_PICTURE_ELSEWHERE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")
-_LINK = re.compile(r"\]\((\w+)\.ipynb\)")
+# A badge, for example: the page shows its alternative text.
+_REMOTE_IMAGE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
-def write_page(notebook_file: Path, *, index: str = "index.html") -> Path:
+def page_environment() -> jinja2.Environment:
+    """The environment of the reports' templates; whatever they show is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["seconds"] = show_seconds
+    environment.filters["value"] = show_value
+    return environment
+
+
+def write_page(
+    notebook_file: Path, *, index: str = "index.html", beside: Collection[str] = ()
+) -> Path:
     """Write `NAME.html` beside `NAME.ipynb` and return its path.
 
-    `index` is where it leads back; "" for nowhere.
-    The page carries its figures and styles in itself; links to other notebooks lead to their
-    pages. Only a page with formulas asks the network for something: the script that sets them.
+    The page contains its figures and styles. Only a page with formulas needs the network, for the
+    script that sets them. Links to files that are not beside the page become plain text.
+
+    Args:
+        notebook_file: the executed notebook.
+        index: the page that the link at the top leads to; empty for no link.
+        beside: names of notebooks whose pages are in the same folder; links lead to those pages.
     """
-    notebook = nbformat.read(notebook_file, as_version=4)
+    notebook = read_notebook(notebook_file)
     notebook.cells = [cell for cell in notebook.cells if not _did_nothing(cell)]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = _LINK.sub(r"](\1.html)", _PICTURE_ELSEWHERE.sub(r"\1", cell.source))
+            cell.source = _links_of_page(cell.source, beside)
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
         embed_images=True,
     )
     formulas = any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    resources = {"metadata": {"name": notebook_file.stem, "path": str(notebook_file.parent)}}
-    shown = {"has_formulas": formulas, "index": index}
-    text, _ = exporter.from_notebook_node(notebook, {**resources, **shown})
+    resources = {
+        "metadata": {"name": notebook_file.stem, "path": str(notebook_file.parent)},
+        "has_formulas": formulas,
+        "index": index,
+    }
+    text, _ = exporter.from_notebook_node(notebook, resources)
     page = notebook_file.with_suffix(".html")
-    page.write_text(text, encoding="utf-8")
+    write_atomically(page, text)
     return page
+
+
+def _links_of_page(markdown: str, beside: Collection[str]) -> str:
+    """Adapt the links of a text cell to a page that stands beside these pages."""
+
+    def adapt(link: re.Match[str]) -> str:
+        text, target, anchor = link[1], link[2], link[3] or ""
+        name = target.removesuffix(".ipynb")
+        return f"[{text}]({name}.html{anchor})" if name in beside and name != target else text
+
+    return _LINK.sub(adapt, _REMOTE_IMAGE.sub(r"\1", markdown))
 
 
 def _did_nothing(cell: NotebookNode) -> bool:

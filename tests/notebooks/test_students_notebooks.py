@@ -10,8 +10,7 @@ from nbclient import NotebookClient
 
 from course.authoring.sources import read_source
 from course.course_folder import open_course
-from course.execution.kernels import kernel_class
-from course.execution.warm_kernels import WarmKernels, modules_of, possible
+from course.execution.kernels import Kernels, modules_of
 
 ROOT = Path(__file__).parents[2]
 COURSE = open_course(ROOT)
@@ -106,12 +105,9 @@ def test_every_solution_passes_its_check_as_stored(name):
 @pytest.fixture(scope="module")
 def kernels():
     """Kernels that have imported torch already: half of a notebook's time here is that import."""
-    if not possible():
-        yield kernel_class()
-        return
-    warm = WarmKernels(modules_of(map(students, NAMES)))
-    yield kernel_class(warm=warm)
-    warm.close()
+    started = Kernels(modules_of(map(students, NAMES)))
+    yield started.manager_class()
+    started.close()
 
 
 @pytest.mark.parametrize("name", NAMES)

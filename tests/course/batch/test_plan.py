@@ -15,7 +15,7 @@ size: Literal["small", "large"] = "small"
 
 @pytest.fixture
 def settings(cells):
-    """The runs' parameters that a plan for one notebook leads to."""
+    """Parameters of the runs of a plan for one notebook."""
 
     def expanded(**table):
         notebook = cells.notebook(cells.code(SOURCE, tags=["parameters"]))
@@ -25,11 +25,11 @@ def settings(cells):
     return expanded
 
 
-def test_a_plan_without_parameters_is_one_run(settings):
+def test_plan_without_parameters_is_one_run(settings):
     assert settings() == [{}]
 
 
-def test_a_grid_gives_every_combination_and_fixed_parameters_are_in_all(settings):
+def test_grid_gives_every_combination_with_the_fixed_parameters(settings):
     found = settings(parameters={"data": "drawn"}, grid={"epochs": [1, 2], "lr": [0.1, 1]})
     assert found == [
         {"data": "drawn", "epochs": 1, "lr": 0.1},
@@ -39,7 +39,7 @@ def test_a_grid_gives_every_combination_and_fixed_parameters_are_in_all(settings
     ]
 
 
-def test_a_list_gives_its_settings_one_after_the_other(settings):
+def test_list_gives_its_settings_in_order(settings):
     assert settings(list=[{"epochs": 1}, {"lr": 0.5}]) == [{"epochs": 1}, {"lr": 0.5}]
 
 
@@ -48,11 +48,11 @@ def test_repeats_differ_in_their_seed(settings):
     assert settings(seeds=[7, 11]) == [{"seed": 7}, {"seed": 11}]
 
 
-def test_the_same_run_is_not_planned_twice(settings):
+def test_equal_runs_are_planned_once(settings):
     assert settings(grid={"epochs": [1, "1", 1.0]}) == [{"epochs": 1}]
 
 
-def test_a_notebook_without_the_varied_parameter_runs_once(cells):
+def test_notebook_without_the_varied_parameter_runs_once(cells):
     notebooks = {
         "one": cells.notebook(cells.code("x = 1", tags=["parameters"])),
         "two": cells.notebook(cells.code("y = 1", tags=["parameters"])),
@@ -63,11 +63,11 @@ def test_a_notebook_without_the_varied_parameter_runs_once(cells):
 
 
 @pytest.mark.parametrize("given", ["1e-3", 0.001])
-def test_what_yaml_takes_for_a_text_becomes_the_number_it_is(settings, given):
+def test_number_that_yaml_reads_as_a_string_becomes_a_number(settings, given):
     assert settings(parameters={"lr": given}) == [{"lr": 0.001}]
 
 
-def test_a_path_that_starts_here_is_made_absolute(settings, tmp_path, monkeypatch):
+def test_relative_path_is_made_absolute(settings, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert settings(parameters={"data": "./images.zip"}) == [{"data": f"{tmp_path}/images.zip"}]
     assert settings(parameters={"data": "drawn"}) == [{"data": "drawn"}]
@@ -80,31 +80,31 @@ def test_a_path_that_starts_here_is_made_absolute(settings, tmp_path, monkeypatc
         ({"limits": {"cells": 1}}, r"limits has no 'cells'\. Did you mean 'cell'\?"),
         ({"parameters": {"epoch": 1}}, r"Did you mean 'epochs'\?"),
         ({"parameters": {"size": "larg"}}, r"'small', 'large'.*Did you mean 'large'\?"),
-        ({"parameters": {"data": 7}}, "takes a text.*Put it into quotes"),
-        ({"parameters": {"epochs": True}}, "takes a whole number"),
-        ({"parameters": {"lr": [0.1]}}, "takes a number"),
-        ({"parameters": {"epochs": None}}, "takes a whole number"),
-        ({"grid": {"epochs": 3}}, "epochs takes a list of values"),
-        ({"grid": {"epochs": []}}, "epochs takes a list of values"),
-        ({"list": {"epochs": 1}}, "list takes settings"),
+        ({"parameters": {"data": 7}}, "must be a string.*Put it in quotes"),
+        ({"parameters": {"epochs": True}}, "must be an integer"),
+        ({"parameters": {"lr": [0.1]}}, "must be a number"),
+        ({"parameters": {"epochs": None}}, "must be an integer"),
+        ({"grid": {"epochs": 3}}, "epochs must be a list of values"),
+        ({"grid": {"epochs": []}}, "epochs must be a list of values"),
+        ({"list": {"epochs": 1}}, "list must have settings"),
         ({"repeats": 2, "grid": {"seed": [1]}}, "'seed' is set by grid and by repeats"),
-        ({"repeats": 2, "seeds": [1, 2, 3]}, "leave repeats out"),
-        ({"seeds": "many"}, "seeds takes a list of whole numbers"),
-        ({"retries": -1}, "retries takes a whole number of 0 or more"),
-        ({"parameters": ["epochs"]}, "parameters takes names and values"),
+        ({"repeats": 2, "seeds": [1, 2, 3]}, "remove repeats"),
+        ({"seeds": "many"}, "seeds must be a list of integers"),
+        ({"retries": -1}, "retries must be an integer of 0 or more"),
+        ({"parameters": ["epochs"]}, "parameters must be names and values"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(settings, table, message):
+def test_invalid_plan_is_rejected(settings, table, message):
     with pytest.raises(CourseError, match=message):
         settings(**table)
 
 
-def test_a_plan_without_notebooks_is_refused():
+def test_plan_without_notebooks_is_rejected():
     with pytest.raises(CourseError, match="names no notebook"):
         make_plan({"grid": {"x": [1]}})
 
 
-def test_a_plan_is_read_from_yaml(tmp_path):
+def test_plan_is_read_from_yaml(tmp_path):
     file = tmp_path / "plan.yaml"
     file.write_text("notebooks: [03]\nlimits: {cell: 60, run: 90}\ngpus: {use: [0], share: 2}\n")
     plan = make_plan(read_plan(file))
@@ -113,7 +113,7 @@ def test_a_plan_is_read_from_yaml(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "message"), [("a: [", "not valid YAML"), ("- a", "lines such")])
-def test_a_file_that_is_no_plan_says_why(tmp_path, text, message):
+def test_unreadable_plan_is_rejected_with_the_reason(tmp_path, text, message):
     (tmp_path / "plan.yaml").write_text(text)
     with pytest.raises(CourseError, match=message):
         read_plan(tmp_path / "plan.yaml")

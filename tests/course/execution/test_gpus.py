@@ -6,12 +6,12 @@ import pytest
 from course.execution import gpus
 from course.execution.gpus import Gpu
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nvidia-smi is a shell script here")
 
 
 @pytest.fixture
 def nvidia_smi(tmp_path, monkeypatch):
-    """Puts a program named nvidia-smi on the path that prints what a test wants."""
+    """Puts a program named nvidia-smi on the path that prints the given text."""
 
     def put(text, status=0):
         program = tmp_path / "nvidia-smi"
@@ -23,7 +23,7 @@ def nvidia_smi(tmp_path, monkeypatch):
     return put
 
 
-def test_the_drivers_tool_is_asked_for_every_gpu(nvidia_smi):
+def test_every_gpu_that_nvidia_smi_lists_is_found(nvidia_smi):
     nvidia_smi("0, NVIDIA H200, 143771, 143000, 580.65\n1, NVIDIA A100, 81920, 5, 580.65")
     assert gpus.installed() == [
         Gpu("0", "NVIDIA H200", 143771, 143000, "580.65"),
@@ -32,17 +32,17 @@ def test_the_drivers_tool_is_asked_for_every_gpu(nvidia_smi):
     assert gpus.visible() == ("0", "1")
 
 
-def test_what_a_gpu_does_not_tell_is_no_reason_to_fail(nvidia_smi):
+def test_unknown_memory_is_zero(nvidia_smi):
     nvidia_smi("0, NVIDIA GB10, [N/A], [N/A], 580.65")
     assert gpus.installed() == [Gpu("0", "NVIDIA GB10", 0, 0, "580.65")]
 
 
-def test_a_driver_that_does_not_answer_means_no_gpu(nvidia_smi):
+def test_failing_driver_means_no_gpu(nvidia_smi):
     nvidia_smi("NVIDIA-SMI has failed because it couldn't communicate with the driver", status=9)
     assert gpus.installed() == []
 
 
-def test_without_the_tool_there_is_no_gpu(tmp_path, monkeypatch):
+def test_missing_nvidia_smi_means_no_gpu(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert gpus.installed() == []
 
@@ -51,6 +51,6 @@ def test_without_the_tool_there_is_no_gpu(tmp_path, monkeypatch):
     ("named", "expected"),
     [("2,3", ("2", "3")), ("", ()), ("-1", ()), ("GPU-8a, MIG-1", ("GPU-8a", "MIG-1"))],
 )
-def test_gpus_that_the_environment_names_are_the_visible_ones(monkeypatch, named, expected):
+def test_visible_gpus_are_those_of_the_environment(monkeypatch, named, expected):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
     assert gpus.visible() == expected

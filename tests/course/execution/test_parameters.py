@@ -1,34 +1,47 @@
 import pytest
 
 from course.course_folder import CourseError
-from course.execution.parameters import UNKNOWN, defaults_of, fit_parameters
+from course.execution.parameters import UNKNOWN, Parameter, fit_parameters, parameters_of
 
 
 def fit(text, default):
-    """What a notebook gets whose parameter `x` has this default, given `-p x TEXT`."""
-    return fit_parameters([("x", text)], {"lesson": {"x": default}})["lesson"]["x"]
+    """The value of a parameter `x` with this default, given `-p x TEXT`."""
+    return fit_parameters([("x", text)], known(lesson={"x": default}))["lesson"]["x"]
+
+
+def known(**notebooks):
+    return {
+        name: {parameter: Parameter(default) for parameter, default in defaults.items()}
+        for name, defaults in notebooks.items()
+    }
 
 
 def test_defaults_are_read_from_the_parameters_cell(cells):
     source = 'epochs: int = 2  # passes\nlr = 1e-3\ndata = "auto"\nout = Path("x")\nnone = None\n'
     notebook = cells.notebook(cells.code("other = 1"), cells.code(source, tags=["parameters"]))
-    assert defaults_of(notebook) == {
-        "epochs": 2,
-        "lr": 1e-3,
-        "data": "auto",
-        "out": UNKNOWN,
-        "none": None,
+    assert parameters_of(notebook) == {
+        "epochs": Parameter(2),
+        "lr": Parameter(1e-3),
+        "data": Parameter("auto"),
+        "out": Parameter(UNKNOWN),
+        "none": Parameter(None),
     }
 
 
-def test_a_parameters_cell_that_is_no_python_is_shown(cells):
+def test_choices_are_read_from_a_literal_annotation(cells):
+    source = 'size: Literal["small", "large"] = "small"\n'
+    notebook = cells.notebook(cells.code(source, tags=["parameters"]))
+    assert parameters_of(notebook) == {"size": Parameter("small", ("small", "large"))}
+
+
+def test_parameters_cell_with_a_syntax_error_is_shown(cells):
     notebook = cells.notebook(cells.code("epochs = \n", tags=["parameters"]))
     with pytest.raises(CourseError, match="not valid Python"):
-        defaults_of(notebook)
+        parameters_of(notebook)
 
 
-def test_a_notebook_without_a_parameters_cell_has_none(cells):
-    assert defaults_of(cells.notebook(cells.code("a = 1"))) == {}
+def test_notebook_without_parameters_cell_has_no_parameters(cells):
+    assert parameters_of(cells.notebook(cells.code("a = 1"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +67,7 @@ def test_a_notebook_without_a_parameters_cell_has_none(cells):
         ("3", UNKNOWN, 3),
     ],
 )
-def test_a_value_takes_the_type_of_the_default(text, default, expected):
+def test_value_is_converted_to_the_type_of_the_default(text, default, expected):
     value = fit(text, default)
     assert value == expected
     assert type(value) is type(expected)
@@ -63,12 +76,12 @@ def test_a_value_takes_the_type_of_the_default(text, default, expected):
 @pytest.mark.parametrize(
     ("text", "default", "wanted"),
     [
-        ("1.5", 2, "a whole number"),
-        ("many", 2, "a whole number"),
-        ("inf", 2, "a whole number"),
-        ("nan", 2, "a whole number"),
-        ("", 2, "a whole number"),
-        ("true", 2, "a whole number"),
+        ("1.5", 2, "an integer"),
+        ("many", 2, "an integer"),
+        ("inf", 2, "an integer"),
+        ("nan", 2, "an integer"),
+        ("", 2, "an integer"),
+        ("true", 2, "an integer"),
         ("fast", 0.1, "a number"),
         ("maybe", True, "true or false"),
         ("2", True, "true or false"),
@@ -77,28 +90,28 @@ def test_a_value_takes_the_type_of_the_default(text, default, expected):
         ("3", [1], "a list"),
     ],
 )
-def test_a_value_that_cannot_be_of_that_type_is_refused(text, default, wanted):
-    with pytest.raises(CourseError, match=rf"'x' of lesson takes {wanted}.* is not\."):
+def test_value_of_the_wrong_type_is_rejected(text, default, wanted):
+    with pytest.raises(CourseError, match=rf"'x' of lesson must be {wanted} .*, not '"):
         fit(text, default)
 
 
-def test_an_unknown_name_is_refused_and_the_nearest_named():
+def test_unknown_name_is_rejected_with_the_closest_one():
     with pytest.raises(CourseError, match=r"'epoch'.*Did you mean 'epochs'\?"):
-        fit_parameters([("epoch", "1")], {"lesson": {"epochs": 2, "lr": 0.1}})
+        fit_parameters([("epoch", "1")], known(lesson={"epochs": 2, "lr": 0.1}))
 
 
-def test_a_name_like_no_other_is_refused_with_all_that_there_are():
-    with pytest.raises(CourseError, match="Known here: epochs, lr") as caught:
-        fit_parameters([("colour", "red")], {"lesson": {"epochs": 2, "lr": 0.1}})
+def test_name_unlike_any_other_is_rejected_with_the_list_of_names():
+    with pytest.raises(CourseError, match="Parameters: epochs, lr") as caught:
+        fit_parameters([("color", "red")], known(lesson={"epochs": 2, "lr": 0.1}))
     assert "mean" not in str(caught.value)
 
 
-def test_a_parameter_goes_to_the_notebooks_that_have_it_in_the_type_of_each():
-    defaults = {"one": {"n": 1}, "two": {"n": "auto"}, "three": {"m": 1}}
-    fitted = fit_parameters([("n", "7")], defaults)
+def test_each_notebook_gets_a_shared_parameter_in_its_own_type():
+    notebooks = known(one={"n": 1}, two={"n": "auto"}, three={"m": 1})
+    fitted = fit_parameters([("n", "7")], notebooks)
     assert fitted == {"one": {"n": 7}, "two": {"n": "7"}, "three": {}}
 
 
-def test_a_parameter_given_twice_is_refused():
+def test_parameter_given_twice_is_rejected():
     with pytest.raises(CourseError, match="'n' is given twice"):
-        fit_parameters([("n", "1"), ("n", "2")], {"one": {"n": 1}})
+        fit_parameters([("n", "1"), ("n", "2")], known(one={"n": 1}))

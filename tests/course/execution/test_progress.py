@@ -1,25 +1,27 @@
 from pathlib import Path
 
-from course.execution.progress import BatchProgress
-from course.execution.runner import FAILED, PASSED, Job, Outcome
+import pytest
+
+from course.execution.jobs import Job, RunResult, Status
+from course.execution.progress import BatchProgress, LessonProgress, roughly, show_seconds
 
 
 def ended(progress, statuses):
     here = Path()
     for number, status in enumerate(statuses):
-        progress.ended(Outcome(Job(f"run{number}", here, here, here), status))
+        progress.ended(RunResult(Job(f"run{number}", here, here, here), status))
     progress.close()
 
 
-def test_away_from_a_terminal_a_long_batch_writes_few_lines(capsys):
-    ended(BatchProgress(200, lambda outcome: "never"), [PASSED] * 200)
+def test_long_batch_writes_few_lines_without_a_terminal(capsys):
+    ended(BatchProgress(200, lambda result: "never"), [Status.PASSED] * 200)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"{n} of 200 runs ended" for n in range(20, 200, 20)]
 
 
-def test_every_run_that_did_not_pass_is_told(capsys):
-    progress = BatchProgress(3, lambda outcome: f"{outcome.job.name} {outcome.status}")
-    ended(progress, [PASSED, FAILED, PASSED])
+def test_every_run_that_did_not_pass_has_a_line(capsys):
+    progress = BatchProgress(3, lambda result: f"{result.job.name} {result.status}")
+    ended(progress, [Status.PASSED, Status.FAILED, Status.PASSED])
     assert capsys.readouterr().out.splitlines() == [
         "1 of 3 runs ended",
         "run1 failed",
@@ -27,6 +29,51 @@ def test_every_run_that_did_not_pass_is_told(capsys):
     ]
 
 
-def test_a_batch_of_one_run_says_nothing_on_the_way(capsys):
-    ended(BatchProgress(1, lambda outcome: "never"), [PASSED])
+def test_batch_of_one_run_prints_no_progress(capsys):
+    ended(BatchProgress(1, lambda result: "never"), [Status.PASSED])
     assert capsys.readouterr().out == ""
+
+
+def test_run_with_a_note_has_a_line(capsys):
+    progress = BatchProgress(1, lambda result: result.note)
+    job = Job("run", Path(), Path(), Path())
+    progress.ended(RunResult(job, Status.PASSED, note="1 process was still running"))
+    assert "1 process was still running" in capsys.readouterr().out
+
+
+def test_time_left_follows_the_seconds_of_the_last_run(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr("course.execution.progress.monotonic", lambda: now[0])
+    progress = LessonProgress({"a": 2, "b": 2}, lambda result: "a", {"a": 100, "b": 300})
+    jobs = {name: Job(name, Path(), Path(), Path()) for name in "ab"}
+    progress._running.append("a")
+    now[0] = 30.0
+    progress.cell_done(jobs["a"])
+    # One of two cells of `a` is 50 s of 400 s.
+    assert progress.seconds_left() == 30 * 350 / 50
+    progress.ended(RunResult(jobs["a"], Status.PASSED))
+    assert capsys.readouterr().out == "a  (about 2 min left)\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(20, "less than a minute"), (100, "about 2 min"), (7500, "about 2 h 5 min")],
+)
+def test_estimates_are_rounded_to_minutes(seconds, shown):
+    assert roughly(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (3599.6, "1 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_durations_have_at_most_two_units(seconds, shown):
+    assert show_seconds(seconds) == shown

@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -5,27 +6,20 @@ import nbformat
 import pytest
 
 from course.authoring.stored_outputs import RESULT_TYPE
-from course.execution.runner import FAILED, NOT_RUN, PASSED, Job, Outcome
-from course.reports.report import (
-    Run,
-    collect_records,
-    drawn_box,
-    make_row,
-    show_seconds,
-    show_value,
-    write_report,
-)
+from course.execution.jobs import Job, RunResult, Status
+from course.reports.reported import collect_reported, drawn_box, show_value
+from course.reports.run_report import CourseRun, make_row, write_report
 
 REAL = {"data_set": "CIFAR-10", "provenance": "from an archive", "drawn": False}
 DRAWN = {"data_set": "drawn images", "provenance": "drawn by the program", "drawn": True}
 
 
-def record(cells, **values):
-    return cells.shown({RESULT_TYPE: values, "text/plain": "recorded"})
+def results(cells, **values):
+    return cells.shown({RESULT_TYPE: values, "text/plain": "Results"})
 
 
 class Reader(HTMLParser):
-    """Collects the text, the addresses and the tags of a page."""
+    """Collects the text, the links and the tags of a page."""
 
     def __init__(self, page):
         super().__init__()
@@ -44,36 +38,36 @@ class Reader(HTMLParser):
 
 @pytest.fixture
 def report(cells, tmp_path):
-    """Writes the report of notebooks given as (name, status, records, further outcome)."""
+    """Writes the report of notebooks given as (name, status, reported, fields of the result)."""
 
     def write(*notebooks, **run):
         rows = []
-        for name, status, records, further in notebooks:
+        for name, status, reported, further in notebooks:
             path = tmp_path / f"{name}.ipynb"
-            notebook = cells.notebook(cells.code("1", record(cells, **records)))
+            notebook = cells.notebook(cells.code("1", results(cells, **reported)))
             notebook.metadata["title"] = f"Title of {name}"
             nbformat.write(notebook, path)
             job = Job(name, path, path, tmp_path)
-            rows.append(make_row(Outcome(job, status, 72.0, **further), page=f"{name}.html"))
+            rows.append(make_row(RunResult(job, status, 72.0, **further), page=f"{name}.html"))
         begun = datetime(2026, 11, 5, 9, 30, tzinfo=UTC)
-        page = write_report(Run(begun, 100.0, rows, **run), tmp_path)
+        page = write_report(CourseRun(begun, 100.0, rows, **run), tmp_path)
         return Reader(page.read_text(encoding="utf-8"))
 
     return write
 
 
-def test_records_are_collected_and_the_last_value_wins(cells):
+def test_last_value_that_a_notebook_reports_wins(cells):
     notebook = cells.notebook(
-        cells.code("one()", record(cells, device="cpu", accuracy=0.1)),
+        cells.code("one()", results(cells, device="cpu", accuracy=0.1)),
         cells.text("between"),
-        cells.code("two()", cells.stream("x"), record(cells, accuracy=0.5, loss=1.5)),
+        cells.code("two()", cells.stream("x"), results(cells, accuracy=0.5, loss=1.5)),
     )
-    assert collect_records(notebook) == {"device": "cpu", "accuracy": 0.5, "loss": 1.5}
+    assert collect_reported(notebook) == {"device": "cpu", "accuracy": 0.5, "loss": 1.5}
 
 
-def test_a_row_shows_status_time_device_data_provenance_and_results(report):
+def test_row_shows_status_time_device_images_and_results(report):
     page = report(
-        ("one", PASSED, REAL | {"device": "cuda:0 NVIDIA H200", "test_accuracy": 0.5432}, {})
+        ("one", Status.PASSED, REAL | {"device": "cuda:0 NVIDIA H200", "test_accuracy": 0.5432}, {})
     )
     for text in (
         "Title of one",
@@ -90,58 +84,58 @@ def test_a_row_shows_status_time_device_data_provenance_and_results(report):
     assert "one.html" in page.links
 
 
-def test_the_page_asks_the_network_for_nothing(report):
-    page = report(("one", PASSED, REAL, {}), ("two", FAILED, {}, {"error": "no"}))
+def test_page_needs_no_network(report):
+    page = report(("one", Status.PASSED, REAL, {}), ("two", Status.FAILED, {}, {"error": "no"}))
     assert page.sources == []
     assert not {"script", "link", "img", "iframe"} & set(page.tags)
     assert not [link for link in page.links if "//" in link]
 
 
-def test_a_failing_row_shows_cell_and_error_and_leads_to_it(report):
+def test_failing_row_shows_cell_and_error_with_a_link(report):
     failure = {"cell": 6, "cell_id": "abc-1", "source": "x = t1 + t2", "error": "RuntimeError: two"}
-    page = report(("one", FAILED, {}, failure), ("two", PASSED, {}, {}))
+    page = report(("one", Status.FAILED, {}, failure), ("two", Status.PASSED, {}, {}))
     assert "failed" in page.text
-    assert "Cell 7 did not get through: x = t1 + t2 RuntimeError: two" in page.text
+    assert "Cell 7 did not pass: x = t1 + t2 RuntimeError: two" in page.text
     assert "one.html#cell-id=abc-1" in page.links
     assert "1 of 2 notebooks passed" in page.text
 
 
-def test_what_a_notebook_says_is_shown_as_text_and_not_as_html(report):
+def test_text_from_notebooks_is_escaped(report):
     failure = {"cell": 1, "source": "<script>1</script>", "error": "<b>&amp;</b>"}
-    page = report(("one", FAILED, {"name": "<img src=x>"}, failure))
+    page = report(("one", Status.FAILED, {"name": "<img src=x>"}, failure))
     assert not {"script", "img", "b"} & set(page.tags)
     assert "<script>1</script> <b>&amp;</b>" in page.text
 
 
-def test_drawn_images_are_announced_above_everything_else(report):
-    page = report(("one", PASSED, REAL, {}), ("two", PASSED, DRAWN, {}))
+def test_drawn_images_are_announced_first(report):
+    page = report(("one", Status.PASSED, REAL, {}), ("two", Status.PASSED, DRAWN, {}))
     announced = page.text.index("The images are drawn by the program. They are not CIFAR-10.")
     assert announced < page.text.index("Title of one")
-    assert "So in two. The accuracies" in page.text
+    assert "This applies to two. The accuracies" in page.text
     assert "drawn, not real" in page.text
 
 
 def test_real_images_are_not_announced_as_drawn(report):
-    page = report(("one", PASSED, REAL, {}))
+    page = report(("one", Status.PASSED, REAL, {}))
     assert "are drawn" not in page.text
     assert "drawn, not real" not in page.text
 
 
-def test_a_notebook_that_was_not_run_has_a_row(tmp_path):
+def test_notebook_that_was_not_run_has_a_row(tmp_path):
     job = Job("one", tmp_path / "one.ipynb", tmp_path / "out.ipynb", tmp_path)
-    row = make_row(Outcome(job, NOT_RUN))
-    page = write_report(Run(datetime.now(UTC), 1.0, [row], stopped=True), tmp_path)
+    row = make_row(RunResult(job, Status.NOT_RUN))
+    page = write_report(CourseRun(datetime.now(UTC), 1.0, [row], stopped=True), tmp_path)
     text = Reader(page.read_text(encoding="utf-8")).text
     assert "not run" in text
-    assert "stopped by hand" in text
+    assert "stopped before the end" in text
 
 
 def test_parameters_of_the_run_are_shown(report):
-    page = report(("one", PASSED, {}, {}), parameters=[("epochs", "1"), ("data", "<x>")])
+    page = report(("one", Status.PASSED, {}, {}), parameters=[("epochs", "1"), ("data", "<x>")])
     assert "with epochs = 1 , data = <x>" in page.text
 
 
-def test_the_box_on_the_terminal_names_the_notebooks_and_the_remedy():
+def test_terminal_box_names_the_notebooks_and_the_fix():
     box = drawn_box(["04_cifar10_on_gpu"])
     lines = box.strip().splitlines()
     assert len({len(line) for line in lines}) == 1
@@ -167,21 +161,12 @@ def test_the_box_on_the_terminal_names_the_notebooks_and_the_remedy():
         ("cuda:0", "cuda:0"),
     ],
 )
-def test_a_value_is_shown_as_a_reader_wants_it(value, shown):
+def test_values_are_shown_with_few_digits(value, shown):
     assert show_value(value) == shown
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (0.04, "0.0 s"),
-        (9.94, "9.9 s"),
-        (9.96, "10 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min 0 s"),
-        (3599.6, "1 h 0 min"),
-        (7500, "2 h 5 min"),
-    ],
-)
-def test_a_length_of_time_is_shown_in_at_most_two_units(seconds, shown):
-    assert show_seconds(seconds) == shown
+def test_facts_that_results_depend_on_are_shown_and_stored(report, tmp_path):
+    facts = {"torch": "2.14.1", "command": "course run -p epochs 1", "commit": "v1-3-gabc"}
+    page = report(("one", Status.PASSED, {}, {}), facts=facts)
+    assert "Torch: 2.14.1 Command: course run -p epochs 1 Commit: v1-3-gabc" in page.text
+    assert facts.items() <= json.loads((tmp_path / "results.json").read_text()).items()

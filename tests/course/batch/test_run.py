@@ -13,15 +13,15 @@ import pytest
 from course import cli
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.authoring.targets import assembled
-from course.execution import run as run_module
+from course.batch import run as run_module
 
 PARAMETERS = '# %% tags=["parameters"]\nspoil = False\nepochs = 2\n\n'
 LESSONS = {
     "01_good": f"""\
 # %%
 from IPython.display import display
-record = {{"device": "cpu", "drawn": False, "accuracy": 0.5, "epochs": epochs}}
-display({{"{RESULT_TYPE}": record, "text/plain": "recorded"}}, raw=True)
+reported = {{"device": "cpu", "drawn": False, "accuracy": 0.5, "epochs": epochs}}
+display({{"{RESULT_TYPE}": reported, "text/plain": "Results"}}, raw=True)
 epochs
 """,
     "02_fails": """\
@@ -113,7 +113,7 @@ def test_away_from_a_terminal_there_is_one_line_a_notebook_and_no_bar(spoiled):
 
 
 def test_parameters_arrive_in_their_type_and_results_in_the_report(spoiled):
-    assert spoiled.notebooks["01_good"]["records"] == {
+    assert spoiled.notebooks["01_good"]["reported"] == {
         "device": "cpu",
         "drawn": False,
         "accuracy": 0.5,
@@ -187,9 +187,9 @@ def test_a_good_run_into_a_named_folder_ends_in_0(course, tmp_path, capsys):
     ("words", "message"),
     [
         (["-p", "epoch", "1"], "Did you mean 'epochs'?"),
-        (["-p", "epochs", "1.5"], "takes a whole number"),
+        (["-p", "epochs", "1.5"], "must be an integer"),
         (["09"], "is not here"),
-        (["--out", "."], "is there already and not empty"),
+        (["--out", "."], "already exists and is not empty"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_starts(
@@ -227,7 +227,7 @@ def test_an_interrupted_run_stops_its_kernels_and_still_reports(course, tmp_path
     assert "01_good" in first
     assert run.returncode == 130
     assert time.monotonic() - begun < 20
-    assert "stopped by hand" in rest
+    assert "stopped before the end" in rest
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert [row["status"] for row in results["notebooks"]] == ["passed", "stopped", "not run"]
 
@@ -257,8 +257,8 @@ def test_a_notebook_that_is_no_notebook_is_refused(small_course, capsys):
 
 
 def test_drawn_images_are_announced_on_the_terminal_and_are_no_failure(small_course, cells, capsys):
-    record = f'{{"{RESULT_TYPE}": {{"drawn": True}}, "text/plain": "recorded"}}'
-    source = f"from IPython.display import display\ndisplay({record}, raw=True)"
+    reported = f'{{"{RESULT_TYPE}": {{"drawn": True}}, "text/plain": "Results"}}'
+    source = f"from IPython.display import display\ndisplay({reported}, raw=True)"
     small_course.write("01_drawn", "# %%\n" + source + "\n")
     small_course.put("01_drawn", assembled(small_course.folder, "01_drawn"))
     assert cli.main(["--root", str(small_course.root), "run"]) == 0

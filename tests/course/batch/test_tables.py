@@ -4,17 +4,17 @@ import io
 import pyarrow.parquet
 import pytest
 
-from course.batch.results import as_csv, as_parquet, make_rows, write_tables
+from course.batch.tables import as_csv, as_parquet, make_rows, write_tables
 
 
-def record(**changes):
+def entry(**changes):
     base = {
         "id": "a1",
         "run": "one_a1",
         "notebook": "one",
         "status": "passed",
         "parameters": {},
-        "records": {},
+        "reported": {},
         "versions": {"torch": "2.14.1"},
         "seconds": 1.5,
         "begun": "2026-11-05T09:30:00+01:00",
@@ -22,32 +22,33 @@ def record(**changes):
         "error": "",
         "failing_cell": None,
         "failing_code": "",
+        "note": "",
         "host": "here",
         "gpu": "",
     }
     return base | changes
 
 
-def test_a_parameter_and_a_result_of_one_name_are_two_columns():
-    (row,) = make_rows([record(parameters={"epochs": 3}, records={"epochs": 2})])
+def test_parameter_and_result_of_the_same_name_are_two_columns():
+    (row,) = make_rows([entry(parameters={"epochs": 3}, reported={"epochs": 2})])
     assert (row["parameter.epochs"], row["result.epochs"]) == (3, 2)
 
 
-def test_circumstances_are_no_results():
-    noted = {"device": "cpu", "data_set": "CIFAR-10", "provenance": "cached", "drawn": False}
-    (row,) = make_rows([record(records=noted)])
+def test_device_and_images_are_not_results():
+    reported = {"device": "cpu", "data_set": "CIFAR-10", "provenance": "cached", "drawn": False}
+    (row,) = make_rows([entry(reported=reported)])
     assert not [name for name in row if name.startswith("result.")]
     assert (row["device"], row["drawn"], row["provenance"]) == ("cpu", False, "cached")
 
 
 def test_all_rows_have_the_same_columns():
-    rows = make_rows([record(records={"a": 1}), record(parameters={"b": 2})])
+    rows = make_rows([entry(reported={"a": 1}), entry(parameters={"b": 2})])
     assert list(rows[0]) == list(rows[1])
     assert rows[0]["parameter.b"] is None
 
 
-def test_csv_keeps_lines_quotes_and_lists():
-    rows = make_rows([record(error='a "b",\nc', parameters={"widths": [1, 2]})])
+def test_csv_keeps_line_breaks_quotes_and_lists():
+    rows = make_rows([entry(error='a "b",\nc', parameters={"widths": [1, 2]})])
     (read,) = csv.DictReader(io.StringIO(as_csv(rows)))
     assert read["error"] == 'a "b",\nc'
     assert read["parameter.widths"] == "[1, 2]"
@@ -68,8 +69,8 @@ def test_csv_keeps_lines_quotes_and_lists():
         ([[1], [2]], ["[1]", "[2]"]),
     ],
 )
-def test_a_column_of_parquet_has_one_type(values, stored):
-    rows = make_rows([record(records={"value": value}) for value in values])
+def test_each_parquet_column_has_one_type(values, stored):
+    rows = make_rows([entry(reported={"value": value}) for value in values])
     column = pyarrow.parquet.read_table(io.BytesIO(as_parquet(rows)))["result.value"].to_pylist()
     if stored is None:
         assert column[0] != column[0]
@@ -77,14 +78,14 @@ def test_a_column_of_parquet_has_one_type(values, stored):
         assert [(type(value), value) for value in column] == [(type(v), v) for v in stored]
 
 
-def test_a_batch_without_rows_still_has_tables(tmp_path):
+def test_batch_without_rows_has_tables(tmp_path):
     write_tables([], tmp_path)
     assert (tmp_path / "results.csv").read_text() == ""
     assert pyarrow.parquet.read_table(tmp_path / "results.parquet").num_rows == 0
 
 
-def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch):
-    write_tables(make_rows([record()]), tmp_path)
+def test_table_that_cannot_be_written_keeps_the_previous_one(tmp_path, monkeypatch):
+    write_tables(make_rows([entry()]), tmp_path)
     before = (tmp_path / "results.csv").read_bytes()
 
     def full(_):
@@ -92,6 +93,6 @@ def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypa
 
     monkeypatch.setattr("course.files.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write_tables(make_rows([record(), record(id="b2")]), tmp_path)
+        write_tables(make_rows([entry(), entry(id="b2")]), tmp_path)
     assert (tmp_path / "results.csv").read_bytes() == before
     assert sorted(file.name for file in tmp_path.iterdir()) == ["results.csv", "results.parquet"]

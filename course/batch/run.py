@@ -1,0 +1,238 @@
+"""`course run`: the lessons headless, into a dated folder, with a progress bar and a report."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from time import monotonic
+
+import psutil
+from nbformat import NotebookNode
+
+from course.authoring.targets import outdated
+from course.course_folder import CourseError, CourseFolder, pick
+from course.execution import engine, gpus
+from course.execution.jobs import Job, RunLimits, RunResult, Status
+from course.execution.kernels import anchor_data_folder, modules_of
+from course.execution.local import Workers
+from course.execution.parameters import fit_parameters, parameters_of
+from course.execution.progress import LessonProgress, roughly, show_seconds
+from course.execution.provenance import versions
+from course.files import read_notebook
+from course.reports.pages import write_page
+from course.reports.reported import drawn_box
+from course.reports.run_report import CourseRun, LessonRow, make_row, write_report
+
+# What a lesson with its figures and images takes at most, in bytes.
+_LESSON_MEMORY = 3 << 30
+# How a lesson reads a clock, itself or through `helpers`.
+_CLOCKS = re.compile(r"\b(perf_counter|timeit|timing\.measure|fast_cifar10)\b")
+
+
+def run(
+    course: CourseFolder,
+    asked: Sequence[str] = (),
+    parameters: Sequence[tuple[str, str]] = (),
+    *,
+    out: Path | None = None,
+    jobs: int | None = None,
+    cell_timeout: int | None = None,
+) -> CourseRun:
+    """Execute lessons, write notebooks, pages and report, and print the progress.
+
+    Args:
+        course: the course whose built notebooks are executed.
+        asked: names of lessons; all if empty.
+        parameters: names and values, for the lessons that have them.
+        out: folder for the results; by default `runs/DATE-TIME`, which `runs/latest` points to.
+        jobs: how many notebooks run at once; by default as many as cores and memory allow, and
+            one if there is a GPU. Lessons that measure time always run alone.
+        cell_timeout: seconds that one cell may take.
+
+    Raises:
+        CourseError: before anything is executed, if a name, a parameter or `out` is not valid; or
+            if the results cannot be written.
+    """
+    names = pick(course.built_names(), list(asked), "Notebook")
+    if not names:
+        raise CourseError(f"{course.notebooks} has no notebooks yet. To build them: course build")
+    notebooks = {name: read_notebook(course.notebook_of(name)) for name in names}
+    fitted = fit_parameters(parameters, {name: parameters_of(notebooks[name]) for name in names})
+    for finding in outdated(course):
+        print(f"Note: {finding}", file=sys.stderr)
+    begun, clock = datetime.now().astimezone(), monotonic()
+    expected = _earlier_seconds(course.runs)
+    folder = _new_folder(course, out, begun)
+    anchor_data_folder()
+    # Kernels work in the current folder, as with papermill, so that a relative path among the
+    # parameters means what it means to the person who typed it.
+    here = Path.cwd()
+    to_do = [
+        Job(
+            name, course.notebook_of(name), folder / f"{name}.ipynb", here, fitted[name],
+            alone=measures_time(notebooks[name]),
+        )
+        for name in names
+    ]  # fmt: skip
+    workers = Workers(
+        jobs=jobs or jobs_for_this_machine(), preload=tuple(modules_of(notebooks.values()))
+    )
+    if set(names) <= set(expected):
+        # Only the time of those that run alone adds up.
+        alone = sum(expected[job.name] for job in to_do if job.alone)
+        rest = sum(expected[job.name] for job in to_do) - alone
+        print(f"This takes {roughly(alone + rest / workers.jobs)}, judging by the last run.")
+    rows: dict[str, LessonRow] = {}
+
+    def describe(result: RunResult) -> str:
+        rows[result.job.name] = row = _make_row(result, names)
+        return _line(row)
+
+    # nbclient logs dead kernels and time-outs, which would break up the progress bar.
+    logging.getLogger("papermill").addHandler(logging.NullHandler())
+    cells = {name: _count_cells(notebooks[name], fitted[name]) for name in names}
+    progress = LessonProgress(cells, describe, expected)
+    try:
+        results = engine.run_jobs(
+            to_do, progress, workers=workers, limits=RunLimits(cell=cell_timeout)
+        )
+        for result in results:
+            if result.job.name not in rows:
+                progress.write(describe(result))
+        stopped = any(r.status in (Status.STOPPED, Status.NOT_RUN) for r in results)
+        if stopped:
+            _link_existing_pages(folder, names)
+        finished = CourseRun(
+            begun,
+            monotonic() - clock,
+            [rows[name] for name in names],
+            list(parameters),
+            stopped,
+            facts_of(course.root),
+        )
+        page = write_report(finished, folder)
+        if out is None:
+            point_latest(course.runs, folder.name)
+    except OSError as error:
+        raise CourseError(
+            f"{error.strerror or error} ({error.filename or folder}). The notebooks that have "
+            f"ended are in {folder}. Free some space there, or choose another folder with --out."
+        ) from None
+    finally:
+        progress.close()
+    if finished.drawn_names:
+        print(drawn_box(finished.drawn_names))
+    print(f"{finished.summary}. Report: {page}")
+    return finished
+
+
+def jobs_for_this_machine() -> int:
+    """How many lessons can run side by side: one per core within the free memory, one on a GPU."""
+    if gpus.visible():
+        return 1
+    return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
+
+
+def measures_time(notebook: NotebookNode) -> bool:
+    """Whether the notebook's code reads a clock, so that nothing else may run beside it."""
+    return any(c.cell_type == "code" and _CLOCKS.search(c.source) for c in notebook.cells)
+
+
+def facts_of(root: Path) -> dict[str, str]:
+    """What the results depend on: torch version, machine, commit of the course, command."""
+    memory = f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
+    machine = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", memory]
+    facts = {
+        "torch": versions().get("torch", "not installed"),
+        "python": platform.python_version(),
+        "machine": ", ".join([*machine, *(gpu.name for gpu in gpus.installed())]),
+        "command": shlex.join(["course", *sys.argv[1:]]),
+    }
+    git = ["git", "-C", str(root), "describe", "--always", "--dirty=, with uncommitted changes"]
+    try:
+        described = subprocess.run(git, capture_output=True, text=True, timeout=30, check=True)
+        facts["commit"] = described.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        # The course is not a git clone, or there is no git.
+        pass
+    return facts
+
+
+def _earlier_seconds(runs: Path) -> dict[str, float]:
+    """Seconds that each notebook took in the last run; empty if there is none."""
+    try:
+        table = json.loads((runs / "latest" / "results.json").read_text(encoding="utf-8"))
+        rows = [row for row in table["notebooks"] if row["status"] == Status.PASSED]
+        return {row["name"]: float(row["seconds"]) for row in rows}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _count_cells(notebook: NotebookNode, parameters: dict[str, object]) -> int:
+    # papermill adds a cell that sets the parameters.
+    return sum(cell.cell_type == "code" for cell in notebook.cells) + bool(parameters)
+
+
+def _new_folder(course: CourseFolder, out: Path | None, begun: datetime) -> Path:
+    if out is not None:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise CourseError(f"{out} already exists and is not empty. Choose another with --out.")
+        out.mkdir(parents=True, exist_ok=True)
+        return out.resolve()
+    base = begun.strftime("%Y-%m-%d_%H-%M-%S")
+    for number in range(1, 1000):
+        folder = course.runs / (base if number == 1 else f"{base}_{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            # Another run began in the same second.
+            continue
+        return folder
+    raise CourseError(f"{course.runs} is full of folders named {base}; delete some.")
+
+
+def point_latest(runs: Path, name: str) -> None:
+    """Make `runs/latest` a link to the folder `name`; a text file where links are not allowed."""
+    latest, coming = runs / "latest", runs / f".latest-{os.getpid()}"
+    if latest.is_dir() and not latest.is_symlink():
+        print(f"Note: {latest} is a folder, so it does not point to this run.", file=sys.stderr)
+        return
+    try:
+        coming.symlink_to(name, target_is_directory=True)
+    except (OSError, NotImplementedError):
+        coming.write_text(name + "\n", encoding="utf-8")
+    coming.replace(latest)
+
+
+def _make_row(result: RunResult, beside: Sequence[str]) -> LessonRow:
+    executed = result.job.output
+    return make_row(result, write_page(executed, beside=beside).name if executed.exists() else "")
+
+
+def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
+    """Write the pages again without links to notebooks that were not executed."""
+    existing = [name for name in names if (folder / f"{name}.ipynb").exists()]
+    for name in existing:
+        write_page(folder / f"{name}.ipynb", beside=existing)
+
+
+def _line(row: LessonRow) -> str:
+    """One notebook on one line of a terminal."""
+    result = row.result
+    parts = [f"{result.job.name:<28}  {result.status:<11}  {show_seconds(result.seconds):>10}"]
+    if row.passed:
+        parts += [str(row.reported["device"])] if row.reported.get("device") else []
+        parts += [f"{name} {value}" for name, value in row.results[:3]]
+    elif result.error:
+        cell = "" if result.cell is None else f"cell {result.cell + 1}: "
+        parts.append(cell + result.error.splitlines()[0])
+    return "  ".join([*parts, *([result.note] if result.note else [])])

@@ -1,0 +1,98 @@
+"""The results of a batch as a table with one row per run, as CSV and as Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+from course.batch.ledger import Entry
+from course.files import write_atomically
+from course.reports.reported import CIRCUMSTANCES, result_names
+
+_FIRST = ("run", "id", "notebook", "status")
+_LAST = (
+    "seconds", "begun", "attempts", "error", "failing_cell", "failing_code", "note", "host", "gpu",
+)  # fmt: skip
+
+TableRow = dict[str, Any]
+
+
+def make_rows(entries: Iterable[Entry]) -> list[TableRow]:
+    """One row per entry, all with the same columns; a missing value is None.
+
+    A parameter `lr` becomes the column `parameter.lr`, a result `accuracy` `result.accuracy`, and
+    the version of torch `version.torch`, so that equal names do not collide.
+    """
+    entries = list(entries)
+    parameters = _names(entry["parameters"] for entry in entries)
+    results = result_names(entries)
+    versions = _names(entry["versions"] for entry in entries)
+    rows = []
+    for entry in entries:
+        reported = entry["reported"]
+        row: TableRow = {name: entry[name] for name in _FIRST}
+        row |= {f"parameter.{name}": entry["parameters"].get(name) for name in parameters}
+        row |= {f"result.{name}": reported.get(name) for name in results}
+        row |= {name: entry[name] for name in _LAST}
+        row |= {name: reported.get(name) for name in CIRCUMSTANCES}
+        row |= {f"version.{name}": entry["versions"].get(name) for name in versions}
+        rows.append({name: None if value == "" else value for name, value in row.items()})
+    return rows
+
+
+def _names(tables: Iterable[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for table in tables for name in table))
+
+
+def write_tables(rows: Sequence[TableRow], folder: Path) -> None:
+    """Write `results.csv` and `results.parquet`.
+
+    Raises:
+        OSError: there is no space, for example; the previous files are then unchanged.
+    """
+    write_atomically(folder / "results.csv", as_csv(rows))
+    write_atomically(folder / "results.parquet", as_parquet(rows))
+
+
+def as_csv(rows: Sequence[TableRow]) -> str:
+    """The rows as CSV; lists and dictionaries as JSON, None as an empty field."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if rows:
+        writer.writerow(rows[0])
+    for row in rows:
+        writer.writerow(["" if value is None else _plain(value) for value in row.values()])
+    return text.getvalue()
+
+
+def as_parquet(rows: Sequence[TableRow]) -> bytes:
+    """The rows as Parquet; a column is numeric or boolean if all of its values are."""
+    names = list(rows[0]) if rows else list(_FIRST)
+    columns = {name: _column([row[name] for row in rows]) for name in names}
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def _column(values: Sequence[object]) -> pyarrow.Array:
+    types = {type(value) for value in values if value is not None}
+    if types == {bool}:
+        return pyarrow.array(values, pyarrow.bool_())
+    if types == {int} and all(-(2**63) <= value < 2**63 for value in values if value is not None):
+        return pyarrow.array(values, pyarrow.int64())
+    if types and types <= {int, float}:
+        floats = [None if value is None else float(value) for value in values]
+        return pyarrow.array(floats, pyarrow.float64())
+    texts = [None if value is None else str(_plain(value)) for value in values]
+    return pyarrow.array(texts, pyarrow.string())
+
+
+def _plain(value: object) -> object:
+    return json.dumps(value) if isinstance(value, list | dict) else value

@@ -1,0 +1,132 @@
+"""The process that asks for forked kernels: their server and each kernel, seen from there."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_START_SECONDS = 120
+
+
+class KernelServer:
+    """The server process. It starts in the background; the first kernels wait for it.
+
+    It ends with `close` or with the process that created it, and so do its kernels.
+    """
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        program = Path(__file__).with_name("kernel_server.py")
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, str(program), *arguments],
+                stdin=theirs,
+                # Ctrl-C is for the command, which ends the server when it no longer needs it.
+                start_new_session=True,
+            )
+        atexit.register(self.close)
+
+    def start(
+        self, arguments: Sequence[str], folder: str, environment: Mapping[str, str]
+    ) -> ForkedKernel:
+        """Start a kernel with these arguments of `ipykernel_launcher`, in `folder`.
+
+        Raises:
+            OSError: the server has ended or does not answer.
+        """
+        request = {"argv": list(arguments), "cwd": folder, "env": dict(environment)}
+        channel, theirs = socket.socketpair()
+        try:
+            channel.settimeout(_START_SECONDS)
+            with theirs:
+                socket.send_fds(self._requests, [b"k"], [theirs.fileno()])
+            channel.sendall(json.dumps(request).encode() + b"\n")
+            return ForkedKernel(channel)
+        except BaseException:
+            channel.close()
+            raise
+
+    def close(self) -> None:
+        """End the server."""
+        atexit.unregister(self.close)
+        self._requests.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            # It is still importing.
+            self.process.kill()
+            self.process.wait()
+
+
+class ForkedKernel:
+    """A kernel of the server, with as much of the interface of `subprocess.Popen` as Jupyter uses.
+
+    Attributes:
+        left_running: after the end, names of the processes that the notebook had left running.
+    """
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._received = b""
+        self.returncode: int | None = None
+        self.left_running: list[str] = []
+        while not self._received.endswith(b"\n"):
+            arrived = channel.recv(1)
+            if not arrived:
+                raise ConnectionError("The server of the kernels has ended.")
+            self._received += arrived
+        self.pid = int(self._received)
+        self._received = b""
+        channel.setblocking(False)
+
+    def poll(self) -> int | None:
+        """The exit status; None while the kernel runs or is being cleaned up after."""
+        while self.returncode is None:
+            try:
+                arrived = self._channel.recv(4096)
+            except BlockingIOError:
+                return None
+            except OSError:
+                arrived = b""
+            self._received += arrived
+            if self._received.endswith(b"\n"):
+                report = json.loads(self._received)
+                self.returncode, self.left_running = report["status"], report["left_running"]
+            elif not arrived:
+                # The keeper was killed; ipykernel ends with it.
+                self.returncode = -signal.SIGKILL
+        self._channel.close()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit status."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("kernel", timeout)
+            time.sleep(0.01)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the kernel has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask the kernel to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the kernel and every process that it has started."""
+        if self.poll() is None:
+            self._channel.shutdown(socket.SHUT_WR)

@@ -1,0 +1,173 @@
+"""The process that kernels are forked from: it has already imported what the notebooks import.
+
+Run as a program: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input.
+It uses the standard library only, so that nothing else is imported before the given modules.
+`kernels.py` has the other side.
+
+Each message on the socket carries one end of a channel for one kernel. A keeper process reads the
+kernel's `argv`, `cwd` and `env` from the channel as a line of JSON, starts the kernel, answers with
+a line that holds its process id, and with a second line when the kernel has ended. If the other
+side of the channel is closed, for example because its process was killed, the keeper ends the
+kernel. In both cases it ends every process that the notebook left running.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+# What a kernel itself imports when it starts.
+KERNEL_MODULES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.ipkernel", "IPython.lib")
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in Linux's sys/prctl.h
+_GRACE_SECONDS = 1.0  # for helpers of multiprocessing, which end on their own after the kernel
+
+
+def main() -> None:
+    """Import the modules, then start a keeper for each message until the socket is closed."""
+    modules = sys.argv[1:]
+    # The folder of this file must not be a place to import from.
+    del sys.path[0]
+    if modules[:1] != ["--fresh"]:
+        preload([*KERNEL_MODULES, *modules])
+    # Finished keepers need no waiting for.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    requests = socket.socket(fileno=0)
+    while True:
+        message, descriptors, *_ = socket.recv_fds(requests, 1, 1)
+        if not message:
+            return
+        if fork() == 0:
+            requests.detach()
+            keep(socket.socket(fileno=descriptors[0]), fresh=modules[:1] == ["--fresh"])
+        os.close(descriptors[0])
+
+
+def preload(modules: list[str]) -> None:
+    """Import the modules that can be imported; exit if this process cannot be forked afterwards."""
+    # pyplot reads it when it is imported; a kernel would set it to the same value before that.
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    for module in modules:
+        # A module that is missing or fails raises its error in the notebook.
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    # Forked kernels could not use an open device, and would lose threads.
+    if in_use := accelerator_files():
+        sys.exit(f"An import opened {in_use[0]}; kernels cannot be forked from this process.")
+    if threading.active_count() > 1:
+        sys.exit(f"An import started {threading.enumerate()[-1]}; kernels cannot be forked.")
+    gc.collect()
+    # The garbage collector then never writes to the memory that all kernels share.
+    gc.freeze()
+
+
+def accelerator_files() -> list[str]:
+    """Files of a GPU's driver that this process has open."""
+    opened = []
+    for link in Path("/proc/self/fd").glob("*"):
+        with contextlib.suppress(OSError):
+            opened.append(str(link.readlink()))
+    return [name for name in opened if name.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri"))]
+
+
+def fork() -> int:
+    """Fork without Python's warning about the threads of OpenBLAS, which ends them itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def keep(channel: socket.socket, *, fresh: bool) -> None:
+    """Start one kernel, wait until it ends or `channel` closes, and clean up. Does not return."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # Orphans below this process become its children, so that none can escape.
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    request = json.loads(channel.makefile("rb").readline())
+    pid = fork()
+    if pid == 0:
+        channel.close()
+        os.setsid()
+        become_kernel(request, fresh=fresh)
+    channel.sendall(f"{pid}\n".encode())
+    ended = os.pidfd_open(pid)
+    if ended not in select.select([channel, ended], [], [])[0]:
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    report = {"status": os.waitstatus_to_exitcode(status), "left_running": end_children()}
+    with contextlib.suppress(OSError):
+        channel.sendall(json.dumps(report).encode() + b"\n")
+    os._exit(0)
+
+
+def end_children() -> list[str]:
+    """Kill every process below this one; return the names of those that were still running."""
+    killed = []
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while children := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+        for child in map(int, children):
+            if os.waitpid(child, os.WNOHANG)[0] == 0 and time.monotonic() > deadline:
+                killed.append(Path(f"/proc/{child}/comm").read_text().strip())
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+        time.sleep(0.01)
+    return killed
+
+
+def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
+    """Continue as `python -m ipykernel_launcher` would. Does not return."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    # ipykernel ends when its parent does.
+    environment = {**request["env"], "JPY_PARENT_PID": str(os.getppid())}
+    os.chdir(request["cwd"])
+    command = [sys.executable, "-m", "ipykernel_launcher", *request["argv"]]
+    if fresh:
+        os.execve(sys.executable, command, environment)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = command[2:]
+    if "numpy" in sys.modules:
+        # Python reseeds its own generator after a fork; numpy does not.
+        sys.modules["numpy"].random.seed()
+    if "torch" in sys.modules and (threads := environment.get("OMP_NUM_THREADS", "")).isdigit():
+        # OpenMP read the variable when torch was imported.
+        sys.modules["torch"].set_num_threads(int(threads))
+    from ipykernel import kernelapp
+
+    status = 0
+    try:
+        kernelapp.launch_new_instance()
+    except SystemExit as ending:
+        status = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    end_kernel(kernelapp.IPKernelApp.instance().shell.user_ns, status)
+
+
+def end_kernel(variables: dict[str, object], status: int) -> None:
+    """End the process as Python does, but without destroying the imported modules.
+
+    Destroying them would copy most of the shared memory and take a second. The notebook's own
+    variables are deleted first, because closing a file writes what is still buffered.
+    """
+    variables.clear()
+    gc.collect()
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""What executed notebooks reported with `lesson.report`, and how values are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nbformat import NotebookNode
+
+from course.authoring.stored_outputs import RESULT_TYPE
+
+# What `lesson.start` and `lesson.show_data` report; everything else is a result.
+CIRCUMSTANCES = ("device", "data_set", "provenance", "drawn")
+
+
+def collect_reported(notebook: NotebookNode) -> dict[str, object]:
+    """Everything that a notebook reported; of several values for a name, the last one."""
+    reported: dict[str, object] = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            values = output.get("data", {}).get(RESULT_TYPE, {})
+            # Kernels send it as JSON; some tools store that as a string.
+            reported.update(json.loads(values) if isinstance(values, str) else values)
+    return reported
+
+
+def result_names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of all results that the runs of a batch reported, in order of appearance."""
+    names = dict.fromkeys(name for entry in entries for name in entry["reported"])
+    return [name for name in names if name not in CIRCUMSTANCES]
+
+
+def show_value(value: object) -> str:
+    """A value for a reader: floats to four digits, long numbers in groups of three digits."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1000 <= abs(value) < float("inf") else f"{value:.4g}"
+    return "none" if value is None else str(value)
+
+
+def drawn_box(names: Iterable[str]) -> str:
+    """The warning on a terminal that some notebooks did not use real images."""
+    lines = [
+        "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10.",
+        f"This applies to: {', '.join(names)}.",
+        "Their accuracies say nothing about CIFAR-10. To use the real images, say where they are:",
+        "CIFAR10_ROOT=/path/to/cifar-10-python.tar.gz make course",
+    ]
+    width = max(map(len, lines))
+    edge = "#" * (width + 8)
+    return "\n".join(["", edge, *(f"##  {line:<{width}}  ##" for line in lines), edge, ""])

@@ -1,0 +1,247 @@
+"""A forked kernel is as clean as a new process, and ends as one does."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+
+from course.execution.kernels import Kernels, ThisPython, modules_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+
+
+@pytest.fixture(scope="module")
+def forking():
+    """Kernels that have numpy imported."""
+    kernels = Kernels(["numpy"])
+    yield kernels
+    kernels.close()
+
+
+@pytest.fixture
+def run(forking, cells, tmp_path):
+    """Executes code in cells and returns what each showed as text."""
+
+    def execute(*sources, manager=None, kernels=forking, **environment):
+        notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
+        client = NotebookClient(
+            notebook,
+            kernel_manager_class=manager or kernels.manager_class(environment),
+            resources={"metadata": {"path": str(tmp_path)}},
+            timeout=60,
+        )
+        client.execute()
+        return [
+            "".join(o.get("text") or o.data["text/plain"] for o in cell.outputs)
+            for cell in notebook.cells
+        ]
+
+    return execute
+
+
+def test_forked_kernel_has_the_imports_and_belongs_to_the_server(forking, run):
+    parents = "import psutil, sys; [parent.pid for parent in psutil.Process().parents()]"
+    shown, imported = run(parents, "'numpy' in sys.modules")
+    assert forking.server.process.pid in eval(shown)
+    assert imported == "True"
+
+
+def test_kernel_without_preloading_is_a_new_python_process(run):
+    fresh = Kernels()
+    assert run("import sys; 'numpy' in sys.modules", kernels=fresh) == ["False"]
+    fresh.close()
+
+
+def test_kernels_do_not_share_random_state(run):
+    code = "import random, numpy, uuid; (random.random(), numpy.random.rand(), uuid.uuid4().hex)"
+    one, other = eval(run(code)[0]), eval(run(code)[0])
+    assert not set(one) & set(other)
+
+
+def test_kernel_sees_nothing_of_an_earlier_one(run):
+    run("import numpy, os; numpy.mine = 1; os.environ['MINE'] = '1'; mine = 1; os.chdir('/')")
+    code = "import numpy, os; (hasattr(numpy, 'mine'), 'MINE' in os.environ, 'mine' in dir())"
+    assert run(code) == ["(False, False, False)"]
+
+
+def test_kernel_has_its_folder_and_environment(run, tmp_path):
+    code = "import os; (os.getcwd(), os.environ['COURSE_X'], '' in __import__('sys').path)"
+    assert eval(run(code, COURSE_X="7")[0]) == (str(tmp_path), "7", True)
+
+
+def test_kernel_is_session_leader_with_null_stdin(run):
+    leads, reads = run(
+        "import os; (os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid())",
+        "os.readlink('/proc/self/fd/0')",
+    )
+    assert (leads, reads) == ("(True, True)", "'/dev/null'")
+
+
+def test_open_file_is_flushed_when_the_kernel_ends(run, tmp_path):
+    run("file = open('left.txt', 'w'); file.write('all of it')")
+    assert (tmp_path / "left.txt").read_text() == "all of it"
+
+
+def test_atexit_functions_run(run, tmp_path):
+    run("import atexit, pathlib; atexit.register(pathlib.Path('end.txt').write_text, 'done')")
+    assert (tmp_path / "end.txt").read_text() == "done"
+
+
+def test_notebook_can_start_processes(run):
+    call = "import subprocess; subprocess.run(['echo', 'hello'], capture_output=True).stdout"
+    pool = "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool:\n"
+    assert run(call, f"{pool}    print(pool.map(abs, [-1, -2]))") == ["b'hello\\n'", "[1, 2]\n"]
+
+
+def test_dead_kernel_is_noticed_with_its_exit_status(forking, run):
+    manager = forking.manager_class()
+    # The time limit of a cell is 60 s.
+    begun = time.monotonic()
+    with pytest.raises(DeadKernelError):
+        run("import os; os._exit(3)", manager=manager)
+    assert time.monotonic() - begun < 45
+    assert manager.process.poll() == 3
+
+
+def test_process_that_a_notebook_leaves_running_is_ended_and_named(forking, run):
+    manager = forking.manager_class()
+    start = "subprocess.Popen(['sleep', '600'], start_new_session=True).pid"
+    (pid,) = run(f"import subprocess; {start}", manager=manager)
+    assert manager.process.wait() == 0
+    assert manager.process.left_running == ["sleep"]
+    assert not psutil.pid_exists(int(pid))
+
+
+WAIT = """\
+import os, time
+while not os.path.exists("go"):
+    time.sleep(0.05)"""
+
+
+@pytest.mark.parametrize("modules", [[], None], ids=["forked", "fresh"])
+def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking, run, tmp_path):
+    ended = {}
+    batches = {"mine": Kernels(modules), "other": forking}
+
+    def hang(name):
+        try:
+            run(f"open('{name}', 'w').close()", WAIT, kernels=batches[name])
+            ended[name] = "normally"
+        except DeadKernelError:
+            ended[name] = "killed"
+
+    threads = [threading.Thread(target=hang, args=[name]) for name in batches]
+    for thread in threads:
+        thread.start()
+    while not all((tmp_path / name).exists() for name in batches):
+        time.sleep(0.05)
+    batches["mine"].end_all()
+    threads[0].join()
+    (tmp_path / "go").touch()
+    threads[1].join()
+    batches["mine"].close()
+    assert ended == {"mine": "killed", "other": "normally"}
+
+
+def test_kernel_that_starts_after_end_all_is_killed(run):
+    kernels = Kernels()
+    kernels.end_all()
+    with pytest.raises((DeadKernelError, RuntimeError), match="died"):
+        run("1", kernels=kernels)
+    kernels.close()
+
+
+def test_kernel_starts_as_a_new_process_if_there_is_no_server(run):
+    kernels = Kernels([])
+    kernels.server.close()
+    assert run("1 + 1", kernels=kernels) == ["2"]
+
+
+def start(kernels, folder):
+    """Start a kernel without a manager; return it and all processes below the server."""
+    kernel = kernels.server.start(["-f", str(folder / "k.json")], str(folder), dict(os.environ))
+    return kernel, psutil.Process(kernels.server.process.pid).children(recursive=True)
+
+
+def test_kernel_ends_when_its_owner_closes_the_channel(forking, tmp_path):
+    kernel, _ = start(forking, tmp_path)
+    process = psutil.Process(kernel.pid)
+    kernel._channel.close()
+    gone, _ = psutil.wait_procs([process], timeout=60)
+    assert gone
+
+
+def test_server_and_kernels_end_with_the_process_that_started_them(tmp_path):
+    code = (
+        "import os, time; from course.execution.kernels import Kernels; k = Kernels([]).server;"
+        f"s = k.start(['-f', {str(tmp_path / 'k.json')!r}], {str(tmp_path)!r}, dict(os.environ));"
+        "print(k.process.pid, s.pid, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
+        processes = [psutil.Process(int(pid)) for pid in owner.stdout.readline().split()]
+        owner.kill()
+    assert not psutil.wait_procs(processes, timeout=60)[1]
+
+
+def test_only_packages_that_survive_a_fork_are_preloaded(cells):
+    notebook = cells.notebook(
+        cells.code("import torch.nn as nn\nimport pandas\nfrom helpers import lesson"),
+        cells.code("%matplotlib inline\nimport numpy"),
+        cells.code("from matplotlib import pyplot\nfrom .local import x"),
+        cells.text("import tqdm"),
+    )
+    found = modules_of([notebook])
+    assert {"torch.nn", "helpers.lesson", "matplotlib"} <= set(found)
+    assert not {"pandas", "numpy", "tqdm", "local"} & set(found)
+
+
+TRAINING = """\
+import torch
+from torch import nn
+torch.set_num_threads(2)
+torch.manual_seed(0)
+net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 30 * 30, 10))
+X, y = torch.rand(64, 3, 32, 32), torch.arange(64) % 10
+for step in range(3):
+    loss = nn.functional.cross_entropy(net(X), y)
+    # No optimizer: torch's takes two seconds to import more.
+    with torch.no_grad():
+        for parameter, slope in zip(net.parameters(), torch.autograd.grad(loss, net.parameters())):
+            parameter -= 0.1 * slope
+(loss.item(), torch.initial_seed(), torch.get_num_threads())"""
+FIGURE = """\
+import numpy as np
+from matplotlib import pyplot as plt
+rng = np.random.default_rng(0)
+a = rng.random((300, 300))
+plt.plot((a @ a).sum(0))
+plt.title("sums")
+plt.show()"""
+
+
+@pytest.mark.slow
+def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
+    sources = [TRAINING, FIGURE, "undefined"]
+    shown = []
+    template = cells.notebook(*(cells.code(source, count=None) for source in sources))
+    forking = Kernels(modules_of([template]))
+    for manager in (forking.manager_class(), ThisPython):
+        notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
+        client = NotebookClient(
+            notebook,
+            kernel_manager_class=manager,
+            allow_errors=True,
+            timeout=120,
+            resources={"metadata": {"path": str(tmp_path)}},
+        )
+        client.execute()
+        shown.append([cell.outputs for cell in notebook.cells])
+    forking.close()
+    assert shown[0] == shown[1]
+    assert "image/png" in shown[0][1][0].data

@@ -1,0 +1,72 @@
+"""Charts are well-formed SVG, readable in the light and the dark theme."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from course.reports.charts import COLORS, Point, chart
+
+BACKGROUNDS = ("#ffffff", "#14181c")  # --page in style.css.j2
+
+
+@pytest.mark.parametrize("xs", [[1, 2, 3], [0.001, 0.1, 10.0], ["a", "b & c", "d"], [True, False]])
+@pytest.mark.parametrize("ys", [[1.0, 2.0, 3.0], [1e-6, 1.0, 1e6], [0.0, 0.0, 0.0], [-5.0, 3, 0]])
+def test_chart_is_well_formed_with_its_caption_as_alternative_text(xs, ys):
+    points = [Point(x, y, s) for x, y in zip(xs, ys, strict=False) for s in ("", "<s>")]
+    figure = ElementTree.fromstring(f"<f>{chart(points, 'x < 1', 'y & z', 'series')}</f>")
+    svg = figure.find("{http://www.w3.org/2000/svg}svg")
+    assert svg.get("role") == "img"
+    assert svg.get("aria-label") == figure.find("figcaption").text
+    texts = {"".join(e.itertext()).strip() for e in svg.iter() if e.tag.endswith("text")}
+    assert {"x < 1", "y & z", "series = <s>"} <= texts
+
+
+def lines_in(picture):
+    """Number of lines that connect points: matplotlib draws one path in a group for each."""
+    svg = ElementTree.fromstring(f"<f>{picture}</f>")
+    return sum("fill: none" in (e.get("style") or "") for e in svg.iter() if is_series(e))
+
+
+def is_series(element):
+    return any(color in (element.get("style") or "").lower() for color in COLORS)
+
+
+def test_line_connects_numbers_but_not_categories_or_seeds():
+    def drawn(name, xs):
+        return lines_in(chart([Point(x, float(n)) for n, x in enumerate(xs)], name, "loss"))
+
+    assert drawn("lr", [0.1, 0.2, 0.3]) == 1
+    assert drawn("data", ["a", "b", "c"]) == 0
+    assert drawn("seed", [0, 1, 2]) == 0
+
+
+def test_more_series_than_colors_become_one():
+    points = [Point(x, float(x), str(s)) for x in (1, 2) for s in range(len(COLORS) + 1)]
+    picture = chart(points, "x", "y", "s")
+    assert "s = " not in picture
+    assert COLORS[1] not in picture
+
+
+def test_equal_charts_are_equal_text():
+    points = [Point(1, 2.0), Point(2, 3.0)]
+    assert chart(points, "x", "y") == chart(points, "x", "y")
+
+
+def test_text_and_axes_have_the_color_of_the_page():
+    picture = chart([Point(1, 2.0), Point(2, 3.0)], "x", "y")
+    assert "currentColor" in picture
+    assert "#000000" not in picture
+    assert "#ffffff" not in picture
+
+
+def luminance(color):
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS)
+@pytest.mark.parametrize("color", COLORS)
+def test_colors_have_a_contrast_of_3_in_both_themes(color, background):
+    low, high = sorted([luminance(color), luminance(background)])
+    assert (high + 0.05) / (low + 0.05) >= 3
