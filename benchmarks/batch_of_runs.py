@@ -1,11 +1,10 @@
 """24 runs of lesson 03 over a grid of seeds: `course batch` against a loop of `papermill`.
 
-Baseline: `papermill notebooks/03_moving_a_network.ipynb OUT -p seed N`, one command after the
-other, as a shell's loop runs them. Against it `course batch 03 --grid seed ...` with two runs at
-once, with its kernels forked from one that has the imports, and with kernels that start anew. Both
-do all of their work inside the time that is taken: starting, running, and the batch also its tables
-and page. The loop is run in full, one half of it before the batches and one after them, so that a
-machine that gets slower or faster in between favours neither.
+Baseline: `papermill notebooks/03_moving_a_network.ipynb OUT -p seed N`, one command after another,
+as in a shell loop. Compared with it: `course batch 03 --grid seed ...` with two runs at once, with
+forked kernels and with new processes. The measured time includes everything: starting, running, and
+for the batch also tables and page. Half of the loop runs before the batches and half after them, so
+that a machine that gets slower or faster in between favors neither.
 """
 
 import datetime
@@ -64,18 +63,18 @@ def measure(cifar10_root: Path) -> dict[str, object]:
 
 
 def _papermill(scratch: Path, seed: int) -> float:
-    """Seconds that one command takes, as a shell sees it."""
+    """Wall-clock seconds of one command."""
     words = [ROOT / "notebooks" / f"{LESSON}.ipynb", scratch / f"{seed}.ipynb"]
     command = [sys.executable, "-m", "papermill", *map(str, words), "-p", "seed", str(seed)]
     return _timed([*command, "-k", "python3", "--no-progress-bar"], scratch)
 
 
-def _batch(out: Path, further: list[str]) -> float:
-    """Seconds that a whole batch takes."""
+def _batch(out: Path, options: list[str]) -> float:
+    """Wall-clock seconds of a whole batch."""
     seeds = [str(seed) for seed in range(RUNS)]
     command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch", LESSON]
     command += ["--grid", "seed", *seeds, "--jobs", str(JOBS), "--out", str(out)]
-    return _timed([*command, *further], out.parent)
+    return _timed([*command, *options], out.parent)
 
 
 def _timed(command: list[str], folder: Path) -> float:
@@ -88,37 +87,37 @@ def _timed(command: list[str], folder: Path) -> float:
 
 
 def _compare(scratch: Path) -> int:
-    """How many outputs of the batch equal papermill's, over all runs that both made."""
+    """Number of outputs that equal papermill's, over all runs that both have."""
     compared = 0
     for file in sorted((scratch / "warm" / "state").glob("*.json")):
-        record = json.loads(file.read_text(encoding="utf-8"))
-        theirs = scratch / f"{record['parameters']['seed']}.ipynb"
+        entry = json.loads(file.read_text(encoding="utf-8"))
+        theirs = scratch / f"{entry['parameters']['seed']}.ipynb"
         if not theirs.exists():
             continue
-        ours = nbformat.read(scratch / "warm" / record["file"], as_version=4)
+        ours = nbformat.read(scratch / "warm" / entry["file"], as_version=4)
         for one, other in zip(_outputs(ours), _outputs(nbformat.read(theirs, 4)), strict=True):
             if one != other:
-                raise RuntimeError(f"{record['run']} shows {one}, and papermill's run {other}.")
+                raise RuntimeError(f"{entry['run']} shows {one}, and papermill's run {other}.")
             compared += 1
     return compared
 
 
 def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
-    """All outputs, without the seconds that a cell may show on a page of papermill's."""
+    """All outputs of the code cells."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [output for cell in cells for output in cell.outputs]
 
 
 def _inside(out: Path) -> dict[str, float]:
-    """Where the time of a run goes: in its cells, and before and after them."""
+    """Median seconds of a run inside its cells, and before and after them."""
     cells, rest = [], []
     for file in (out / "state").glob("*.json"):
-        record = json.loads(file.read_text(encoding="utf-8"))
-        notebook = nbformat.read(out / record["file"], as_version=4)
-        noted = (cell.metadata.get("papermill", {}) for cell in notebook.cells)
-        seconds = sum(cell.get("duration") or 0 for cell in noted)
+        entry = json.loads(file.read_text(encoding="utf-8"))
+        notebook = nbformat.read(out / entry["file"], as_version=4)
+        timed = (cell.metadata.get("papermill", {}) for cell in notebook.cells)
+        seconds = sum(cell.get("duration") or 0 for cell in timed)
         cells.append(seconds)
-        rest.append(record["seconds"] - seconds)
+        rest.append(entry["seconds"] - seconds)
     return {
         "cells": round(statistics.median(cells), 2),
         "starting and ending": round(statistics.median(rest), 2),

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course.batch.ledger import Entry, Ledger
+from course.batch.ledger import Entry, Ledger, PlannedRun
 from course.batch.plan import Plan, Setting, expand
-from course.batch.work import Folders, Options, PlannedRun, Work, jobs_at_once
+from course.batch.work import Folders, Options, Work, jobs_at_once
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution.jobs import Status
 from course.execution.progress import roughly

@@ -13,8 +13,8 @@ import nbformat
 from nbformat import NotebookNode
 from papermill.iorw import papermill_io
 
-from course.batch.ledger import Entry, Ledger
-from course.batch.plan import Plan, Setting
+from course.batch.ledger import Entry, Ledger, PlannedRun, make_entry
+from course.batch.plan import Plan
 from course.batch.tables import make_rows, write_tables
 from course.course_folder import CourseError
 from course.execution import engine, gpus
@@ -25,19 +25,10 @@ from course.execution.progress import BatchProgress, Watcher, show_seconds
 from course.files import read_notebook
 from course.reports.batch_report import write_batch_report
 from course.reports.pages import write_page
-from course.reports.reported import collect_reported, drawn_box
+from course.reports.reported import drawn_box
 
 # How often tables and page are written while the batch runs, in seconds.
 _REFRESH = 60
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run of a batch: its identity, a readable name, and what it executes."""
-
-    id: str
-    name: str
-    setting: Setting
 
 
 @dataclass(frozen=True)
@@ -142,7 +133,7 @@ class Work(Watcher):
                 result.job.output.unlink()
             else:
                 result.job.output.replace(self._folders.notebook(run))
-        entry = _entry(run, result, executed)
+        entry = make_entry(run, result, executed)
         if executed is not None:
             entry["file"] = self._folders.address(run)
             wanted = result.status != Status.PASSED or self._options.all_pages
@@ -229,33 +220,6 @@ def jobs_at_once(plan: Plan) -> int:
         return plan.jobs
     names = gpus.visible() if plan.gpus is None else plan.gpus
     return max(1, len(names) * plan.share)
-
-
-def _entry(run: PlannedRun, result: RunResult, executed: NotebookNode | None) -> Entry:
-    metadata = {} if executed is None else executed.metadata
-    return {
-        "id": run.id,
-        "run": run.name,
-        "notebook": run.setting.notebook,
-        "title": metadata.get("title", run.setting.notebook),
-        "parameters": run.setting.parameters,
-        "status": str(result.status),
-        "seconds": round(result.seconds, 2),
-        "begun": result.begun,
-        "attempts": result.attempts,
-        "error": result.error,
-        "note": result.note,
-        # People count cells from 1.
-        "failing_cell": None if result.cell is None else result.cell + 1,
-        "failing_cell_id": result.cell_id,
-        "failing_code": result.source,
-        "host": result.host,
-        "gpu": result.gpu,
-        "versions": result.versions,
-        "reported": {} if executed is None else collect_reported(executed),
-        "file": "",
-        "page": "",
-    }
 
 
 def _line(result: RunResult) -> str:
