@@ -1,4 +1,4 @@
-"""`course run` from beginning to end, on small notebooks that end in every way there is."""
+"""`course run` end to end, on small notebooks that end in different ways."""
 
 import json
 import signal
@@ -42,7 +42,7 @@ if spoil:
 import time
 print("before")
 if spoil:
-    time.sleep(60)
+    time.sleep(600)
 """,
     "05_last": """\
 # %%
@@ -84,7 +84,7 @@ def spoiled(course, tmp_path_factory):
     return done
 
 
-def test_every_ending_has_its_own_status(spoiled):
+def test_each_way_to_end_has_its_own_status(spoiled):
     assert {name: row["status"] for name, row in spoiled.notebooks.items()} == {
         "01_good": "passed",
         "02_fails": "failed",
@@ -94,9 +94,11 @@ def test_every_ending_has_its_own_status(spoiled):
     }
 
 
-def test_every_failure_says_what_happened(spoiled):
+def test_each_failure_says_what_happened(spoiled):
     assert spoiled.notebooks["02_fails"]["error"] == "ValueError: no such <thing>"
-    assert spoiled.notebooks["03_dies"]["error"].startswith("The kernel died")
+    assert spoiled.notebooks["03_dies"]["error"] == (
+        "This cell ended the kernel's process with exit status 1, as os._exit(1) does."
+    )
     assert "limit of 5 s" in spoiled.notebooks["04_hangs"]["error"]
 
 
@@ -104,15 +106,15 @@ def test_a_failure_makes_the_exit_status_1(spoiled):
     assert spoiled.returncode == 1
 
 
-def test_away_from_a_terminal_there_is_one_line_a_notebook_and_no_bar(spoiled):
+def test_without_a_terminal_there_is_one_line_per_notebook_and_no_bar(spoiled):
     lines = spoiled.stdout.splitlines()
     assert len(lines) == 6
     assert lines[-1].startswith("2 of 5 notebooks passed in ")
-    # Each state of a bar says "3 of 5 cells". A kernel that dies may leave a word of its own.
+    # Each state of a bar says "3 of 5 cells". A kernel that dies may print a message.
     assert " cells, " not in spoiled.stderr
 
 
-def test_parameters_arrive_in_their_type_and_results_in_the_report(spoiled):
+def test_parameters_keep_their_type_and_results_are_in_the_report(spoiled):
     assert spoiled.notebooks["01_good"]["reported"] == {
         "device": "cpu",
         "drawn": False,
@@ -122,7 +124,7 @@ def test_parameters_arrive_in_their_type_and_results_in_the_report(spoiled):
 
 
 @pytest.mark.parametrize("name", list(LESSONS))
-def test_every_notebook_is_kept_with_its_page(spoiled, name):
+def test_each_notebook_is_kept_with_its_page(spoiled, name):
     nbformat.validate(nbformat.read(spoiled.folder / f"{name}.ipynb", as_version=4))
     assert f"Title of {name}" in (spoiled.folder / f"{name}.html").read_text(encoding="utf-8")
 
@@ -131,11 +133,11 @@ def test_every_notebook_is_kept_with_its_page(spoiled, name):
     ("name", "error"),
     [
         ("02_fails", "no such &lt;thing&gt;"),
-        ("03_dies", "The kernel died"),
+        ("03_dies", "with exit status 1"),
         ("04_hangs", "limit of 5 s"),
     ],
 )
-def test_the_report_leads_to_the_failing_cell_and_its_page_shows_the_error(spoiled, name, error):
+def test_report_links_to_the_failing_cell_and_its_error(spoiled, name, error):
     index = (spoiled.folder / "index.html").read_text(encoding="utf-8")
     anchor = index.split(f'href="{name}.html#')[1].split('"')[0]
     page = (spoiled.folder / f"{name}.html").read_text(encoding="utf-8")
@@ -144,7 +146,7 @@ def test_the_report_leads_to_the_failing_cell_and_its_page_shows_the_error(spoil
     assert error in cell
 
 
-def test_a_page_holds_its_figures_and_needs_no_network(spoiled):
+def test_page_contains_its_figures_and_needs_no_network(spoiled):
     page = (spoiled.folder / "05_last.html").read_text(encoding="utf-8")
     assert 'src="data:image/png;base64,' in page
     assert "<script src=" not in page
@@ -157,7 +159,7 @@ def test_a_page_leads_to_other_pages_and_leaves_the_bootstrap_out(spoiled):
     assert "find_spec" not in page
 
 
-def test_relative_paths_are_meant_from_where_the_run_was_started(spoiled):
+def test_kernels_work_in_the_folder_of_the_command(spoiled):
     notebook = nbformat.read(spoiled.folder / "05_last.ipynb", as_version=4)
     assert "started_here" in notebook.cells[-2].outputs[-1].text
 
@@ -168,7 +170,7 @@ def test_latest_is_a_relative_link_to_the_dated_folder(spoiled, course):
     assert len(target.parts) == 1
 
 
-def test_a_good_run_into_a_named_folder_ends_in_0(course, tmp_path, capsys):
+def test_run_that_passes_exits_with_0(course, tmp_path, capsys):
     before = (course.folder.runs / "latest").readlink() if course.folder.runs.exists() else None
     words = ["--root", str(course.root), "run", "01", "--out", str(tmp_path / "out")]
     assert cli.main(words) == 0
@@ -188,11 +190,11 @@ def test_a_good_run_into_a_named_folder_ends_in_0(course, tmp_path, capsys):
     [
         (["-p", "epoch", "1"], "Did you mean 'epochs'?"),
         (["-p", "epochs", "1.5"], "must be an integer"),
-        (["09"], "is not here"),
+        (["09"], "does not exist"),
         (["--out", "."], "already exists and is not empty"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_starts(
+def test_invalid_command_is_rejected_before_anything_starts(
     course, tmp_path, monkeypatch, capsys, words, message
 ):
     (tmp_path / "something").write_text("")
@@ -204,7 +206,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_starts(
     assert sorted(course.folder.runs.glob("*")) == runs
 
 
-def test_a_course_that_is_not_built_says_so(small_course, capsys):
+def test_course_without_notebooks_names_the_build_command(small_course, capsys):
     assert cli.main(["--root", str(small_course.root), "run"]) == 1
     assert "course build" in capsys.readouterr().err
 
@@ -212,7 +214,7 @@ def test_a_course_that_is_not_built_says_so(small_course, capsys):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_stops_its_kernels_and_still_reports(course, tmp_path, number):
+def test_interrupted_run_stops_its_kernels_and_writes_the_report(course, tmp_path, number):
     words = ["01", "04", "05", "-p", "spoil", "true", "--out", str(tmp_path / "out")]
     with subprocess.Popen(course_command(course, *words), stdout=subprocess.PIPE, text=True) as run:
         # The first notebook is through when its line comes; then the second one hangs.
@@ -226,13 +228,13 @@ def test_an_interrupted_run_stops_its_kernels_and_still_reports(course, tmp_path
         rest = run.stdout.read()
     assert "01_good" in first
     assert run.returncode == 130
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 50
     assert "stopped before the end" in rest
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert [row["status"] for row in results["notebooks"]] == ["passed", "stopped", "not run"]
 
 
-def test_where_links_are_not_allowed_latest_is_a_text(tmp_path, monkeypatch):
+def test_latest_is_a_text_file_where_links_are_not_allowed(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise OSError("a required privilege is not held by the client")
 
@@ -242,7 +244,7 @@ def test_where_links_are_not_allowed_latest_is_a_text(tmp_path, monkeypatch):
     assert (tmp_path / "latest").read_text() == "2026-11-05_09-31-00\n"
 
 
-def test_a_folder_that_somebody_named_latest_is_left_alone(tmp_path, capsys):
+def test_existing_folder_named_latest_is_not_replaced(tmp_path, capsys):
     (tmp_path / "latest").mkdir()
     (tmp_path / "latest" / "mine").write_text("")
     run_module.point_latest(tmp_path, "2026-11-05_09-30-00")
