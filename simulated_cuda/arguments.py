@@ -74,18 +74,25 @@ def check_each(
             raise RuntimeError(
                 messages.wrong_argument(
                     argument.name, str(machine.name(argument.where)), str(machine.name(first)),
-                    method or _method(func),
+                    *_method(func, method),
                 )
             )  # fmt: skip
     return first
 
 
-def _method(func: torch._ops.OpOverload) -> str:
-    """The name of this operation's generated wrapper, without the prefix `wrapper_CUDA_`."""
+def _method(func: torch._ops.OpOverload, method: str | None) -> tuple[str, ...]:
+    """The name of this operation's generated wrapper, without the prefix `wrapper_CUDA_`.
+
+    Operations of other libraries have no such wrapper: their own name, and an empty prefix.
+    """
+    if method is not None:
+        return (method,)
+    if not func._schema.name.startswith("aten::"):
+        return func._schema.name, ""
     base, overload = func._schema.name.partition("::")[2], func._schema.overload_name
     structured = base.rstrip("_") in STRUCTURED or base in STRUCTURED
     if any(argument.is_out for argument in func._schema.arguments):
         base += "_out"
     if structured:
-        return f"{base}_{overload}" if overload else base
-    return f"{overload}_{base}"
+        return (f"{base}_{overload}" if overload else base,)
+    return (f"{overload}_{base}",)

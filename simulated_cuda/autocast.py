@@ -28,10 +28,12 @@ matrix_norm norm sum
 """
 
 _FULL_PRECISION_ON_CPU_ONLY = """
-avg_pool3d polar quantile nanquantile stft trace view_as_complex cholesky cholesky_inverse
+polar quantile nanquantile stft trace view_as_complex cholesky cholesky_inverse
 cholesky_solve lu_solve inverse linalg_inv pinverse svd qr geqrf orgqr ormqr lstsq lobpcg
-replication_pad1d replication_pad2d replication_pad3d multilabel_margin_loss ctc_loss
 """
+
+# CUDA has half-precision kernels for these and the CPU does not: their result is converted back.
+_CONVERTED_BACK = "avg_pool3d replication_pad3d"
 
 
 def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
@@ -43,6 +45,7 @@ def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
 
 FULL_PRECISION = _functions(_FULL_PRECISION.split())
 UNCHANGED = _functions(_FULL_PRECISION_ON_CPU_ONLY.split()) - FULL_PRECISION
+CONVERTED_BACK = _functions(_CONVERTED_BACK.split())
 _UNSAFE = _functions(["binary_cross_entropy"])
 _UNSAFE_TEXT = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
@@ -85,9 +88,10 @@ def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     before = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
     _set_cpu(True, torch.get_autocast_dtype("cuda"))
     try:
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
     finally:
         _set_cpu(*before)
+    return result.to(args[0].dtype) if func in CONVERTED_BACK else result
 
 
 def _set_cpu(enabled: bool, dtype: torch.dtype) -> None:

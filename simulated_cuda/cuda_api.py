@@ -97,6 +97,8 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "is_bf16_supported": lambda including_emulation=True: True,
         "is_tf32_supported": lambda: True,
         "init": machine.touch,
+        # Activation checkpointing saves the generators' states only if this is set.
+        "_initialized": True,
         "_lazy_call": lambda callable, **kwargs: callable(),
         "_is_in_bad_fork": lambda: machine.forked,
         "device_count": lambda: machine.count,
@@ -150,8 +152,8 @@ def export(*args: Any, **kwargs: Any) -> Any:
     """The replacement of `torch.export.export`."""
     raise messages.not_simulated(
         "torch.export",
-        "Move the model and its example inputs to the CPU, and export inside a block "
-        "'simulated_cuda.disable(); ...; simulated_cuda.enable()', or on a machine with a GPU.",
+        "Export the model on the CPU before simulated_cuda.enable() or after "
+        "simulated_cuda.disable(), or on a machine with a GPU.",
     )
 
 

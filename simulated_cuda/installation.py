@@ -155,6 +155,10 @@ class Installation:
         for name in ("nested_tensor", "as_nested_tensor"):
             self._wrap(torch.nested, name, lambda function: factories.making(mode, function))
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
+        self._wrap(torch.Tensor, "set_", lambda set_: storages.checked_set(mode, set_))
+        self._wrap(torch.Tensor, "_make_wrapper_subclass",
+                   lambda create: storages.wrapper_subclass(mode, create))  # fmt: skip
+        self._wrap(torch.Tensor, "_make_subclass", storages.subclass)
         for name, replacement in storages.replacements(machine).items():
             self._replace(torch.UntypedStorage, name, replacement)
         for name, replacement in parallel.replacements().items():

@@ -25,11 +25,13 @@ def two_devices(first: str, second: str) -> str:
     return f"{SAME_DEVICE}found at least two devices, {first} and {second}!"
 
 
-def wrong_argument(name: str, device: str, others: str, method: str) -> str:
+def wrong_argument(
+    name: str, device: str, others: str, method: str, prefix: str = "wrapper_CUDA_"
+) -> str:
     """The message of operations that check each argument; `others` is the first one's device."""
     return (
         f"{SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
-        f"(when checking argument in method wrapper_CUDA_{method})"
+        f"(when checking argument in method {prefix}{method})"
     )
 
 
@@ -57,6 +59,12 @@ class NotSimulatedError(RuntimeError):
 def not_simulated(name: str, advice: str) -> NotSimulatedError:
     """The error for `name`, which is not simulated; `advice` tells what to do instead."""
     return NotSimulatedError(f"Not simulated: {name}. {advice}")
+
+
+ADVICE_ON_FAKE_TENSORS = (
+    "torch.export, make_fx and FakeTensorMode need the driver's view of a CUDA device. Use tensors "
+    "on the CPU, or a machine with a GPU."
+)
 
 
 def device_assertion() -> Exception:

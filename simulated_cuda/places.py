@@ -13,11 +13,13 @@ from weakref import WeakSet
 
 import torch
 
+from . import messages
 from .memory import DeviceMemory
 
 CPU = -1
 
 storage_of = torch.Tensor.untyped_storage
+_device_of = torch.UntypedStorage.device.__get__
 # Types without a `__torch_function__` of their own.
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
@@ -138,8 +140,12 @@ def put(
             for part in _parts(tensor):
                 put(part, index, memories, guess)
             return
-        if storage.place.sure or tensor.is_meta:
+        if storage.place.sure:
             return
+        if _device_of(storage).type == "meta":
+            if tensor.is_meta:
+                return
+            raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
     move_storage(storage, index, memories, guess)
 
 

@@ -6,41 +6,71 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
 
 from . import messages
 from .machine import Machine
-from .places import CPU, index_of, move_storage, put_all, storage_of
+from .places import CPU, Place, index_of, move_storage, put_all, storage_of
 
 Tensor = torch.Tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """The handlers for tensor methods that change the storage of a tensor."""
-    return {Tensor.set_: set_, Tensor.resize_: resize_, Tensor.resize_as_: resize_}
+    return {Tensor.resize_: resize_, Tensor.resize_as_: resize_}
 
 
-def set_(mode, func, args, kwargs):
-    """`Tensor.set_(source)`, which must be on the tensor's device."""
-    tensor = args[0]
-    source = args[1] if len(args) > 1 else kwargs.get("source")
-    here = index_of(tensor)
-    if source is None:
-        result = func(*args, **kwargs)
-        if here >= 0:
-            put_all(result, here, mode.memories)
+def checked_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `Tensor.set_`, which modes do not intercept: the source must be on the same device."""
+
+    def set_storage(tensor: Tensor, source: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+        here = index_of(tensor)
+        if source is None:
+            result = set_(tensor)
+            if here >= 0:
+                put_all(result, here, mode.memories)
+            return result
+        if isinstance(source, Tensor):
+            there = index_of(source)
+        else:
+            there = getattr(source, "_untyped_storage", source).place.index
+        # PyTorch's own calls, inside an operation, come from copies and are always right.
+        if here != there and mode in _get_current_function_mode_stack():
+            name = mode.machine.name
+            raise RuntimeError(
+                f'Attempted to set the storage of a tensor on device "{name(here)}" to a storage '
+                f'on different device "{name(there)}".  This is no longer allowed; the devices '
+                "must match."
+            )
+        return set_(tensor, source, *args, **kwargs)
+
+    return set_storage
+
+
+def wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Wrap `Tensor._make_wrapper_subclass`, which would create a tensor on CUDA itself."""
+
+    def make_wrapper_subclass(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        where = None if device is None else mode.machine.resolve(device)
+        if where is None or where == CPU:
+            return create(*args, device=device, **kwargs)
+        result = create(*args, device="cpu", **kwargs)
+        # It has no memory of its own: the tensors that it wraps have.
+        storage_of(result).place = Place(where)
         return result
-    there = index_of(source) if isinstance(source, Tensor) else _untyped(source).place.index
-    if here != there and (storage_of(tensor).nbytes() or not isinstance(source, Tensor)):
-        name = mode.machine.name
-        raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{name(here)}" to a storage on '
-            f'different device "{name(there)}".  This is no longer allowed; the devices must match.'
-        )
-    return func(*args, **kwargs)
+
+    return staticmethod(make_wrapper_subclass)
 
 
-def _untyped(storage: Any) -> torch.UntypedStorage:
-    return getattr(storage, "_untyped_storage", storage)
+def subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Wrap `Tensor._make_subclass`: autograd would call the driver for a FakeTensor on CUDA."""
+
+    def make_subclass(*args: Any, device_for_backend_keys: Any = None, **kwargs: Any) -> Tensor:
+        if device_for_backend_keys is not None and device_for_backend_keys.type == "cuda":
+            raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
+        return create(*args, device_for_backend_keys=device_for_backend_keys, **kwargs)
+
+    return staticmethod(make_subclass)
 
 
 def resize_(mode, func, args, kwargs):

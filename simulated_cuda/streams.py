@@ -100,11 +100,10 @@ class Event:
     """A point in a stream. `elapsed_time` is the CPU's, since the CPU does the work."""
 
     def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
-        external: bool = False,
+        self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
+        interprocess: bool = False,
     ) -> None:  # fmt: skip
-        # `torch.Event` takes the device first.
-        self.enable_timing = enable_timing if isinstance(enable_timing, bool) else blocking
+        self.enable_timing = enable_timing
         self.recorded: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
@@ -131,6 +130,16 @@ class Event:
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Event {'uninitialized' if self.recorded is None else 'recorded'}>"
+
+
+class CudaEvent(Event):
+    """An event with the arguments of `torch.cuda.Event`."""
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
+        external: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(enable_timing=enable_timing)
 
 
 class StreamContext:
@@ -174,7 +183,7 @@ def replacements(machine: Machine) -> dict[str, Any]:
     return {
         "Stream": Stream,
         "ExternalStream": ExternalStream,
-        "Event": Event,
+        "Event": CudaEvent,
         "StreamContext": StreamContext,
         "stream": stream,
         "current_stream": current_stream,

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -75,6 +76,26 @@ def test_activation_checkpointing_recomputes_on_gpu(gpu, reentrant):
     x = torch.ones(2, 3, device=gpu, requires_grad=True)
     checkpoint(net, x, use_reentrant=reentrant).sum().backward()
     assert x.grad.device == net[0].weight.grad.device == gpu
+
+
+def test_activation_checkpointing_around_attention(gpu):
+    x = torch.randn(2, 4, 8, 16, device=gpu, requires_grad=True)
+
+    def attend(x):
+        return F.scaled_dot_product_attention(x.sin(), x, x, is_causal=True).cos()
+
+    checkpoint(attend, x, use_reentrant=False).sum().backward()
+    assert x.grad.device == gpu
+
+
+def test_hooks_of_grad_fn_get_gradients_on_gpu(gpu):
+    seen = []
+    w = torch.ones(2, device=gpu, requires_grad=True)
+    y = w * w
+    y.grad_fn.register_prehook(lambda outputs: seen.append(outputs[0].device))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs[0].device))
+    y.sum().backward()
+    assert seen == [gpu, gpu]
 
 
 def test_saved_tensors_can_be_offloaded_to_cpu(gpu):

@@ -130,3 +130,18 @@ def test_memory_fraction_limits_allocations(small_gpu):
     torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
     with pytest.raises(torch.OutOfMemoryError):
         torch.empty(6 * MIB, dtype=torch.uint8, device="cuda")
+
+
+def test_resizing_a_storage_frees_and_allocates_memory(gpu):
+    x = torch.zeros(MIB, device=gpu)
+    x.untyped_storage().resize_(0)
+    assert torch.cuda.memory_allocated() == 0
+    x.untyped_storage().resize_(4 * MIB)
+    assert torch.cuda.memory_allocated() == 4 * MIB
+    assert x.device == gpu
+
+
+def test_resizing_a_tensor_allocates_memory(gpu):
+    x = torch.zeros(128, device=gpu)
+    x.resize_(MIB)
+    assert torch.cuda.memory_allocated() == 4 * MIB

@@ -70,3 +70,51 @@ def test_overflow_skips_step_and_halves_scale(gpu):
     scaler.update()
     assert w.tolist() == [1, 1]
     assert scaler.get_scale() == before / 2
+
+
+# The operations of AT_FORALL_FP32 in aten/src/ATen/autocast_mode.h.
+@pytest.mark.parametrize(
+    "operation",
+    [
+        torch.acos, torch.asin, torch.cosh, torch.erfinv, torch.exp, torch.expm1, torch.log,
+        torch.log10, torch.log2, torch.log1p, torch.reciprocal, torch.rsqrt, torch.sinh, torch.tan,
+        lambda x: x**2, lambda x: 2**x, lambda x: 1 / x, F.softplus, F.normalize,
+        lambda x: x.cumsum(0), lambda x: x.cumprod(0), lambda x: x.prod(), lambda x: x.norm(),
+        lambda x: torch.dist(x, x), lambda x: torch.cdist(x, x), lambda x: x.logsumexp(0),
+        lambda x: F.rms_norm(x, (4,)), lambda x: F.huber_loss(x, x), lambda x: F.l1_loss(x, x),
+        lambda x: F.interpolate(x[None], scale_factor=2.0), lambda x: torch.linalg.vector_norm(x),
+    ],
+)  # fmt: skip
+def test_autocast_runs_operation_in_full_precision(gpu, operation):
+    x = torch.rand(4, 4, device=gpu).half()
+    with torch.autocast("cuda"):
+        assert operation(x).dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        torch.sin, torch.tanh, torch.sqrt, torch.sigmoid, F.gelu, F.silu, lambda x: x.mean(),
+        lambda x: F.avg_pool3d(x[None, None], 1), lambda x: F.max_pool2d(x[None], 2),
+        lambda x: torch.quantile(x.float(), 0.5).half(), lambda x: x.trace(), lambda x: x / 2,
+    ],
+)  # fmt: skip
+def test_autocast_does_not_change_dtype_of_other_operations(gpu, operation):
+    x = torch.rand(4, 4, device=gpu).half()
+    with torch.autocast("cuda"):
+        assert operation(x).dtype == torch.float16
+
+
+@pytest.mark.parametrize("optimizer_class", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
+def test_fused_optimizer_with_grad_scaler(gpu, optimizer_class):
+    net = nn.Linear(3, 1).to(gpu)
+    before = net.weight.detach().clone()
+    optimizer = optimizer_class(net.parameters(), lr=0.1, fused=True)
+    scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = net(torch.ones(2, 3, device=gpu)).sum()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert net.weight.device == gpu
+    assert not torch.equal(net.weight, before)

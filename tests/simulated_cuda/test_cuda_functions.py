@@ -1,0 +1,76 @@
+"""Functions and classes of `torch.cuda` and related namespaces."""
+
+import threading
+
+import pytest
+import torch
+
+
+def test_stream_context_selects_stream_and_device(two_gpus):
+    stream = torch.cuda.Stream(device=1)
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() is stream
+        assert torch.cuda.current_device() == 1
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+
+
+def test_current_stream_of_one_thread_is_not_that_of_another(gpu):
+    seen = []
+    with torch.cuda.stream(torch.cuda.Stream()):
+        inside = torch.cuda.current_stream()
+        thread = threading.Thread(target=lambda: seen.append(torch.cuda.current_stream()))
+        thread.start()
+        thread.join()
+    assert seen == [torch.cuda.default_stream()]
+    assert inside is not seen[0]
+
+
+def test_generic_and_external_streams(two_gpus):
+    assert torch.Stream(device="cuda:1").device == torch.device("cuda:1")
+    assert torch.cuda.ExternalStream(123).cuda_stream == 123
+    assert torch.cuda.get_stream_from_external(5).cuda_stream == 5
+    assert isinstance(torch.cuda.Stream(), torch.Stream)
+
+
+def test_events_measure_time(gpu):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    end.record()
+    assert begin.elapsed_time(end) >= 0
+    torch.Event("cuda", enable_timing=True).record()
+
+
+def test_storage_on_gpu(gpu):
+    storage = torch.UntypedStorage(8, device="cuda")
+    assert storage.device == gpu and storage.is_cuda
+    assert torch.cuda.memory_allocated() == 512
+    moved = torch.ones(2).untyped_storage().cuda()
+    assert moved.device == gpu
+    assert torch.empty(0, device=gpu).set_(moved, 0, (8,), (1,)).device == gpu
+    assert moved.cpu().device.type == "cpu"
+
+
+def test_default_tensor_type_of_cuda_creates_tensors_on_gpu(gpu):
+    torch.set_default_tensor_type(torch.cuda.DoubleTensor)
+    try:
+        x = torch.ones(2)
+        assert (x.device, x.dtype) == (gpu, torch.float64)
+    finally:
+        torch.set_default_tensor_type("torch.FloatTensor")
+    y = torch.ones(2)
+    assert (y.device.type, y.dtype) == ("cpu", torch.float32)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["name", "major", "total_memory", "multi_processor_count", "warp_size", "clock_rate",
+     "memory_clock_rate", "memory_bus_width", "L2_cache_size", "pci_bus_id", "uuid",
+     "shared_memory_per_block", "shared_memory_per_multiprocessor", "is_integrated"],
+)  # fmt: skip
+def test_device_properties(gpu, name):
+    assert hasattr(torch.cuda.get_device_properties(0), name)
+
+
+def test_used_memory_of_device(gpu):
+    x = torch.ones(1 << 20, device=gpu)
+    assert torch.cuda.device_memory_used() >= x.nbytes

@@ -1,0 +1,146 @@
+"""What CUDA refuses although the CPU accepts it, and what is not simulated."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import simulated_cuda
+from simulated_cuda.messages import NotSimulatedError
+
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("product", "kernel"),
+    [
+        (lambda x: x @ x, "addmm_cuda"),
+        (lambda x: torch.mm(x, x), "addmm_cuda"),
+        (lambda x: F.linear(x, x), "addmm_cuda"),
+        (lambda x: x @ x[0], "addmv_impl_cuda"),
+        (lambda x: x[0] @ x[0], "dot"),
+        (lambda x: torch.bmm(x[None], x[None]), "baddbmm_cuda"),
+        (lambda x: x[None] @ x[None], "baddbmm_cuda"),
+    ],
+)
+def test_integer_matrix_product_is_refused(gpu, product, kernel):
+    with pytest.raises(RuntimeError, match=f"^\"{kernel}\" not implemented for 'Long'"):
+        product(torch.ones(2, 2, dtype=torch.long, device=gpu))
+    assert product(torch.ones(2, 2, device=gpu)).is_cuda
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_matrix_product_of_every_integer_dtype_is_refused(gpu, dtype):
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        torch.ones(2, 2, dtype=dtype, device=gpu) @ torch.ones(2, 2, dtype=dtype, device=gpu)
+
+
+def test_apply_runs_on_cpu_tensors_only(gpu):
+    with pytest.raises(TypeError, match=r"^apply_ is only implemented on CPU tensors"):
+        torch.ones(2, device=gpu).apply_(lambda value: value + 1)
+    assert torch.ones(2).apply_(lambda value: value + 1).tolist() == [2, 2]
+
+
+def test_set_with_storage_of_another_device_is_refused(gpu):
+    with pytest.raises(RuntimeError, match='tensor on device "cuda:0" to a storage on different'):
+        torch.ones(2, device=gpu).set_(torch.ones(2).untyped_storage())
+    x = torch.ones(2, device=gpu)
+    assert torch.empty(0, device=gpu).set_(x.untyped_storage()).device == gpu
+
+
+def test_binary_cross_entropy_is_refused_under_autocast(gpu):
+    p = torch.rand(2, device=gpu)
+    with torch.autocast("cuda"), pytest.raises(RuntimeError, match="are unsafe to autocast"):
+        nn.BCELoss()(p, p)
+    assert nn.BCELoss()(p, p).is_cuda
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, bad: F.cross_entropy(x, bad),
+        lambda x, bad: F.nll_loss(x, bad),
+        lambda x, bad: F.embedding(bad, x),
+        lambda x, bad: x[bad],
+        lambda x, bad: x[bad.cpu()],
+        lambda x, bad: x.gather(1, bad[:, None]),
+        lambda x, bad: x.index_select(0, bad),
+        lambda x, bad: x.scatter(1, bad[:, None], 1.0),
+        lambda x, bad: torch.take(x, bad * 100),
+        lambda x, bad: F.one_hot(bad, 3),
+    ],
+)
+def test_index_out_of_range_is_a_device_side_assertion(gpu, program):
+    with pytest.raises(RuntimeError, match=r"^CUDA error: device-side assert triggered"):
+        program(torch.rand(2, 3, device=gpu), torch.tensor([0, 7], device=gpu))
+
+
+def test_python_index_out_of_range_is_an_index_error(gpu):
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        torch.rand(2, device=gpu)[5]
+    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+        F.cross_entropy(torch.rand(1, 3), torch.tensor([7]))
+
+
+def in_thread_older_than_enable():
+    begin, errors = threading.Event(), []
+
+    def work():
+        begin.wait()
+        try:
+            torch.ones(1, device="cuda")
+        except RuntimeError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    simulated_cuda.enable()
+    begin.set()
+    thread.join()
+    raise errors[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (lambda: torch.export.export(nn.Linear(1, 1), (torch.ones(1),)), "torch.export"),
+        (lambda: torch.cuda.CUDAGraph(), "torch.cuda.CUDAGraph"),
+        (lambda: torch.cuda.utilization(), "torch.cuda.utilization"),
+        (lambda: torch.cuda.temperature(0), "torch.cuda.temperature"),
+        (lambda: torch.cuda.cudart(), "torch.cuda.cudart"),
+        (lambda: ForkingPickler.dumps(torch.ones(1, device="cuda")), "sharing GPU tensors"),
+        (lambda: FakeTensorMode().from_tensor(torch.ones(1, device="cuda")), "FakeTensor"),
+        (in_thread_older_than_enable, "the call at"),
+    ],
+)
+def test_not_simulated_error_names_feature_and_advice(off, program, name):
+    if program is not in_thread_older_than_enable:
+        simulated_cuda.enable()
+    with pytest.raises(NotSimulatedError, match=rf"^Not simulated: {name}.*\. [A-Z].*\.$"):
+        program()
+
+
+def test_fake_tensor_on_cuda_is_refused(gpu):
+    with FakeTensorMode(), pytest.raises(NotSimulatedError, match="FakeTensor on CUDA"):
+        torch.ones(2, device="cuda")
+    with FakeTensorMode():
+        assert torch.ones(2).device.type == "cpu"
+
+
+def test_thread_pool_older_than_enable_uses_the_devices(off):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        simulated_cuda.enable()
+        assert str(pool.submit(lambda: torch.ones(1, device="cuda").device).result()) == "cuda:0"
+
+
+def test_missing_attribute_of_torch_is_an_error(off, monkeypatch):
+    monkeypatch.delattr(torch._C._nn, "_parse_to")
+    with pytest.raises(RuntimeError, match=r"has no attribute '_parse_to'.*does not support torch"):
+        simulated_cuda.enable()
+    assert not simulated_cuda.is_enabled()

@@ -1,0 +1,56 @@
+"""Training on two GPUs: optimizers, gradient clipping, and `nn.DataParallel`."""
+
+import pytest
+import torch
+from torch import nn
+
+
+@pytest.fixture
+def halves(two_gpus):
+    """A network with one half on each GPU, after a backward pass."""
+    first, second = nn.Linear(2, 2).to("cuda:0"), nn.Linear(2, 2).to("cuda:1")
+    hidden = first(torch.ones(1, 2, device="cuda:0")).to("cuda:1")
+    second(hidden).sum().backward()
+    return [*first.parameters(), *second.parameters()]
+
+
+@pytest.mark.parametrize("options", [{}, {"foreach": True}, {"fused": True}, {"foreach": False}])
+@pytest.mark.parametrize("optimizer_class", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
+def test_optimizer_updates_parameters_on_two_gpus(halves, optimizer_class, options):
+    before = [parameter.tolist() for parameter in halves]
+    optimizer = optimizer_class(halves, lr=0.1, **options)
+    optimizer.step()
+    assert all(parameter.tolist() != old for parameter, old in zip(halves, before, strict=True))
+    for parameter in halves:
+        state = optimizer.state[parameter].values()
+        large = [value for value in state if isinstance(value, torch.Tensor) and value.dim()]
+        assert {value.device for value in large} <= {parameter.device}
+
+
+@pytest.mark.parametrize("foreach", [None, True, False])
+def test_gradient_clipping_on_two_gpus(halves, foreach):
+    norm = nn.utils.clip_grad_norm_(halves, 0.1, foreach=foreach)
+    assert norm.device == halves[0].device
+    total = torch.stack([parameter.grad.cpu().norm() for parameter in halves]).norm()
+    assert total <= 0.1 + 1e-6
+    assert halves[-1].grad.device == torch.device("cuda:1")
+
+
+def test_data_parallel_equals_one_gpu(two_gpus):
+    net = nn.Linear(3, 2).to("cuda")
+    x = torch.randn(4, 3).to("cuda")
+    expected = net(x)
+    expected.pow(2).sum().backward()
+    gradient = net.weight.grad.clone()
+    net.zero_grad()
+    outputs = nn.DataParallel(net)(x)
+    outputs.pow(2).sum().backward()
+    assert outputs.device == torch.device("cuda:0")
+    assert torch.allclose(outputs, expected)
+    assert torch.allclose(net.weight.grad, gradient)
+
+
+def test_data_parallel_refuses_input_for_parameters_on_another_device(two_gpus):
+    net = nn.DataParallel(nn.Linear(3, 2))
+    with pytest.raises(RuntimeError, match="module must have its parameters and buffers on device"):
+        net(torch.ones(4, 3))
