@@ -1,8 +1,8 @@
-"""What the simulated GPU costs: training steps of the classic network at batch 4.
+"""The cost of the simulated GPU: training steps of the classic network with batch size 4.
 
-Baseline: the same steps on the plain CPU, in the same process, never simulated. Blocks of steps
-alternate between a process that simulates and one that does not, and the ratio is taken pair by
-pair. Also measured: a process that has imported the simulator and not enabled it.
+Baseline: the same steps on the plain CPU, in a process that never simulates. Blocks of steps
+alternate between processes with and without the simulated GPU, and each ratio is that of two
+neighboring blocks. Also measured: a process that imports the simulated GPU without enabling it.
 """
 
 import statistics
@@ -18,7 +18,7 @@ NAME = "simulated_cuda_cost"
 STEPS = 400
 ROUNDS = 7
 
-# Runs in a process of its own, on one thread: steps of so little work are disturbed least so.
+# Runs in a separate process with one thread: other work disturbs such short steps least.
 _WORKER = """
 import sys, time, torch
 from torch import nn
@@ -51,7 +51,7 @@ for line in sys.stdin:
 
 
 def measure(cifar10_root: Path | None = None) -> dict[str, object]:
-    """Return microseconds a step of each process, and the ratios to the plain one."""
+    """Return the microseconds per step of each process, and the ratios to the plain one."""
     kinds = ("plain", "imported", "enabled")
     workers = {
         kind: subprocess.Popen(

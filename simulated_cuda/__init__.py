@@ -6,27 +6,35 @@ errors, and memory fills up. Timings mean nothing on it.
 
     import simulated_cuda
     simulated_cuda.enable()
+
+or, without a change to the program, `python -m simulated_cuda script.py` and
+`pytest --simulated-cuda`.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import torch
+from .settings import GIB, NAME
 
-from .cuda_api import NAME
-from .installation import Installation
-from .machine import GIB, Machine
+if TYPE_CHECKING:
+    from .installation import Installation
 
 __all__ = ["NAME", "disable", "enable", "is_enabled", "simulated"]
 
 # Stored on torch, not in this module, so that it is found again after this module is reloaded.
 _KEPT_ON_TORCH = "_course_simulated_cuda"
+# The versions whose device checks and messages were compared with the simulation.
+TESTED_TORCH = ("2.11", "2.14")
 
 
 def _installation() -> Installation | None:
-    return getattr(torch, _KEPT_ON_TORCH, None)
+    # Without torch nothing is installed, and importing torch takes seconds.
+    return getattr(sys.modules.get("torch"), _KEPT_ON_TORCH, None)
 
 
 def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) -> None:
@@ -44,6 +52,11 @@ def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) 
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
         ValueError: if `devices` or `memory` is less than one.
     """
+    import torch
+
+    from .installation import Installation
+    from .machine import Machine
+
     machine = Machine(devices, memory)
     installed = _installation()
     if installed is not None:
@@ -54,7 +67,15 @@ def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) 
         raise RuntimeError(
             f"This machine has a real GPU, {torch.cuda.get_device_name(0)}, and the simulated GPU "
             "is off by default here. To use the simulated GPU anyway, call "
-            "simulated_cuda.enable(over_real=True)."
+            "simulated_cuda.enable(over_real=True), or hide the real GPU with the environment "
+            'variable CUDA_VISIBLE_DEVICES="".'
+        )
+    version = ".".join(torch.__version__.split(".")[:2])
+    if version not in TESTED_TORCH:
+        warnings.warn(
+            f"The simulated GPU was tested with torch {' and '.join(TESTED_TORCH)}; this is torch "
+            f"{torch.__version__}. Some device checks and messages may differ from CUDA's.",
+            stacklevel=2,
         )
     installation = Installation(machine)
     installation.install()
@@ -65,7 +86,7 @@ def disable() -> None:
     """Stop simulating and restore PyTorch; tensors created during the simulation are on the CPU."""
     installed = _installation()
     if installed is not None:
-        delattr(torch, _KEPT_ON_TORCH)
+        delattr(sys.modules["torch"], _KEPT_ON_TORCH)
         installed.uninstall()
 
 

@@ -12,8 +12,8 @@ import torch
 from . import messages
 from .machine import Machine
 from .places import CPU, index_of
+from .settings import NAME
 
-NAME = "Simulated GPU"
 # Ampere: programs that query it use every feature that the simulation supports.
 CAPABILITY = (8, 0)
 

@@ -164,6 +164,8 @@ class Installation:
         for name, replacement in parallel.replacements().items():
             self._replace(torch.nn.parallel.comm, name, replacement)
         self._wrap(torch, "set_autocast_enabled", autocast.remember)
+        if torch.distributed.is_available():
+            self._wrap(torch.distributed, "init_process_group", parallel.without_nccl)
 
     def _wrap_autograd(self) -> None:
         mode = self.mode

@@ -11,8 +11,6 @@ from . import messages
 from .memory import DeviceMemory
 from .places import CPU
 
-GIB = 1 << 30
-
 
 class _CurrentDevice(threading.local):
     index = 0
@@ -45,6 +43,15 @@ class Machine:
     @current.setter
     def current(self, index: int) -> None:
         self._current.index = index
+
+    def reset(self) -> None:
+        """Forget the current device and the memory statistics; living tensors stay allocated."""
+        self.current = 0
+        for memory in self.memories:
+            memory.limit = memory.total
+            memory.freed_bytes = memory.freed_blocks = memory.out_of_memory_errors = 0
+            memory.empty_cache()
+            memory.reset_peaks()
 
     def touch(self) -> None:
         """Initialize the devices; refused in a process forked after their first use, as by CUDA."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from . import messages
 from .machine import Machine
 from .places import index_of
 
@@ -30,6 +31,19 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
         return groups
 
     return group_by_device_and_dtype
+
+
+def without_nccl(initialize: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `torch.distributed.init_process_group`: gloo is the backend for simulated GPUs too."""
+
+    def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> Any:
+        if backend is not None and "nccl" in backend.lower():
+            raise messages.not_simulated("the NCCL backend", 'Use backend="gloo" without a GPU.')
+        # PyTorch would try to make the device of the process a real one.
+        kwargs.pop("device_id", None)
+        return initialize(backend or "gloo", *args, **kwargs)
+
+    return init_process_group
 
 
 def scatter(

@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from simulated_cuda.messages import NotSimulatedError
+
 
 @pytest.fixture
 def halves(two_gpus):
@@ -54,3 +56,19 @@ def test_data_parallel_refuses_input_for_parameters_on_another_device(two_gpus):
     net = nn.DataParallel(nn.Linear(3, 2))
     with pytest.raises(RuntimeError, match="module must have its parameters and buffers on device"):
         net(torch.ones(4, 3))
+
+
+def test_process_group_uses_gloo_and_refuses_nccl(two_gpus, tmp_path):
+    options = {"init_method": f"file://{tmp_path}/store", "rank": 0, "world_size": 1}
+    with pytest.raises(NotSimulatedError, match='Use backend="gloo"'):
+        torch.distributed.init_process_group("nccl", **options)
+    torch.distributed.init_process_group(**options)
+    try:
+        net = nn.parallel.DistributedDataParallel(nn.Linear(2, 1).to("cuda:1"), device_ids=[1])
+        net(torch.ones(1, 2, device="cuda:1")).sum().backward()
+        assert net.module.weight.grad.device == torch.device("cuda:1")
+        x = torch.ones(2, device="cuda:1")
+        torch.distributed.all_reduce(x)
+        assert x.device == torch.device("cuda:1")
+    finally:
+        torch.distributed.destroy_process_group()

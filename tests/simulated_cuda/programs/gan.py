@@ -1,4 +1,4 @@
-"""A generator against a discriminator, each with an optimizer of its own."""
+"""A generative adversarial network: generator and discriminator with one optimizer each."""
 
 import torch
 from torch import nn

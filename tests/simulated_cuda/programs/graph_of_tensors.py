@@ -1,4 +1,4 @@
-"""No network at all: linear algebra, indexing, scatter and a hand-written update rule."""
+"""A program without a network: linear algebra, indexing, scatter and a hand-written update rule."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Training under autocast with a gradient scaler, batches pinned and copied without blocking."""
+"""Training under autocast with a gradient scaler, with pinned batches and non-blocking copies."""
 
 import torch
 from torch import nn

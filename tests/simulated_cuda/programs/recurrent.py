@@ -1,4 +1,4 @@
-"""An LSTM over sequences of different lengths, with a hidden state carried along by hand."""
+"""An LSTM over sequences of different lengths, with a hidden state passed on explicitly."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A small language model: embeddings, positions made in forward, a causal mask, Adam."""
+"""A small language model: embeddings, positions created in forward, a causal mask, Adam."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Cases where a network, its data, its loss or its optimizer are on two devices."""
+"""Cases with a network, its data, its loss or its optimizer on two devices."""
 
 from __future__ import annotations
 

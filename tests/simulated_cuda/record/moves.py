@@ -1,4 +1,4 @@
-"""Cases that make tensors and networks on a device, move them, and look where they are."""
+"""Cases that create tensors and networks on a device, move them, and query their device."""
 
 from __future__ import annotations
 

@@ -1,0 +1,79 @@
+"""The command `python -m simulated_cuda`: runs a program with simulated GPUs."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from pathlib import Path
+
+import simulated_cuda
+
+from . import missing_moves, settings
+
+_DESCRIPTION = "Run a Python program with simulated GPUs, in this process and its child processes."
+_EXAMPLES = """examples:
+  python -m simulated_cuda train.py --epochs 1
+  python -m simulated_cuda --gpus 2 --memory 16GiB train.py
+  python -m simulated_cuda --gpus 2 -m torch.distributed.run --nproc-per-node 2 train.py
+  python -m simulated_cuda --find-missing-moves src/mypackage -- tests -k train
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m simulated_cuda", description=_DESCRIPTION, epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="number of GPUs")
+    parser.add_argument(
+        "--memory", type=_size, default=8 * settings.GIB, metavar="SIZE",
+        help="memory of each GPU, such as 16GiB (default: 8GiB)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--find-missing-moves", action="store_true",
+        help="remove each .to(device), .cuda() and device=... from the given files and folders in "
+        "turn, run the project's tests, and report the removals that no test notices; arguments "
+        "for pytest follow after --",
+    )  # fmt: skip
+    parser.add_argument("-m", dest="module", action="store_true", help="run a module")
+    parser.add_argument("program", help="the script, or the module after -m")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
+    return parser
+
+
+def _size(text: str) -> int:
+    try:
+        return settings.parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    wanted = settings.Settings(options.gpus, options.memory)
+    if options.find_missing_moves:
+        words = [options.program, *options.arguments]
+        end = words.index("--") if "--" in words else len(words)
+        return missing_moves.main([Path(word) for word in words[:end]], words[end + 1 :], wanted)
+    try:
+        simulated_cuda.enable(wanted.gpus, wanted.memory)
+    except (RuntimeError, ValueError) as error:
+        parser.error(str(error))
+    if not options.module and not Path(options.program).exists():
+        parser.error(f"there is no file {options.program!r}")
+    sys.argv = [options.program, *options.arguments]
+    with settings.inherited(wanted):
+        if options.module:
+            sys.path[0] = str(Path.cwd())
+            runpy.run_module(options.program, run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = str(Path(options.program).resolve().parent)
+            runpy.run_path(options.program, run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

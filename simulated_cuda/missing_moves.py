@@ -1,0 +1,189 @@
+"""Mutation testing for device code: which `.to(device)` could be missing without a failing test?
+
+Each move is removed in turn from a copy of the project, whose tests run with simulated GPUs. A
+removal that no test notices is a line that a GPU user would be the first to test.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import settings
+
+_DEVICE_NAME = re.compile(r"device|gpu|cuda|rank", re.IGNORECASE)
+_IGNORED = shutil.ignore_patterns(
+    ".git", ".venv", "venv", "__pycache__", ".pytest_cache", ".tox", "node_modules", "build", "dist"
+)
+_TESTS_FAILED = 1
+
+
+@dataclass(frozen=True)
+class Move:
+    """One removable piece of source text, `start` to `end` in bytes, in the file `path`."""
+
+    path: Path
+    line: int
+    start: int
+    end: int
+    text: str
+
+    def removed_from(self, source: bytes) -> bytes:
+        """The source without this move."""
+        return source[: self.start] + source[self.end :]
+
+
+def moves_in(path: Path) -> list[Move]:
+    """The calls of `.to(device)` and `.cuda()`, and the arguments `device=...`, of one file."""
+    source = path.read_bytes()
+    lines = [0]
+    for line in source.splitlines(keepends=True):
+        lines.append(lines[-1] + len(line))
+
+    def offset(line: int, column: int) -> int:
+        return lines[line - 1] + column
+
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        for first, last in _removable(node):
+            start, end = offset(*first), offset(*last)
+            if source[start:end].startswith(b"device") and source[end : end + 1] == b",":
+                end += 2
+            elif source[start:end].startswith(b"device"):
+                start = len(source[:start].rstrip(b" \n,"))
+            text = " ".join(source[start:end].decode().split())
+            found.append(Move(path, first[0], start, end, text))
+    return sorted(found, key=lambda move: move.start)
+
+
+def _removable(call: ast.Call) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """The first and last position of each removable piece of a call."""
+    end = call.end_lineno, call.end_col_offset
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        receiver = function.value.end_lineno, function.value.end_col_offset
+        plain = not isinstance(function.value, ast.Name) or function.value.id != "torch"
+        if function.attr == "cuda" and plain:
+            yield receiver, end
+            return
+        if function.attr == "to" and call.args + call.keywords:
+            others = {keyword.arg for keyword in call.keywords} - {"device", "non_blocking"}
+            devices = [*call.args, *(k.value for k in call.keywords if k.arg == "device")]
+            if not others and len(devices) == 1 and _is_device(devices[0]):
+                yield receiver, end
+                return
+    for keyword in call.keywords:
+        if keyword.arg == "device" and _is_device(keyword.value) and not _is_other(function):
+            value = keyword.value
+            yield (
+                (keyword.lineno, keyword.col_offset),
+                (value.end_lineno, value.end_col_offset),
+            )
+
+
+def _is_device(value: ast.expr) -> bool:
+    """Whether an expression looks like a device other than the CPU."""
+    text = ast.unparse(value)
+    return bool(_DEVICE_NAME.search(text)) and not text.startswith(("'cpu", "torch.device('cpu"))
+
+
+def _is_other(function: ast.expr) -> bool:
+    """Whether a function with a `device` argument does not create a tensor or a module."""
+    text = ast.unparse(function)
+    return text.endswith(("autocast", "Generator", "synchronize", ".to"))
+
+
+def _python_files(paths: Sequence[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return found
+
+
+def main(paths: Sequence[Path], arguments: Sequence[str], wanted: settings.Settings) -> int:
+    """Test all removals and print a report; the exit status is 1 if one was not noticed.
+
+    Args:
+        paths: files and folders whose moves are removed, inside the current folder.
+        arguments: arguments for pytest.
+        wanted: what to simulate.
+    """
+    root = Path.cwd()
+    for path in paths:
+        if not path.resolve().is_relative_to(root) or not path.exists():
+            print(f"{path} is not a file or folder inside {root}", file=sys.stderr)
+            return 2
+    moves = [move for file in _python_files(paths) for move in moves_in(file)]
+    if not moves:
+        print("No .to(device), .cuda() or device=... found.")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / root.name
+        shutil.copytree(root, copy, ignore=_IGNORED, symlinks=True)
+        began = time.monotonic()
+        status, output = _run_tests(copy, arguments, wanted, None)
+        # Without a move, a program may loop forever.
+        timeout = 60 + 20 * (time.monotonic() - began)
+        if status != 0:
+            print(output, file=sys.stderr)
+            print("The tests must pass before moves are removed; see above.", file=sys.stderr)
+            return 2
+
+        def is_noticed(move: Move) -> bool:
+            target = copy / move.path.resolve().relative_to(root)
+            source = target.read_bytes()
+            target.write_bytes(move.removed_from(source))
+            status, _ = _run_tests(copy, arguments, wanted, timeout)
+            target.write_bytes(source)
+            return status != 0
+
+        return _report(root, moves, is_noticed)
+
+
+def _report(root: Path, moves: list[Move], is_noticed: Callable[[Move], bool]) -> int:
+    missed = []
+    for number, move in enumerate(moves, 1):
+        place = f"{move.path.resolve().relative_to(root)}:{move.line}: {move.text}"
+        noticed = is_noticed(move)
+        print(f"[{number}/{len(moves)}] {'noticed' if noticed else 'MISSED '} {place}", flush=True)
+        if not noticed:
+            missed.append(place)
+    print(f"\n{len(moves) - len(missed)} of {len(moves)} removals were noticed by a test.")
+    if missed:
+        print("No test fails without these; without them the program may fail on a GPU:")
+        print("\n".join(f"  {place}" for place in missed))
+    return 1 if missed else 0
+
+
+def _run_tests(
+    folder: Path, arguments: Sequence[str], wanted: settings.Settings, timeout: float | None
+) -> tuple[int, str]:
+    """Run pytest in `folder`; return its exit status and its output."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    sources = [str(path) for path in (folder / "src", folder) if path.is_dir()]
+    own = str(Path(__file__).resolve().parents[1])
+    before = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join([*sources, *([before] if before else []), own])
+    command = [
+        sys.executable, "-m", "pytest", "-x", "-q", "-p", "simulated_cuda.pytest_plugin",
+        f"--simulated-cuda={wanted.gpus}", f"--simulated-cuda-memory={wanted.memory}", *arguments,
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, timeout=timeout, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return _TESTS_FAILED, ""
+    return done.returncode, done.stdout + done.stderr

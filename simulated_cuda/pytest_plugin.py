@@ -1,0 +1,120 @@
+"""The pytest plugin: `pytest --simulated-cuda[=N]`, a marker and a fixture.
+
+The simulation starts before conftest files and tests are imported, since many projects decide at
+import time whether CUDA is available.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import simulated_cuda
+
+from . import settings
+
+if TYPE_CHECKING:
+    import torch
+
+_OPTION = "--simulated-cuda"
+_active = contextlib.ExitStack()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of this plugin."""
+    group = parser.getgroup("simulated CUDA")
+    group.addoption(
+        _OPTION, nargs="?", const="1", metavar="N",
+        help="run the tests with N simulated GPUs (one if N is missing)",
+    )  # fmt: skip
+    group.addoption(
+        f"{_OPTION}-memory", default="8GiB", metavar="SIZE",
+        help="the memory of each simulated GPU, such as 16GiB (default: 8GiB)",
+    )  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> None:
+    """Start the simulation, if it was requested."""
+    # Without "=", argparse takes a following path for the value.
+    if _OPTION in args:
+        args[:] = [f"{_OPTION}=1" if argument == _OPTION else argument for argument in args]
+        early_config.known_args_namespace = parser.parse_known_args(
+            args, namespace=copy.copy(early_config.option)
+        )
+    options = early_config.known_args_namespace
+    if options.simulated_cuda is None:
+        return
+    try:
+        memory = settings.parse_size(options.simulated_cuda_memory)
+        wanted = settings.Settings(int(options.simulated_cuda), memory)
+        simulated_cuda.enable(wanted.gpus, wanted.memory)
+    except (RuntimeError, ValueError) as error:
+        raise pytest.UsageError(f"{_OPTION}: {error}") from error
+    _active.callback(simulated_cuda.disable)
+    _active.enter_context(settings.inherited(wanted))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line(
+        "markers",
+        "simulated_cuda(gpus=1, memory='8GiB'): run this test with simulated GPUs",
+    )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the simulation."""
+    _active.close()
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say in the header what is simulated."""
+    installed = simulated_cuda._installation()
+    if installed is None:
+        return None
+    return f"CUDA: {settings.Settings(installed.machine.count, installed.machine.total)}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Enable the simulation for a marked test, and reset the devices before every test."""
+    marker = item.get_closest_marker("simulated_cuda")
+    before = simulated_cuda._installation()
+    if marker is None:
+        if before is not None:
+            before.machine.reset()
+        return (yield)
+    memory = settings.parse_size(str(marker.kwargs.get("memory", "8GiB")))
+    gpus = marker.args[0] if marker.args else marker.kwargs.get("gpus", 1)
+    with _only_for_this_test(before, gpus, memory):
+        return (yield)
+
+
+@contextlib.contextmanager
+def _only_for_this_test(before: Any, gpus: int, memory: int) -> Iterator[None]:
+    simulated_cuda.enable(gpus, memory)
+    try:
+        yield
+    finally:
+        simulated_cuda.disable()
+        if before is not None:
+            simulated_cuda.enable(before.machine.count, before.machine.total)
+
+
+@pytest.fixture
+def simulated_gpu() -> Iterator[torch.device]:
+    """The device `cuda:0`, simulated for one test unless it is simulated for all of them."""
+    import torch
+
+    if simulated_cuda.is_enabled():
+        yield torch.device("cuda", 0)
+        return
+    with simulated_cuda.simulated():
+        yield torch.device("cuda", 0)

@@ -1,0 +1,73 @@
+"""What is simulated, as options, as text, and as an environment variable for child processes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "Simulated GPU"
+GIB = 1 << 30
+VARIABLE = "SIMULATED_CUDA"
+
+_UNITS = {"": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": GIB, "TIB": 1 << 40}
+_STARTUP = Path(__file__).resolve().parent / "startup"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The number of simulated GPUs and the memory of each in bytes."""
+
+    gpus: int = 1
+    memory: int = 8 * GIB
+
+    def __str__(self) -> str:
+        plural = "" if self.gpus == 1 else "s"
+        return f"{self.gpus} simulated GPU{plural} with {self.memory / GIB:g} GiB of memory"
+
+
+def parse_size(text: str) -> int:
+    """The number of bytes in a text such as `16GiB`, `512MiB` or `1000000`.
+
+    Raises ValueError for anything else.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]IB)?", text.strip().upper())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size; write for example 16GiB, 512MiB or 1000000")
+    return int(float(match[1]) * _UNITS[match[2] or ""])
+
+
+def from_environment() -> Settings | None:
+    """The settings that a parent process passed on, if any."""
+    text = os.environ.get(VARIABLE)
+    if not text:
+        return None
+    gpus, _, memory = text.partition(",")
+    return Settings(int(gpus), int(memory))
+
+
+@contextmanager
+def inherited(
+    settings: Settings, environment: MutableMapping[str, str] = os.environ
+) -> Iterator[None]:
+    """Let child processes that are started inside this block simulate the same GPUs.
+
+    They find `startup/sitecustomize.py` through PYTHONPATH, which enables the simulation as soon
+    as torch is imported.
+    """
+    names = (VARIABLE, "PYTHONPATH")
+    before = {name: environment.get(name) for name in names}
+    folders = [str(_STARTUP), before["PYTHONPATH"], str(_STARTUP.parents[1])]
+    environment[VARIABLE] = f"{settings.gpus},{settings.memory}"
+    environment["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                environment.pop(name, None)
+            else:
+                environment[name] = value

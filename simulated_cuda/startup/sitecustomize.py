@@ -1,0 +1,49 @@
+"""Runs when Python starts in a child process: enables the simulated GPU when torch is imported.
+
+Only `python -m simulated_cuda` and `pytest --simulated-cuda` put this folder on PYTHONPATH.
+"""
+
+import importlib.abc
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+
+class _EnableAfterTorch(importlib.abc.MetaPathFinder):
+    """Loads torch as usual, then enables the simulation."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec("torch")
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_enable(module):
+            execute(module)
+            import simulated_cuda
+            from simulated_cuda import settings
+
+            wanted = settings.from_environment()
+            if wanted is not None:
+                simulated_cuda.enable(wanted.gpus, wanted.memory)
+
+        spec.loader.exec_module = execute_and_enable
+        return spec
+
+
+def _run_other_sitecustomize():
+    """Run the `sitecustomize` module that this one hides, if there is one."""
+    own = Path(__file__).resolve().parent
+    sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != own]
+    sys.modules.pop("sitecustomize", None)
+    if importlib.util.find_spec("sitecustomize") is not None:
+        import sitecustomize  # noqa: F401
+
+
+if os.environ.get("SIMULATED_CUDA"):
+    sys.meta_path.insert(0, _EnableAfterTorch())
+_run_other_sitecustomize()
