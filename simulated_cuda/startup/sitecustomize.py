@@ -39,9 +39,13 @@ def _run_other_sitecustomize():
     """Run the `sitecustomize` module that this one hides, if there is one."""
     own = Path(__file__).resolve().parent
     sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != own]
-    sys.modules.pop("sitecustomize", None)
-    if importlib.util.find_spec("sitecustomize") is not None:
-        import sitecustomize  # noqa: F401
+    this_module = sys.modules.pop("sitecustomize")
+    try:
+        if importlib.util.find_spec("sitecustomize") is not None:
+            import sitecustomize  # noqa: F401
+    finally:
+        # Python's import of this module, which is still running, expects to find it.
+        sys.modules.setdefault("sitecustomize", this_module)
 
 
 if os.environ.get("SIMULATED_CUDA"):

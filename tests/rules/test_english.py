@@ -43,7 +43,6 @@ NOT_YET_REWRITTEN = (
     "index.md",
     "labs/",
     "notebooks/",
-    "simulated_cuda/",
     "tests/course/batch/",
     "tests/course/execution/",
     "tests/course/grading/",
@@ -51,7 +50,6 @@ NOT_YET_REWRITTEN = (
     "tests/helpers/",
     "tests/notebooks/",
     "tests/rules/",
-    "tests/simulated_cuda/",
     "tools/",
 )
 
