@@ -1,6 +1,4 @@
-"""Finds the name that a notebook has covered: `torch = 5`, `sum = 0`."""
-
-from __future__ import annotations
+"""Find a name that a notebook has reassigned, as in `torch = 5` or `sum = 0`."""
 
 import builtins
 import inspect
@@ -9,16 +7,16 @@ from types import CodeType, FunctionType
 from typing import Any
 
 _MODULES = ("torch", "nn", "np", "math", "time")
-# IPython puts its own into every notebook.
-_COVERED_BY_IPYTHON = ("open", "exit", "quit", "input", "display")
+# IPython replaces these in every notebook.
+_REPLACED_BY_IPYTHON = ("open", "exit", "quit", "input", "display")
 
 
 def hidden_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
-    """A name that `function` uses and that no longer means the module or built-in it should.
+    """Return a reassigned module or built-in name that `function` uses, and its value; else None.
 
-    Returns the name and what it means now. With `any_value`, a function or class that covers it
-    counts too (of a module's name, one of the notebook's own: `from time import time` is nothing
-    to complain of); otherwise a plain value only.
+    With `any_value`, a function or class assigned to the name counts too; otherwise only a plain
+    value does. For the name of a module, the function or class must be the notebook's own, because
+    `from time import time` is fine.
     """
     function = inspect.unwrap(function) if callable(function) else function
     function = getattr(function, "__func__", function)
@@ -28,24 +26,24 @@ def hidden_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
         return None
     names = function.__globals__
     for name in dict.fromkeys(_names_used(function, set())):
-        # A class has `__name__` among its names, which every module has for itself.
+        # A class uses `__name__`, which every module sets.
         if name not in names or name.startswith("__"):
             continue
         value = names[name]
         if name in _MODULES:
             own = getattr(value, "__module__", None) == names.get("__name__")
-            covered = not inspect.ismodule(value) and (not callable(value) or (any_value and own))
-        elif name in vars(builtins) and name not in _COVERED_BY_IPYTHON:
-            covered = value is not vars(builtins)[name] and (any_value or not callable(value))
+            replaced = not inspect.ismodule(value) and (not callable(value) or (any_value and own))
+        elif name in vars(builtins) and name not in _REPLACED_BY_IPYTHON:
+            replaced = value is not vars(builtins)[name] and (any_value or not callable(value))
         else:
-            covered = False
-        if covered:
+            replaced = False
+        if replaced:
             return name, value
     return None
 
 
 def _names_used(function: FunctionType, seen: set[int]) -> Iterator[str]:
-    """The global names in a function and in those of the notebook that it calls."""
+    """Yield the global names in a function and in the notebook's functions that it calls."""
     if id(function) in seen:
         return
     seen.add(id(function))

@@ -1,19 +1,18 @@
 """Stop a student's code that takes too long or fills the memory, on any thread and any system.
 
-Where there is SIGALRM, a timer looks in on the main thread ten times a second; elsewhere another
-thread does. What they raise is no `Exception`, so `except Exception` does not keep it. With the
-timer, code that catches everything is interrupted again in its `except` clause, line by line.
+Where SIGALRM exists, a timer checks the main thread ten times per second; elsewhere another thread
+does. The exceptions they raise are not `Exception`s, so `except Exception` does not catch them.
+With the timer, code that catches everything is interrupted again in its `except` clause, line by
+line.
 
-What no Python can stop: one endless call of C, such as `sum(itertools.repeat(0))`, and, without the
-timer, a loop that catches everything and sleeps.
+Python cannot stop a single endless call into C, such as `sum(itertools.repeat(0))`, nor, without
+the timer, a loop that catches everything and sleeps.
 
-The time limit counts the student's code alone: neither the time in which the thread waits for a
+The time limit counts the student's code only: neither the time in which the thread waits for a
 processor that other programs use, nor the time in which Python imports a module. A right answer
-must not be refused because the machine is busy, and an interrupted import leaves half a module
-behind (torch imports its compiler when the first optimizer is made: seconds on a cold disk).
+must not be refused because the machine is busy, and an interrupted import leaves a module half
+imported (torch imports its compiler when the first optimizer is created, which takes seconds).
 """
-
-from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -35,38 +34,38 @@ except ImportError:  # Windows
     resource = None
 
 GIB = 1 << 30
-# What the code may take on top of what the process has: looked at with every tick, and, where the
-# system can refuse more, as much again at once. Other threads need some in between.
+# What the code may allocate beyond what the process already uses: checked with every tick, and
+# where the system can refuse allocations, twice as much at once, since other threads need some.
 MEMORY = 2 * GIB
 ADDRESSES = 4 * GIB
 _TICK = 0.1
-# How soon code that went on is interrupted again.
+# How soon code that continued is interrupted again, in seconds.
 _AGAIN = 0.01
 _OWN = str(Path(__file__).parent)
 _IMPORTING = "<frozen importlib"
-# An import that takes longer than this, in seconds, is stopped all the same: it has no end.
+# An import that takes longer than this, in seconds, is stopped: it probably never ends.
 _LONGEST_IMPORT = 120
-# Where the system does not tell how long a thread has waited for a processor, code may take this
-# many times its limit of wall time, as long as its processor time stays within the limit.
+# On systems that do not report how long a thread waited for a processor, code may take this many
+# times its limit in wall time, as long as its processor time stays within the limit.
 _PATIENCE = 6
 _PROCESS = Path("/proc/self/statm")
 _MACHINE = Path("/proc/meminfo")
 
 
 class Stopped(BaseException):
-    """The code was stopped. No `Exception`: code that catches those must not keep it."""
+    """The code was stopped. Not an `Exception`, so that student code rarely catches it."""
 
 
 class OutOfTime(Stopped):
-    """It took longer than it may."""
+    """The code exceeded its time limit."""
 
 
 class OutOfMemory(Stopped):
-    """It took more memory than it may."""
+    """The code exceeded its memory limit."""
 
 
 class _OwnTime:
-    """Seconds in which a thread computed or slept; not those of waiting its turn or of imports."""
+    """Seconds in which a thread computed or slept, without waiting for a processor or imports."""
 
     def __init__(self, thread: threading.Thread) -> None:
         self._waits = Path(f"/proc/self/task/{thread.native_id}/schedstat")
@@ -74,14 +73,14 @@ class _OwnTime:
         self.importing = 0.0
 
     def _read(self) -> float:
-        # The second figure: nanoseconds in which the thread could have run and did not.
+        # The second number: nanoseconds in which the thread was ready to run but did not.
         try:
             return monotonic() - int(self._waits.read_text().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             return max(time.process_time(), monotonic() / _PATIENCE)
 
     def tick(self, *, importing: bool) -> None:
-        """Note what the thread has done since the last tick."""
+        """Record what the thread has done since the last tick."""
         now = self._read()
         if importing:
             self.importing += now - self._last
@@ -96,8 +95,8 @@ class _OwnTime:
 class CodeLimits:
     """`with CodeLimits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
 
-    `boundary` is the frame that the block stands in, if that is not the caller's.
-    Everything is as before when the block is left: signal handler, timer, address limit, tracing.
+    `boundary` is the frame that contains the block, if that is not the caller's. At the end of the
+    block, signal handler, timer, address limit and tracing are restored.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class CodeLimits:
         self._over = False
         self._stopped = False
 
-    def __enter__(self) -> CodeLimits:
+    def __enter__(self) -> "CodeLimits":
         self._boundary = self._boundary or sys._getframe(1)
         self._trace = sys.gettrace()
         self._most = _bytes_in_use() + min(self.memory, _free_bytes() // 2)
@@ -141,7 +140,7 @@ class CodeLimits:
             first, interval = self._timer
             left = max(0.01, first - (monotonic() - self._begun)) if first else 0
             signal.setitimer(signal.ITIMER_REAL, left, interval)
-            # None: a handler that was not made in Python, and cannot be put back from here.
+            # None: a handler that was not installed from Python and cannot be restored from here.
             signal.signal(
                 signal.SIGALRM, signal.SIG_DFL if self._handler is None else self._handler
             )
@@ -163,7 +162,7 @@ class CodeLimits:
         return OutOfMemory if _bytes_in_use() > self._most else None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        # To look takes some calls, in which the next signal may come.
+        # The next signal may arrive during these calls.
         if self._over or self._looking:
             return
         self._looking = True
@@ -175,8 +174,8 @@ class CodeLimits:
         if stopped is None or foreign is None:
             return
         self._stopped = True
-        # Soon, and then seldom: where it takes longer to answer a signal than the next one is away,
-        # they would interrupt one another and leave no time for the code that puts things back.
+        # Soon, then rarely: if handling a signal took longer than the time to the next one, signals
+        # would interrupt each other and leave no time for the code that restores settings.
         signal.setitimer(signal.ITIMER_REAL, _AGAIN, _TICK)
         self._interrupt_lines(foreign, stopped)
         raise stopped
@@ -189,10 +188,10 @@ class CodeLimits:
         return False
 
     def _frames_to_stop(self, frame: FrameType | None) -> list[FrameType] | None:
-        """The frames inside the block that are not this package's; None if nothing may be stopped.
+        """Return the frames of the block outside this package; None if nothing may be stopped now.
 
-        That is so while this package puts things back, which must come to its end, and where only
-        the package's own code is left after the first time.
+        Nothing may be stopped while this package restores settings, nor, after the first
+        interruption, while only code of this package is running.
         """
         found = []
         while frame is not self._boundary:
@@ -202,14 +201,14 @@ class CodeLimits:
             back = frame.f_back
             if own and back is not None and back.f_code.co_filename == contextlib.__file__:
                 return None
-            # Interrupted while it takes back a failed import, importlib leaves half a module.
+            # importlib must finish cleaning up after a failed import.
             if not own and not frame.f_code.co_filename.startswith(_IMPORTING):
                 found.append(frame)
             frame = back
         return found if found or not self._stopped else None
 
     def _interrupt_lines(self, frames: list[FrameType], stopped: type[Stopped]) -> None:
-        """Raise again at the next line of these frames: that of `except: pass`, for one."""
+        """Raise again at the next line of these frames, such as the `pass` of `except: pass`."""
 
         def at_line(frame: FrameType, event: str, argument: object) -> object:
             if event == "line" and not self._over:
@@ -232,7 +231,7 @@ class CodeLimits:
 
 
 def end_threads(before: set[int]) -> None:
-    """End the threads that are not in `before`, as far as they are in Python code."""
+    """End the threads that are not in `before`, if they are running Python code."""
     mine = threading.get_ident()
     left = [t for t in threading.enumerate() if t.ident not in before and t.ident != mine]
     for thread in left:
@@ -249,7 +248,7 @@ def _raise_in(ident: int | None, kind: type[BaseException] | None) -> None:
 
 
 def _bytes_in_use() -> int:
-    """Bytes of this process that lie in the machine's memory; 0 where nobody says."""
+    """Return the bytes of memory that this process uses; 0 if the system does not report it."""
     if resource is None or not _PROCESS.exists():
         return 0
     return int(_PROCESS.read_text().split()[1]) * resource.getpagesize()
@@ -267,9 +266,9 @@ def _free_bytes() -> int:
 
 
 def _limit_addresses(more: int) -> tuple[int, int] | None:
-    """Let the process have `more` bytes of addresses; returns the limit there was.
+    """Limit the process to `more` bytes of additional addresses; return the previous limit.
 
-    Not beside a real GPU: CUDA takes addresses far beyond the memory it uses.
+    With a real GPU there is no limit: CUDA reserves far more addresses than memory.
     """
     real_gpu = torch.cuda.is_available() and not simulated_cuda.is_enabled()
     if resource is None or not _PROCESS.exists() or real_gpu:

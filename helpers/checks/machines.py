@@ -1,6 +1,4 @@
-"""Machines to try a student's code on: with two GPUs, with three, with none."""
-
-from __future__ import annotations
+"""Machines to run a student's code on: with two GPUs, with three, or with none."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,10 +13,10 @@ from simulated_cuda.memory import DeviceMemory
 
 @contextmanager
 def machine_to_judge_on() -> Iterator[None]:
-    """Let the block have at least one GPU: a real one, else two simulated ones.
+    """Give the block at least one GPU: a real one, or else two simulated ones.
 
-    A notebook on a plain CPU gets them for the length of the check, since a tensor that was not
-    moved cannot be told from one that was where there is one place only.
+    A notebook on a machine without a GPU gets them during the check, because on a single device
+    every tensor is on the right one.
     """
     real = torch.cuda.is_available() and not simulated_cuda.is_enabled()
     if real:
@@ -30,9 +28,9 @@ def machine_to_judge_on() -> Iterator[None]:
 
 @contextmanager
 def machine(gpus: int) -> Iterator[None]:
-    """Let the block see exactly `gpus` CUDA devices, simulated unless there are that many.
+    """Let the block see exactly `gpus` CUDA devices, simulated unless the machine has them.
 
-    Tensors made before stay where they are, and those made inside are to be forgotten after it.
+    Tensors created before stay where they are; do not use those created inside after the block.
     """
     if simulated_cuda.is_enabled():
         with _resized(torch._course_simulated_cuda.machine, gpus), _availability(gpus):
@@ -49,9 +47,9 @@ def machine(gpus: int) -> Iterator[None]:
 
 @contextmanager
 def _resized(simulated: Machine, gpus: int) -> Iterator[None]:
-    """Give the simulated machine another number of devices, without starting it afresh."""
+    """Give the simulated machine another number of devices without restarting it."""
     before = simulated.count, list(simulated.devices), list(simulated.memories), simulated.current
-    # In place: others hold these lists.
+    # In place, because other objects hold these lists.
     for index in range(len(simulated.devices), gpus):
         simulated.devices.append(torch.device("cuda", index))
         simulated.memories.append(DeviceMemory(index, simulated.total))

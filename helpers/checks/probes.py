@@ -1,10 +1,7 @@
-"""Notes what a piece of code carries between devices, makes elsewhere, and fetches to Python."""
-
-from __future__ import annotations
+"""Record what a piece of code copies between devices and reads from them."""
 
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -16,7 +13,7 @@ from simulated_cuda.places import CPU, index_of
 
 @dataclass(frozen=True)
 class Move:
-    """One tensor that was carried: how many bytes, from where to where."""
+    """A copy of a tensor between devices: its size in bytes, its source and its target."""
 
     bytes: int
     source: torch.device
@@ -24,7 +21,7 @@ class Move:
 
 
 class _Fetches(TorchDispatchMode):
-    """Counts the single numbers that Python takes off a GPU: `.item()`, `float()`, `if`."""
+    """Counts the single numbers that Python reads from a GPU: `.item()`, `float()`, `if`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,39 +29,38 @@ class _Fetches(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Or PyTorch imports its compiler at the first operation, which takes seconds.
+        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         if operation is torch.ops.aten._local_scalar_dense.default:
             self.numbers += _on_gpu(args[0])
-        # A simulated GPU has looked at this operation before, or must not: in a backward pass it
-        # would see tensors that have no place yet.
+        # The simulated GPU has already processed this operation. In a backward pass it must not
+        # see it at all, because some tensors have no device yet.
         with torch._C.DisableTorchFunction():
             return operation(*args, **(kwargs or {}))
 
 
 class Watch(TorchFunctionMode):
-    """Watches the operations of a block.
+    """Records the operations of a block.
 
-    `moves` are the tensors carried from one device to another; `made` the devices on which tensors
-    were made that come from no other tensor; `fetched` how often Python took numbers from a GPU.
+    `moves` are the copies from one device to another; `fetched` tells how often Python read numbers
+    from a GPU.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.moves: list[Move] = []
-        self.made: list[torch.device] = []
         self._lists = 0
         self._fetches = _Fetches()
 
     @property
     def fetched(self) -> int:
-        """How often numbers left a GPU, one by one or a tensor at a time."""
-        carried = sum(m.source.type != "cpu" and m.target.type == "cpu" for m in self.moves)
-        return self._fetches.numbers + self._lists + carried
+        """How often numbers were read from a GPU, one by one or a tensor at a time."""
+        copied = sum(m.source.type != "cpu" and m.target.type == "cpu" for m in self.moves)
+        return self._fetches.numbers + self._lists + copied
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> "Watch":
         self._fetches.__enter__()
         return super().__enter__()
 
@@ -78,7 +74,7 @@ class Watch(TorchFunctionMode):
         self._fetches.__exit__(kind, error, traceback)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Run one operation and note what it did."""
+        """Run one operation and record what it did."""
         result = func(*args, **(kwargs or {}))
         given = (*args, *(kwargs or {}).values())
         sources = [value for value in given if isinstance(value, torch.Tensor)]
@@ -86,28 +82,16 @@ class Watch(TorchFunctionMode):
             self._lists += 1
         elif isinstance(result, torch.Tensor) and "__get__" not in getattr(func, "__name__", ""):
             target = result.device
-            if not sources:
-                if not _holds_tensor(given):
-                    self.made.append(target)
-            elif func in _CARRIERS and sources[0].device != target:
+            if sources and func in _COPYING and sources[0].device != target:
                 self.moves.append(Move(result.nbytes, sources[0].device, target))
         return result
 
 
 def _on_gpu(tensor: torch.Tensor) -> bool:
-    if simulated_cuda.is_enabled():  # beneath it every tensor says that it is on the CPU
+    if simulated_cuda.is_enabled():  # at this level every tensor reports the CPU
         return index_of(tensor) != CPU
     return tensor.device.type != "cpu"
 
 
-def _holds_tensor(args: tuple[Any, ...]) -> bool:
-    return any(
-        isinstance(inner, torch.Tensor)
-        for value in args
-        if isinstance(value, list | tuple)
-        for inner in value
-    )
-
-
-_CARRIERS = (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.type,
+_COPYING = (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.type,
              torch.Tensor.copy_, torch.tensor, torch.as_tensor)  # fmt: skip

@@ -1,6 +1,4 @@
-"""A device that works while Python goes on, as a GPU does: for checks on who waits for it."""
-
-from __future__ import annotations
+"""A device that works while Python continues, as a GPU does, to check who waits for it."""
 
 import queue
 import threading
@@ -15,18 +13,21 @@ import torch
 
 
 class Device:
-    """`with Device() as device:` has a queue of work that a thread goes through.
+    """`with Device() as device:` has a queue of work that a thread processes.
 
-    `took` are the seconds that each piece of work has really taken, in order.
+    `took` holds the seconds that each piece of work really took, in order; `asked` tells whether
+    an event was asked for its state; `returns` holds the times at which a wait for it ended.
     """
 
     def __init__(self) -> None:
         self.took: list[float] = []
+        self.asked = False
+        self.returns: list[float] = []
         self._work: queue.Queue[Callable[[], None]] = queue.Queue()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._go, daemon=True)
 
-    def __enter__(self) -> Device:
+    def __enter__(self) -> "Device":
         self._thread.start()
         return self
 
@@ -40,8 +41,8 @@ class Device:
         self._work.put(lambda: None)
         self._thread.join()
 
-    def ask(self, seconds: float) -> None:
-        """Queue work of that length and come back at once."""
+    def launch(self, seconds: float) -> None:
+        """Queue work of this length and return at once."""
         self._work.put(lambda: self.spend(seconds))
 
     def then(self, call: Callable[[], None]) -> None:
@@ -49,14 +50,15 @@ class Device:
         self._work.put(call)
 
     def spend(self, seconds: float) -> None:
-        """Work now, for so long."""
+        """Work now, for this long."""
         began = perf_counter()
         self._end.wait(seconds)
         self.took.append(perf_counter() - began)
 
     def wait(self) -> None:
-        """Come back when the queue is empty."""
+        """Return when the queue is empty."""
         self._work.join()
+        self.returns.append(perf_counter())
 
     def _go(self) -> None:
         while not self._end.is_set():
@@ -65,7 +67,7 @@ class Device:
 
 
 class _Event:
-    """What `torch.cuda.Event` is to a GPU: a mark in its queue, with the time it was reached."""
+    """Replaces `torch.cuda.Event`: a mark in the queue, with the time it was reached."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -73,7 +75,7 @@ class _Event:
         self._time = 0.0
 
     def record(self, stream: Any = None) -> None:
-        """Put the mark into the queue."""
+        """Add the mark to the queue."""
         self._device.then(self._reach)
 
     def _reach(self) -> None:
@@ -81,14 +83,16 @@ class _Event:
         self._reached.set()
 
     def query(self) -> bool:
-        """Whether the mark is reached."""
+        """Whether the mark has been reached."""
+        self._device.asked = True
         return self._reached.is_set()
 
     def synchronize(self) -> None:
-        """Wait until it is."""
+        """Wait until the mark is reached."""
         self._reached.wait()
+        self._device.returns.append(perf_counter())
 
-    def elapsed_time(self, end_event: _Event) -> float:
+    def elapsed_time(self, end_event: "_Event") -> float:
         """Milliseconds from this mark to the other."""
         if not (self.query() and end_event.query()):
             raise RuntimeError(
@@ -98,8 +102,8 @@ class _Event:
 
 
 @contextmanager
-def stands_for_the_gpu(device: Device) -> Iterator[None]:
-    """Let torch's ways to wait for a GPU, and its events, be those of `device`."""
+def replaces_the_gpu(device: Device) -> Iterator[None]:
+    """Make torch's functions that wait for a GPU, and its events, use `device`."""
 
     def wait(*args: Any, **kwargs: Any) -> None:
         device.wait()
@@ -114,10 +118,10 @@ def stands_for_the_gpu(device: Device) -> Iterator[None]:
 
 @contextmanager
 def nothing_to_wait_for() -> Iterator[None]:
-    """Let torch's ways to wait for a GPU fail, as they do on a machine without one."""
+    """Make torch's functions that wait for a GPU fail, as on a machine without one."""
 
     def refuse(*args: Any, **kwargs: Any) -> None:
-        raise RuntimeError("there is no GPU to wait for on this machine")
+        raise RuntimeError("this machine has no GPU to wait for")
 
     with (
         patch.object(torch.cuda, "synchronize", refuse),

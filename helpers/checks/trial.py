@@ -36,6 +36,7 @@ class Trial:
     """What a check works with, a new one for every attempt.
 
     `random` draws plain numbers and `normal` tensors, from a seed that a student cannot know.
+    `gradients_left_off` tells whether the last call left torch's gradient tracking turned off.
 
     Args:
         names: what the exercise calls each answer, by the answer's `id`.
@@ -58,6 +59,7 @@ class Trial:
         self._hints = own_hints
         self._names = names
         self._called: Answer | None = None
+        self.gradients_left_off = False
 
     @property
     def devices(self) -> list[torch.device]:
@@ -126,8 +128,11 @@ class Trial:
         except ValueError:  # a C function without a signature
             pass
         with settings_restored():
+            tracking = torch.is_grad_enabled()
             try:
-                return CallResult(value=function(*args, **kwargs))
+                value = function(*args, **kwargs)
+                self.gradients_left_off = tracking and not torch.is_grad_enabled()
+                return CallResult(value=value)
             except SystemExit:
                 raise hints.ENDS_THE_PROGRAM.of(name=self.name) from None
             except Exception as error:
@@ -245,6 +250,11 @@ def described(value: Any) -> str:
     article = "an" if text[0].lower() in "aeiou" else "a"
     length = f" of {len(value)}" if isinstance(value, list | tuple | set) else ""
     return f"{article} {text}{length}"
+
+
+def counted_gpus(count: int) -> str:
+    """Return "no GPU", "one GPU", "2 GPUs", ..."""
+    return {0: "no GPU", 1: "one GPU"}.get(count, f"{count} GPUs")
 
 
 def is_number(value: Any) -> bool:

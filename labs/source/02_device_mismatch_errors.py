@@ -4,15 +4,14 @@
 #   course:
 #     title: Device mismatch errors
 #     promise: >-
-#       You mend eight lines that mix devices, teach a function to tell who is to blame, and write
-#       code whose losses, batches and files work on any device.
-#     minutes: 45
+#       You fix eight lines that mix devices, read seven messages, and write code whose losses and
+#       batches work on any device.
+#     minutes: 40
 #     objectives:
-#       - find the culprit in a line that mixes devices, and move it
-#       - tell what a message names from what has to move
-#       - bring labels and class weights to where the network is
-#       - take rows from a large table without moving the table
-#       - load a file from a GPU on a machine that has none
+#       - find the tensor on the wrong device in a line of code, and move it
+#       - read from a message which tensor is on which device
+#       - move labels and class weights to the device of the network
+#       - select rows of a large table without moving the table
 #     prerequisites:
 #       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
@@ -36,21 +35,21 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # %% [markdown]
 # ## Exercise 1: eight lines (4 points)
 #
-# Each of these eight functions has one line of work, and each works as long as all that it is given
-# lies in one place. Mend them, so that they also work when it does not. The rules are the same for
+# Each of these eight functions has one line of work. Each works as long as all of its arguments are
+# on the same device. Fix them so that they also work when they are not. The rules are the same for
 # all:
 #
-# - **The work goes on where the first argument is**, on whatever device that may be, and the result
+# - **The computation runs on the device of the first argument**, whichever that is, and the result
 #   is there too. A network or an embedding is where its weights are.
-# - What is handed in stays as it is and where it is: you may copy the second argument to the first,
-#   and not the first to the second.
-# - `total`, in `divide`, is a tensor with a single number in it and no dimensions.
+# - The arguments stay unchanged and on their devices: you may copy the second argument to the
+#   device of the first, but not the first to that of the second.
+# - `total`, in `divide`, is a tensor with a single number and no dimensions.
 # - `generator`, in `noise`, is on the CPU, so that it draws the same numbers on every machine. Keep
 #   those numbers.
 # - `count_right` returns a Python number.
 #
-# Before you mend a line, say what its message will be. To see one, call the function in a cell of
-# your own, as in `add(torch.ones(3, device=device), torch.ones(3))`.
+# Before you fix a line, predict its error message. To see it, call the function in a new cell, as
+# in `add(torch.ones(3, device=device), torch.ones(3))`.
 
 
 # %% exercise=1
@@ -130,67 +129,87 @@ def count_right(guesses, labels):
 check.exercise_1(add, multiply, score, embed, hide, divide, noise, count_right)
 
 # %% [markdown]
-# ## Exercise 2: who is to blame? (3 points)
+# ## Exercise 2: read the messages (3 points)
 #
-# This is the message of a matrix product:
+# Here are seven lines of code, each with its error message. You see neither the tensors nor their
+# devices: the message tells you what you need. Each line can be fixed by moving **one** tensor.
+# After the move, the line has to run, and where it is not said otherwise, **its result has to be on
+# `cuda:0`**.
 #
-#     Expected all tensors to be on the same device, but got mat2 is on cpu, different from other
-#     tensors on cuda:0 (when checking argument in method wrapper_CUDA_mm)
+# **A.** `loss = F.cross_entropy(scores, labels)`
 #
-# It names an argument, `mat2`, the place where that is, `cpu`, and the place of the others,
-# `cuda:0`. Who has to move, it cannot know, since it does not know on which device you want to
-# work. You do.
+#     Expected all tensors to be on the same device, but got target is on cpu, different from other
+#     tensors on cuda:0 (when checking argument in method wrapper_CUDA_nll_loss_forward)
 #
-# Write `culprit(message, device)`. It gets the text of such a message and the device to work on,
-# which is one of the two that the message names. It returns two strings:
+# **B.** `scores = images @ weights`
 #
-# - *what* has to move: the name of the argument in the message, or `"others"` if that argument is
-#   in the right place already and it is the others that have to move;
-# - *where that is now*: `"cpu"`, `"cuda:0"` or `"cuda:1"`.
+#     Expected all tensors to be on the same device, but got mat2 is on cuda:0, different from other
+#     tensors on cpu (when checking argument in method wrapper_CUDA_mm)
 #
-# For the message above and `cuda:0` as the device to work on, that is `("mat2", "cpu")`. For the
-# same message and the CPU, it is `("others", "cuda:0")`.
+# **C.** `total = running + batch_mean`
 #
-# Some messages name no argument, such as that of `x + y`: `Expected all tensors to be on the same
-# device, but found at least two devices, cuda:0 and cpu!` For these, return None.
+#     Expected all tensors to be on the same device, but found at least two devices, cuda:1 and
+#     cuda:0!
 #
-# `device` is a `torch.device`, and `str(device)` makes a string of it. `message.split()` gives the
-# words of a message as a list.
+# **D.** `picked = table[rows]`, where the table is too large for the GPU and has to stay on the CPU
+#
+#     indices should be either on cpu or on the same device as the indexed tensor (cpu)
+#
+# **E.** `vectors = F.embedding(words, table)`
+#
+#     Expected all tensors to be on the same device, but got index is on cpu, different from other
+#     tensors on cuda:0 (when checking argument in method wrapper_CUDA__index_select)
+#
+# **F.** `edges = F.conv2d(images, kernel)`
+#
+#     Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or
+#     input should be a MKLDNN tensor and weight is a dense tensor
+#
+# **G.** `array = scores.numpy()`, where `scores` is on the first GPU
+#
+#     can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host
+#     memory first.
+#
+# Write `moves()`. It returns a dictionary: for each letter the name of the tensor to move, as it is
+# in the line of code, and the device to move it to, one of `"cpu"`, `"cuda:0"` and `"cuda:1"`. The
+# check tries each move on the real line.
 
 
 # %% exercise=2
-def culprit(message, device):
-    """Return what has to move and where that is now, or None if no argument is named."""
+def moves():
+    """Return {"A": (name, device), ..., "G": (name, device)}."""
     ### BEGIN SOLUTION
-    words = message.replace(",", "").split()
-    if "got" not in words:
-        return None
-    start = words.index("got")
-    name, place = words[start + 1], words[start + 4]
-    others = words[start + 10]
-    return ("others", others) if place == str(device) else (name, place)
+    return {
+        "A": ("labels", "cuda:0"),
+        "B": ("images", "cuda:0"),
+        "C": ("running", "cuda:0"),
+        "D": ("rows", "cpu"),
+        "E": ("words", "cuda:0"),
+        "F": ("images", "cuda:0"),
+        "G": ("scores", "cpu"),
+    }
     ### END SOLUTION
 
 
 # %% check=2 points=3
-check.exercise_2(culprit)
+check.exercise_2(moves)
 
 # %% [markdown]
-# ## Exercise 3: three go to the network (3 points)
+# ## Exercise 3: evaluate a batch (3 points)
 #
 # Write `evaluate_batch(net, loss, images, labels)`. It returns two Python numbers: the loss of the
-# batch, a float, and how many of the network's answers are right, an int. An answer is the class
-# with the highest score.
+# batch, a float, and how many of the network's predictions are correct, an int. The prediction for
+# an image is the class with the highest score.
 #
-# - `net` maps images to scores, of shape `(N, classes)`. It is on some device, and stays there.
+# - `net` maps images to scores of shape `(N, classes)`. It is on some device and stays there.
 # - `loss` is an `nn.CrossEntropyLoss` with class weights: call it as `loss(scores, labels)`. It may
-#   be somewhere else. It is yours to move, if you like.
-# - `images` and `labels` are the batch. They may be somewhere else too.
+#   be on another device, and you may move it.
+# - `images` and `labels` are the batch. They may be on another device too.
 
 
 # %% exercise=3
 def evaluate_batch(net, loss, images, labels):
-    """Return the loss of the batch as a float, and the number of right answers as an int."""
+    """Return the loss of the batch as a float, and the number of correct predictions as an int."""
     ### BEGIN SOLUTION
     place = next(net.parameters()).device
     images, labels, loss = images.to(place), labels.to(place), loss.to(place)
@@ -207,12 +226,12 @@ check.exercise_3(evaluate_batch)
 # %% [markdown]
 # ## Exercise 4: a few rows of a large table (2 points)
 #
-# `table` is large and lies on the CPU. `rows` says which of its rows are wanted, and lies where the
-# work goes on, as does `extra`, a tensor with a few more rows.
+# `table` is large and is on the CPU. `rows` holds the indices of the rows to select. It is on the
+# device where the computation runs, and so is `extra`, a tensor with a few more rows.
 #
-# Write `build_batch(table, rows, extra)`. It returns one tensor: the wanted rows of the table, in
-# the order of `rows`, and those of `extra` below them. The result is where `extra` is. **The table
-# stays on the CPU**: only the rows that are wanted go over. Nor does `extra` leave its place.
+# Write `build_batch(table, rows, extra)`. It returns one tensor: the selected rows of the table, in
+# the order of `rows`, and the rows of `extra` below them. The result is on the device of `extra`.
+# **The table stays on the CPU**: only the selected rows move. `extra` does not move either.
 
 
 # %% exercise=4
@@ -226,28 +245,3 @@ def build_batch(table, rows, extra):
 
 # %% check=4 points=2
 check.exercise_4(build_batch)
-
-# %% [markdown]
-# ## Exercise 5: a file from another machine (3 points)
-#
-# A colleague trained a network on a machine with two GPUs and saved it there, with
-# `torch.save(net.state_dict(), path)`. The file may come from either GPU. Your machine may have
-# two, one or none.
-#
-# Write `load_weights(net, path)`. It puts what is in the file into `net`, which has the same
-# layers. `net` may be on any device of your machine, and stays where it is. The function returns
-# nothing.
-#
-# The check tries it on machines with several numbers of GPUs.
-
-
-# %% exercise=5
-def load_weights(net, path):
-    """Put the weights and buffers in the file into `net`, which stays where it is."""
-    ### BEGIN SOLUTION
-    net.load_state_dict(torch.load(path, map_location="cpu"))
-    ### END SOLUTION
-
-
-# %% check=5 points=3
-check.exercise_5(load_weights)

@@ -4,22 +4,21 @@
 #   course:
 #     title: Moving a network
 #     promise: >-
-#       You write and mend what moves a network with all that belongs to it: its buffers, its
-#       optimizer's memory, its checkpoints, and the classic network itself.
-#     minutes: 60
+#       You write and fix code that moves a network with everything that belongs to it: its buffers,
+#       its optimizer's state and its checkpoints.
+#     minutes: 50
 #     objectives:
-#       - list where parameters, buffers and the optimizer's state live
-#       - make every tensor of a module known to it, as what it is
-#       - move an optimizer's memory along with its network
+#       - list where parameters, buffers and the optimizer's state are
+#       - register every tensor of a module as what it is
+#       - move an optimizer's state along with its network
 #       - write a `forward` that runs on any device
-#       - save a checkpoint on one machine and go on from it on another
-#       - put a training function for the CPU on the device
+#       - save a checkpoint on one machine and continue from it on another
 #     prerequisites:
 #       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
 #       - >-
-#         The network of exercise 6 is that of PyTorch's tutorial [Training a
-#         classifier](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html).
+#         Checkpoints follow PyTorch's guide to [saving and loading
+#         models](https://pytorch.org/tutorials/beginner/saving_loading_models.html).
 # ---
 
 # %%
@@ -28,7 +27,6 @@ from torch import nn
 
 from helpers import lesson
 from helpers.checks import lab_03 as check
-from helpers.networks import ClassicNet
 
 # %% tags=["parameters"]
 seed: int = 0  # of every random number
@@ -37,30 +35,30 @@ seed: int = 0  # of every random number
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# ## Exercise 1: where does everything live? (2 points)
+# ## Exercise 1: where is everything? (2 points)
 #
-# Before you mend a network that lies on two devices, you want to know what lies where.
+# Before you fix a network that is on two devices, you want to know which tensor is where.
 #
 # Write `devices_of(net, optimizer)`. It returns a dictionary of three sets of `torch.device`:
 #
 # - `"parameters"`: the devices of the network's parameters;
 # - `"buffers"`: those of its buffers;
-# - `"state"`: those of all tensors that the optimizer remembers. `optimizer.state` is a dictionary:
-#   for each parameter, it holds another dictionary, whose values are tensors or plain numbers.
+# - `"state"`: those of all tensors in the optimizer's state. `optimizer.state` is a dictionary: for
+#   each parameter, it holds another dictionary, whose values are tensors or plain numbers.
 #
-# A set may be empty: an optimizer that has taken no step remembers nothing. A network may hold
-# other networks.
+# A set may be empty: an optimizer that has taken no step has no state. A network may contain other
+# networks.
 
 
 # %% exercise=1
 def devices_of(net, optimizer):
     """Return the devices of parameters, buffers and the optimizer's state, as three sets."""
     ### BEGIN SOLUTION
-    remembered = [value for entry in optimizer.state.values() for value in entry.values()]
+    values = [value for entry in optimizer.state.values() for value in entry.values()]
     return {
         "parameters": {parameter.device for parameter in net.parameters()},
         "buffers": {buffer.device for buffer in net.buffers()},
-        "state": {value.device for value in remembered if isinstance(value, torch.Tensor)},
+        "state": {value.device for value in values if isinstance(value, torch.Tensor)},
     }
     ### END SOLUTION
 
@@ -69,20 +67,19 @@ def devices_of(net, optimizer):
 check.exercise_1(devices_of)
 
 # %% [markdown]
-# ## Exercise 2: what does a module know? (3 points)
+# ## Exercise 2: what does a module register? (3 points)
 #
 # `Ranker` subtracts a fixed mean from its input, multiplies each feature by a learned gain, and
-# adds up the scores of two heads. On the CPU it computes what it should. Move it, and it falls
-# apart.
+# adds up the scores of two heads. It works on the CPU, but not after it has been moved.
 #
-# Mend `__init__`, so that after `net.to(device)` everything lies on the device, and so that
+# Fix `__init__` so that after `net.to(device)` everything is on the device, and so that
 #
-# - `mean` is saved with the network and **not** learned;
+# - `mean` is saved with the network but **not** learned;
 # - `gain` is saved and learned;
 # - `heads` are layers like any others: moved, learned and saved.
 #
-# Keep the three names, the order in which things are made, and what `forward` computes. Before you
-# begin, ask yourself of each of the three lines why the module passes it by.
+# Keep the three names, the order in which things are created, and what `forward` computes. Before
+# you start, answer for each of the three lines: why does the module not move this tensor?
 
 
 # %% exercise=2
@@ -111,22 +108,22 @@ check.exercise_2(Ranker)
 # %% [markdown]
 # ## Exercise 3: the optimizer was there first (3 points)
 #
-# Somebody made an optimizer, took some steps on the CPU, and now wants to continue on the GPU,
-# without losing what the optimizer remembers.
+# A program created an optimizer and took some steps on the CPU. It now wants to continue on the GPU
+# without losing the optimizer's state.
 #
-# Write `move_both(net, optimizer, device)`. It moves the network and the optimizer's memory to
-# `device`, both in place, and returns nothing. After it, training goes on as if nothing had
-# happened: the same weights, the same parameters in the optimizer, the same memory, the same
-# settings. It works for SGD with momentum and for Adam, from any device to any other, and also for
-# an optimizer that has not taken a step yet.
+# Write `move_both(net, optimizer, device)`. It moves the network and the optimizer's state to
+# `device`, both in place, and returns nothing. Training then continues as if nothing had happened:
+# with the same weights, the same parameters in the optimizer, the same state and the same settings.
+# It works for SGD with momentum and for Adam, from any device to any other, and also for an
+# optimizer that has not taken a step yet.
 
 
 # %% exercise=3
 def move_both(net, optimizer, device):
-    """Move the network and what the optimizer remembers to `device`, in place."""
+    """Move the network and the optimizer's state to `device`, in place."""
     ### BEGIN SOLUTION
     net.to(device)
-    # Loading puts each tensor where its parameter is now.
+    # Loading a state moves each tensor to the device of its parameter.
     optimizer.load_state_dict(optimizer.state_dict())
     ### END SOLUTION
 
@@ -135,15 +132,14 @@ def move_both(net, optimizer, device):
 check.exercise_3(move_both)
 
 # %% [markdown]
-# ## Exercise 4: made in `forward` (2 points)
+# ## Exercise 4: tensors made in `forward` (2 points)
 #
-# `Recurrent` goes through a sequence of shape `(N, steps, inputs)` step by step and keeps a state
-# of shape `(N, hidden)`. It makes two tensors of its own on the way, and that is why it works on
-# the CPU only.
+# `Recurrent` processes a sequence of shape `(N, steps, inputs)` step by step and keeps a state of
+# shape `(N, hidden)`. It creates two tensors on the way, and that is why it only works on the CPU.
 #
-# Mend `forward`, so that one and the same network works wherever it is moved to, together with its
-# input, also when it moves on to another device afterwards. **Nothing is carried from one device to
-# another** in a call: what `forward` needs, it makes where it is needed.
+# Fix `forward` so that the same network works wherever it is moved together with its input, also
+# when it is moved again later. **Nothing is copied from one device to another** in a call:
+# `forward` creates what it needs on the right device.
 
 
 # %% exercise=4
@@ -173,23 +169,25 @@ class Recurrent(nn.Module):
 check.exercise_4(Recurrent)
 
 # %% [markdown]
-# ## Exercise 5: go on elsewhere (3 points)
+# ## Exercise 5: continue on another machine (3 points)
 #
 # Write two functions that belong together.
 #
-# - `save_checkpoint(path, net, optimizer, epoch)` writes a file at `path`, from which training can
-#   go on: with the network, what the optimizer remembers, and the number of the epoch.
-# - `load_checkpoint(path, net, optimizer)` brings a network with the same layers and its optimizer,
-#   both fresh, to the state that was saved, and returns the number of the epoch. The network stays
-#   on the device where it is, and so does the optimizer's memory.
+# - `save_checkpoint(path, net, optimizer, epoch)` writes a file from which training can continue.
+#   It stores the network, the optimizer and the number of the epoch.
+# - `load_checkpoint(path, net, optimizer)` restores the saved state of a new network with the same
+#   layers and of its new optimizer, and returns the number of the epoch. The network stays on its
+#   device and in its mode, and the optimizer's state is on the same device.
 #
-# The file may have been saved on a machine with two GPUs and be loaded on one with a single GPU, or
-# with none. What is in the file, and under which names, is for you to choose.
+# Another program loads the file, possibly after it was moved, so everything has to be in the file.
+# It may have been saved on a machine with two GPUs and be loaded on a machine with one GPU or none.
+# Training continues exactly as it would have: from the same numbers, with the saved settings of the
+# optimizer, whatever the new one was created with. The format of the file is up to you.
 
 
 # %% exercise=5
 def save_checkpoint(path, net, optimizer, epoch):
-    """Write network, optimizer and epoch to a file."""
+    """Write the network, the optimizer and the epoch to a file."""
     ### BEGIN SOLUTION
     state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
     torch.save(state, path)
@@ -197,7 +195,7 @@ def save_checkpoint(path, net, optimizer, epoch):
 
 
 def load_checkpoint(path, net, optimizer):
-    """Bring network and optimizer to the state in the file, and return the epoch."""
+    """Restore the network and the optimizer from the file, and return the epoch."""
     ### BEGIN SOLUTION
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
@@ -208,53 +206,3 @@ def load_checkpoint(path, net, optimizer):
 
 # %% check=5 points=3
 check.exercise_5(save_checkpoint, load_checkpoint)
-
-# %% [markdown]
-# ## Exercise 6: the classic network on the device (3 points)
-#
-# `train` is the training function of many a tutorial, written for the CPU. `net` is a network such
-# as this one, and `batches` is a list of pairs of images and labels on the CPU. `train` returns the
-# mean of the batches' losses as a Python number.
-
-# %%
-ClassicNet()
-
-# %% [markdown]
-# Mend it, so that it moves the network to `device`, trains it there, and leaves it there. The
-# batches stay on the CPU and go over one at a time, and the list of batches stays as it was. Try
-# the function first as it is: how many places of it does the GPU complain of, one after the other?
-
-
-# %% exercise=6
-def train(net, batches, device):
-    """Train `net` on `device` for one pass over the batches; return their mean loss."""
-    ### BEGIN SOLUTION
-    net.to(device)
-    loss = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    total = torch.zeros(1, device=device)
-    for images, labels in batches:
-        images, labels = images.to(device), labels.to(device)
-        optimizer.zero_grad()
-        batch_loss = loss(net(images), labels)
-        batch_loss.backward()
-        optimizer.step()
-        total += batch_loss.detach()
-    return total.item() / len(batches)
-    ### END SOLUTION
-    ### BEGIN GIVEN
-    # loss = nn.CrossEntropyLoss()
-    # optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    # total = torch.zeros(1)
-    # for images, labels in batches:
-    #     optimizer.zero_grad()
-    #     batch_loss = loss(net(images), labels)
-    #     batch_loss.backward()
-    #     optimizer.step()
-    #     total += batch_loss.detach()
-    # return total.item() / len(batches)
-    ### END GIVEN
-
-
-# %% check=6 points=3
-check.exercise_6(train)

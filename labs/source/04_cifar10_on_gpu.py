@@ -4,13 +4,12 @@
 #   course:
 #     title: CIFAR-10 on a GPU
 #     promise: >-
-#       You put a training script on the GPU, judge a network there, save and resume a run, and mend
-#       a loop that is wrong in three places.
-#     minutes: 60
+#       You put a training script on the GPU, evaluate a network there, and fix a training loop that
+#       is wrong in three places.
+#     minutes: 50
 #     objectives:
 #       - make the three edits that put training on a GPU, and no others
-#       - count right answers on the device, overall and for each class, in batches of any size
-#       - write a checkpoint from which training goes on exactly where it stopped
+#       - count correct predictions on the device, overall and per class, in batches of any size
 #       - find what is wrong in a loop that runs without an error
 #     prerequisites:
 #       - "no GPU and no data set is needed: you practice on a simulated GPU and on random images"
@@ -38,13 +37,13 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # %% [markdown]
 # ## Exercise 1: three edits (3 points)
 #
-# `train_classic(net, batches)` is the classic script as a function. It trains a network on batches
-# of images and labels, all of which lie on the CPU, and returns the network. As it stands,
-# everything happens on the CPU.
+# `train_classic(net, batches)` is the classic script as a function. It trains `net` on batches of
+# images and labels, which are on the CPU, and returns it. As it is, everything runs on the CPU.
 #
 # Make the three edits that put the training on the GPU, and nothing else. Make the first edit
 # *inside* the function: the check also runs it on a machine without a GPU, where the same function
-# trains on the CPU. The weights that it learns are to be those of the script as it stands.
+# trains on the CPU. `net` itself is trained, not a copy, and its final weights are those that the
+# given script would learn.
 
 
 # %% exercise=1 task="make the three edits"
@@ -79,24 +78,24 @@ def train_classic(net, batches):
 check.exercise_1(train_classic)
 
 # %% [markdown]
-# ## Exercise 2: judge it on the device (3 points)
+# ## Exercise 2: evaluate on the device (3 points)
 #
-# Write `accuracy(net, batches)`. `net` lies on some device; the batches, pairs of images and
-# labels, lie on the CPU, and some of them are smaller than the others. Return the share of images
-# that the network gets right, a Python number from 0 to 1.
+# Write `accuracy(net, batches)`. `net` is on some device; the batches, pairs of images and labels,
+# are on the CPU, and some of them are smaller than the others. Return the fraction of images that
+# the network classifies correctly, a Python number from 0 to 1.
 #
-# - The answers are computed and counted where the network lies, and it stays there.
-# - However many batches there are, **numbers are fetched from the GPU once**.
-# - The network has dropout, and may come in training mode or in evaluation mode. It is judged in
-#   evaluation mode and comes back in the mode it came in.
-# - No gradients are tracked.
+# - The predictions are computed and counted on the device of the network, which stays there.
+# - However many batches there are, **the result is read from the GPU once**.
+# - The network has dropout and may be in training mode or in evaluation mode. It is evaluated in
+#   evaluation mode and returned to the mode it was in.
+# - No gradients are tracked during the evaluation. Afterward, the caller can train as before.
 #
-# `next(net.parameters()).device` tells where the network lies.
+# `next(net.parameters()).device` is the device of the network.
 
 
 # %% exercise=2
 def accuracy(net, batches):
-    """Return the share of right answers, counted on the device of `net`."""
+    """Return the fraction of correct predictions, counted on the device of `net`."""
     ### BEGIN SOLUTION
     device = next(net.parameters()).device
     training = net.training
@@ -104,8 +103,8 @@ def accuracy(net, batches):
     correct, images = torch.zeros((), dtype=torch.int64, device=device), 0
     with torch.no_grad():
         for inputs, targets in batches:
-            answers = net(inputs.to(device)).argmax(dim=1)
-            correct += (answers == targets.to(device)).sum()
+            predicted = net(inputs.to(device)).argmax(dim=1)
+            correct += (predicted == targets.to(device)).sum()
             images += len(targets)
     net.train(training)
     return correct.item() / images
@@ -116,27 +115,27 @@ def accuracy(net, batches):
 check.exercise_2(accuracy)
 
 # %% [markdown]
-# ## Exercise 3: for each class (3 points)
+# ## Exercise 3: accuracy per class (3 points)
 #
 # Write `per_class(net, batches)`. Network and batches are as before, and there are ten classes,
-# numbered from 0 to 9. Return a list of ten Python numbers: of the images of class 0 the share that
-# the network gets right, of those of class 1, and so on. A class without an image counts as nan,
-# "not a number": `float("nan")`.
+# numbered from 0 to 9. Return a list of ten Python numbers: the fraction of the images of class 0
+# that the network classifies correctly, then the same for class 1, and so on. For a class without
+# images, the value is nan, "not a number": `float("nan")`.
 #
-# The network comes in evaluation mode, so leave its mode as it is. Batches may have any size, one
-# image included. Numbers are fetched from the GPU at the end, twice at most.
+# The network is in evaluation mode; do not change it. Batches may have any size, including a single
+# image. Read the results from the GPU at the end, at most twice.
 
 
 # %% exercise=3
 def per_class(net, batches):
-    """Return for each of ten classes the share of its images that `net` gets right."""
+    """Return for each of ten classes the accuracy of `net` on its images."""
     ### BEGIN SOLUTION
     device = next(net.parameters()).device
     counts = torch.zeros(100, dtype=torch.int64, device=device)
     with torch.no_grad():
         for inputs, targets in batches:
-            answers = net(inputs.to(device)).argmax(dim=1)
-            counts += torch.bincount(10 * targets.to(device) + answers, minlength=100)
+            predicted = net(inputs.to(device)).argmax(dim=1)
+            counts += torch.bincount(10 * targets.to(device) + predicted, minlength=100)
     counts = counts.reshape(10, 10)
     return (counts.diagonal() / counts.sum(dim=1)).tolist()
     ### END SOLUTION
@@ -146,55 +145,17 @@ def per_class(net, batches):
 check.exercise_3(per_class)
 
 # %% [markdown]
-# ## Exercise 4: a run in two parts (3 points)
+# ## Exercise 4: wrong in three places (3 points)
 #
-# Write two functions.
+# `train_epoch(net, batches, optimizer)` should train for one epoch on the device of the network and
+# return the mean loss over all images as a Python number. It runs, and the loss even falls, but it
+# is wrong in three places. Fix it.
 #
-# - `save(path, net, optimizer, epoch)` writes a checkpoint to the file `path`. It holds tensors and
-#   numbers alone, so that `torch.load(path, weights_only=True)` reads it.
-# - `resume(path, net, optimizer)` fills a new network and a new optimizer from that file and
-#   returns the number of the epoch. The network stays on the device it is on, and a file written on
-#   a GPU can be resumed on a machine without one.
-#
-# The optimizer has momentum. A run that is saved, lost and resumed takes the very steps that the
-# run would have taken without a break.
+# The network has BatchNorm; the batches are on the CPU, and the last one is smaller than the
+# others. At no time should more than one batch's computation graph be kept in memory.
 
 
-# %% exercise=4
-def save(path, net, optimizer, epoch):
-    """Write all that training needs to go on to the file `path`."""
-    ### BEGIN SOLUTION
-    state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
-    torch.save(state, path)
-    ### END SOLUTION
-
-
-def resume(path, net, optimizer):
-    """Fill `net` and `optimizer` from the file `path` and return its epoch."""
-    ### BEGIN SOLUTION
-    device = next(net.parameters()).device
-    state = torch.load(path, map_location=device, weights_only=True)
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-    ### END SOLUTION
-
-
-# %% check=4 points=3
-check.exercise_4(save, resume)
-
-# %% [markdown]
-# ## Exercise 5: wrong in three places (3 points)
-#
-# `train_epoch(net, batches, optimizer)` is to train for one epoch where the network lies, and to
-# return the mean loss over all images as a Python number. It runs, the loss even falls, and it is
-# wrong in three places. Mend it.
-#
-# The network has BatchNorm; the batches lie on the CPU, and the last one is smaller than the
-# others.
-
-
-# %% exercise=5 task="mend the three mistakes"
+# %% exercise=4 task="fix the three mistakes"
 def train_epoch(net, batches, optimizer):
     """Train `net` for one epoch and return the mean loss over the images."""
     device = next(net.parameters()).device
@@ -225,5 +186,5 @@ def train_epoch(net, batches, optimizer):
     ### END GIVEN
 
 
-# %% check=5 points=3
-check.exercise_5(train_epoch)
+# %% check=4 points=3
+check.exercise_4(train_epoch)

@@ -4,12 +4,12 @@
 #   course:
 #     title: CIFAR-10 in seconds
 #     promise: >-
-#       You write the pieces of a fast training run, each for a whole batch at once, and train a
+#       You write the parts of a fast training run, each for a whole batch at once, and train a
 #       small network in as few passes as you are allowed.
 #     minutes: 60
 #     objectives:
-#       - mirror and move the images of a batch on the device, each by a chance of its own
-#       - judge an image from two views
+#       - mirror and shift the images of a batch on the device, each by its own random numbers
+#       - predict from two views of an image
 #       - plan learning rates that rise and fall, and smooth the labels
 #       - reach an accuracy within a number of passes
 #     prerequisites:
@@ -35,18 +35,18 @@ seed: int = 0  # of every random number
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# ## Exercise 1: a mirror for each image (2 points)
+# ## Exercise 1: random mirror images (2 points)
 #
-# Write `random_flip(images)`. `images` is a batch of floating-point numbers, `(N, 3, height,
-# width)`, on some device. Return a new batch in which each image is mirrored from left to right
-# with a chance of one half, whatever happens to the others. Everything happens where the images
-# are, **nothing is carried**, and there is no loop over the images. The images that were handed in
-# stay as they are.
+# Write `random_flip(images)`. `images` is a batch of floating-point numbers of shape
+# `(N, 3, height, width)` on some device. Return a new batch in which each image is mirrored
+# horizontally with probability 1/2, independently of the others. Everything happens on the device
+# of the images, **nothing is copied between devices**, and there is no loop over the images. The
+# given images stay unchanged.
 
 
 # %% exercise=1
 def random_flip(images):
-    """Return the batch with each image mirrored from left to right, or not, by chance."""
+    """Return the batch with each image mirrored horizontally with probability 1/2."""
     ### BEGIN SOLUTION
     mirrored = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
     return torch.where(mirrored, images.flip(3), images)
@@ -57,19 +57,21 @@ def random_flip(images):
 check.exercise_1(random_flip)
 
 # %% [markdown]
-# ## Exercise 2: a way for each image (3 points)
+# ## Exercise 2: random shifts (3 points)
 #
 # Write `random_shift(images, reach)`. Each image moves by a whole number of pixels down (or up, if
-# it is negative), and by another to the right (or left). Both are drawn for each image, from
-# `-reach` to `reach`, the ends included. What a move uncovers is 0; what leaves the image is lost.
+# the number is negative), and by another to the right (or left). Both are drawn for each image from
+# `-reach` to `reach`, including both ends, and all shifts are **equally likely**. Pixels that the
+# shift uncovers are 0; pixels that leave the image are lost.
 #
-# Again: a new batch, where the images are, nothing carried, no loop over the images. Think of the
-# lesson's gather: for every pixel of the result, where does it come from?
+# As before: a new batch, on the device of the images, without copies between devices and without a
+# loop over the images. Think of the lesson's gather: for every pixel of the result, where does it
+# come from?
 
 
 # %% exercise=2
 def random_shift(images, reach):
-    """Return the batch with each image moved by up to `reach` pixels along both axes."""
+    """Return the batch with each image shifted by up to `reach` pixels along both axes."""
     ### BEGIN SOLUTION
     count, _, height, width = images.shape
     shifts = torch.randint(-reach, reach + 1, (2, count, 1), device=images.device)
@@ -89,8 +91,9 @@ check.exercise_2(random_shift)
 # ## Exercise 3: two views of each image (2 points)
 #
 # Write `predict(net, images)`. It returns the logits of `net`, averaged over two views of each
-# image: as it is, and mirrored from left to right. The network may come in training mode, and is
-# asked in evaluation mode; no gradients are tracked.
+# image: the image itself and its horizontal mirror image. The network may be in training mode, but
+# is called in evaluation mode. No gradients are tracked, and afterward the caller can train as
+# before.
 
 
 # %% exercise=3
@@ -107,11 +110,11 @@ def predict(net, images):
 check.exercise_3(predict)
 
 # %% [markdown]
-# ## Exercise 4: up, and down to nothing (2 points)
+# ## Exercise 4: warm-up and decay (2 points)
 #
 # Write `rate_at(step, steps, peak, rise)`, the learning rate at a step of a run of `steps` steps.
-# It grows in a straight line from 0 at step 0 to `peak` at step `rise`, and falls from there in a
-# straight line to 0 at step `steps`. If `rise` is 0, the rate begins at its peak.
+# It grows in a straight line from 0 at step 0 to `peak` at step `rise`, and then falls in a
+# straight line to 0 at step `steps`. If `rise` is 0, the learning rate starts at its peak.
 
 
 # %% exercise=4
@@ -131,19 +134,19 @@ check.exercise_4(rate_at)
 # ## Exercise 5: smooth the labels (3 points)
 #
 # Write `smoothed_loss(logits, labels, smoothing)`: the mean cross-entropy between the network's
-# answers and smoothed targets. The right class of an image gets `1 - smoothing`, and `smoothing` is
-# spread evenly over *all* classes, the right one included. There may be any number of classes, and
-# the logits may be large. The result is a tensor with one number, through which a gradient can
-# flow.
+# predictions and smoothed targets. The right class of an image gets `1 - smoothing`, and
+# `smoothing` is spread evenly over *all* classes, including the right one. There may be any number
+# of classes, and the logits may be large. The result is a tensor with one number through which
+# gradients can flow.
 
 
 # %% exercise=5
 def smoothed_loss(logits, labels, smoothing):
     """Return the mean cross-entropy with smoothed labels, a tensor of one number."""
     ### BEGIN SOLUTION
-    surprise = -logits.log_softmax(dim=1)
-    right = surprise.gather(1, labels[:, None]).mean()
-    return (1 - smoothing) * right + smoothing * surprise.mean()
+    losses = -logits.log_softmax(dim=1)
+    right = losses.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * losses.mean()
     ### END SOLUTION
 
 
@@ -154,11 +157,14 @@ check.exercise_5(smoothed_loss)
 # ## Exercise 6: four out of five in six passes (4 points)
 #
 # `learn(net, images, labels, epochs)` trains a small network in place. `images` are 360 drawn
-# patterns of 10 by 10 pixels, stripes that lie, stand or slope, and lie with their labels where the
-# network is, **sorted by class**. The function below runs and learns next to nothing.
+# patterns of 10 by 10 pixels with horizontal, vertical or diagonal stripes. They and their labels
+# are on the device of the network, **sorted by class**. The function below runs but learns next to
+# nothing.
 #
-# Change it so that **80 % of new images** are right afterwards. The network may look at as many
-# images as there are in `epochs` passes, and `epochs` is 6.
+# Change it so that **80 % of new images** are correct afterward. The network may see as many images
+# as there are in `epochs` passes, and `epochs` is 6. The rules of training still hold: batches mix
+# the classes, no step uses the gradients of an earlier one again, and the given images and labels
+# stay unchanged.
 
 
 # %% exercise=6 task="make it learn"

@@ -1,13 +1,19 @@
 """Lab 01, exercise 1: `move_all`."""
 
+import operator
+
 import torch
 
 from helpers.checks.comparing import is_tensor
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.trial import Answer, Trial, described
 
 
-@lab.exercise(1, points=2, right="Every tensor goes where it was sent, and only if it has to.")
+@lab.exercise(
+    1,
+    points=2,
+    right="Every tensor is on the right device, and none was copied needlessly.",
+)
 def exercise_1(trial: Trial, move_all: Answer) -> None:
     """`move_all(tensors, device)`: a new list with every tensor on `device`."""
     kinds = [torch.float32, torch.float16, torch.int64, torch.float64]
@@ -19,11 +25,10 @@ def exercise_1(trial: Trial, move_all: Answer) -> None:
             ]
             before = list(given)
             result = trial.result_of(move_all, given, target)
-            unchanged = len(given) == count and all(map(_is, given, before))
+            unchanged = len(given) == count and all(map(operator.is_, given, before))
             trial.expect(unchanged, "input-changed")
-            what = f"{type(result).__name__}"
-            what = f"a list of {len(result)}" if isinstance(result, list) else f"a {what}"
             good = isinstance(result, list) and len(result) == count
+            what = described(result)
             trial.expect(good and all(map(is_tensor, result)), "no-list", what=what, count=count)
             _compare_moved(trial, before, result, torch.device(target))
 
@@ -40,7 +45,3 @@ def _compare_moved(
         trial.expect(torch.equal(now.cpu(), was.cpu()), "wrong-numbers")
         there = was.device == target
         trial.expect(not there or now is was, "needless-copy", device=target)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other

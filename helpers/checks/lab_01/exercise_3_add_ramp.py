@@ -4,12 +4,12 @@ import torch
 
 from helpers.checks.comparing import is_tensor
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.trial import Answer, Trial, described
 
 
-@lab.exercise(3, points=2, right="The ramp is made where X is, and nothing is carried.")
+@lab.exercise(3, points=2, right="The numbers are created where X is, and nothing is copied.")
 def exercise_3(trial: Trial, add_ramp: Answer) -> None:
-    """`add_ramp(X)`: X plus 0, 1, 2, ... along its columns, made on X's device."""
+    """`add_ramp(X)`: X plus 0, 1, 2, ... along its columns, created on the device of X."""
     kinds = [torch.float64, torch.float32, torch.float32]
     for device, dtype in zip(trial.devices, kinds, strict=False):
         rows = trial.random.randint(2, 6)
@@ -19,8 +19,7 @@ def exercise_3(trial: Trial, add_ramp: Answer) -> None:
             with trial.watch() as watch:
                 result = trial.result_of(add_ramp, X)
             trial.expect(torch.equal(X, before), "input-changed")
-            what = type(result).__name__
-            trial.expect(is_tensor(result), "no-tensor", what=what, shape=shape)
+            trial.expect(is_tensor(result), "no-tensor", what=described(result), shape=shape)
             trial.expect(
                 result.device == device, "result-elsewhere", given=device, found=result.device
             )
@@ -30,5 +29,5 @@ def exercise_3(trial: Trial, add_ramp: Answer) -> None:
             ramp = torch.arange(shape[1], dtype=torch.float64)
             close = torch.allclose(result.cpu().double(), before.cpu().double() + ramp, atol=1e-3)
             trial.expect(close, "wrong-ramp", given=shape)
-            carried = sum(move.bytes for move in watch.moves)
-            trial.expect(not carried, "carried", device=device, bytes=carried)
+            copied = sum(move.bytes for move in watch.moves)
+            trial.expect(not copied, "copied", device=device, bytes=copied)

@@ -7,11 +7,11 @@ from helpers.checks.lab_01.shared import lab
 from helpers.checks.trial import Answer, Trial, is_whole
 
 
-@lab.exercise(4, points=2, right="You can tell what fits before you try it.")
+@lab.exercise(4, points=2, right="You can tell whether a tensor fits before you create it.")
 def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
-    """`gpu_bytes(shape, dtype)`: what torch hands out for such a tensor on a GPU."""
+    """`gpu_bytes(shape, dtype)`: the bytes that torch allocates for such a tensor on a GPU."""
     draw = trial.random.randint
-    # More than two pieces of 512 bytes each, so that no mistake looks like another one.
+    # More than two pieces of 512 bytes each, so that each mistake gives another result.
     cases = [((draw(5, 9), draw(8, 30), draw(31, 60)), d) for d in _SIZES]
     cases += [((128 * draw(2, 9),), torch.float32), ((64 * draw(2, 9) + 1,), torch.float64)]
     cases += [((), torch.uint8), ((draw(1, 100),), torch.uint8), ((0, draw(2, 9)), torch.float32)]
@@ -31,14 +31,14 @@ def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
         trial.expect(whole, "not-a-whole-number", what=f"{found!r}")
         if found == _rounded(exact):
             continue
-        told = {"dtype": str(dtype).removeprefix("torch."), "shape": shape}
+        details = {"dtype": str(dtype).removeprefix("torch."), "shape": shape}
         if found == exact:
-            raise trial.wrong("not-rounded", found=found, **told)
+            raise trial.wrong("not-rounded", found=found, **details)
         for size in {1, 2, 4, 8} - {_SIZES[dtype]}:
             if found in (numbers * size, _rounded(numbers * size)) and numbers > 512:
-                raise trial.wrong("dtype-ignored", size=size, **told)
+                raise trial.wrong("dtype-ignored", size=size, **details)
         hint = "wrong-pieces" if found % 512 == 0 and abs(found - exact) <= 512 else "wrong-bytes"
-        raise trial.wrong(hint, found=found, **told)
+        raise trial.wrong(hint, found=found, **details)
 
 
 _SIZES = {torch.uint8: 1, torch.float16: 2, torch.float32: 4, torch.float64: 8}

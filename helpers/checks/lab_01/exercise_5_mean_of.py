@@ -6,9 +6,9 @@ from helpers.checks.lab_01.shared import lab
 from helpers.checks.trial import Answer, Trial, described, is_number
 
 
-@lab.exercise(5, points=3, right="The right mean, and the CPU waits once.")
+@lab.exercise(5, points=3, right="The mean is right, and the CPU waits for the GPU once.")
 def exercise_5(trial: Trial, mean_of: Answer) -> None:
-    """`mean_of(batches)`: the mean of all numbers as a Python number, with one fetch."""
+    """`mean_of(batches)`: the mean of all numbers, with one read from the GPU."""
     for device in trial.devices:
         full, last = trial.random.randint(5, 9), trial.random.randint(1, 3)
         count = trial.random.randint(4, 8)

@@ -4,12 +4,12 @@ import numpy as np
 import torch
 
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, described, one_line
 
 
-@lab.exercise(6, points=2, right="Any tensor becomes an array that is yours alone.")
+@lab.exercise(6, points=2, right="Any tensor becomes an array with its own memory.")
 def exercise_6(trial: Trial, to_numpy: Answer) -> None:
-    """`to_numpy(X)`: an array of its own, from any device, gradients or not."""
+    """`to_numpy(X)`: an array with its own memory, from any device."""
     for device in trial.devices:
         for gradients in (False, True):
             dtype = trial.random.choice([torch.float32, torch.float64])
@@ -25,26 +25,25 @@ def _check_to_numpy(trial: Trial, to_numpy: Answer, X: torch.Tensor) -> None:
     given = X.device, X.requires_grad
     called = trial.try_call(to_numpy, X)
     if called.error is not None:
-        kind = f"on {X.device}{' that needs a gradient' if X.requires_grad else ''}"
+        kind = f"on {X.device}{' that requires a gradient' if X.requires_grad else ''}"
         refused = isinstance(called.error, TypeError | RuntimeError)
-        # A stub's error is a RuntimeError too.
+        # NotImplementedError is a RuntimeError too.
         stub = isinstance(called.error, NotImplementedError)
         if refused and not stub and "numpy" in str(called.error):
-            error = f"{type(called.error).__name__}: {called.error}"
-            raise trial.wrong("refused", kind=kind, error=error.rstrip("."))
+            raise trial.wrong("refused", kind=kind, error=one_line(called.error))
         raise trial.why(called.error)
     array = called.value
     trial.expect_result(array)
     good = isinstance(array, np.ndarray)
     trial.expect(good, "not-an-array", what=described(array))
     lost = given[1] and not X.requires_grad
-    trial.expect(not lost, "tensor-changed", what="it no longer needs a gradient")
+    trial.expect(not lost, "tensor-changed", what="it no longer requires a gradient")
     trial.expect(X.device == given[0], "tensor-changed", what=f"it is on {X.device}")
     shown = [f"of shape {a.shape} and type {a.dtype}" for a in (array, expected)]
     same = array.shape == expected.shape and array.dtype == expected.dtype
     trial.expect(same, "wrong-array", found=shown[0], given=shown[1])
     equal = np.array_equal(array, expected)
-    trial.expect(equal, "wrong-array", found="of other numbers", given=shown[1])
+    trial.expect(equal, "wrong-array", found="made of other numbers", given=shown[1])
     trial.expect(array.flags.writeable, "shared-memory")
     array += 1
     kept = np.array_equal(np.array(X.detach().cpu().tolist(), dtype=expected.dtype), expected)

@@ -10,12 +10,12 @@ from helpers.checks import hints
 from helpers.checks.comparing import close, copied_to, place_of, same_numbers
 from helpers.checks.hints import NotRight
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, is_number
+from helpers.checks.trial import Answer, Trial, described, is_number
 
 _ELSEWHERE = ("device-error", "result-elsewhere", "result-dropped")
 
 
-@lab.exercise(1, points=4, right="Eight lines, eight culprits, and each of them found.")
+@lab.exercise(1, points=4, right="All eight lines work on any device.")
 def exercise_1(
     trial: Trial,
     add: Answer,
@@ -27,7 +27,7 @@ def exercise_1(
     noise: Answer,
     count_right: Answer,
 ) -> None:
-    """Eight functions of one line; the work goes on where the first argument is."""
+    """Eight functions of one line, which compute on the device of their first argument."""
     rows, columns = trial.random.sample(range(2, 9), 2)
     X, Y = trial.normal(rows, columns), trial.normal(rows, columns)
     words = trial.integers(0, rows, (5,))
@@ -44,7 +44,7 @@ def exercise_1(
         lambda: _try_line(trial, score, (net, X), net(X).detach()),
         lambda: _try_line(trial, embed, (embedding, words), X[words]),
         lambda: _try_line(trial, hide, (X, Y > 0), X.masked_fill(Y > 0, -torch.inf)),
-        # The CPU first: a single number of the CPU may be mixed with a GPU's tensors as it is.
+        # The CPU first: torch allows a 0-d CPU tensor beside tensors on a GPU.
         lambda: _try_line(trial, divide, (X, total), X / total, cpu_first=True),
         lambda: _try_noise(trial, noise, X),
         lambda: _try_line(trial, count_right, (guesses, labels), right),
@@ -85,20 +85,18 @@ def _try_line(
             trial.expect_result(called.value)
             _compare_line(trial, called.value, expected, place)
         except NotRight as wrong:
-            somewhere = wrong.hint.id in _ELSEWHERE
-            if somewhere and place != places[0]:
-                told = {"name": trial.name, "works": places[0], "fails": place}
-                raise trial.wrong("one-device-only", **told) from None
+            if wrong.hint.id in _ELSEWHERE and place != places[0]:
+                details = {"name": trial.name, "works": places[0], "fails": place}
+                raise trial.wrong("one-device-only", **details) from None
             raise
         kept = all(map(same_numbers, (first, second), given))
         trial.expect(kept, "input-changed", name=trial.name)
 
 
 def _compare_line(trial: Trial, result: Any, expected: Tensor | int, place: torch.device) -> None:
-    what = type(result).__name__
+    what = described(result)
     if isinstance(expected, int):
-        number = is_number(result)
-        trial.expect(number, "not-a-count", what=what)
+        trial.expect(is_number(result), "not-a-count", what=what)
         trial.expect(result == expected, "other-result", name=trial.name)
         return
     shape = tuple(expected.shape)
@@ -112,23 +110,21 @@ def _compare_line(trial: Trial, result: Any, expected: Tensor | int, place: torc
 def _try_noise(trial: Trial, noise: Answer, X: Tensor) -> None:
     for place in trial.devices:
         generator = torch.Generator().manual_seed(trial.random.randrange(2**31))
-        # Not to be had by making another generator with the same seed.
+        # Another generator with the same seed must not give the same numbers.
         torch.rand(3, generator=generator)
         twin = torch.Generator()
         twin.set_state(generator.get_state())
         x = X.to(place)
         try:
             result = trial.result_of(noise, x, generator)
-            what, shape = type(result).__name__, tuple(x.shape)
-            trial.expect(
-                isinstance(result, Tensor), "no-tensor", name="noise", what=what, shape=shape
-            )
-            told = {"name": "noise", "given": place, "found": result.device}
-            trial.expect(result.device == place, "result-elsewhere", **told)
+            details = {"name": "noise", "what": described(result), "shape": tuple(x.shape)}
+            trial.expect(isinstance(result, Tensor), "no-tensor", **details)
+            details = {"name": "noise", "given": place, "found": result.device}
+            trial.expect(result.device == place, "result-elsewhere", **details)
         except NotRight as wrong:
             if wrong.hint.id in _ELSEWHERE and place != trial.device:
-                told = {"name": "noise", "works": trial.device, "fails": place}
-                raise trial.wrong("one-device-only", **told) from None
+                details = {"name": "noise", "works": trial.device, "fails": place}
+                raise trial.wrong("one-device-only", **details) from None
             raise
         trial.expect(result.shape == x.shape, "other-result", name="noise")
         trial.expect(close(result, torch.rand(x.shape, generator=twin)), "generator-unused")

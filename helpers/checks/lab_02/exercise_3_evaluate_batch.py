@@ -9,9 +9,9 @@ from helpers.checks.lab_02.shared import lab
 from helpers.checks.trial import Answer, Trial, described, is_whole
 
 
-@lab.exercise(3, points=3, right="Images, labels and class weights all come to the network.")
+@lab.exercise(3, points=3, right="Images, labels and class weights all move to the network.")
 def exercise_3(trial: Trial, evaluate_batch: Answer) -> None:
-    """`evaluate_batch(net, loss, images, labels)`: the loss as a float, the right as an int."""
+    """`evaluate_batch(net, loss, images, labels)`: the loss and the correct predictions."""
     classes = trial.random.randint(3, 4)
     for place in trial.devices:
         other = next(device for device in reversed(trial.devices) if device != place)
@@ -59,7 +59,7 @@ def _check_evaluation(
     share = right / len(labels)
     if isinstance(counted, float) and abs(counted - share) < 1e-6 and share < 1:
         raise trial.wrong("share-not-count", found=counted, right=right)
-    kinds = f"a {type(mean).__name__} and a {type(counted).__name__}"
+    kinds = f"{described(mean)} and {described(counted)}"
     good = isinstance(mean, float) and is_whole(counted)
     trial.expect(good, "not-two-numbers", found=kinds)
     dropped = len(labels) > 1 and _near(mean, unweighted) and not _near(expected, unweighted)

@@ -5,7 +5,6 @@ from helpers.checks.lab_03.exercise_2_ranker import exercise_2
 from helpers.checks.lab_03.exercise_3_move_both import exercise_3
 from helpers.checks.lab_03.exercise_4_recurrent import exercise_4
 from helpers.checks.lab_03.exercise_5_checkpoint import exercise_5
-from helpers.checks.lab_03.exercise_6_train import exercise_6
 from helpers.checks.lab_03.shared import lab
 
 __all__ = [
@@ -14,6 +13,5 @@ __all__ = [
     "exercise_3",
     "exercise_4",
     "exercise_5",
-    "exercise_6",
     "lab",
 ]

@@ -10,7 +10,7 @@ from helpers.checks.lab_03.shared import lab, make_optimizer, state_of
 from helpers.checks.trial import Answer, Trial, described
 
 
-@lab.exercise(1, points=2, right="You can tell where everything lives.")
+@lab.exercise(1, points=2, right="You can tell where all the tensors of a network are.")
 def exercise_1(trial: Trial, devices_of: Answer) -> None:
     """`devices_of(net, optimizer)`: the devices of parameters, buffers and state."""
     here, there = trial.devices[0], trial.devices[-1]
@@ -37,7 +37,7 @@ def exercise_1(trial: Trial, devices_of: Answer) -> None:
                     "buffers": {b.device for b in net.buffers()},
                     "state": {t.device for t in state_of(optimizer).values()},
                 }
-                # Some optimizers remember plain numbers too.
+                # The state of some optimizers has plain numbers too.
                 if steps:
                     optimizer.state[net[0][0].weight]["seen"] = 7
                 result = trial.result_of(devices_of, net, optimizer)
@@ -56,7 +56,7 @@ def _check_sets(trial: Trial, result: Any) -> None:
         found = f"one with the keys {_listed(result)}"
     trial.expect(whole, "not-three-sets", found=found)
     for kind, devices in result.items():
-        found = f"one whose `{kind}` is a {type(devices).__name__}"
+        found = f"one whose `{kind}` is {described(devices)}"
         trial.expect(isinstance(devices, set | frozenset), "not-three-sets", found=found)
         for device in devices:
             good = isinstance(device, torch.device)

@@ -11,7 +11,7 @@ from helpers.checks.trial import Answer, Trial, described
 
 
 class GivenRanker(nn.Module):
-    """What exercise 2 hands out."""
+    """The class that exercise 2 gives the student."""
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class GivenRanker(nn.Module):
         return sum(head(X) for head in self.heads)
 
 
-@lab.exercise(2, points=3, right="What the module knows as its own comes along, and is saved.")
+@lab.exercise(2, points=3, right="Everything that the module registers moves with it and is saved.")
 def exercise_2(trial: Trial, Ranker: Answer) -> None:
     """`Ranker(features, classes)`: its mean, its gain and its heads move with it."""
     for place in trial.devices:
@@ -33,7 +33,7 @@ def exercise_2(trial: Trial, Ranker: Answer) -> None:
         seed = trial.random.randrange(2**31)
         torch.manual_seed(seed)
         net = trial.call(Ranker, features, classes)
-        trial.expect(isinstance(net, nn.Module), "not-a-module", what=described(net))
+        trial.expect(isinstance(net, nn.Module), "not-a-module", name="Ranker", what=described(net))
         torch.manual_seed(seed)
         given = GivenRanker(features, classes)
         X = trial.normal(trial.random.randint(1, 5), features)
@@ -58,7 +58,7 @@ def _check_scores(trial: Trial, net: nn.Module, X: Tensor, expected: Tensor, nam
 
 
 def _attributes(net: nn.Module) -> list[tuple[str, Any]]:
-    """What a module and those in it hold and do not know as their own state."""
+    """Return the attributes of a module and its submodules that torch does not register."""
     everywhere = vars(nn.Module())
     return [
         (name, value)

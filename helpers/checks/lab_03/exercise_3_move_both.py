@@ -8,9 +8,9 @@ from helpers.checks.lab_03.shared import lab, net_and_optimizer, state_of, take_
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(3, points=3, right="Network and memory move together, and training goes on.")
+@lab.exercise(3, points=3, right="Network and optimizer move together, and training continues.")
 def exercise_3(trial: Trial, move_both: Answer) -> None:
-    """`move_both(net, optimizer, device)`: both move, and nothing is forgotten."""
+    """`move_both(net, optimizer, device)`: both move, and nothing is lost."""
     gpu, cpu = trial.device, torch.device("cpu")
     ways = [("SGD", cpu, gpu, 2), ("Adam", cpu, gpu, 2), ("Adam", gpu, cpu, 2)]
     ways += [("SGD", *trial.devices[:2], 2), ("SGD", cpu, gpu, 0)]
@@ -49,17 +49,17 @@ def _check_both_moved(
     groups = zip(optimizer.param_groups, twins_optimizer.param_groups, strict=False)
     for found, given in groups:
         for key in sorted(set(given) - {"params"}):
-            told = {"key": key, "found": found.get(key), "given": given[key]}
-            trial.expect(found.get(key) == given[key], "settings-changed", **told)
+            details = {"key": key, "found": found.get(key), "given": given[key]}
+            trial.expect(found.get(key) == given[key], "settings-changed", **details)
     state, twins_state = state_of(optimizer), state_of(twins_optimizer)
-    for key, remembered in twins_state.items():
+    for key, expected in twins_state.items():
         entry = key[1]
         trial.expect(key in state, "state-lost", entry=entry)
-        # A counter may be on the CPU, as Adam's are, or with the others.
+        # A step counter may stay on the CPU, as those of Adam do.
         behind = state[key].dim() > 0 and state[key].device != target
-        told = {"wanted": target, "entry": entry, "found": state[key].device}
-        trial.expect(not behind, "state-behind", **told)
-        trial.expect(_as_before(state[key], remembered), "state-changed", entry=entry)
+        details = {"wanted": target, "entry": entry, "found": state[key].device}
+        trial.expect(not behind, "state-behind", **details)
+        trial.expect(_as_before(state[key], expected), "state-changed", entry=entry)
 
 
 def _as_before(one: Tensor, other: Tensor) -> bool:

@@ -10,7 +10,7 @@ from helpers.checks.trial import Answer, Trial, described
 
 
 class GivenRecurrent(nn.Module):
-    """What exercise 4 hands out: right on the CPU."""
+    """The class that exercise 4 gives the student, which works only on the CPU."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -30,17 +30,17 @@ class GivenRecurrent(nn.Module):
 _ELSEWHERE = ("device-error", "result-elsewhere")
 
 
-@lab.exercise(4, points=2, right="One network for any device, and nothing is carried.")
+@lab.exercise(4, points=2, right="One network for any device, and nothing is copied.")
 def exercise_4(trial: Trial, Recurrent: Answer) -> None:
-    """`Recurrent(inputs, hidden)`: makes what it needs where its input is."""
+    """`Recurrent(inputs, hidden)`: creates tensors on the device of its input."""
     inputs, hidden = trial.random.sample(range(2, 7), 2)
     seed = trial.random.randrange(2**31)
     torch.manual_seed(seed)
     net = trial.call(Recurrent, inputs, hidden)
-    trial.expect(isinstance(net, nn.Module), "not-a-module", what=described(net))
+    trial.expect(isinstance(net, nn.Module), "not-a-module", name="Recurrent", what=described(net))
     torch.manual_seed(seed)
     given = GivenRecurrent(inputs, hidden)
-    carried = {}
+    copied = {}
     for place in [*trial.devices, trial.device]:
         trial.call(net.to, place)
         for count, steps in ((trial.random.randint(2, 5), trial.random.randint(2, 6)), (1, 1)):
@@ -50,8 +50,8 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
                 with trial.watch() as watch:
                     result = trial.result_of(net, moved)
                 found = next(net.parameters()).device
-                told = {"name": "net(sequence)", "found": found, "given": place}
-                trial.expect(found == place, "net-moved", **told)
+                details = {"name": "net(sequence)", "found": found, "given": place}
+                trial.expect(found == place, "net-moved", **details)
                 same = isinstance(result, Tensor) and result.shape == (count, hidden)
                 trial.expect(same, "other-scores", name="Recurrent")
                 trial.expect(
@@ -62,6 +62,6 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
                     raise trial.wrong("one-device-only", works=trial.device, fails=place) from None
                 raise
             trial.expect(close(result, given(sequence)), "other-scores", name="Recurrent")
-            carried[place] = carried.get(place, 0) + sum(move.bytes for move in watch.moves)
-    for place, size in carried.items():
-        trial.expect(not size, "carried", device=place, bytes=size)
+            copied[place] = copied.get(place, 0) + sum(move.bytes for move in watch.moves)
+    for place, size in copied.items():
+        trial.expect(not size, "copied", device=place, bytes=size)

@@ -1,79 +1,113 @@
 """Lab 03, exercise 5: `save_checkpoint` and `load_checkpoint`."""
 
 import pickle
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.hints import NotRight
 from helpers.checks.lab_03.shared import lab, net_and_optimizer, on_cpu, state_of, take_steps
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.trial import Answer, Trial, counted_gpus, one_line
 
 
-@lab.exercise(5, points=3, right="What was saved on one machine goes on wherever you like.")
+class _Saved(NamedTuple):
+    """What a checkpoint has to restore, on the CPU."""
+
+    net: dict[str, Tensor]
+    state: dict[tuple[int, str], Tensor]
+    settings: list[dict[str, Any]]
+    epoch: int
+
+
+@lab.exercise(5, points=3, right="Training continues from your file on any machine.")
 def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -> None:
     """`save_checkpoint` and `load_checkpoint`: from any machine to any other."""
-    # Each case: the device that was saved on, the machine that loads, and the device there.
+    # Each case: the device of the saved network, the machine that loads, and the device there.
+    names = trial.random.sample(["SGD", "Adam", "Adam"], 3)
     cases = [("cuda:0", 0, "cpu"), ("cuda:1", 1, "cuda:0"), ("cpu", 2, "cuda:1")]
-    with TemporaryDirectory() as folder:
-        for number, case in enumerate(cases):
-            saved_on, gpus, place = case
-            path = Path(folder) / f"checkpoint_{number}.pt"
-            name = trial.random.choice(["SGD", "Adam"])
-            seed, epoch = trial.random.randrange(2**31), trial.random.randint(3, 99)
-            batch = trial.normal(6, 4)
+    for name, (saved_on, gpus, place) in zip(names, cases, strict=True):
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            path = Path(folder) / "checkpoint.pt"
             with trial.machine_with(2):
-                net, optimizer = net_and_optimizer(seed, name, torch.device(saved_on))
-                take_steps(net, optimizer, batch.to(saved_on), 2)
-                saved = on_cpu(net.state_dict()), on_cpu(state_of(optimizer))
-                trial.call(save_checkpoint, path, net, optimizer, epoch)
-                # Later training must not reach what was saved.
-                take_steps(net, optimizer, batch.to(saved_on), 1)
-            trial.expect(path.is_file(), "no-file")
+                saved = _save(trial, save_checkpoint, path, name, saved_on)
+                # The program that loads has another path, and another checkpoint was saved since.
+                moved = path.rename(Path(folder) / "moved.pt")
+                other = _save(trial, save_checkpoint, path, name, saved_on)
             with trial.machine_with(gpus):
-                net, optimizer = net_and_optimizer(seed + 1, name, torch.device(place))
-                called = trial.try_call(load_checkpoint, path, net, optimizer)
+                seed = trial.random.randrange(2**31)
+                net, optimizer = net_and_optimizer(seed, name, torch.device(place), scale=3.0)
+                called = trial.try_call(load_checkpoint, moved, net, optimizer)
                 if called.error is not None:
-                    raise _why_not_loaded(trial, called.error, saved_on, gpus)
-                _check_loaded(trial, net, optimizer, saved, place)
-                found = called.value
-                trial.expect(found == epoch, "wrong-epoch", epoch=epoch, found=repr(found))
+                    raise _why_not_loaded(trial, called.error, moved, saved_on, gpus)
+                trial.expect(net.training, "mode-changed", name="load_checkpoint")
+                _check_net(trial, net, saved, other, place)
+                _check_optimizer(trial, optimizer, saved, place)
+                remembered = called.value == other.epoch != saved.epoch
+                trial.expect(not remembered, "not-in-the-file", what="the epoch")
+                details = {"epoch": saved.epoch, "found": repr(called.value)}
+                trial.expect(called.value == saved.epoch, "wrong-epoch", **details)
 
 
-def _why_not_loaded(trial: Trial, error: Exception, saved_on: str, gpus: int) -> NotRight:
+def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, place: str) -> _Saved:
+    """Train a new network, let the student save it, and train it further."""
+    seed, epoch = trial.random.randrange(2**31), trial.random.randrange(3, 10**6)
+    net, optimizer = net_and_optimizer(seed, name, torch.device(place))
+    batch = trial.normal(6, 4).to(place)
+    take_steps(net, optimizer, batch, 2)
+    settings = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
+    saved = _Saved(on_cpu(net.state_dict()), on_cpu(state_of(optimizer)), settings, epoch)
+    trial.call(save_checkpoint, path, net, optimizer, epoch)
+    trial.expect(path.is_file(), "no-file")
+    trial.expect(net.training, "mode-changed", name="save_checkpoint")
+    # Further training must not change what was saved.
+    take_steps(net, optimizer, batch, 1)
+    return saved
+
+
+def _why_not_loaded(
+    trial: Trial, error: Exception, path: Path, saved_on: str, gpus: int
+) -> NotRight:
     text = str(error)
+    if path.stat().st_size == 0:
+        return trial.wrong("not-in-the-file", what="nothing")
     if any(words in text for words in ("deserialize", "CUDA device", "device ordinal")):
-        told = {0: "no GPU", 1: "one GPU"}.get(gpus, f"{gpus} GPUs")
-        told_error = f"{type(error).__name__}: {text.split('. ')[0]}"
-        return trial.wrong("needs-its-gpu", gpus=told, saved=saved_on, error=told_error)
+        details = {"gpus": counted_gpus(gpus), "saved": saved_on}
+        return trial.wrong("needs-its-gpu", error=one_line(error).split(". ")[0], **details)
     if isinstance(error, pickle.UnpicklingError) and "eights only" in text:
-        return trial.wrong("whole-objects")
+        return trial.wrong("whole-objects", error=one_line(error).split(". ")[0])
     return trial.why(error)
 
 
-def _check_loaded(
-    trial: Trial,
-    net: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    saved: tuple[Mapping[Any, Tensor], Mapping[Any, Tensor]],
-    place: str,
-) -> None:
-    state = net.state_dict()
-    for tensor in state.values():
-        told = {"name": "load_checkpoint", "found": tensor.device, "given": place}
-        trial.expect(str(tensor.device) == place, "net-moved", **told)
+def _check_net(trial: Trial, net: nn.Module, saved: _Saved, other: _Saved, place: str) -> None:
+    state = on_cpu(net.state_dict())
+    for tensor in net.state_dict().values():
+        details = {"name": "load_checkpoint", "found": tensor.device, "given": place}
+        trial.expect(str(tensor.device) == place, "net-moved", **details)
     parameters = {name for name, _ in net.named_parameters()}
     for name in sorted(state, key=lambda name: name not in parameters):
-        hint = "weights-not-in" if name in parameters else "buffers-left"
-        trial.expect(torch.equal(state[name].cpu(), saved[0][name]), hint, name=name)
-    remembered = state_of(optimizer)
-    for key, tensor in saved[1].items():
-        same = key in remembered and torch.equal(remembered[key].cpu(), tensor)
+        if torch.equal(state[name], saved.net[name]):
+            continue
+        trial.expect(name in parameters, "buffers-left", name=name)
+        second = torch.equal(state[name], other.net[name])
+        trial.expect(not second, "not-in-the-file", what="the weights")
+        rounded = torch.allclose(state[name], saved.net[name], rtol=1e-2, atol=1e-3)
+        raise trial.wrong("rounded" if rounded else "weights-not-in")
+
+
+def _check_optimizer(
+    trial: Trial, optimizer: torch.optim.Optimizer, saved: _Saved, place: str
+) -> None:
+    found = state_of(optimizer)
+    for key, tensor in saved.state.items():
+        same = key in found and torch.equal(found[key].cpu(), tensor)
         trial.expect(same, "optimizer-left", entry=key[1])
-        behind = tensor.dim() > 0 and str(remembered[key].device) != place
-        told = {"wanted": place, "entry": key[1], "found": remembered[key].device}
-        trial.expect(not behind, "state-behind", **told)
+        behind = tensor.dim() > 0 and str(found[key].device) != place
+        details = {"wanted": place, "entry": key[1], "found": found[key].device}
+        trial.expect(not behind, "state-behind", **details)
+    for group, given in zip(optimizer.param_groups, saved.settings, strict=False):
+        for key, value in given.items():
+            details = {"key": key, "given": value, "found": group.get(key)}
+            trial.expect(group.get(key) == value, "settings-left", **details)

@@ -14,18 +14,24 @@ lab = Lab("03_moving_a_network", read_hints(Path(__file__).parent), seconds=20)
 
 
 def net_and_optimizer(
-    seed: int, name: str, device: torch.device
+    seed: int, name: str, device: torch.device, *, scale: float = 1.0
 ) -> tuple[nn.Module, torch.optim.Optimizer]:
-    """Return a small network and its optimizer: "SGD", with momentum, or "Adam"."""
+    """Return a small network and its optimizer: "SGD", with momentum, or "Adam".
+
+    `scale` multiplies the learning rates.
+    """
     torch.manual_seed(seed)
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)).to(device)
-    return net, make_optimizer(name, net)
+    return net, make_optimizer(name, net, scale=scale)
 
 
-def make_optimizer(name: str, net: nn.Module) -> torch.optim.Optimizer:
+def make_optimizer(name: str, net: nn.Module, *, scale: float = 1.0) -> torch.optim.Optimizer:
     """Return an optimizer of the network's parameters, in two groups with their own settings."""
     first, *others = net.parameters()
-    groups = [{"params": [first], "lr": 0.02}, {"params": others, "lr": 0.05}]
+    groups = [
+        {"params": [first], "lr": 0.02 * scale},
+        {"params": others, "lr": 0.05 * scale},
+    ]
     if name == "SGD":
         return torch.optim.SGD(groups, momentum=0.9, weight_decay=0.01)
     return torch.optim.Adam(groups, betas=(0.8, 0.9))

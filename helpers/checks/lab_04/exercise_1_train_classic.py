@@ -8,11 +8,11 @@ from torch.nn import functional as F
 
 from helpers.checks.comparing import devices_of, same_weights
 from helpers.checks.lab_04.shared import Batches, lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, described, one_line
 from helpers.networks import ClassicNet
 
 
-@lab.exercise(1, points=3, right="Three edits, and the same training happens on the GPU.")
+@lab.exercise(1, points=3, right="Three edits, and the same training runs on the GPU.")
 def exercise_1(trial: Trial, train_classic: Answer) -> None:
     """`train_classic(net, batches)`: the classic script, on the GPU if there is one."""
     torch.manual_seed(trial.seed)
@@ -21,26 +21,28 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     batches = [(trial.normal(n, 3, 32, 32), trial.integers(0, 10, (n,))) for n in sizes]
     expected = _classic_reference(copy.deepcopy(net), batches)
     on_gpu = copy.deepcopy(net)
+    places: set[torch.device] = set()
+    on_gpu.register_forward_pre_hook(lambda net, inputs: places.add(inputs[0].device))
     with trial.watch() as watch:
         result = trial.result_of(train_classic, on_gpu, batches)
     trial.expect(isinstance(result, nn.Module), "not-the-network", what=described(result))
     found = ", ".join(sorted(map(str, devices_of(result))))
     trial.expect(all(d.type == "cuda" for d in devices_of(result)), "net-on-cpu", found=found)
-    # A loss is fetched in some ways: four bytes, or eight.
+    found = ", ".join(sorted(map(str, places))) or "another network"
+    trial.expect(not any(d.type == "cpu" for d in places), "trained-on-cpu", found=found)
+    # Reading the loss copies four or eight bytes.
     back = [m.bytes for m in watch.moves if m.source.type == "cuda" and m.bytes > 8]
-    trial.expect(not back, "carried-back", bytes=sum(back))
+    trial.expect(not back, "copied-back", bytes=sum(back))
     trial.expect(not same_weights(result, net), "not-trained")
+    trial.expect(not same_weights(on_gpu, net), "trained-a-copy")
     trial.expect(same_weights(result, expected), "other-training")
     with trial.machine_with(0):
         called = trial.try_call(train_classic, copy.deepcopy(net), batches)
         if called.error is not None:
-            told = str(called.error).splitlines()[0][:120]
-            raise trial.wrong(
-                "needs-a-gpu", what=f"stops with {type(called.error).__name__}: {told}"
-            )
+            raise trial.wrong("needs-a-gpu", what=f"stops with {one_line(called.error)}")
         trial.expect_result(called.value)
         here = devices_of(called.value)
-        trial.expect(here == {torch.device("cpu")}, "needs-a-gpu", what="still wants a GPU")
+        trial.expect(here == {torch.device("cpu")}, "needs-a-gpu", what="still uses a GPU")
 
 
 def _classic_reference(net: nn.Module, batches: Batches) -> nn.Module:

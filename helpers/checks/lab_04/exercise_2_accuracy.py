@@ -9,9 +9,9 @@ from helpers.checks.lab_04.shared import Batches, Observed, confusion, lab, obse
 from helpers.checks.trial import Answer, Trial, described, is_number
 
 
-@lab.exercise(2, points=3, right="The share is right, and the CPU waits for the GPU once.")
+@lab.exercise(2, points=3, right="The accuracy is right, and the CPU waits for the GPU once.")
 def exercise_2(trial: Trial, accuracy: Answer) -> None:
-    """`accuracy(net, batches)`: the share of right answers, counted on the network's device."""
+    """`accuracy(net, batches)`: the accuracy, counted on the network's device."""
     for device in (trial.device, torch.device("cpu")):
         training = device.type == "cuda"
         full = trial.random.randint(5, 9)
@@ -22,21 +22,25 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
         net.to(device).train(training)
         with trial.watch() as watch:
             found = trial.result_of(accuracy, net, batches)
-        plain = is_number(found)
-        trial.expect(plain, "not-a-number", what=described(found))
+        trial.expect(is_number(found), "not-a-number", what=described(found))
         after = devices_of(net)
-        told = ", ".join(map(str, after))
-        trial.expect(after == {device}, "judged-elsewhere", before=device, after=told)
+        details = ", ".join(map(str, after))
+        trial.expect(after == {device}, "judged-elsewhere", before=device, after=details)
         trial.expect(not any(net.modes), "train-mode")
         names = {True: "training", False: "evaluation"}
         kept = net.training == training
         trial.expect(kept, "mode-left", before=names[training], after=names[net.training])
         trial.expect(not any(net.gradients), "keeps-gradients")
+        trial.expect(not trial.gradients_left_off, "gradients-left-off")
         _judge_share(trial, float(found), correct, images, sizes, shares)
         if device.type != "cpu":
-            told = {"batches": len(batches), "fetched": watch.fetched, "enough": "once is enough"}
-            # A question whether there was any image at all is forgiven.
-            trial.expect(watch.fetched <= 2, "many-fetches", **told)
+            details = {
+                "batches": len(batches),
+                "fetched": watch.fetched,
+                "enough": "once is enough",
+            }
+            # One more is allowed, to test whether there are images at all.
+            trial.expect(watch.fetched <= 2, "many-fetches", **details)
 
 
 def _distinct_mistakes(trial: Trial, sizes: list[int]) -> tuple[Observed, Batches, list[float]]:
@@ -53,7 +57,7 @@ def _distinct_mistakes(trial: Trial, sizes: list[int]) -> tuple[Observed, Batche
 
 
 def _guesses(sizes: list[int]) -> set[int]:
-    """What students take for the number of images."""
+    """Return what students take for the number of images."""
     count = len(sizes)
     return {count * sizes[0], count * sizes[-1], count * 4, count} - {sum(sizes)}
 

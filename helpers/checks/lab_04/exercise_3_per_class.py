@@ -6,12 +6,12 @@ from typing import Any
 import torch
 
 from helpers.checks.lab_04.shared import confusion, lab, observed_network
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, described, is_number, one_line
 
 
 @lab.exercise(3, points=3, right="Every image counts, in batches of any size.")
 def exercise_3(trial: Trial, per_class: Answer) -> None:
-    """`per_class(net, batches)`: for each of ten classes, the share of its images that is right."""
+    """`per_class(net, batches)`: for each of ten classes, its accuracy."""
     draw = trial.random.randint
     for device, sizes in (
         (trial.device, [draw(20, 30)] * 4 + [1, draw(5, 9)]),
@@ -31,17 +31,16 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
                 raise trial.wrong("empty-class", label=missing, what="divides by zero")
             fixed = isinstance(called.error, IndexError)
             fixed = fixed or "0-d tensor" in str(called.error)
-            error = f"{type(called.error).__name__}: {called.error}".rstrip(".")
-            trial.expect(not fixed, "fixed-batch", size=min(sizes), error=error)
+            trial.expect(not fixed, "fixed-batch", size=min(sizes), error=one_line(called.error))
             raise trial.why(called.error)
         found = called.value
         trial.expect_result(found)
         _judge_classes(trial, found, counts, four, missing)
         trial.expect(not any(net.gradients), "keeps-gradients")
         if device.type != "cpu":
-            told = {"batches": len(batches), "fetched": watch.fetched}
-            told["enough"] = "two tables of counts need two at most"
-            trial.expect(watch.fetched <= 2, "many-fetches", **told)
+            details = {"batches": len(batches), "fetched": watch.fetched}
+            details["enough"] = "two tables of counts need at most two reads"
+            trial.expect(watch.fetched <= 2, "many-fetches", **details)
 
 
 def _judge_classes(
@@ -63,13 +62,13 @@ def _judge_classes(
     for label in (*range(10), missing):
         correct, images = int(right[label]), int(counts[label].sum())
         if images and not math.isclose(found[label], correct / images, rel_tol=1e-4):
-            told = {"label": label, "found": found[label], "correct": correct, "images": images}
-            raise trial.wrong("wrong-share", **told)
-    raise trial.wrong("empty-class", label=missing, what=f"says {found[missing]}")
+            details = {"label": label, "found": found[label], "correct": correct, "images": images}
+            raise trial.wrong("wrong-share", **details)
+    raise trial.wrong("empty-class", label=missing, what=f"returns {found[missing]}")
 
 
 def _same_classes(found: list[float], exact: torch.Tensor) -> bool:
-    # A class that nobody answers, or that four of a batch do not show, may count as anything.
+    # nan for a class that is never predicted, or missing among the first four images of a batch.
     pairs = list(zip(found, exact.tolist(), strict=True))
     return all(
         (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6)

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 
 from helpers.checks.lab_05.shared import lab
-from helpers.checks.queues import Device, stands_for_the_gpu
+from helpers.checks.queues import Device, replaces_the_gpu
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(2, points=3, right="Every part has its own time, and the bottleneck stands out.")
+@lab.exercise(2, points=3, right="Every part has its own time, and the bottleneck is visible.")
 def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
-    """`seconds_of_parts(parts, device, steps)`: the mean time a step of each part."""
+    """`seconds_of_parts(parts, device, steps)`: the mean time per step of each part."""
     names = ["data", "forward", "backward", "optimizer"]
     lengths = [1, *trial.random.sample([2, 3, 4], 3)]
     steps, calls = 3, []
@@ -20,20 +20,20 @@ def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
         def call() -> None:
             made = calls.count(name)
             calls.append(name)
-            # The steps differ, so that one of them cannot stand for all.
+            # The steps differ, so that no single step gives the mean.
             seconds = unit * length * (0.5, 0.5, 2)[(made - 1) % 3 if made else 0]
             if name == "forward" and not made:
                 seconds = 60 * unit
             if name == "data":
                 time.sleep(seconds)
             else:
-                device.ask(seconds)
+                device.launch(seconds)
 
         return call
 
     parts = {name: part(name, length) for name, length in zip(names, lengths, strict=True)}
     exact = {name: unit * length for name, length in zip(names, lengths, strict=True)}
-    with Device() as device, stands_for_the_gpu(device):
+    with Device() as device, replaces_the_gpu(device):
         found = trial.result_of(seconds_of_parts, parts, trial.device, steps)
         device.wait()
         took = device.took
@@ -50,16 +50,16 @@ def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
         mine = took[place::3]
         exact[name] = sum(mine[1:]) / steps
     for name in ("forward", "backward", "optimizer", "data"):
-        told = {"part": name, "found": 1000 * found[name], "exact": 1000 * exact[name]}
+        details = {"part": name, "found": 1000 * found[name], "exact": 1000 * exact[name]}
         if 0.7 * exact[name] <= found[name] <= 1.3 * exact[name] + 0.006:
             continue
         mine = took[names.index(name) - 1 :: 3] if name != "data" else [0]
         with_first = [sum(mine) / (steps + 1), sum(mine) / steps]
         early = name == "forward" and any(_near(found[name], each) for each in with_first)
-        trial.expect(not early, "first-step-counted", **told)
-        trial.expect(not _near(found[name], sum(mine[1:])), "sum-of-steps", **told)
-        trial.expect(found[name] > 0.3 * exact[name], "lands-in-another-part", **told)
-        raise trial.wrong("wrong-mean", **told)
+        trial.expect(not early, "first-step-counted", **details)
+        trial.expect(not _near(found[name], sum(mine[1:])), "sum-of-steps", **details)
+        trial.expect(found[name] > 0.3 * exact[name], "lands-in-another-part", **details)
+        raise trial.wrong("wrong-mean", **details)
 
 
 def _near(found: float, seconds: float) -> bool:

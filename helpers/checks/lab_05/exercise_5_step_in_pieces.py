@@ -22,9 +22,16 @@ def exercise_5(trial: Trial, step_in_pieces: Answer) -> None:
         ]
         net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4)).to(device)
         F.cross_entropy(net(pieces[0][0]), pieces[0][1]).backward()
-        given = copy.deepcopy(net)  # copies no gradients
+        given = copy.deepcopy(net)  # does not copy gradients
+        seen: list[tuple[int, bool]] = []
+        net.register_forward_pre_hook(
+            lambda net, inputs, seen=seen: seen.append((len(inputs[0]), net.training))
+        )
         weights = [n / sum(sizes) for n in sizes]
         trial.call(step_in_pieces, net, torch.optim.SGD(net.parameters(), lr=0.2), pieces)
+        most = max((count for count, _ in seen), default=0)
+        trial.expect(most <= sizes[0], "one-big-batch", found=most, largest=sizes[0])
+        trial.expect(all(training for _, training in seen), "evaluation-mode")
         alike = [1 / len(sizes)] * len(sizes)
         ways: dict[str | None, nn.Module] = {
             None: _stepped(given, pieces, weights),
@@ -46,7 +53,7 @@ def exercise_5(trial: Trial, step_in_pieces: Answer) -> None:
 def _stepped(
     net: nn.Module, pieces: list[tuple[torch.Tensor, torch.Tensor]], weights: list[float]
 ) -> nn.Module:
-    """A copy of `net` after one step along the weighted gradients of the pieces."""
+    """Return a copy of `net` after one step with the weighted gradients of the pieces."""
     net = copy.deepcopy(net)
     net.zero_grad()
     for (inputs, targets), weight in zip(pieces, weights, strict=True):

@@ -7,8 +7,8 @@ from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial, described
 
 
-class _Answering(nn.Module):
-    """A small network that notes in which mode it is called, and whether gradients are tracked."""
+class _ObservedNet(nn.Module):
+    """A small network that records its mode and gradient tracking at each call."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -24,38 +24,37 @@ class _Answering(nn.Module):
         return self.net(images)
 
 
-@lab.exercise(3, points=2, right="Two views, one answer, and nothing to train.")
+@lab.exercise(3, points=2, right="The mean of two views, in evaluation mode and without gradients.")
 def exercise_3(trial: Trial, predict: Answer) -> None:
     """`predict(net, images)`: the mean of the logits for images and for their mirror images."""
     for device in (trial.device, torch.device("cpu")):
         torch.manual_seed(trial.seed)
-        net = _Answering(6).to(device).train(device.type == "cuda")
+        net = _ObservedNet(6).to(device).train(device.type == "cuda")
         images = trial.normal(trial.random.randint(5, 9), 3, 6, 6).to(device)
         before = images.clone()
         found = trial.result_of(predict, net, images)
         shape = (len(images), 5)
-        tensor = isinstance(found, torch.Tensor)
-        shown = described(found)
-        shown = f"{found.dtype} of shape {tuple(found.shape)}" if tensor else shown
-        good = tensor and found.shape == shape and found.is_floating_point()
-        trial.expect(good, "not-logits", found=shown, shape=shape)
+        good = isinstance(found, torch.Tensor) and found.shape == shape
+        good = good and found.is_floating_point()
+        trial.expect(good, "not-logits", found=described(found), shape=shape)
         trial.expect(torch.equal(images, before), "input-changed")
         trial.expect(not any(net.modes), "training-mode")
         trial.expect(not any(net.gradients), "tracks-gradients")
+        trial.expect(not trial.gradients_left_off, "gradients-left-off")
         net.eval()
         with torch.no_grad():
             ways = _views(net, images)
-        hint, told = next(
+        hint, details = next(
             (way[:2] for way in ways if _near(found, way[2])), ("other-logits", dict[str, str]())
         )
         if hint is not None:
-            raise trial.wrong(hint, **told)
+            raise trial.wrong(hint, **details)
 
 
 def _views(
     net: nn.Module, images: torch.Tensor
 ) -> list[tuple[str | None, dict[str, str], torch.Tensor]]:
-    """The right logits and those of the mistakes that are known."""
+    """Return the right logits and those of known mistakes, with the hint for each."""
     plain, mirror = net(images), net(images.flip(3))
     upside_down, turned = net(images.flip(2)), net(images.flip(2, 3))
     softmax = (plain.softmax(1) + mirror.softmax(1)) / 2
@@ -65,8 +64,8 @@ def _views(
         ("one-view", {"which": "the images as they are"}, plain),
         ("one-view", {"which": "the mirror images"}, mirror),
         ("wrong-view", {"how": "upside down"}, (plain + upside_down) / 2),
-        ("wrong-view", {"how": "by half a turn"}, (plain + turned) / 2),
-        ("wrong-view", {"how": "into another image of the batch"}, (plain + order) / 2),
+        ("wrong-view", {"how": "rotated by 180 degrees"}, (plain + turned) / 2),
+        ("wrong-view", {"how": "replaced by another image of the batch"}, (plain + order) / 2),
         ("not-averaged", {"what": "the sum"}, plain + mirror),
         ("not-averaged", {"what": "the mean of the probabilities"}, softmax),
         ("not-averaged", {"what": "the larger"}, torch.maximum(plain, mirror)),

@@ -6,7 +6,7 @@ from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial, described, is_number
 
 
-@lab.exercise(4, points=2, right="Up in a straight line, and down to nothing.")
+@lab.exercise(4, points=2, right="Up in a straight line, and down to zero.")
 def exercise_4(trial: Trial, rate_at: Answer) -> None:
     """`rate_at(step, steps, peak, rise)`: a straight line up, and another down to 0."""
     draw = trial.random.randint
@@ -27,7 +27,7 @@ def exercise_4(trial: Trial, rate_at: Answer) -> None:
             exact = peak * (step / rise if step < rise else (steps - step) / (steps - rise))
             if math.isclose(found, exact, rel_tol=1e-6, abs_tol=1e-9):
                 continue
-            told = {"step": step, "found": found, "peak": peak, "rise": rise, "steps": steps}
-            trial.expect(step != rise, "top-missed", **told)
-            trial.expect(step != steps, "end-missed", **told)
-            raise trial.wrong("not-rising" if step < rise else "not-falling", **told)
+            details = {"step": step, "found": found, "peak": peak, "rise": rise, "steps": steps}
+            trial.expect(step != rise, "top-missed", **details)
+            trial.expect(step != steps, "end-missed", **details)
+            raise trial.wrong("not-rising" if step < rise else "not-falling", **details)

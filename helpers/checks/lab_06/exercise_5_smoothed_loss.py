@@ -9,7 +9,7 @@ from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial, described
 
 
-@lab.exercise(5, points=3, right="No effort goes into being surer than sure.")
+@lab.exercise(5, points=3, right="The loss no longer rewards a confidence of 100 %.")
 def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
     """`smoothed_loss(logits, labels, smoothing)`: cross-entropy with smoothed labels."""
     draw = trial.random
@@ -44,15 +44,15 @@ def _judge_loss(
         return
     trial.expect(math.isfinite(found), "overflows", found=found)
     hard = F.cross_entropy(logits, labels).item()
-    told = {"smoothing": smoothing, "classes": classes}
-    trial.expect(not math.isclose(found, hard, rel_tol=1e-4), "not-smoothed", **told)
+    details = {"smoothing": smoothing, "classes": classes}
+    trial.expect(not math.isclose(found, hard, rel_tol=1e-4), "not-smoothed", **details)
     every = -logits.log_softmax(1).sum(1).mean().item()
     others = (1 - smoothing) * hard + smoothing * (every - hard) / (classes - 1)
-    trial.expect(not math.isclose(found, others, rel_tol=1e-4), "others-only", **told)
+    trial.expect(not math.isclose(found, others, rel_tol=1e-4), "others-only", **details)
     for times in (count, 1 / classes, 1 / count, classes):
         same = math.isclose(found, times * exact, rel_tol=1e-4)
         trial.expect(not same, "summed", times=times)
     ten = (1 - smoothing) * hard + smoothing * every / 10
     same = classes != 10 and math.isclose(found, ten, rel_tol=1e-4)
     trial.expect(not same, "ten-classes", classes=classes, what="spreads over ten")
-    raise trial.wrong("other-loss", found=found, **told)
+    raise trial.wrong("other-loss", found=found, **details)

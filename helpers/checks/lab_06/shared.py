@@ -39,8 +39,8 @@ def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any
     trial.expect(good, "not-images", name=name, found=described(result), given=given)
     there = result.device == images.device
     trial.expect(there, "elsewhere", name=name, given=images.device, found=result.device)
-    carried = sum(move.bytes for move in watch.moves)
-    trial.expect(not carried, "carried", bytes=carried)
+    copied = sum(move.bytes for move in watch.moves)
+    trial.expect(not copied, "copied", bytes=copied)
     return result
 
 
@@ -60,5 +60,5 @@ def expect_one_piece(trial: Trial, function: Answer, images: torch.Tensor, *othe
         with CallCounter() as calls:
             trial.call(function, part, *others)
         counts.append(calls.count)
-    told = {"small": 16, "few": counts[0], "large": len(images), "many": counts[1]}
-    trial.expect(counts[1] < 2 * counts[0], "one-by-one", **told)
+    details = {"small": 16, "few": counts[0], "large": len(images), "many": counts[1]}
+    trial.expect(counts[1] < 2 * counts[0], "one-by-one", **details)

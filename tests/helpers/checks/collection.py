@@ -1,7 +1,7 @@
-"""The form of the collections of answers: what students hand in, and the hint it must earn.
+"""How answers to the labs are collected: each with the hint that it must get.
 
 A collection is one module for each lab, `lab_NN_answers.py`, with one `Answers` named `answers`.
-Each answer is a function named for what is wrong with it, or for how it is right:
+Each answer is a function whose name says what is wrong with it, or how it solves the exercise:
 
     @answers.wrong(1, "result-dropped")
     def calls_to_and_forgets(tensors, device): ...
@@ -9,7 +9,7 @@ Each answer is a function named for what is wrong with it, or for how it is righ
     @answers.right(1)
     def with_a_loop(tensors, device): ...
 
-Where a check takes more than one answer, `handed_in` makes the arguments of the function:
+If a check takes more than one answer, `handed_in` returns its arguments:
 `handed_in=lambda f: (f, try_all_gpus)`. The answer may also be a class.
 """
 
@@ -17,15 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+# "lab_01", "lab_02", ...
+LABS = sorted(
+    path.stem.removesuffix("_answers") for path in Path(__file__).parent.glob("lab_*_answers.py")
+)
 
 HandedIn = Callable[[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: `hint` is the id of the hint it must earn, None if it is right."""
+    """One answer: `hint` is the id of the hint it must get, None if it is right."""
 
     exercise: int
     hint: str | None
@@ -34,11 +40,11 @@ class Answer:
 
     @property
     def name(self) -> str:
-        """What is wrong with it, or how it is right."""
+        """What is wrong with it, or how it solves the exercise."""
         return self.answer.__name__
 
     def handed_in(self) -> tuple[Any, ...]:
-        """The arguments for the check; called late, since they may name what comes further down."""
+        """Return the arguments for the check; called late, since they may use later definitions."""
         return self.arrange(self.answer)
 
 
@@ -50,7 +56,7 @@ class Answers:
     collected: list[Answer] = field(default_factory=list)
 
     def wrong(self, exercise: int, hint: str, handed_in: HandedIn = lambda f: (f,)) -> Callable:
-        """Decorator: a wrong answer to `exercise`, which earns `hint`."""
+        """Decorator: a wrong answer to `exercise`, which gets `hint`."""
         return self._collect(exercise, hint, handed_in)
 
     def right(self, exercise: int, handed_in: HandedIn = lambda f: (f,)) -> Callable:
@@ -65,6 +71,6 @@ class Answers:
         return keep
 
     def count(self, exercise: int) -> tuple[int, int]:
-        """How many wrong and right answers there are to `exercise`."""
+        """Return how many wrong and right answers to `exercise` there are."""
         wrong = [a.hint is not None for a in self.collected if a.exercise == exercise]
         return sum(wrong), len(wrong) - sum(wrong)

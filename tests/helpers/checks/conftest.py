@@ -1,4 +1,4 @@
-"""Tells how many answers were tried, below the tests that try them."""
+"""Report after the tests how many collected answers were judged."""
 
 import importlib
 import re

@@ -1,6 +1,6 @@
-"""What is tested of the collection of answers to one lab: `test_lab_NN_answers.py`, a file each.
+"""The tests of the collected answers to a lab, run by `test_lab_NN_answers.py`.
 
-One file a lab, so that two workers of pytest share them.
+There is one file per lab so that the workers of pytest share the labs.
 """
 
 import inspect
@@ -20,10 +20,9 @@ ROOT = Path(__file__).parents[3]
 
 
 class EveryAnswer:
-    """Every answer in `answers` gets the verdict and the hint meant for it, wherever it is judged.
+    """Every answer in `answers` gets the right verdict and hint on every machine.
 
-    Once on the simulated GPU, as a notebook that practices, and once on the machine as it is: a
-    plain CPU, or a real GPU.
+    That is the simulated GPU, as in a notebook with `practice=True`, and the machine as it is.
     """
 
     answers: ClassVar[Answers]
@@ -42,8 +41,8 @@ class EveryAnswer:
     @pytest.fixture(scope="class", params=["simulated GPU", "this machine"])
     @classmethod
     def machine(cls, request):
-        practices = request.param == "simulated GPU"
-        with simulated_cuda.simulated(devices=2, over_real=True) if practices else nullcontext():
+        simulated = request.param == "simulated GPU"
+        with simulated_cuda.simulated(devices=2, over_real=True) if simulated else nullcontext():
             yield request.param
 
     @pytest.fixture(autouse=True)
@@ -53,22 +52,22 @@ class EveryAnswer:
         yield
         torch.set_num_threads(threads)
 
-    def test_an_answer_gets_the_verdict_meant_for_it(self, machine, answer):
+    def test_answer_gets_its_verdict(self, machine, answer):
         exercise = self.answers.checks.lab.exercises[answer.exercise]
-        # The same inputs in every run of the tests; `many_seeds` tries others.
+        # The same inputs in every test run; `tools.sweep_seeds` tries others.
         seed = zlib.crc32(answer.name.encode())
         verdict = exercise.judge(*answer.handed_in(), seed=seed)
         said = verdict.mistake and verdict.mistake.wrong
         assert verdict.hint == answer.hint, f"{said} (seed {verdict.seed})"
-        # Every value of the hint's text is filled in.
+        # Every placeholder in the hint is filled in.
         assert verdict.passed or "{" not in said + verdict.mistake.look
 
-    def test_an_exercise_has_eight_wrong_answers_and_three_right_ones(self, number):
+    def test_exercise_has_at_least_eight_wrong_and_three_right_answers(self, number):
         wrong, right = self.answers.count(number)
         assert wrong >= 8
         assert right >= 3
 
-    def test_every_hint_of_the_lab_is_earned_by_an_answer(self):
+    def test_every_hint_is_given_for_some_answer(self):
         own = {(exercise, id) for exercise, hints in self.hints.items() for id in hints}
         shared = {id for _, id in own if all(id in hints for hints in self.hints.values())}
         earned = {(f"exercise_{a.exercise}", a.hint) for a in self.answers.collected}
@@ -76,7 +75,7 @@ class EveryAnswer:
         assert own
         assert {each for each in own - earned if each[1] not in shared & ids} == set()
 
-    def test_every_section_that_a_hint_names_is_in_the_lesson(self):
+    def test_sections_named_in_hints_exist_in_the_lesson(self):
         checks = self.answers.checks
         lesson = (ROOT / "notebooks" / "source" / f"{checks.lab.name}.py").read_text()
         headings = re.findall(r"^# ##+ (.*?)(?: \(\d+ minutes\))?$", lesson, flags=re.MULTILINE)
@@ -84,7 +83,7 @@ class EveryAnswer:
         assert named
         assert named - set(headings) == set()
 
-    def test_the_points_of_a_check_are_those_of_the_labs_text(self, number):
+    def test_points_and_arguments_match_the_lab(self, number):
         exercise = self.answers.checks.lab.exercises[number]
         text = (ROOT / "labs" / "source" / f"{exercise.lab.name}.py").read_text()
         assert f"# %% check={number} points={exercise.points}\n" in text

@@ -1,4 +1,4 @@
-"""What students hand in to lab 01, and the hint it must earn."""
+"""Right and wrong answers to lab 01, with the hint that each wrong one must get."""
 
 import math
 
@@ -314,12 +314,12 @@ def arange_on_the_cpu(X):
     return X + torch.arange(X.shape[1])
 
 
-@answers.wrong(3, "carried")
+@answers.wrong(3, "copied")
 def makes_and_moves(X):
     return X + torch.arange(X.shape[1]).to(X.device)
 
 
-@answers.wrong(3, "carried")
+@answers.wrong(3, "copied")
 def goes_by_the_cpu(X):
     return (X.cpu() + torch.arange(X.shape[1])).to(X.device)
 

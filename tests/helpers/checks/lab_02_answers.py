@@ -1,8 +1,6 @@
-"""What students hand in to lab 02, and the hint it must earn."""
+"""Right and wrong answers to lab 02, with the hint that each wrong one must get."""
 
 import copy
-import re
-from contextlib import suppress
 
 import torch
 from torch import nn
@@ -228,165 +226,112 @@ def shows_the_product(a, b):
     print(a @ b.to(a.device))
 
 
-# Exercise 2: culprit(message, device)
+# Exercise 2: moves()
+
+RIGHT_MOVES = {
+    "A": ("labels", "cuda:0"),
+    "B": ("images", "cuda:0"),
+    "C": ("running", "cuda:0"),
+    "D": ("rows", "cpu"),
+    "E": ("words", "cuda:0"),
+    "F": ("images", "cuda:0"),
+    "G": ("scores", "cpu"),
+}
 
 
 @answers.right(2)
-def with_words(message, device):
-    words = message.replace(",", "").split()
-    if "got" not in words:
-        return None
-    start = words.index("got")
-    name, place = words[start + 1], words[start + 4]
-    others = words[start + 10]
-    return ("others", others) if place == str(device) else (name, place)
+def names_every_move():
+    return RIGHT_MOVES
 
 
 @answers.right(2)
-def with_a_pattern(message, device):
-    found = re.search(r"got (\w+) is on ([\w:]+), .* tensors on ([\w:]+)", message)
-    if found is None:
-        return None
-    name, place, others = found.groups()
-    if torch.device(place) == device:
-        return "others", others
-    return name, place
+def with_devices_and_lists():
+    return {line: [name, torch.device(place)] for line, (name, place) in RIGHT_MOVES.items()}
 
 
 @answers.right(2)
-def by_cutting(message, device):
-    if " got " not in message:
-        return None
-    name, rest = message.split(" got ")[1].split(" is on ")
-    place, rest = rest.split(", ", 1)
-    others = rest.split(" tensors on ")[1].split(" ")[0]
-    return (name, place) if place != str(device) else ("others", others)
+def in_another_order():
+    return dict(reversed(RIGHT_MOVES.items()))
 
 
-@answers.right(2)
-def with_devices_for_places(message, device):
-    found = with_words(message, device)
-    return found and (found[0], torch.device(found[1]))
+@answers.wrong(2, "already-there")
+def moves_what_the_message_names():
+    return RIGHT_MOVES | {"B": ("weights", "cuda:0")}
 
 
-@answers.wrong(2, "blames-the-named")
-def believes_the_message(message, device):
-    words = message.replace(",", "").split()
-    if "got" not in words:
-        return None
-    start = words.index("got")
-    return words[start + 1], words[start + 4]
+@answers.wrong(2, "no-such-name")
+def uses_the_name_in_the_message():
+    return RIGHT_MOVES | {"B": ("mat2", "cuda:0")}
 
 
-@answers.wrong(2, "spares-the-named")
-def never_believes_the_message(message, device):
-    words = message.replace(",", "").split()
-    if "got" not in words:
-        return None
-    start = words.index("got")
-    return "others", words[start + 10]
+@answers.wrong(2, "no-such-name")
+def writes_target_for_the_labels():
+    return RIGHT_MOVES | {"A": ("target", "cuda:0")}
 
 
-@answers.wrong(2, "spares-the-named")
-def turned_round(message, device):
-    words = message.replace(",", "").split()
-    if "got" not in words:
-        return None
-    start = words.index("got")
-    if words[start + 4] == str(device):
-        return words[start + 1], words[start + 4]
-    return "others", words[start + 10]
+@answers.wrong(2, "wrong-goal")
+def brings_the_weights_to_the_cpu():
+    return RIGHT_MOVES | {"B": ("weights", "cpu")}
 
 
-@answers.wrong(2, "blames-the-named")
-def compares_a_string_with_a_device(message, device):
-    found = re.search(r"got (\w+) is on ([\w:]+), .* tensors on ([\w:]+)", message)
-    if found is None:
-        return None
-    name, place, others = found.groups()
-    return ("others", others) if place is device else (name, place)
+@answers.wrong(2, "wrong-goal")
+def moves_the_second_tensor_of_a_sum():
+    return RIGHT_MOVES | {"C": ("batch_mean", "cuda:1")}
 
 
-@answers.wrong(2, "other-place")
-def keeps_the_comma(message, device):
-    words = message.split()
-    if "got" not in words:
-        return None
-    start = words.index("got")
-    name, place = words[start + 1], words[start + 4]
-    others = words[start + 10]
-    return ("others", others) if place == str(device) else (name, place)
+@answers.wrong(2, "wrong-goal")
+def moves_the_table_to_the_rows():
+    return RIGHT_MOVES | {"D": ("table", "cuda:0")}
 
 
-@answers.wrong(2, "other-place")
-def keeps_the_comma_in_the_answer(message, device):
-    found = with_words(message, device)
-    return found and (found[0], found[1] + ",")
+@answers.wrong(2, "already-there")
+def moves_the_words_to_where_they_are():
+    return RIGHT_MOVES | {"E": ("words", "cpu")}
 
 
-@answers.wrong(2, "other-place")
-def says_where_it_should_be(message, device):
-    found = with_words(message, device)
-    return found and (found[0], str(device))
+@answers.wrong(2, "still-mixes")
+def moves_the_words_to_the_other_gpu():
+    return RIGHT_MOVES | {"E": ("words", "cuda:1")}
 
 
-@answers.wrong(2, "other-place")
-def thinks_it_is_always_the_cpu(message, device):
-    found = with_words(message, device)
-    return found and (found[0], "cpu")
+@answers.wrong(2, "still-mixes")
+def moves_an_array_to_the_other_gpu():
+    return RIGHT_MOVES | {"G": ("scores", "cuda:1")}
 
 
-@answers.wrong(2, "other-place")
-def trips_over_an_argument_called_tensors(message, device):
-    found = with_words(message, device)
-    if found is None or found[0] != "others":
-        return found
-    words = message.replace(",", "").split()
-    return "others", words[words.index("tensors", words.index("got")) + 2]
+@answers.wrong(2, "no-such-device")
+def moves_to_numpy():
+    return RIGHT_MOVES | {"G": ("scores", "numpy")}
 
 
-@answers.wrong(2, "other-name")
-def knows_one_message_by_heart(message, device):
-    found = with_words(message, device)
-    return found and ("others" if found[0] == "others" else "mat2", found[1])
+@answers.wrong(2, "no-such-device")
+def forgets_the_number_of_the_gpu():
+    return RIGHT_MOVES | {"F": ("images", "cuda")}
 
 
-@answers.wrong(2, "not-a-pair")
-def returns_the_name_alone(message, device):
-    found = with_words(message, device)
-    return found and found[0]
+@answers.wrong(2, "not-a-plan")
+def leaves_out_a_line():
+    return {line: move for line, move in RIGHT_MOVES.items() if line != "D"}
 
 
-@answers.wrong(2, "not-a-pair")
-def returns_one_string(message, device):
-    found = with_words(message, device)
-    return found and " ".join(found)
+@answers.wrong(2, "not-a-plan")
+def names_the_tensors_only():
+    return {line: name for line, (name, _) in RIGHT_MOVES.items()}
 
 
-@answers.wrong(2, "names-nobody")
-def looks_for_what_is_not_there(message, device):
-    words = message.replace(",", "").split()
-    start = words.index("got")
-    name, place = words[start + 1], words[start + 4]
-    others = words[start + 10]
-    return ("others", others) if place == str(device) else (name, place)
-
-
-@answers.wrong(2, "names-nobody")
-def guesses_where_nothing_is_named(message, device):
-    return with_words(message, device) or ("others", "cpu")
+@answers.wrong(2, "not-a-plan")
+def returns_a_list_of_moves():
+    return list(RIGHT_MOVES.values())
 
 
 @answers.wrong(2, "no-result")
-def prints_the_culprit(message, device):
-    print(with_words(message, device))
+def forgets_to_return_the_moves():
+    dict(RIGHT_MOVES)
 
 
-@answers.wrong(2, "other-name")
-def names_the_operation(message, device):
-    found = with_words(message, device)
-    operation = message.rpartition("wrapper_CUDA_")[2].rstrip(")")
-    return found and (operation if found[0] != "others" else "others", found[1])
+@answers.wrong(2, "not-written")
+def leaves_the_moves_out():
+    raise NotImplementedError("exercise 2: write moves")
 
 
 # Exercise 3: evaluate_batch(net, loss, images, labels)
@@ -674,107 +619,3 @@ def writes_into_the_table(table, rows, extra):
 @answers.wrong(4, "no-result")
 def builds_and_forgets(table, rows, extra):
     torch.cat([table[rows.cpu()].to(extra.device), extra])
-
-
-# Exercise 5: load_weights(net, path)
-
-
-@answers.right(5)
-def to_the_cpu_first(net, path):
-    net.load_state_dict(torch.load(path, map_location="cpu"))
-
-
-@answers.right(5)
-def to_the_networks_device(net, path):
-    place = next(net.parameters()).device
-    state = torch.load(path, map_location=place, weights_only=True)
-    net.load_state_dict(state, assign=True)
-
-
-@answers.right(5)
-def by_a_function(net, path):
-    state = torch.load(path, map_location=lambda storage, place: storage)
-    return net.load_state_dict(state)
-
-
-@answers.right(5)
-def tensor_by_tensor(net, path):
-    state = torch.load(path, map_location=torch.device("cpu"))
-    own = net.state_dict()
-    with torch.no_grad():
-        for name in own:
-            own[name].copy_(state[name])
-
-
-@answers.wrong(5, "needs-its-gpu")
-def says_nothing_of_places(net, path):
-    net.load_state_dict(torch.load(path))
-
-
-@answers.wrong(5, "needs-its-gpu")
-def asks_for_a_gpu(net, path):
-    net.load_state_dict(torch.load(path, map_location="cuda"))
-
-
-@answers.wrong(5, "needs-its-gpu")
-def asks_for_the_first_gpu(net, path):
-    net.load_state_dict(torch.load(path, map_location="cuda:0"))
-
-
-@answers.wrong(5, "needs-its-gpu")
-def moves_it_after_loading(net, path):
-    state = torch.load(path)
-    net.load_state_dict({name: tensor.cpu() for name, tensor in state.items()})
-
-
-@answers.wrong(5, "needs-its-gpu")
-def knows_one_of_two_gpus(net, path):
-    net.load_state_dict(torch.load(path, map_location={"cuda:0": "cpu"}))
-
-
-@answers.wrong(5, "weights-not-in")
-def reads_and_forgets(net, path):
-    torch.load(path, map_location="cpu")
-
-
-@answers.wrong(5, "weights-not-in")
-def gives_the_file_to_a_copy(net, path):
-    copy.deepcopy(net).load_state_dict(torch.load(path, map_location="cpu"))
-
-
-@answers.wrong(5, "weights-not-in")
-def hands_back_what_it_reads(net, path):
-    return torch.load(path, map_location="cpu")
-
-
-@answers.wrong(5, "weights-not-in")
-def gives_up_in_silence(net, path):
-    with suppress(RuntimeError):
-        net.load_state_dict(torch.load(path))
-
-
-@answers.wrong(5, "weights-not-in")
-def writes_into_the_dictionary_only(net, path):
-    net.state_dict().update(torch.load(path, map_location="cpu"))
-
-
-@answers.wrong(5, "buffers-left")
-def loads_the_parameters_only(net, path):
-    state = torch.load(path, map_location="cpu")
-    for name, parameter in net.named_parameters():
-        parameter.data.copy_(state[name])
-
-
-@answers.wrong(5, "net-moved")
-def leaves_the_network_on_the_cpu(net, path):
-    net.cpu().load_state_dict(torch.load(path, map_location="cpu"))
-
-
-@answers.wrong(5, "net-moved")
-def takes_over_what_is_on_the_cpu(net, path):
-    net.load_state_dict(torch.load(path, map_location="cpu"), assign=True)
-
-
-@answers.wrong(5, "raised")
-def gives_the_path_to_the_network(net, path):
-    net.load_state_dict(path)

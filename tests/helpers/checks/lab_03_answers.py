@@ -1,4 +1,4 @@
-"""What students hand in to lab 03, and the hint it must earn."""
+"""Right and wrong answers to lab 03, with the hint that each wrong one must get."""
 
 import copy
 import io
@@ -631,7 +631,7 @@ class CallsCuda(Stepping):
         return self.go(sequence, torch.zeros(count, self.hidden).cuda(), torch.arange(steps).cuda())
 
 
-@answers.wrong(4, "carried")
+@answers.wrong(4, "copied")
 class MakesAndMoves(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
@@ -639,7 +639,7 @@ class MakesAndMoves(Stepping):
         return self.go(sequence, state, torch.arange(steps).to(sequence.device))
 
 
-@answers.wrong(4, "carried")
+@answers.wrong(4, "copied")
 class MovesOneOfTwo(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
@@ -736,9 +736,9 @@ def saves_a_tuple_from_the_cpu(path, net, optimizer, epoch):
 
 
 def load_a_tuple(path, net, optimizer):
-    epoch, weights, memory = torch.load(path, map_location=lambda storage, place: storage)
+    epoch, weights, state = torch.load(path, map_location=lambda storage, place: storage)
     net.load_state_dict(weights)
-    optimizer.load_state_dict(memory)
+    optimizer.load_state_dict(state)
     return epoch
 
 
@@ -749,14 +749,14 @@ def saves_whole_objects_and_says_so(path, net, optimizer, epoch):
 
 
 def load_whole_objects(path, net, optimizer):
-    saved, memory, epoch = torch.load(path, map_location="cpu", weights_only=False)
+    saved, state, epoch = torch.load(path, map_location="cpu", weights_only=False)
     net.load_state_dict(saved.state_dict())
-    optimizer.load_state_dict(memory.state_dict())
+    optimizer.load_state_dict(state.state_dict())
     return epoch
 
 
 @answers.wrong(5, "needs-its-gpu", handed_in=as_load)
-def says_nothing_of_places(path, net, optimizer):
+def gives_no_map_location(path, net, optimizer):
     state = torch.load(path)
     net.load_state_dict(state["net"])
     optimizer.load_state_dict(state["optimizer"])
@@ -771,7 +771,7 @@ def loads_to_the_gpu(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "needs-its-gpu", handed_in=lambda f: (f, says_nothing_of_places))
+@answers.wrong(5, "needs-its-gpu", handed_in=lambda f: (f, gives_no_map_location))
 def moves_the_network_only_before_saving(path, net, optimizer, epoch):
     weights = {name: tensor.cpu() for name, tensor in net.state_dict().items()}
     state = {"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}
@@ -786,7 +786,7 @@ def forgets_the_optimizer(path, net, optimizer):
 
 
 @answers.wrong(5, "optimizer-left", handed_in=as_load)
-def makes_an_optimizer_of_its_own(path, net, optimizer):
+def loads_into_a_copy_of_the_optimizer(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
     optimizer = copy.deepcopy(optimizer)
@@ -836,7 +836,7 @@ def always_saves_epoch_0(path, net, optimizer, epoch):
 
 
 @answers.wrong(5, "no-file", handed_in=as_save)
-def saves_beside_the_path(path, net, optimizer, epoch):
+def saves_next_to_the_path(path, net, optimizer, epoch):
     save(f"{path}h", net, optimizer, epoch)
 
 
@@ -851,7 +851,7 @@ def saves_whole_objects(path, net, optimizer, epoch):
 
 
 @answers.wrong(5, "net-moved", handed_in=as_load)
-def takes_over_what_is_on_the_cpu(path, net, optimizer):
+def assigns_tensors_from_the_cpu(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"], assign=True)
     optimizer.load_state_dict(state["optimizer"])
@@ -859,19 +859,23 @@ def takes_over_what_is_on_the_cpu(path, net, optimizer):
 
 
 @answers.wrong(5, "state-behind", handed_in=as_load)
-def puts_the_memory_in_as_it_comes(path, net, optimizer):
+def assigns_the_state_without_moving_it(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     for number, entry in state["optimizer"]["state"].items():
         optimizer.state[parameters[number]] = entry
+    for group, saved in zip(
+        optimizer.param_groups, state["optimizer"]["param_groups"], strict=True
+    ):
+        group.update({key: value for key, value in saved.items() if key != "params"})
     return state["epoch"]
 
 
 @answers.wrong(5, "weights-not-in", handed_in=as_load)
-def gives_up_in_silence(path, net, optimizer):
+def ignores_the_error(path, net, optimizer):
     with suppress(RuntimeError):
-        return says_nothing_of_places(path, net, optimizer)
+        return gives_no_map_location(path, net, optimizer)
 
 
 @answers.wrong(5, "raised", handed_in=as_save)
@@ -884,158 +888,73 @@ def leaves_the_second_stub(path, net, optimizer):
     raise NotImplementedError("exercise 5: write load_checkpoint")
 
 
-# Exercise 6: train(net, batches, device)
+MEMORY = {}
 
 
-def steps(net, batches, total, *, rate=0.05, images_to=None, labels_to=None):
-    """What most answers share: the loop, with the batch moved where it is said to go."""
-    optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
-    for images, labels in batches:
-        images = images if images_to is None else images.to(images_to)
-        labels = labels if labels_to is None else labels.to(labels_to)
-        optimizer.zero_grad()
-        batch_loss = nn.CrossEntropyLoss()(net(images), labels)
-        batch_loss.backward()
-        optimizer.step()
-        total = total + batch_loss.detach()
-    return total
+@answers.wrong(5, "not-in-the-file", handed_in=lambda f: (f, load_from_memory))
+def keeps_the_checkpoint_in_memory(path, net, optimizer, epoch):
+    MEMORY.update(copy.deepcopy({"net": net.state_dict(), "optimizer": optimizer.state_dict()}))
+    MEMORY["epoch"] = epoch
+    path.touch()
 
 
-@answers.right(6)
-def moves_four_things(net, batches, device):
-    net = net.to(device)
-    total = torch.zeros(1, device=device)
-    return steps(net, batches, total, images_to=device, labels_to=device).item() / len(batches)
+def load_from_memory(path, net, optimizer):
+    net.load_state_dict(MEMORY["net"])
+    optimizer.load_state_dict(MEMORY["optimizer"])
+    return MEMORY["epoch"]
 
 
-@answers.right(6)
-def total_as_a_number(net, batches, device):
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    net.to(device)
-    losses = []
-    for batch in batches:
-        images, labels = (tensor.to(device) for tensor in batch)
-        loss = nn.functional.cross_entropy(net(images), labels)
-        optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return sum(losses) / len(losses)
+@answers.wrong(5, "not-in-the-file", handed_in=lambda f: (f, load_with_global_epoch))
+def keeps_the_epoch_in_a_global(path, net, optimizer, epoch):
+    MEMORY["epoch"] = epoch
+    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
 
 
-@answers.right(6)
-def total_on_the_cpu(net, batches, device):
-    net.to(device)
-    moved = [(images.to(device), labels.to(device)) for images, labels in batches]
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    total = torch.zeros(1)
-    for images, labels in moved:
-        optimizer.zero_grad()
-        loss = nn.CrossEntropyLoss().to(device)(net(images), labels)
-        loss.backward()
-        optimizer.step()
-        total += loss.detach().cpu()
-    return float(total / len(batches))
+def load_with_global_epoch(path, net, optimizer):
+    state = torch.load(path, map_location="cpu")
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return MEMORY["epoch"]
 
 
-@answers.wrong(6, "net-stays")
-def leaves_all_on_the_cpu(net, batches, device):
-    return steps(net, batches, torch.zeros(1)).item() / len(batches)
+@answers.wrong(5, "raised", handed_in=lambda f: (f, load_by_path))
+def keeps_checkpoints_by_path(path, net, optimizer, epoch):
+    save(path, net, optimizer, epoch)
+    MEMORY[str(path)] = torch.load(path, weights_only=True)
 
 
-@answers.wrong(6, "net-stays")
-def moves_the_batch_only(net, batches, device):
-    total = torch.zeros(1, device=device)
-    return steps(net, batches, total, images_to=device, labels_to=device).item() / len(batches)
+def load_by_path(path, net, optimizer):
+    state = MEMORY[str(path)]
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
 
 
-@answers.wrong(6, "net-stays")
-def trains_on_the_gpu_whatever_is_asked(net, batches, device):
-    net.cuda()
-    return steps(net, batches, 0, images_to="cuda", labels_to="cuda").item() / len(batches)
+@answers.wrong(5, "settings-left", handed_in=as_load)
+def keeps_the_learning_rate_of_the_new_optimizer(path, net, optimizer):
+    rates = [group["lr"] for group in optimizer.param_groups]
+    epoch = load(path, net, optimizer)
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate
+    return epoch
 
 
-@answers.wrong(6, "net-stays")
-def trains_a_copy(net, batches, device):
-    there = copy.deepcopy(net).to(device)
-    return steps(there, batches, 0, images_to=device, labels_to=device).item() / len(batches)
+@answers.wrong(5, "rounded", handed_in=as_save)
+def saves_the_weights_as_float16(path, net, optimizer, epoch):
+    weights = {
+        name: tensor.half() if tensor.is_floating_point() else tensor
+        for name, tensor in net.state_dict().items()
+    }
+    torch.save({"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
 
 
-@answers.wrong(6, "net-stays")
-def brings_the_network_back(net, batches, device):
-    net.to(device)
-    total = steps(net, batches, 0, images_to=device, labels_to=device)
-    net.cpu()
-    return total.item() / len(batches)
+@answers.wrong(5, "mode-changed", handed_in=as_load)
+def leaves_the_network_in_evaluation_mode(path, net, optimizer):
+    epoch = load(path, net, optimizer)
+    net.eval()
+    return epoch
 
 
-@answers.wrong(6, "not-trained")
-def moves_it_and_trains_a_copy(net, batches, device):
-    there = copy.deepcopy(net.to(device))
-    return steps(there, batches, 0, images_to=device, labels_to=device).item() / len(batches)
-
-
-@answers.wrong(6, "images-behind")
-def moves_nothing_but_the_network(net, batches, device):
-    net.to(device)
-    return steps(net, batches, 0).item() / len(batches)
-
-
-@answers.wrong(6, "images-behind")
-def drops_the_moved_images(net, batches, device):
-    net.to(device)
-    for images, labels in batches:
-        images.to(device)
-        labels.to(device)
-    return steps(net, batches, 0).item() / len(batches)
-
-
-@answers.wrong(6, "labels-behind")
-def forgets_the_labels(net, batches, device):
-    net.to(device)
-    return steps(net, batches, 0, images_to=device).item() / len(batches)
-
-
-@answers.wrong(6, "device-error")
-def forgets_the_total(net, batches, device):
-    net.to(device)
-    total = torch.zeros(1)
-    return steps(net, batches, total, images_to=device, labels_to=device).item() / len(batches)
-
-
-@answers.wrong(6, "other-training")
-def takes_another_rate(net, batches, device):
-    net.to(device)
-    total = steps(net, batches, 0, rate=0.5, images_to=device, labels_to=device)
-    return total.item() / len(batches)
-
-
-@answers.wrong(6, "other-training")
-def takes_nearly_the_same_rate(net, batches, device):
-    net.to(device)
-    total = steps(net, batches, 0, rate=0.04, images_to=device, labels_to=device)
-    return total.item() / len(batches)
-
-
-@answers.wrong(6, "other-training")
-def trains_on_the_first_batch_only(net, batches, device):
-    net.to(device)
-    return steps(net, batches[:1] * 9, 0, images_to=device, labels_to=device).item() / 9
-
-
-@answers.wrong(6, "other-mean")
-def returns_the_sum(net, batches, device):
-    net.to(device)
-    return steps(net, batches, 0, images_to=device, labels_to=device).item()
-
-
-@answers.wrong(6, "other-mean")
-def returns_a_tensor(net, batches, device):
-    net.to(device)
-    return steps(net, batches, 0, images_to=device, labels_to=device) / len(batches)
-
-
-@answers.wrong(6, "no-result")
-def forgets_to_return(net, batches, device):
-    net.to(device)
-    steps(net, batches, 0, images_to=device, labels_to=device)
+@answers.wrong(5, "mode-changed", handed_in=as_save)
+def switches_to_evaluation_mode_to_save(path, net, optimizer, epoch):
+    save(path, net.eval(), optimizer, epoch)

@@ -1,4 +1,4 @@
-"""What students hand in to lab 04, and the hint it must earn."""
+"""Right and wrong answers to lab 04, with the hint that each wrong one must get."""
 
 import copy
 import math
@@ -141,7 +141,7 @@ def calls_cuda(net, batches):
     return _loop(net, [(inputs.cuda(), targets.cuda()) for inputs, targets in batches], "cuda")
 
 
-@answers.wrong(1, "carried-back")
+@answers.wrong(1, "copied-back")
 def compares_on_the_cpu(net, batches):
     device = _here()
     net.to(device)
@@ -190,6 +190,16 @@ def forgets_to_return(net, batches):
 @answers.wrong(1, "not-the-network")
 def returns_the_weights(net, batches):
     return _loop(net.to(_here()), batches, _here()).state_dict()
+
+
+@answers.wrong(1, "trained-a-copy")
+def trains_a_copy(net, batches):
+    return _loop(copy.deepcopy(net).to(_here()), batches, _here())
+
+
+@answers.wrong(1, "trained-on-cpu")
+def trains_on_the_cpu_and_moves_at_the_end(net, batches):
+    return _loop(net, batches, torch.device("cpu")).to(_here())
 
 
 # Exercise 2: accuracy(net, batches)
@@ -380,6 +390,17 @@ def copied_from_a_friend(net, batches):
     return 0.5437
 
 
+@answers.wrong(2, "gradients-left-off")
+def turns_gradients_off_for_good(net, batches):
+    torch.set_grad_enabled(False)
+    device = next(net.parameters()).device
+    training = net.training
+    net.eval()
+    pairs = [(net(x.to(device)).argmax(1) == y.to(device)) for x, y in batches]
+    net.train(training)
+    return torch.cat(pairs).float().mean().item()
+
+
 # Exercise 3: per_class(net, batches)
 
 
@@ -549,176 +570,7 @@ def adds_tables_of_two_sizes(net, batches):
     return counts.tolist()
 
 
-# Exercise 4: save(path, net, optimizer, epoch), resume(path, net, optimizer)
-
-
-def good_save(path, net, optimizer, epoch):
-    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
-
-
-def good_resume(path, net, optimizer):
-    state = torch.load(path, map_location=next(net.parameters()).device, weights_only=True)
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-
-
-@answers.right(4, handed_in=lambda f: (f, good_resume))
-def with_a_dictionary(path, net, optimizer, epoch):
-    good_save(path, net, optimizer, epoch)
-
-
-@answers.right(4, handed_in=lambda f: (good_save, f))
-def loads_to_the_cpu_first(path, net, optimizer):
-    state = torch.load(path, map_location="cpu")
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-
-
-@answers.right(4, handed_in=lambda f: (f, _resumes_three))
-def in_one_tuple_opened_as_a_file(path, net, optimizer, epoch):
-    with path.open("wb") as file:
-        torch.save((net.state_dict(), optimizer.state_dict(), torch.tensor(epoch)), file)
-
-
-def _resumes_three(path, net, optimizer):
-    weights, state, epoch = torch.load(path, "cpu")
-    with torch.no_grad():
-        for name, parameter in net.named_parameters():
-            parameter.copy_(weights[name])
-    optimizer.load_state_dict(state)
-    return epoch.item()
-
-
-@answers.right(4, handed_in=lambda f: (f, good_resume))
-def with_everything_on_the_cpu(path, net, optimizer, epoch):
-    state = optimizer.state_dict()
-    weights = {name: tensor.cpu() for name, tensor in net.state_dict().items()}
-    torch.save({"epoch": int(epoch), "net": weights, "optimizer": state}, path)
-
-
-@answers.wrong(4, "no-file", handed_in=lambda f: (f, good_resume))
-def writes_to_a_name_of_its_own(path, net, optimizer, epoch):
-    good_save(path.with_name("mine.pt"), net, optimizer, epoch)
-
-
-@answers.wrong(4, "no-file", handed_in=lambda f: (f, good_resume))
-def collects_and_never_writes(path, net, optimizer, epoch):
-    return {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
-
-
-@answers.wrong(4, "not-plain", handed_in=lambda f: (f, good_resume))
-def saves_the_module(path, net, optimizer, epoch):
-    torch.save({"net": net, "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
-
-
-@answers.wrong(4, "not-plain", handed_in=lambda f: (f, good_resume))
-def saves_the_optimizer(path, net, optimizer, epoch):
-    torch.save({"net": net.state_dict(), "optimizer": optimizer, "epoch": epoch}, path)
-
-
-@answers.wrong(4, "raised", handed_in=lambda f: (f, good_resume))
-def saves_the_weights_alone(path, net, optimizer, epoch):
-    torch.save(net.state_dict(), path)
-
-
-@answers.wrong(4, "net-carried-off", handed_in=lambda f: (f, good_resume))
-def moves_the_network_to_save_it(path, net, optimizer, epoch):
-    good_save(path, net.cpu(), optimizer, epoch)
-
-
-@answers.wrong(4, "wrong-epoch", handed_in=lambda f: (f, good_resume))
-def counts_the_epoch_on(path, net, optimizer, epoch):
-    good_save(path, net, optimizer, epoch + 1)
-
-
-@answers.wrong(4, "not-filled", handed_in=lambda f: (good_save, f))
-def gives_the_name_to_the_state(path, net, optimizer):
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    net = state["net"]
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"] if net else 0
-
-
-@answers.wrong(4, "not-filled", handed_in=lambda f: (good_save, f))
-def fills_a_copy(path, net, optimizer):
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    copy.deepcopy(net).load_state_dict(state["net"])
-    return state["epoch"]
-
-
-@answers.wrong(4, "momentum-lost", handed_in=lambda f: (good_save, f))
-def forgets_the_optimizer(path, net, optimizer):
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    net.load_state_dict(state["net"])
-    return state["epoch"]
-
-
-@answers.wrong(4, "momentum-lost", handed_in=lambda f: (f, _resumes_without_state))
-def saves_the_settings_of_the_optimizer(path, net, optimizer, epoch):
-    groups = optimizer.state_dict()["param_groups"]
-    torch.save({"net": net.state_dict(), "groups": groups, "epoch": epoch}, path)
-
-
-def _resumes_without_state(path, net, optimizer):
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict({"state": {}, "param_groups": state["groups"]})
-    return state["epoch"]
-
-
-@answers.wrong(4, "momentum-lost", handed_in=lambda f: (good_save, f))
-def makes_an_optimizer_of_its_own(path, net, optimizer):
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    net.load_state_dict(state["net"])
-    optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-
-
-@answers.wrong(4, "no-result", handed_in=lambda f: (good_save, f))
-def forgets_the_epoch(path, net, optimizer):
-    good_resume(path, net, optimizer)
-
-
-@answers.wrong(4, "wrong-epoch", handed_in=lambda f: (good_save, f))
-def returns_the_whole_state(path, net, optimizer):
-    good_resume(path, net, optimizer)
-    return torch.load(path, map_location="cpu", weights_only=True)
-
-
-@answers.wrong(4, "wrong-epoch", handed_in=lambda f: (good_save, f))
-def begins_at_zero_again(path, net, optimizer):
-    good_resume(path, net, optimizer)
-    return 0
-
-
-@answers.wrong(4, "needs-the-gpu", handed_in=lambda f: (good_save, f))
-def forgets_map_location(path, net, optimizer):
-    state = torch.load(path, weights_only=True)
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-
-
-@answers.wrong(4, "needs-the-gpu", handed_in=lambda f: (good_save, f))
-def maps_to_a_gpu(path, net, optimizer):
-    state = torch.load(path, map_location="cuda", weights_only=True)
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-
-
-@answers.wrong(4, "net-carried-off", handed_in=lambda f: (good_save, f))
-def takes_the_network_to_the_cpu(path, net, optimizer):
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    net.cpu().load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-
-
-# Exercise 5: train_epoch(net, batches, optimizer)
+# Exercise 4: train_epoch(net, batches, optimizer)
 
 
 def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weigh=True, step=True):
@@ -740,12 +592,12 @@ def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weigh=Tr
     return total / images
 
 
-@answers.right(5)
-def all_three_mended(net, batches, optimizer):
+@answers.right(4)
+def all_three_fixed(net, batches, optimizer):
     return _epoch(net, batches, optimizer)
 
 
-@answers.right(5)
+@answers.right(4)
 def clears_after_each_step(net, batches, optimizer):
     device = _lies(net)
     net.train()
@@ -759,7 +611,7 @@ def clears_after_each_step(net, batches, optimizer):
     return losses.item() / sum(len(targets) for _, targets in batches)
 
 
-@answers.right(5)
+@answers.right(4)
 def with_the_sum_of_the_losses(net, batches, optimizer):
     net.train(True)
     total = images = 0
@@ -775,44 +627,44 @@ def with_the_sum_of_the_losses(net, batches, optimizer):
     return total / images
 
 
-@answers.wrong(5, "evaluation-mode")
+@answers.wrong(4, "evaluation-mode")
 def leaves_it_as_it_is(net, batches, optimizer):
     return _epoch(net, batches, optimizer, mode=False, zero=False, item=False)
 
 
-@answers.wrong(5, "evaluation-mode")
-def mends_all_but_the_mode(net, batches, optimizer):
+@answers.wrong(4, "evaluation-mode")
+def fixes_all_but_the_mode(net, batches, optimizer):
     return _epoch(net, batches, optimizer, mode=False)
 
 
-@answers.wrong(5, "evaluation-mode")
+@answers.wrong(4, "evaluation-mode")
 def sets_the_mode_too_late(net, batches, optimizer):
     loss = _epoch(net, batches, optimizer, mode=False)
     net.train()
     return loss
 
 
-@answers.wrong(5, "gradients-pile-up")
-def mends_all_but_the_gradients(net, batches, optimizer):
+@answers.wrong(4, "gradients-pile-up")
+def fixes_all_but_the_gradients(net, batches, optimizer):
     return _epoch(net, batches, optimizer, zero=False)
 
 
-@answers.wrong(5, "keeps-the-graph")
-def mends_all_but_the_loss(net, batches, optimizer):
+@answers.wrong(4, "keeps-the-graph")
+def fixes_all_but_the_loss(net, batches, optimizer):
     return _epoch(net, batches, optimizer, item=False)
 
 
-@answers.wrong(5, "keeps-the-graph")
+@answers.wrong(4, "keeps-the-graph")
 def detaches_and_returns_a_tensor(net, batches, optimizer):
     return _epoch(net, batches, optimizer, item=False).detach()
 
 
-@answers.wrong(5, "mean-of-batches")
+@answers.wrong(4, "mean-of-batches")
 def forgets_how_large_the_batches_are(net, batches, optimizer):
     return _epoch(net, batches, optimizer, weigh=False)
 
 
-@answers.wrong(5, "no-step")
+@answers.wrong(4, "no-step")
 def clears_between_backward_and_step(net, batches, optimizer):
     net.train()
     total, images = 0.0, 0
@@ -826,12 +678,12 @@ def clears_between_backward_and_step(net, batches, optimizer):
     return total / images
 
 
-@answers.wrong(5, "no-step")
+@answers.wrong(4, "no-step")
 def leaves_out_the_step(net, batches, optimizer):
     return _epoch(net, batches, optimizer, step=False)
 
 
-@answers.wrong(5, "steps-early")
+@answers.wrong(4, "steps-early")
 def steps_before_backward(net, batches, optimizer):
     net.train()
     total, images = 0.0, 0
@@ -845,43 +697,73 @@ def steps_before_backward(net, batches, optimizer):
     return total / images
 
 
-@answers.wrong(5, "other-steps")
+@answers.wrong(4, "other-steps")
 def steps_once_at_the_end(net, batches, optimizer):
     loss = _epoch(net, batches, optimizer, zero=False, step=False)
     optimizer.step()
     return loss
 
 
-@answers.wrong(5, "other-steps")
+@answers.wrong(4, "other-steps")
 def takes_a_new_optimizer(net, batches, optimizer):
     return _epoch(net, batches, optim.SGD(net.parameters(), lr=0.05, momentum=0.9))
 
 
-@answers.wrong(5, "other-steps")
+@answers.wrong(4, "other-steps")
 def leaves_out_the_last_batch(net, batches, optimizer):
     return _epoch(net, batches[:-1], optimizer)
 
 
-@answers.wrong(5, "wrong-loss")
+@answers.wrong(4, "wrong-loss")
 def returns_the_last_loss(net, batches, optimizer):
     _epoch(net, batches[:-1], optimizer)
     return _epoch(net, batches[-1:], optimizer)
 
 
-@answers.wrong(5, "wrong-loss")
+@answers.wrong(4, "wrong-loss")
 def returns_the_sum(net, batches, optimizer):
     return _epoch(net, batches, optimizer) * sum(len(y) for _, y in batches)
 
 
-@answers.wrong(5, "no-result")
+@answers.wrong(4, "no-result")
 def no_loss_at_all(net, batches, optimizer):
     _epoch(net, batches, optimizer)
 
 
-@answers.wrong(5, "device-error")
+@answers.wrong(4, "device-error")
 def drops_the_moved_images(net, batches, optimizer):
     net.train()
     for inputs, targets in batches:
         inputs.to(_lies(net))
         F.cross_entropy(net(inputs), targets.to(_lies(net))).backward()
     return 0.0
+
+
+@answers.wrong(4, "graph-kept")
+def calls_item_only_at_the_end(net, batches, optimizer):
+    device = next(net.parameters()).device
+    net.train()
+    total, images = 0.0, 0
+    for inputs, targets in batches:
+        inputs, targets = inputs.to(device), targets.to(device)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        total = total + loss * len(targets)
+        images += len(targets)
+    return total.item() / images
+
+
+@answers.right(4)
+def adds_detached_losses_and_reads_them_once(net, batches, optimizer):
+    device = next(net.parameters()).device
+    net.train()
+    total = torch.zeros((), device=device)
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(inputs.to(device)), targets.to(device), reduction="mean")
+        loss.backward()
+        optimizer.step()
+        total += loss.detach() * len(targets)
+    return total.item() / sum(len(targets) for _, targets in batches)

@@ -1,4 +1,4 @@
-"""What students hand in to lab 05, and the hint it must earn."""
+"""Right and wrong answers to lab 05, with the hint that each wrong one must get."""
 
 import math
 import statistics
@@ -212,6 +212,37 @@ def calls_twice_for_each_time(call, device, runs):
     return statistics.median(seconds)
 
 
+@answers.wrong(1, "too-few-runs")
+def returns_a_number_without_calling(call, device, runs):
+    return 0.03
+
+
+@answers.wrong(1, "not-the-median")
+def calls_and_returns_a_number(call, device, runs):
+    _times(call, device, runs)
+    return 0.03
+
+
+@answers.wrong(1, "sleeps")
+def sleeps_for_a_fixed_time(call, device, runs):
+    if device.type == "cpu":
+        return statistics.median(_times(call, device, runs))
+    call()
+    time.sleep(0.4)
+    seconds = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        call()
+        _wait(device)
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+@answers.wrong(1, "runs-ignored")
+def ignores_the_number_of_runs(call, device, runs):
+    return statistics.median(_times(call, device, 9))
+
+
 # Exercise 2: seconds_of_parts(parts, device, steps)
 
 
@@ -382,7 +413,7 @@ def stacks_the_bytes_and_converts_once(images, chosen):
 
 
 @answers.right(3)
-def fills_a_batch_that_is_there(images, chosen):
+def fills_an_existing_batch(images, chosen):
     batch = torch.empty(len(chosen), 3, 32, 32)
     batch.copy_(torch.index_select(images, 0, chosen))
     return batch.mul_(2 / 255).sub_(1)
@@ -479,6 +510,30 @@ def makes_and_forgets(images, chosen):
     normalize(images[chosen])
 
 
+STORED = {}
+
+
+def with_empty_store(f):
+    STORED.clear()
+    return (f,)
+
+
+@answers.wrong(3, "stale-batch", handed_in=with_empty_store)
+def keeps_the_result_of_the_last_call(images, chosen):
+    if STORED.get("shape") != chosen.shape:
+        STORED["shape"] = chosen.shape
+        STORED["batch"] = (images[chosen].float() / 255 - 0.5) / 0.5
+    return STORED["batch"]
+
+
+@answers.wrong(3, "stale-batch", handed_in=with_empty_store)
+def keeps_the_normalized_images(images, chosen):
+    if STORED.get("count") != len(images):
+        STORED["count"] = len(images)
+        STORED["images"] = (images.float() / 255 - 0.5) / 0.5
+    return STORED["images"][chosen]
+
+
 # Exercise 4: plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)
 
 
@@ -496,7 +551,7 @@ def by_counting(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
 
 
 @answers.right(4)
-def by_whole_and_rest(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def by_quotient_and_remainder(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     steps, rest = divmod(images, batch)
     return steps + bool(rest), min(base_rate / base_batch * batch, limit)
 
@@ -601,14 +656,6 @@ def divides_the_gradients_at_the_end(net, optimizer, pieces):
     optimizer.step()
 
 
-@answers.right(5)
-def joins_them(net, optimizer, pieces):
-    inputs, targets = (torch.cat(each) for each in zip(*pieces, strict=True))
-    optimizer.zero_grad()
-    F.cross_entropy(net(inputs), targets).backward()
-    optimizer.step()
-
-
 @answers.wrong(5, "step-a-piece")
 def steps_in_the_loop(net, optimizer, pieces):
     for piece in pieces:
@@ -681,3 +728,19 @@ def takes_the_sum_of_all_losses(net, optimizer, pieces):
 def takes_all_pieces_for_alike(net, optimizer, pieces):
     inputs = torch.stack([inputs for inputs, _ in pieces])
     F.cross_entropy(net(inputs), pieces[0][1]).backward()
+
+
+@answers.wrong(5, "one-big-batch")
+def joins_the_pieces(net, optimizer, pieces):
+    optimizer.zero_grad()
+    inputs, targets = (torch.cat(each) for each in zip(*pieces, strict=True))
+    F.cross_entropy(net(inputs), targets).backward()
+    optimizer.step()
+
+
+@answers.wrong(5, "evaluation-mode")
+def steps_in_evaluation_mode(net, optimizer, pieces):
+    net.eval()
+    optimizer.zero_grad()
+    _pieces(net, optimizer, pieces, _counts(pieces))
+    net.train()

@@ -1,4 +1,4 @@
-"""What students hand in to lab 06, and the hint it must earn."""
+"""Right and wrong answers to lab 06, with the hint that each wrong one must get."""
 
 import torch
 from torch import nn
@@ -114,7 +114,7 @@ def in_a_loop(images):
     return torch.stack([i.flip(2) if t else i for i, t in zip(images, toss, strict=True)])
 
 
-@answers.wrong(1, "carried")
+@answers.wrong(1, "copied")
 def draws_on_the_cpu_and_moves(images):
     toss = (torch.rand(len(images), 1, 1, 1) < 0.5).to(images.device)
     return torch.where(toss, images.flip(3), images)
@@ -226,7 +226,7 @@ def moves_all_alike(images, reach):
     return _shifted(images, down, right, reach)
 
 
-@answers.wrong(2, "carried")
+@answers.wrong(2, "copied")
 def draws_on_the_cpu_and_moves_the_shifts(images, reach):
     down, right = (torch.randint(-reach, reach + 1, (len(images),)) for _ in range(2))
     return _shifted(images, down.to(images.device), right.to(images.device), reach)
@@ -299,6 +299,18 @@ def with_a_seed_of_its_own(images, reach):
 def makes_the_rows_on_the_cpu(images, reach):
     rows = torch.arange(images.shape[2]) - _drawn(images, -reach, reach + 1)[:, None]
     return images[:, :, rows]
+
+
+@answers.wrong(2, "uneven-shifts")
+def rounds_uniform_numbers(images, reach):
+    drawn = torch.rand(2, len(images), device=images.device)
+    return _shifted(images, *(2 * reach * drawn - reach).round().long(), reach)
+
+
+@answers.wrong(2, "uneven-shifts")
+def draws_from_a_normal_distribution(images, reach):
+    drawn = torch.randn(2, len(images), device=images.device)
+    return _shifted(images, *drawn.round().clamp(-reach, reach).long(), reach)
 
 
 # Exercise 3: predict(net, images)
@@ -423,6 +435,13 @@ def mirrors_in_place(net, images):
     first = _mean(net, images)
     images.copy_(images.flip(3))
     return (first + _mean(net, images)) / 2
+
+
+@answers.wrong(3, "gradients-left-off")
+def turns_gradients_off_for_good(net, images):
+    torch.set_grad_enabled(False)
+    net.eval()
+    return (net(images) + net(images.flip(3))) / 2
 
 
 # Exercise 4: rate_at(step, steps, peak, rise)
@@ -689,7 +708,7 @@ def a_rate_of_a_thousand(net, images, labels, epochs):
 
 
 @answers.wrong(6, "too-many-passes")
-def takes_ten_times_as_many(net, images, labels, epochs):
+def uses_ten_times_the_epochs(net, images, labels, epochs):
     _learn(net, images, labels, 10 * epochs, batch=60)
 
 
@@ -723,3 +742,44 @@ def leaves_out_the_last_class(net, images, labels, epochs):
 @answers.wrong(6, "device-error")
 def draws_the_order_elsewhere(net, images, labels, epochs):
     _learn(net, images, labels.cpu(), epochs)
+
+
+@answers.wrong(6, "sorted")
+def trains_well_without_shuffling(net, images, labels, epochs):
+    _learn(net, images, labels, epochs, shuffled=False)
+
+
+@answers.wrong(6, "old-gradients")
+def never_clears_gradients(net, images, labels, epochs):
+    optimizer = _sgd(net, 0.003, momentum=0)
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(images), device=images.device).split(12):
+            F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+            optimizer.step()
+
+
+@answers.wrong(6, "old-gradients")
+def clears_gradients_once_per_epoch(net, images, labels, epochs):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        for chosen in torch.randperm(len(images), device=images.device).split(12):
+            F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+            optimizer.step()
+
+
+@answers.right(6)
+def adds_up_two_pieces_per_step(net, images, labels, epochs):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(images), device=images.device).split(12):
+            for piece in chosen.chunk(2):
+                (F.cross_entropy(net(images[piece]), labels[piece]) / 2).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+@answers.wrong(6, "images-changed")
+def normalizes_the_callers_images(net, images, labels, epochs):
+    images.sub_(images.mean()).div_(images.std())
+    _learn(net, images, labels, epochs)

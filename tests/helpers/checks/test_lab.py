@@ -1,8 +1,9 @@
-"""A check says more with every try, counts what it should, and judges on fresh inputs."""
+"""A check gives more help with every attempt, counts attempts, and draws new inputs."""
 
 import json
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def lab():
 
 @pytest.fixture
 def shown(monkeypatch):
-    """What a notebook would be given to display."""
+    """What a notebook would display."""
     bundles = []
     monkeypatch.setattr(showing, "get_ipython", lambda: object())
     monkeypatch.setattr(showing, "display", lambda bundle, raw: bundles.append(bundle))
@@ -63,7 +64,7 @@ def try_it(exercise, *answers):
         exercise(*answers)
 
 
-def test_the_hint_grows_with_the_tries_at_the_same_mistake(lab, shown):
+def test_repeated_mistake_gets_more_help(lab, shown):
     for _ in range(4):
         try_it(lab.exercises[1], same)
     texts = [bundle["text/plain"] for bundle in shown]
@@ -74,14 +75,14 @@ def test_the_hint_grows_with_the_tries_at_the_same_mistake(lab, shown):
     assert texts[3] == texts[2]
 
 
-def test_another_mistake_begins_with_its_first_hint(lab, shown):
+def test_another_mistake_starts_with_its_first_hint(lab, shown):
     for _ in range(3):
         try_it(lab.exercises[1], same)
     try_it(lab.exercises[1], str)
     assert "Where to look" not in shown[-1]["text/plain"]
 
 
-def test_the_data_beside_the_box_say_what_a_program_needs(lab, shown):
+def test_data_of_the_box_are_complete(lab, shown):
     try_it(lab.exercises[1], same)
     lab.exercises[1](twice)
     assert shown[0][CHECK_TYPE] == {
@@ -95,37 +96,37 @@ def test_the_data_beside_the_box_say_what_a_program_needs(lab, shown):
     assert json.loads(json.dumps(shown[0])) == shown[0]
 
 
-def test_a_second_run_of_a_right_answer_shows_the_same(lab, shown):
+def test_second_run_of_a_right_answer_shows_the_same_box(lab, shown):
     for _ in range(2):
         lab.exercises[1](twice)
     assert shown[0] == shown[1]
 
 
-def test_a_right_answer_made_wrong_is_no_longer_done(lab, shown):
+def test_exercise_is_no_longer_done_when_its_answer_becomes_wrong(lab, shown):
     lab.exercises[1](twice)
     assert "■□ 1 of 2" in shown[-1]["text/plain"]
     try_it(lab.exercises[1], same)
     assert "□□ 0 of 2" in shown[-1]["text/plain"]
 
 
-def test_the_inputs_are_other_ones_with_every_try(lab):
+def test_every_attempt_draws_new_inputs(lab):
     verdicts = [lab.exercises[1].judge(twice) for _ in range(3)]
     assert all(verdict.passed for verdict in verdicts)
     assert len({str(each) for each in lab.inputs}) == 3
 
 
-def test_the_seed_of_a_verdict_gives_its_inputs_again(lab):
+def test_seed_of_a_verdict_reproduces_its_inputs(lab):
     verdict = lab.exercises[1].judge(same)
     lab.exercises[1].judge(same, seed=verdict.seed)
     assert lab.inputs[0] == lab.inputs[1]
 
 
-def test_a_check_called_with_too_few_answers_says_how_it_is_called(lab):
+def test_missing_answer_raises_an_error_with_the_right_call(lab):
     with pytest.raises(TypeError, match=r"check.exercise_2\(one, two\)"):
         lab.exercises[2](same)
 
 
-def test_what_a_student_wrote_is_shown_as_text_and_not_as_html(lab, shown):
+def test_text_of_the_student_is_escaped_in_html(lab, shown):
     def evil(x):
         raise ValueError("<script>alert(1)</script>")
 
@@ -134,7 +135,7 @@ def test_what_a_student_wrote_is_shown_as_text_and_not_as_html(lab, shown):
     assert "&lt;script&gt;" in shown[0]["text/html"]
 
 
-def test_on_a_plain_cpu_the_simulated_gpu_is_gone_after_the_check(lab):
+def test_simulated_gpu_is_removed_after_the_check(lab):
     if torch.cuda.is_available():
         pytest.skip("there is a real GPU, and nothing is simulated")
     seen = []
@@ -148,7 +149,7 @@ def test_on_a_plain_cpu_the_simulated_gpu_is_gone_after_the_check(lab):
     assert not simulated_cuda.is_enabled()
 
 
-def test_a_machine_that_was_simulated_keeps_its_tensors_and_its_number_of_gpus(lab):
+def test_simulated_machine_keeps_its_tensors_and_number_of_gpus(lab):
     with simulated_cuda.simulated(devices=1, over_real=True):
         mine = torch.ones(2, device="cuda")
         assert lab.exercises[1].judge(twice).passed
@@ -157,7 +158,7 @@ def test_a_machine_that_was_simulated_keeps_its_tensors_and_its_number_of_gpus(l
         assert (mine + torch.ones(2, device="cuda")).tolist() == [2, 2]
 
 
-def test_settings_are_put_back_after_each_call(lab, tmp_path):
+def test_settings_are_restored_after_each_call(lab, tmp_path):
     before = torch.get_default_dtype(), Path.cwd(), random.getstate(), torch.is_grad_enabled()
 
     def meddle(x):
@@ -170,3 +171,27 @@ def test_settings_are_put_back_after_each_call(lab, tmp_path):
     assert lab.exercises[1].judge(meddle).passed
     after = torch.get_default_dtype(), Path.cwd(), random.getstate(), torch.is_grad_enabled()
     assert after == before
+
+
+def relative_luminance(color):
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_box_names_all_colors_with_enough_contrast(lab, shown):
+    try_it(lab.exercises[1], same)
+    lab.exercises[1](twice)
+    for bundle in shown:
+        html = bundle["text/html"]
+        background = re.search(r"background:(#\w{6})", html)[1]
+        light = relative_luminance(background) + 0.05
+        colors = re.findall(r"[;\"]color:(#\w{6})", html)
+        assert colors
+        for color in colors:
+            assert light / (relative_luminance(color) + 0.05) >= 4.5, color
+        # JupyterLab removes inherited colors from stored outputs.
+        assert "inherit" not in html
+        for code in re.findall(r"<code style=\"(.*?)\">", html):
+            assert "background-color:#" in code
+            assert code.startswith("color:#")

@@ -1,4 +1,4 @@
-"""Every collected answer to lab 05 gets the verdict and the hint meant for it."""
+"""Every collected answer to lab 05 gets the right verdict and hint."""
 
 from tests.helpers.checks.judged import EveryAnswer
 from tests.helpers.checks.lab_05_answers import answers

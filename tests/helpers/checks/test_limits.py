@@ -1,4 +1,4 @@
-"""The limits hold on the main thread and on others, and leave nothing behind."""
+"""The limits work on the main thread and on others, and restore everything."""
 
 import importlib
 import multiprocessing
@@ -41,10 +41,10 @@ def loop_that_catches_everything():
 
 
 def in_a_thread(action):
-    """Run `action` on a thread, as a notebook on Windows would be watched; what it raised, by name.
+    """Run `action` on a thread, as on Windows, and return the names of the exceptions it raised.
 
-    In a process of its own: in one that had stopped a thread in this way, signals were later seen
-    to interrupt one another on the main thread.
+    In a separate process: stopping a thread in this way was seen to make signals on the main thread
+    interrupt each other later.
     """
     processes = multiprocessing.get_context("fork")
     answer = processes.SimpleQueue()
@@ -73,7 +73,7 @@ def caught_in_a_thread(action):
 
 
 @pytest.mark.parametrize("action", [loop, loop_that_catches_everything])
-def test_a_loop_is_stopped_on_the_main_thread(action):
+def test_loop_is_stopped_on_the_main_thread(action):
     begun = time.monotonic()
     with pytest.raises(OutOfTime), CodeLimits(0.3):
         action()
@@ -92,7 +92,7 @@ def test_time_spent_importing_does_not_count(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cannot crowd one processor")
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="waiting is not told")
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="no waiting times")
 def test_time_spent_waiting_for_a_processor_does_not_count():
     allowed = os.sched_getaffinity(0)
     one = {min(allowed)}
@@ -115,7 +115,7 @@ def test_time_spent_waiting_for_a_processor_does_not_count():
             each.wait()
 
 
-def test_an_import_without_end_is_stopped_and_leaves_no_half_module(tmp_path, monkeypatch):
+def test_endless_import_is_stopped_and_leaves_no_partial_module(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "_LONGEST_IMPORT", 0.3)
     (tmp_path / "takes_long.py").write_text("begun = True\nwhile True:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -125,11 +125,11 @@ def test_an_import_without_end_is_stopped_and_leaves_no_half_module(tmp_path, mo
 
 
 @pytest.mark.parametrize("action", [loop, loop_that_catches_errors])
-def test_a_loop_is_stopped_on_another_thread(action):
+def test_loop_is_stopped_on_another_thread(action):
     assert in_a_thread(action) == ["OutOfTime"]
 
 
-def test_code_that_is_in_time_runs_to_its_end_on_both():
+def test_code_within_its_limits_is_not_interrupted():
     done = []
     with CodeLimits(5):
         done.append(sum(range(1000)))
@@ -137,7 +137,7 @@ def test_code_that_is_in_time_runs_to_its_end_on_both():
     assert done == [499500]
 
 
-def test_a_signal_waits_until_the_one_before_has_been_answered(monkeypatch):
+def test_signals_do_not_interrupt_each_other(monkeypatch):
     answering, most = [], []
 
     class Watched(CodeLimits):
@@ -156,7 +156,7 @@ def test_a_signal_waits_until_the_one_before_has_been_answered(monkeypatch):
         try:
             loop()
         except OutOfTime:
-            # The block goes on in the frame it stands in, and is looked at again.
+            # The block continues and is checked again.
             end = time.monotonic() + 0.6
             while time.monotonic() < end:
                 pass
@@ -164,9 +164,9 @@ def test_a_signal_waits_until_the_one_before_has_been_answered(monkeypatch):
     assert set(most) == {1}
 
 
-def test_memory_is_watched_where_the_system_cannot_limit_it(monkeypatch):
+def test_memory_is_checked_where_the_system_cannot_limit_it(monkeypatch):
     if not limits._PROCESS.exists():
-        pytest.skip("nobody says here how much memory the process has")
+        pytest.skip("this system does not report the memory of a process")
     monkeypatch.setattr(limits, "_limit_addresses", lambda more: None)
     kept = []
     with pytest.raises(OutOfMemory), CodeLimits(20, memory=100 * MIB):
@@ -175,7 +175,7 @@ def test_memory_is_watched_where_the_system_cannot_limit_it(monkeypatch):
     assert len(kept) < 200
 
 
-def test_too_large_a_tensor_is_refused_at_once():
+def test_huge_tensor_is_refused_at_once():
     if limits._limit_addresses is None or not limits._PROCESS.exists():
         pytest.skip("this system does not limit addresses")
     if torch.cuda.is_available():
@@ -184,7 +184,7 @@ def test_too_large_a_tensor_is_refused_at_once():
         torch.empty(10 << 30, dtype=torch.uint8)
 
 
-def test_timer_handler_and_tracing_are_as_before():
+def test_timer_handler_and_tracing_are_restored():
     def handler(number, frame):
         """Never called."""
 

@@ -1,0 +1,23 @@
+"""Lab 00, exercise 1: `absolute`."""
+
+from helpers.checks.lab_00.shared import lab, program_of, run
+from helpers.checks.trial import Answer, Trial
+
+# No number that a check draws.
+_UNTOUCHED = 777
+
+
+@lab.exercise(1, points=2, right="The absolute value of every number.")
+def exercise_1(trial: Trial, absolute: Answer) -> None:
+    """`absolute()`: a program that stores the absolute value of x in y."""
+    program = program_of(trial, absolute)
+    draw = trial.random.randint
+    for x in (draw(2, 99), -draw(2, 99), 0, -1, draw(100, 200) + 0.5, -draw(100, 200) - 0.5):
+        computer = run(trial, program, x=x, y=_UNTOUCHED)
+        found = computer["y"]
+        trial.expect(found != _UNTOUCHED, "nothing-stored", x=x)
+        trial.expect(computer["x"] == x, "x-changed", x=x, found=computer["x"])
+        details = {"x": x, "found": found}
+        trial.expect(not (x and found == -abs(x)), "wrong-sign", **details)
+        trial.expect(not (found == 0 != x), "relu-instead", **details)
+        trial.expect(found == abs(x), "wrong-value", **details)

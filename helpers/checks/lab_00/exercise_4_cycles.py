@@ -1,0 +1,41 @@
+"""Lab 00, exercise 4: `cycles`."""
+
+from helpers.checks.lab_00.shared import lab
+from helpers.checks.trial import Answer, Trial, described, is_whole
+from helpers.small_computer import SmallComputer
+
+# The program in the lab's text.
+SUM_OF_SQUARES = """
+        LOAD B, n
+        SET  A, 0
+        SET  I, 0
+next:   CMP  I, B
+        JZ   done
+        LOAD C, x[I]
+        MUL  C, C
+        ADD  A, C
+        ADD  I, 1
+        JUMP next
+done:   STORE A, y
+        HALT
+"""
+
+
+@lab.exercise(4, points=3, right="You can predict the cost of a program without running it.")
+def exercise_4(trial: Trial, cycles: Answer) -> None:
+    """`cycles(n)`: the cycles that the program above takes for a list of `n` numbers."""
+    for n in (trial.random.randint(4, 9), 1, 2, 0, trial.random.randint(50, 99)):
+        found = trial.result_of(cycles, n)
+        trial.expect(is_whole(found), "not-a-whole-number", what=described(found))
+        computer = SmallComputer(SUM_OF_SQUARES, x=[1] * max(n, 1), n=n, y=0)
+        cost = computer.run()
+        if found == cost.cycles:
+            continue
+        details = {"n": n, "found": found, "exact": cost.cycles}
+        trial.expect(found != cost.instructions, "counts-instructions", **details)
+        trial.expect(found != cost.cycles - 1, "one-missing", **details)
+        trial.expect(found != cost.cycles - 2, "last-test-missing", **details)
+        once = SmallComputer(SUM_OF_SQUARES, x=[1], n=1, y=0).run().cycles
+        trial.expect(not (n > 1 and found == once), "loop-counted-once", **details)
+        trial.expect(not (n > 1 and found == n * once), "all-in-the-loop", **details)
+        raise trial.wrong("wrong-cycles", **details)

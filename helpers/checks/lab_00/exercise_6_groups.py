@@ -1,0 +1,62 @@
+"""Lab 00, exercise 6: `groups`."""
+
+from itertools import combinations
+from typing import Any
+
+from helpers.checks.lab_00.shared import lab
+from helpers.checks.trial import Answer, Trial, described
+from helpers.small_computer import SmallComputer
+
+# The program in the lab's text: the two branches take different instructions.
+LEAKY = """
+        LOAD A, x[LANE]
+        CMP  A, 0
+        JNN  keep
+        MUL  A, 10
+        ADD  A, 1
+        SUB  A, 3
+        JUMP save
+keep:   MUL  A, 3
+        ADD  A, 2
+        MUL  A, A
+save:   STORE A, y[LANE]
+        HALT
+"""
+LANES = 4
+
+
+@lab.exercise(6, points=2, right="Lanes of a group take the same branch wherever that is possible.")
+def exercise_6(trial: Trial, groups: Answer) -> None:
+    """`groups(x)`: split eight numbers into two groups of four that take the fewest cycles."""
+    for negatives in (4, trial.random.choice([1, 2, 3]), trial.random.choice([5, 6, 7]), 0, 8):
+        sizes = trial.random.sample(range(1, 99), 8)
+        x = [-size if i < negatives else size for i, size in enumerate(sizes)]
+        if negatives == 4:
+            # Alternating signs: the groups as they come are the worst ones.
+            x = [x[i // 2 + 4 * (i % 2)] for i in range(8)]
+        else:
+            trial.random.shuffle(x)
+        result = trial.result_of(groups, list(x))
+        pair = isinstance(result, tuple | list) and len(result) == 2
+        pair = pair and all(isinstance(each, tuple | list) for each in result)
+        trial.expect(pair, "not-two-groups", what=described(result))
+        one, two = (list(each) for each in result)
+        trial.expect(len(one) == len(two) == LANES, "not-four-each", sizes=[len(one), len(two)])
+        same = sorted([*one, *two]) == sorted(x)
+        trial.expect(same, "other-numbers", x=x, found=[one, two])
+        found, best = _cycles(one) + _cycles(two), _fewest(x)
+        details = {"x": x, "found": found, "best": best, "one": one, "two": two}
+        trial.expect(found == best, "diverges", **details)
+
+
+def _cycles(x: list[Any]) -> int:
+    return SmallComputer(LEAKY, lanes=LANES, x=x, y=[0] * LANES).run().cycles
+
+
+def _fewest(x: list[int]) -> int:
+    signs = [value < 0 for value in x]
+    splits = {
+        (sum(signs[i] for i in chosen), sum(signs) - sum(signs[i] for i in chosen))
+        for chosen in combinations(range(8), LANES)
+    }
+    return min(sum(_cycles([-1] * n + [1] * (LANES - n)) for n in split) for split in splits)

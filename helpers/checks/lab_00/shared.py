@@ -1,0 +1,42 @@
+"""Lab 00 with its hints, and how its exercises run a program of the student's."""
+
+from pathlib import Path
+from typing import Any
+
+from helpers.checks.hints import read_hints
+from helpers.checks.lab import Lab
+from helpers.checks.trial import Answer, Trial, described, one_line
+from helpers.small_computer import MachineError, ProgramError, SmallComputer
+
+lab = Lab("00_cpu_and_gpu", read_hints(Path(__file__).parent))
+
+# Far more than a right program needs for the data of the checks.
+_LIMIT = 5_000
+
+
+def program_of(trial: Trial, function: Answer) -> str:
+    """Call the student's function and return the text of its program."""
+    program = trial.result_of(function)
+    trial.expect(
+        isinstance(program, str), "not-a-program", name=trial.name, what=described(program)
+    )
+    return program
+
+
+def run(trial: Trial, program: str, *, lanes: int = 1, **data: Any) -> SmallComputer:
+    """Run a program to its end and return the computer; a program that cannot run earns a hint."""
+    shown = ", ".join(f"{name} = {value}" for name, value in data.items())
+    try:
+        computer = SmallComputer(program, lanes=lanes, **data)
+        computer.run(limit=_LIMIT)
+    except ProgramError as error:
+        raise trial.wrong("cannot-be-read", error=_message(error)) from None
+    except MachineError as error:
+        if computer.cost.instructions >= _LIMIT:
+            raise trial.wrong("never-halts", data=shown, limit=_LIMIT) from None
+        raise trial.wrong("stops-early", data=shown, error=_message(error)) from None
+    return computer
+
+
+def _message(error: Exception) -> str:
+    return one_line(error).removeprefix(f"{type(error).__name__}: ")

@@ -1,0 +1,125 @@
+"""Lab 02, exercise 2: `moves`, one move for each of seven messages."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from helpers.checks.lab_02.shared import lab
+from helpers.checks.trial import Answer, Trial, described
+
+
+@dataclass(frozen=True)
+class MixedLine:
+    """A line of code that mixes devices.
+
+    Attributes:
+        code: the line, as the lab shows it.
+        run: executes it with the tensors it names.
+        tensors: for each name its shape, its device and whether it holds indices.
+        goal: the device on which the result should be.
+        asked: what the lab asks for, for the hint.
+    """
+
+    code: str
+    run: Callable[..., Any]
+    tensors: dict[str, tuple[tuple[int, ...], str, bool]]
+    goal: str
+    asked: str
+
+    def values(self) -> dict[str, Tensor]:
+        """Return the tensors by name, each on its device."""
+        return {
+            name: torch.zeros(shape, dtype=torch.int64 if indices else torch.float32, device=device)
+            for name, (shape, device, indices) in self.tensors.items()
+        }
+
+
+_TO_FIRST_GPU = "the result should be on `cuda:0`"
+# The answers are not here: each move is tried out.
+LINES = {
+    "A": MixedLine(
+        "loss = F.cross_entropy(scores, labels)",
+        lambda scores, labels: F.cross_entropy(scores, labels),
+        {"scores": ((4, 3), "cuda:0", False), "labels": ((4,), "cpu", True)},
+        "cuda:0",
+        _TO_FIRST_GPU,
+    ),
+    "B": MixedLine(
+        "scores = images @ weights",
+        lambda images, weights: images @ weights,
+        {"images": ((4, 3), "cpu", False), "weights": ((3, 2), "cuda:0", False)},
+        "cuda:0",
+        _TO_FIRST_GPU,
+    ),
+    "C": MixedLine(
+        "total = running + batch_mean",
+        lambda running, batch_mean: running + batch_mean,
+        {"running": ((3,), "cuda:1", False), "batch_mean": ((3,), "cuda:0", False)},
+        "cuda:0",
+        _TO_FIRST_GPU,
+    ),
+    "D": MixedLine(
+        "picked = table[rows]",
+        lambda table, rows: table[rows],
+        {"table": ((9, 2), "cpu", False), "rows": ((3,), "cuda:0", True)},
+        "cpu",
+        "the table should stay on the CPU",
+    ),
+    "E": MixedLine(
+        "vectors = F.embedding(words, table)",
+        lambda words, table: F.embedding(words, table),
+        {"words": ((5,), "cpu", True), "table": ((9, 2), "cuda:0", False)},
+        "cuda:0",
+        _TO_FIRST_GPU,
+    ),
+    "F": MixedLine(
+        "edges = F.conv2d(images, kernel)",
+        lambda images, kernel: F.conv2d(images, kernel),
+        {"images": ((16, 3, 32, 32), "cpu", False), "kernel": ((6, 3, 5, 5), "cuda:0", False)},
+        "cuda:0",
+        _TO_FIRST_GPU,
+    ),
+    "G": MixedLine(
+        "array = scores.numpy()",
+        lambda scores: torch.from_numpy(scores.numpy()),
+        {"scores": ((4, 3), "cuda:0", False)},
+        "cpu",
+        "an array is always in the CPU's memory",
+    ),
+}
+
+
+@lab.exercise(2, points=3, right="For every message you know which tensor moves, and where to.")
+def exercise_2(trial: Trial, moves: Answer) -> None:
+    """`moves()`: for each line the name of the tensor that moves, and its new device."""
+    result = trial.result_of(moves)
+    whole = isinstance(result, Mapping) and set(result) == set(LINES)
+    names = ", ".join(LINES)
+    found = f"one with the keys {sorted(map(str, result))}" if isinstance(result, Mapping) else ""
+    trial.expect(whole, "not-a-plan", what=found or described(result), names=names)
+    for line, mixed in LINES.items():
+        pair = isinstance(result[line], tuple | list) and len(result[line]) == 2
+        what = f"{described(result[line])} for line {line}"
+        trial.expect(pair, "not-a-plan", what=what, names=names)
+        with trial.machine_with(2):
+            _try_move(trial, line, mixed, *result[line])
+
+
+def _try_move(trial: Trial, line: str, mixed: MixedLine, name: Any, device: Any) -> None:
+    known = isinstance(name, str) and name in mixed.tensors
+    trial.expect(known, "no-such-name", line=line, name=name, code=mixed.code)
+    known = str(device) in ("cpu", "cuda:0", "cuda:1")
+    trial.expect(known, "no-such-device", line=line, device=str(device))
+    values = mixed.values()
+    stays = str(values[name].device) == str(device)
+    trial.expect(not stays, "already-there", line=line, name=name, device=device)
+    values[name] = values[name].to(device)
+    try:
+        result = mixed.run(**values)
+    except (RuntimeError, TypeError):
+        raise trial.wrong("still-mixes", line=line, name=name, device=device) from None
+    trial.expect(str(result.device) == mixed.goal, "wrong-goal", line=line, goal=mixed.asked)

@@ -1,0 +1,91 @@
+"""Lab 04, exercise 4: `train_epoch`."""
+
+import copy
+import math
+import statistics
+import weakref
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from helpers.checks.comparing import same_weights
+from helpers.checks.lab_04.shared import Batches, epoch_reference, lab
+from helpers.checks.trial import Answer, Trial, described, is_number
+
+
+@lab.exercise(4, points=3, right="All three mistakes are fixed.")
+def exercise_4(trial: Trial, train_epoch: Answer) -> None:
+    """`train_epoch(net, batches, optimizer)`: one epoch; the mean loss over the images."""
+    for device in (trial.device, torch.device("cpu")):
+        torch.manual_seed(trial.seed)
+        sizes = [8] * trial.random.randint(3, 5) + [2]
+        exact = means = 0.0
+        while abs(exact - means) < 0.02:  # drawn so that the two means differ
+            batches = [(trial.normal(n, 6) * 2, trial.integers(0, 4, (n,))) for n in sizes]
+            batches[-1] = batches[-1][0] * 4, batches[-1][1]
+            net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4))
+            expected, piled, other = (copy.deepcopy(net) for _ in range(3))
+            exact = epoch_reference(expected, _momentum(expected, batches[0]), batches)
+            means = statistics.mean(_batch_losses(other, batches))
+        epoch_reference(piled, _momentum(piled, batches[0]), batches, zero=False)
+        net.to(device)
+        optimizer = _momentum(net, tuple(tensor.to(device) for tensor in batches[0]))
+        start = copy.deepcopy(net)
+        modes, graphs = _observe(net.eval())
+        called = trial.try_call(train_epoch, net, batches, optimizer)
+        if called.error is not None:
+            early = "modified by an inplace operation" in str(called.error)
+            raise trial.wrong("steps-early") if early else trial.why(called.error)
+        found = called.value
+        trial.expect_result(found)
+        trial.expect(modes and all(modes), "evaluation-mode")
+        trial.expect(not same_weights(net, start), "no-step")
+        trial.expect(not same_weights(net, piled), "gradients-pile-up")
+        trial.expect(is_number(found), "keeps-the-graph", what=described(found))
+        # The graph of the batch before may still be there, by the name of its loss.
+        trial.expect(max(graphs) <= 1, "graph-kept")
+        trial.expect(same_weights(net, expected), "other-steps")
+        trial.expect(not math.isclose(found, means, rel_tol=1e-3), "mean-of-batches")
+        close = math.isclose(found, exact, rel_tol=1e-3)
+        trial.expect(close, "wrong-loss", exact=exact, found=float(found))
+
+
+def _momentum(net: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.optim.Optimizer:
+    """Return an optimizer that has already taken a step, unlike a new one in its place."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    F.cross_entropy(net(batch[0]), batch[1]).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return optimizer
+
+
+class _Mark:
+    """Lives as long as the graph that it is attached to."""
+
+
+def _observe(net: nn.Module) -> tuple[list[bool], list[int]]:
+    """Return two lists that grow with every call of `net`.
+
+    They hold whether the net was in training mode, and how many graphs of earlier calls are alive.
+    """
+    modes: list[bool] = []
+    alive: list[int] = []
+    marks: list[weakref.ref[_Mark]] = []
+
+    def note(net: nn.Module, inputs: object, output: torch.Tensor) -> None:
+        modes.append(net.training)
+        alive.append(sum(mark() is not None for mark in marks))
+        if output.grad_fn is not None:
+            mark = _Mark()
+            output.grad_fn.metadata["mark"] = mark
+            marks.append(weakref.ref(mark))
+
+    net.register_forward_hook(note)
+    return modes, alive
+
+
+def _batch_losses(net: nn.Module, batches: Batches) -> list[float]:
+    """Return the loss of each batch of an epoch."""
+    optimizer = _momentum(net, batches[0])
+    return [epoch_reference(net, optimizer, [batch]) for batch in batches]

@@ -1,0 +1,119 @@
+"""No check imports torch's compiler by accident, and a slow import never costs a right answer.
+
+Each case runs in a child process that has torch but not its compiler, which torch imports only once
+per process.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import multiprocessing
+import sys
+import time
+import traceback
+
+import pytest
+
+from tests.helpers.checks.collection import LABS
+
+FORKS = "forkserver" in multiprocessing.get_all_start_methods()
+pytestmark = pytest.mark.skipif(not FORKS, reason="needs processes that are forked")
+
+HEAVY = ("torch._dynamo", "torch._inductor", "sympy")
+
+
+class ImportWatcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Records who imports a heavy module first.
+
+    Either the real import follows, `seconds` later, or an empty compiler takes its place, which
+    saves about ten seconds per process.
+    """
+
+    def __init__(self, seconds=None):
+        self.seconds = seconds
+        self.importers = []
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in HEAVY:
+            return None
+        first = not self.importers
+        self.importers = self.importers or [f.filename for f in traceback.extract_stack()]
+        if self.seconds is None:
+            return importlib.machinery.ModuleSpec(name, self)
+        end = time.monotonic() + self.seconds if first else 0
+        while time.monotonic() < end:
+            pass
+        return None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        # What optimizers use of it.
+        module.disable = lambda function, *args, **kwargs: function
+        module.graph_break = lambda *args: None
+
+
+def in_fresh_process(action, *args):
+    """Return what `action` returns in a process in which torch's compiler is not imported."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["torch", "helpers.checks.lab_01"])
+    receiver, sender = processes.Pipe(duplex=False)
+    process = processes.Process(target=_send, args=(sender, action, args))
+    process.start()
+    sender.close()
+    assert receiver.poll(300), "the process did not answer"
+    answer = receiver.recv()
+    process.join(60)
+    return answer
+
+
+def _send(sender, action, args):
+    try:
+        sender.send(action(*args))
+    except BaseException:
+        sender.send(traceback.format_exc())
+        raise
+
+
+def judge_right_answers(lab):
+    """For each exercise of a lab: the hint for its first right answer, and the importers."""
+    answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
+    found = {}
+    for number, exercise in answers.checks.lab.exercises.items():
+        answer = next(a for a in answers.collected if a.exercise == number and a.hint is None)
+        assert not set(HEAVY) & set(sys.modules)
+        watcher = ImportWatcher()
+        sys.meta_path.insert(0, watcher)
+        found[number] = exercise.judge(*answer.handed_in(), seed=1).hint, watcher.importers
+        sys.meta_path.remove(watcher)
+        for name in HEAVY:
+            sys.modules.pop(name, None)
+    return found
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_only_optimizers_import_the_compiler(lab):
+    found = in_fresh_process(judge_right_answers, lab)
+    assert {number: hint for number, (hint, _) in found.items() if hint} == {}
+    for number, (_, importers) in found.items():
+        optimizer = any("/torch/optim/" in file for file in importers)
+        assert not importers or optimizer, (number, importers[-25:])
+
+
+def judge_with_slow_import(lab, number, seconds):
+    """The hint for a right answer, the importers, and whether sympy is imported completely."""
+    answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
+    answer = next(a for a in answers.collected if a.exercise == number and a.hint is None)
+    watcher = ImportWatcher(2 * seconds)
+    sys.meta_path.insert(0, watcher)
+    exercise = answers.checks.lab.exercises[number]
+    exercise.seconds = seconds
+    hint = exercise.judge(*answer.handed_in(), seed=1).hint
+    return hint, watcher.importers, hasattr(sys.modules["sympy"], "logic")
+
+
+def test_a_slow_import_of_the_compiler_does_not_count_as_the_students_time():
+    hint, importers, whole = in_fresh_process(judge_with_slow_import, "lab_03", 3, 3.0)
+    assert any("/torch/optim/" in file for file in importers)
+    assert (hint, whole) == (None, True)
