@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent
 
 
 def pytest_configure(config):
-    # A relative path is meant from here, not from where pytest or a kernel happens to be started.
+    # A relative CIFAR10_ROOT starts here, not where pytest or a kernel is started.
     anchor_data_folder()
     sanitizer = config.option.nbval_sanitize_with
     if sanitizer and not Path(sanitizer).exists():
@@ -23,7 +23,7 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path):
-    """Leave out students' notebooks: they hold no answers and no outputs."""
+    """Skip students' notebooks, which have no answers and no outputs."""
     if collection_path.suffix == ".ipynb" and collection_path.parent == ROOT / "labs":
         return True
     return None
@@ -34,7 +34,7 @@ def pytest_collectstart(collector):
         collector.skip_compare += NOT_COMPARED
 
 
-# After pytest has started the notebook's kernel.
+# After nbval has started the notebook's kernel.
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_setup(item):
     if isinstance(item, IPyNbCell):
@@ -44,11 +44,11 @@ def pytest_runtest_setup(item):
 
 
 class KernelMessages:
-    """Reads a kernel's messages for nbval and closes two of its gaps.
+    """Reads a kernel's messages for nbval and fixes two of its problems.
 
-    nbval waits for a dead kernel until the cell's time is over; here a dead kernel is an error at
-    once. And nbval knows nothing of an output that is updated in place or cleared, of which a
-    notebook stores the last state; here it gets the messages of a cell as they are stored.
+    nbval waits for a dead kernel until the cell times out; here a dead kernel is an error at once.
+    nbval also ignores that outputs can be updated in place or cleared; here it gets the final
+    outputs of a cell, as a notebook stores them.
     """
 
     def __init__(self, kernel):
@@ -79,16 +79,16 @@ class KernelMessages:
             message = self._read("iopub", timeout=timeout)
             yield message
             kind, content = message["msg_type"], message["content"]
-            # nbval itself reads on after an error.
+            # nbval itself continues after an error.
             if kind == "error" or (kind == "status" and content["execution_state"] == "idle"):
                 return
 
 
 def last_state(messages):
-    """A cell's messages without updates and clearings: what they leave is what is shown last.
+    """Return a cell's messages with all updates and clearings applied.
 
-    As in a stored notebook, `clear_output(wait=True)` clears only when another output comes. An
-    update reaches the outputs of its own cell, not those of a cell before it.
+    As in a stored notebook, `clear_output(wait=True)` takes effect at the next output. An update
+    changes outputs of its own cell only.
     """
     kept = []
     clear_next = False

@@ -45,7 +45,7 @@ class SmallCourse:
         return nbformat.read(self.folder.notebook_of(name), as_version=4)
 
     def put(self, name: str, notebook: nbformat.NotebookNode) -> None:
-        """Put a notebook into the course, not built."""
+        """Write a notebook into the course without building it."""
         nbformat.write(notebook, self.folder.notebook_of(name))
 
 
@@ -56,12 +56,12 @@ def small_course(tmp_path):
 
 @pytest.fixture(scope="session")
 def make_small_course(tmp_path_factory):
-    """For fixtures that execute a course once for several tests."""
+    """Create courses for fixtures that several tests share."""
     return lambda: SmallCourse(tmp_path_factory.mktemp("course") / "course")
 
 
 class Cells:
-    """Makes cells and outputs of notebooks as they are stored."""
+    """Creates cells and outputs of stored notebooks."""
 
     text = staticmethod(new_markdown_cell)
 

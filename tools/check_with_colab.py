@@ -1,9 +1,9 @@
-"""Runs every notebook as Colab opens it: alone in an empty folder, with Colab's versions.
+"""Run every notebook as Colab does: alone in an empty folder, with Colab's versions.
 
     python -m tools.check_with_colab .venv-colab/bin/python [NOTEBOOK ...]
 
 `make colab` builds that environment from tools/colab_versions.txt and calls this. The committed
-state of this clone stands in for the published copy. A lab must stop at its first exercise and
+state of this clone is used as the published copy. A lab must stop at its first exercise and
 nowhere else. Last, one notebook runs without a network and must say so in one line.
 """
 
@@ -25,20 +25,20 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 ROOT = Path(__file__).parents[1]
-NO_NETWORK = "The course could not be fetched from"
+NO_NETWORK = "The course could not be downloaded from"
 STUB = "NotYet: exercise 1"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How one run ended: seconds of the bootstrap cell and of all, and the error if any."""
+class ColabRun:
+    """Seconds of the set-up cell and in total, and the error if there was one."""
 
     bootstrap: float
     total: float
     error: str = ""
 
 
-def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Outcome:
+def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> ColabRun:
     """Execute a copy of `notebook` in an empty folder, in a kernel of `python`."""
 
     class ColabLike(AsyncKernelManager):
@@ -66,10 +66,10 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Outc
                     if "bootstrap" in cell.metadata.get("tags", []):
                         bootstrap = monotonic() - begun
         except CellExecutionError as error:
-            return Outcome(bootstrap, monotonic() - began, f"{error.ename}: {error.evalue}")
+            return ColabRun(bootstrap, monotonic() - began, f"{error.ename}: {error.evalue}")
         except (CellTimeoutError, DeadKernelError) as error:
-            return Outcome(bootstrap, monotonic() - began, f"{type(error).__name__}: {error}")
-    return Outcome(bootstrap, monotonic() - began)
+            return ColabRun(bootstrap, monotonic() - began, f"{type(error).__name__}: {error}")
+    return ColabRun(bootstrap, monotonic() - began)
 
 
 def colab_environment(**changes: str) -> dict[str, str]:
@@ -112,13 +112,13 @@ def main(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def report(name: str, outcome: Outcome, expected: str) -> bool:
-    """Print a run's line; whether it went otherwise than `expected`, the beginning of an error."""
-    wrong = not outcome.error.startswith(expected) if expected else bool(outcome.error)
+def report(name: str, run: ColabRun, expected: str) -> bool:
+    """Print a run's line; return whether it did not end as `expected` (start of an error)."""
+    wrong = not run.error.startswith(expected) if expected else bool(run.error)
     verdict = "  WRONG" if wrong else ""
-    print(f"{outcome.bootstrap:7.1f} s {outcome.total:6.1f} s  {name}{verdict}", flush=True)
-    if outcome.error:
-        print(f"                     {outcome.error}", flush=True)
+    print(f"{run.bootstrap:7.1f} s {run.total:6.1f} s  {name}{verdict}", flush=True)
+    if run.error:
+        print(f"                     {run.error}", flush=True)
     return wrong
 
 

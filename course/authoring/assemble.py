@@ -61,7 +61,7 @@ from helpers import packages
 
 packages.require()"""
 
-# As JupyterLab writes it, so that opening and saving a lesson changes nothing.
+# As JupyterLab writes it: opening and saving a lesson changes the version of Python at most.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {

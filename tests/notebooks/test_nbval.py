@@ -1,4 +1,4 @@
-"""nbval as the course configures it, on small notebooks in a project of their own."""
+"""nbval with the course's settings, on small notebooks in a temporary project."""
 
 import os
 import re
@@ -13,11 +13,11 @@ import pytest
 from course.authoring.stored_outputs import RESULT_TYPE
 
 ROOT = Path(__file__).parents[2]
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+ANSI_CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Project:
-    """A folder with the course's settings of pytest and the notebooks of a test."""
+    """A folder with the course's pytest settings and a test's notebooks."""
 
     def __init__(self, root):
         self.root = root
@@ -31,14 +31,14 @@ class Project:
         file.write_text(text, encoding="utf-8")
 
     def pytest(self, *options, folder="."):
-        """Run plain `pytest --nbval`; return exit status and what it printed."""
-        # The settings of the pytest that runs this test are not those of the project.
+        """Run `pytest --nbval`; return the exit status and the output."""
+        # Without the settings of the pytest that runs this test.
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PY_"))}
         command = [sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider", *options]
         done = subprocess.run(
             command, cwd=self.root / folder, env=environment, capture_output=True, text=True
         )
-        return done.returncode, COLOURS.sub("", done.stdout + done.stderr)
+        return done.returncode, ANSI_CODES.sub("", done.stdout + done.stderr)
 
 
 def notebook_text(cells, *code_cells):
@@ -64,9 +64,9 @@ display(record | {"text/plain": "recorded: accuracy"}, raw=True)"""
 
 @pytest.fixture(scope="module")
 def outcomes(cells, tmp_path_factory):
-    """What `pytest --nbval` says of each cell below."""
+    """The verdict of `pytest --nbval` on each cell below."""
     project = Project(tmp_path_factory.mktemp("nbval") / "project")
-    # One notebook holds all cells, since starting kernels is what takes time.
+    # One notebook for all cells, because starting kernels takes time.
     record = {RESULT_TYPE: {"accuracy": 0.5}, "text/plain": "recorded: accuracy"}
     all_cells = {
         "unchanged": cells.code("print(1 + 1)", cells.stream("2\n")),
@@ -100,7 +100,7 @@ def outcomes(cells, tmp_path_factory):
         "record_differs",
     ],
 )
-def test_it_passes(outcomes, name):
+def test_cell_passes(outcomes, name):
     assert outcomes[0][name] == "PASSED"
 
 
@@ -108,31 +108,31 @@ def test_it_passes(outcomes, name):
     "name",
     ["output_altered", "device_altered", "updated_to_something_else", "raises", "kernel_dies"],
 )
-def test_it_fails(outcomes, name):
+def test_cell_fails(outcomes, name):
     assert outcomes[0][name] == "FAILED"
 
 
-def test_a_dead_kernel_is_named_and_not_waited_for(outcomes):
+def test_dead_kernel_fails_at_once(outcomes):
     assert "The kernel died while it executed this cell." in outcomes[1]
     seconds = float(re.search(r"failed.* in ([\d.]+)s", outcomes[1]).group(1))
     assert seconds < 60
 
 
-def test_what_is_no_test_is_left_out(cells, tmp_path):
+def test_collects_only_lessons_and_solutions(cells, tmp_path):
     project = Project(tmp_path / "project")
     broken = notebook_text(cells, cells.code("raise NotImplementedError"))
     good = notebook_text(cells, cells.code("1", cells.value("1")))
     for place in ("labs", "runs/2026-01-01_10-00-00", "output", "notebooks/.ipynb_checkpoints"):
         project.put(f"{place}/broken.ipynb", broken)
     project.put("labs/solutions/good.ipynb", good)
-    # The point asks for everything below the folder, more than the settings name.
+    # `.` collects everything in the folder, more than the setting testpaths.
     status, printed = project.pytest("--collect-only", "-q", ".")
     assert status == 0, printed
     assert "labs/solutions/good.ipynb" in printed
     assert "broken" not in printed
 
 
-def test_a_lesson_is_checked_the_same_from_its_own_folder(cells, tmp_path):
+def test_settings_apply_in_subfolder(cells, tmp_path):
     project = Project(tmp_path / "project")
     cell = cells.code("print('1.5 s')", cells.stream("2.5 s\n"))
     project.put("notebooks/lesson.ipynb", notebook_text(cells, cell))

@@ -1,4 +1,4 @@
-"""Everybody can read every page of the course, and every link of it leads somewhere."""
+"""Every page is accessible, its links work, and its spelling is right."""
 
 import subprocess
 import sys
@@ -40,13 +40,13 @@ def read(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
-def test_figures_headings_tables_and_cells_of_a_notebook_serve_every_reader(path):
+def test_notebook_is_accessible(path):
     findings = lint_notebook(read(path))
     assert not findings, "\n".join(findings)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_images_headings_and_tables_of_a_page_serve_every_reader(path):
+def test_page_is_accessible(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     findings = [
         *markdown_images_without_alt(text),
@@ -57,18 +57,18 @@ def test_images_headings_and_tables_of_a_page_serve_every_reader(path):
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *PAGES])
-def test_every_link_inside_the_course_leads_somewhere(path):
+def test_links_inside_the_course_work(path):
     findings = LINKS.dead_links(ROOT / path)
     assert not findings, "\n".join(findings)
 
 
 @pytest.mark.parametrize("path", [p for p in NOTEBOOKS if not p.startswith("labs/solutions")])
-def test_the_badge_of_a_notebook_opens_that_notebook(path):
+def test_badge_opens_its_own_notebook(path):
     findings = LINKS.badge_faults(ROOT / path)
     assert not findings, "\n".join(findings)
 
 
-def test_the_words_are_spelled_as_in_a_dictionary():
+def test_spelling():
     there = [name for name in PROSE if (ROOT / name).exists()]
     done = subprocess.run(
         [sys.executable, "-m", "codespell_lib", *there], cwd=ROOT, capture_output=True, text=True
@@ -76,7 +76,7 @@ def test_the_words_are_spelled_as_in_a_dictionary():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_misspelling_would_be_seen(tmp_path):
+def test_spelling_finds_a_mistake(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("A " + "seperate" + " stream.\n")
     done = subprocess.run(

@@ -14,13 +14,13 @@ def masked(text):
     return text
 
 
-def test_every_pattern_of_the_file_is_read():
+def test_reads_every_pattern():
     text = SANITIZER.read_text(encoding="utf-8")
     assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 6
 
 
-def test_the_file_reads_the_same_in_every_encoding():
-    # nbval opens it in the encoding of the machine.
+def test_file_is_ascii():
+    # nbval opens the file with the machine's default encoding.
     assert SANITIZER.read_bytes().isascii()
 
 
@@ -44,7 +44,7 @@ def test_the_file_reads_the_same_in_every_encoding():
         ),
     ],
 )
-def test_what_is_measured_is_masked(text, expected):
+def test_masks_measurements(text, expected):
     assert masked(text) == expected
 
 
@@ -80,9 +80,9 @@ def test_what_is_measured_is_masked(text, expected):
         "devices, cuda:0 and cpu!",
     ],
 )
-def test_what_a_lesson_is_about_is_left_to_be_compared(text):
+def test_keeps_what_lessons_teach(text):
     assert masked(text) == text
 
 
-def test_two_devices_stay_two_devices():
+def test_keeps_devices_apart():
     assert masked("on cuda:0 after 3 s") != masked("on cpu after 3 s")

@@ -1,4 +1,4 @@
-"""What the lessons and solutions store is worth comparing and fit to be published."""
+"""The stored outputs of lessons and solutions are complete and can be published."""
 
 from pathlib import Path
 
@@ -18,18 +18,18 @@ NOTEBOOKS = [
 ]
 
 
-def test_there_are_notebooks_to_look_at():
+def test_notebooks_exist():
     assert NOTEBOOKS
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
-def test_nbval_compares_a_third_of_the_code_cells_and_none_is_stripped(path):
+def test_enough_cells_are_compared_and_none_is_stripped(path):
     comparison = compare(nbformat.read(ROOT / path, as_version=4), PATTERNS)
     assert comparison.enough, str(comparison)
     assert not comparison.stripped, str(comparison)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
-def test_outputs_hold_no_errors_no_warnings_and_no_paths_of_one_machine(path):
+def test_outputs_have_no_errors_warnings_or_machine_paths(path):
     problems = output_problems(nbformat.read(ROOT / path, as_version=4))
     assert not problems, "\n".join(problems)

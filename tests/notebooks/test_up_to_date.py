@@ -1,4 +1,4 @@
-"""Every built lesson is what its source builds today. Mend a failure with `course build`."""
+"""Every notebook is what its source builds today. Fix a failure with `course build`."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ from course.course_folder import open_course
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_lesson_is_what_its_source_builds_today():
+def test_every_notebook_is_up_to_date():
     findings = outdated(open_course(ROOT))
     assert not findings, "\n".join(findings)

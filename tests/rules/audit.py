@@ -1,4 +1,4 @@
-"""Counts what nbval really compares in a notebook, and finds what it would let pass unseen.
+"""Count what nbval really compares in a notebook, and find cells that it would pass wrongly.
 
 nbval passes a cell whose stored output is gone, whatever the cell prints. Needs nbval, which
 comes with the extra `test`.
@@ -15,7 +15,7 @@ from nbval.plugin import find_comment_markers, find_metadata_tags
 
 from course.authoring.stored_outputs import RESULT_TYPE, first_line
 
-# Given to nbval beside its own list: what differs from machine to machine and from run to run.
+# Added to nbval's own list: output that differs between machines and runs.
 # Reported results are in the report of a run; a lesson that teaches one of them shows it.
 NOT_COMPARED = (
     "stderr",
@@ -26,10 +26,10 @@ NOT_COMPARED = (
 )
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml", "application/pdf")
 
-# A call that shows something, by the name it is called by.
+# Calls that show something, by name.
 _SHOWS = {"print", "display", "report", "show_data", "show"}
 
-# Expressions that are there to be shown when they end a cell. A call may return nothing.
+# Expressions that show a value at the end of a cell. A call may return None.
 _VALUES = (
     ast.Name,
     ast.Attribute,
@@ -50,11 +50,11 @@ Patterns = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many code cells a notebook has, how many are compared, which have lost their output."""
+    """The number of code cells, how many are compared, and which have lost their output."""
 
     cells: int
     compared: int
-    # Positions among all cells, counted from 1, and the first line of each.
+    # Position among all cells, starting at 1, and first line.
     stripped: list[str]
 
     @property
@@ -65,7 +65,7 @@ class Comparison:
     def __str__(self) -> str:
         text = f"{self.compared} of {self.cells} code cells are compared"
         if self.stripped:
-            text += f"; without the output they show: {', '.join(self.stripped)}"
+            text += f"; stripped of their output: {', '.join(self.stripped)}"
         return text
 
 
@@ -113,7 +113,7 @@ def _says_something(output: NotebookNode, patterns: Patterns) -> bool:
         return False
     kinds = [kind for kind in output.data if kind not in NOT_COMPARED and kind not in _IMAGES]
     if any(kind in _IMAGES for kind in output.data):
-        # What stands beside an image is its size, the same for every figure, or its description.
+        # The text next to an image is its size or its description.
         kinds = [kind for kind in kinds if kind not in ("text/plain", "text/html")]
     return any(_remains(str(output.data[kind]), patterns) for kind in kinds)
 

@@ -1,6 +1,6 @@
-"""Finds links of the course that lead nowhere: files, sections, badges, other copies of the course.
+"""Find broken links of the course: files, sections, badges, other copies of the course.
 
-Nothing is looked up in the network: a link into the published copy is followed in this checkout.
+Without a network: a link into the published copy is followed in this clone.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 @dataclass
 class Links:
-    """Checks the links of a course's pages; reads each file that is linked to once."""
+    """Checks the links of a course's pages; reads each linked file once."""
 
     course: CourseFolder
     _anchors: dict[Path, set[str]] = field(default_factory=dict)
 
     def dead_links(self, page: Path) -> list[str]:
-        """One sentence for each link of a notebook or a markdown file that leads nowhere."""
+        """Return a sentence for each broken link of a notebook or a Markdown file."""
         findings = []
         for target in links_of(page_text(page)):
             if target.startswith("attachment:"):
@@ -49,21 +49,21 @@ class Links:
         return findings
 
     def badge_faults(self, notebook: Path) -> list[str]:
-        """What is wrong with the badge in a notebook's opening, which opens that very notebook."""
+        """Return what is wrong with a notebook's badge, which must open the same notebook."""
         place = notebook.relative_to(self.course.root).as_posix()
         site = "https://colab.research.google.com/github"
         wanted = f"{site}/{self.course.repository}/blob/{self.course.tag}/{place}"
         opening = nbformat.read(notebook, as_version=4).cells[0].source
         badges = [link for link in links_of(opening) if link.startswith(site)]
         if badges[:1] != [wanted]:
-            return [f"its badge leads to {badges[0] if badges else 'nothing'}, not to {wanted}"]
+            return [f"its badge opens {badges[0] if badges else 'nothing'}, not {wanted}"]
         return []
 
     def _published(self, found: re.Match[str]) -> str:
         course = self.course
         owner = course.repository.split("/")[0]
         if found["repository"].removesuffix(".git") != course.repository:
-            # Other people's notebooks may be linked to; another copy of the course may not.
+            # Links to other repositories are fine, except to other copies of the course.
             ours = found["repository"].split("/")[-1] == course.repository.split("/")[-1]
             return f"the course is published by {owner}" if ours else ""
         if found["workflow"]:
@@ -81,9 +81,9 @@ class Links:
         name, _, anchor = target.partition("#")
         file = page.parent / unquote(name) if name else page
         if not file.exists():
-            return "there is no such file"
+            return "no such file"
         if self.course.root.resolve() not in (file.resolve(), *file.resolve().parents):
-            return "it leads out of the course"
+            return "it is outside of the course"
         if anchor and file.suffix in (".md", ".ipynb") and unquote(anchor) not in self._of(file):
             return f"{file.name} has no section of that name"
         return ""
@@ -100,22 +100,22 @@ class Links:
 
 
 def links_of(text: str) -> list[str]:
-    """The targets of all links and images of a markdown text, in order, code left out."""
+    """Return the targets of all links and images of a Markdown text, without code."""
     prose = without_code(text)
     pairs = _LINK.findall(prose)
-    # A badge is an image in a link: its inner target comes first and says nothing of the outer.
+    # A badge is an image in a link: its inner target comes first.
     return [a or b for a, b in pairs] + _REFERENCE.findall(prose)
 
 
 def anchors(heading: str) -> set[str]:
-    """The names by which pages link to a heading: GitHub's way of making one, and Jupyter's."""
+    """Return the names of a heading in links: GitHub's and JupyterLab's."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip()
     github = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
     return {github, plain.replace(" ", "-")}
 
 
 def page_text(page: Path) -> str:
-    """The prose of a markdown file, or of all markdown cells of a notebook."""
+    """Return the text of a Markdown file, or of all Markdown cells of a notebook."""
     if page.suffix != ".ipynb":
         return page.read_text(encoding="utf-8")
     cells = nbformat.read(page, as_version=4).cells

@@ -1,7 +1,7 @@
-"""Finds what keeps a notebook from being read by everybody: one function a rule.
+"""Find what keeps people from reading a notebook: one function per rule.
 
-Each rule takes a notebook and returns one sentence for each fault. What stands in stored outputs
-besides is in `stored_outputs.py`, links are in `links.py`.
+Each rule takes a notebook and returns one sentence per problem. The rules for outputs are in
+`course.authoring.stored_outputs`, those for links in `links.py`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _TABLE = re.compile(r"^ *(\|.*\|) *\n *\|(?: *:?-+:? *\|)+ *$", re.MULTILINE)
 
 
 def lint_notebook(notebook: NotebookNode) -> list[str]:
-    """Every fault that the rules below find, in the order of the rules."""
+    """Return the findings of all rules below."""
     rules = (missing_alt_texts, heading_faults, tables_without_header, long_cells)
     return [finding for rule in rules for finding in rule(notebook)]
 
 
 def missing_alt_texts(notebook: NotebookNode) -> list[str]:
-    """Images, in markdown or in outputs, that a person who cannot see them learns nothing of."""
+    """Return the images, in Markdown or in outputs, that have no alt text."""
     findings = []
     for where, text in _markdown(notebook):
         findings += [f"{where}: {fault}" for fault in markdown_images_without_alt(text)]
@@ -45,14 +45,14 @@ def missing_alt_texts(notebook: NotebookNode) -> list[str]:
         findings += [f"{where}: {fault}" for fault in html.silent_images]
         for kind in output.data:
             alt = output.metadata.get(kind, {}).get("alt", "")
-            # The same figure may come as HTML too, which is then what is shown.
+            # If there is HTML too, it is shown instead of the image.
             if kind.startswith("image/") and not alt.strip() and not html.images:
                 findings.append(f"{where}: a figure ({kind}) has no alt text")
     return findings
 
 
 def markdown_images_without_alt(text: str) -> list[str]:
-    """The images of a markdown text that have no alternative text."""
+    """Return the images of a Markdown text that have no alt text."""
     return [
         f"the image {target} has no alt text"
         for alt, target in _IMAGE.findall(without_code(text))
@@ -61,12 +61,12 @@ def markdown_images_without_alt(text: str) -> list[str]:
 
 
 def heading_faults(notebook: NotebookNode) -> list[str]:
-    """Where the notebook does not begin with its only H1, or a heading skips a level."""
+    """Return problems of headings: no title first, a second title, or a skipped level."""
     return outline_faults([pair for _, text in _markdown(notebook) for pair in headings(text)])
 
 
 def outline_faults(outline: list[tuple[int, str]]) -> list[str]:
-    """What is wrong with the order of headings, each given as its level and its text."""
+    """Return what is wrong with an outline of (level, text) pairs."""
     if not outline or outline[0][0] != 1:
         return ["the first heading is not a title (#)"]
     findings = [f"a second title: {text!r}" for level, text in outline[1:] if level == 1]
@@ -77,12 +77,12 @@ def outline_faults(outline: list[tuple[int, str]]) -> list[str]:
 
 
 def headings(text: str) -> list[tuple[int, str]]:
-    """Level and text of each heading of a markdown text."""
+    """Return level and text of each heading of a Markdown text."""
     return [(len(marks), words) for marks, words in _HEADING.findall(without_fences(text))]
 
 
 def tables_without_header(notebook: NotebookNode) -> list[str]:
-    """Tables whose columns have no names, in markdown or in HTML outputs."""
+    """Return the tables, in Markdown or in HTML outputs, whose columns have no names."""
     findings = []
     for where, text in _markdown(notebook):
         findings += [f"{where}: {fault}" for fault in markdown_tables_without_header(text)]
@@ -93,7 +93,7 @@ def tables_without_header(notebook: NotebookNode) -> list[str]:
 
 
 def markdown_tables_without_header(text: str) -> list[str]:
-    """The header rows of a markdown text in which a column has no name."""
+    """Return the table headers of a Markdown text with an unnamed column."""
     rows = (row[1:-1].split("|") for row in _TABLE.findall(without_fences(text)))
     return [
         f"a column of this table has no name: |{'|'.join(row)}|"
@@ -103,7 +103,7 @@ def markdown_tables_without_header(text: str) -> list[str]:
 
 
 def long_cells(notebook: NotebookNode) -> list[str]:
-    """Code cells that hold more than one idea, told by their length."""
+    """Return code cells that are too long to have one idea."""
     findings = []
     for number, cell in enumerate(notebook.cells, start=1):
         if cell.cell_type != "code":
@@ -121,17 +121,17 @@ def long_cells(notebook: NotebookNode) -> list[str]:
 
 
 def without_code(text: str) -> str:
-    """Markdown without its code blocks and inline code, in which nothing is an image or a link."""
+    """Return Markdown without code blocks and inline code."""
     return _FENCED.sub("", text)
 
 
 def without_fences(text: str) -> str:
-    """Markdown without its code blocks, inline code kept."""
+    """Return Markdown without code blocks, but with inline code."""
     return _FENCED.sub(lambda found: "" if found.group(2) else found.group(), text)
 
 
 class _Html(HTMLParser):
-    """Notes the images and the tables of a piece of HTML."""
+    """Collects the images and tables of an HTML text."""
 
     def __init__(self) -> None:
         super().__init__()

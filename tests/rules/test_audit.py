@@ -16,41 +16,41 @@ def patterns():
 
 @pytest.fixture
 def counted(cells, patterns):
-    """How many of the given code cells are compared."""
+    """Count the given code cells that are compared."""
     return lambda *code_cells: compare(cells.notebook(*code_cells), patterns).compared
 
 
-def test_a_printed_text_and_a_value_are_compared(cells, counted):
+def test_compares_printed_text_and_values(cells, counted):
     assert (
         counted(cells.code("print(1)", cells.stream("1\n")), cells.code("2", cells.value("2"))) == 2
     )
 
 
-def test_a_cell_without_outputs_is_not_compared(cells, counted):
+def test_cell_without_outputs_is_not_compared(cells, counted):
     assert counted(cells.code("a = 1")) == 0
 
 
 @pytest.mark.parametrize("tag", ["nbval-ignore-output", "nbval-skip"])
-def test_a_cell_with_a_tag_that_ignores_it_is_not_compared(cells, counted, tag):
+def test_cell_with_ignoring_tag_is_not_compared(cells, counted, tag):
     assert counted(cells.code("1", cells.value("1"), tags=[tag])) == 0
 
 
 @pytest.mark.parametrize("mark", ["NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP"])
-def test_a_cell_with_a_comment_that_ignores_it_is_not_compared(cells, counted, mark):
+def test_cell_with_ignoring_comment_is_not_compared(cells, counted, mark):
     assert counted(cells.code(f"# {mark}\n1", cells.value("1"))) == 0
 
 
-def test_a_comment_that_asks_for_comparison_beats_a_tag(cells, counted):
+def test_comment_overrides_tag(cells, counted):
     cell = cells.code("# NBVAL_CHECK_OUTPUT\n1", cells.value("1"), tags=["nbval-ignore-output"])
     assert counted(cell) == 1
 
 
-def test_a_figure_is_not_compared(cells, counted):
+def test_figure_is_not_compared(cells, counted):
     figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure size 640x480 with 1 Axes>"})
     assert counted(cells.code("plot()", figure)) == 0
 
 
-def test_a_table_beside_a_figure_is_compared(cells, counted):
+def test_table_next_to_figure_is_compared(cells, counted):
     figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure>"})
     assert counted(cells.code("plot()", figure, cells.stream("cat 12\n"))) == 1
 
@@ -61,23 +61,23 @@ def test_stderr_and_records_are_not_compared(cells, counted):
     assert counted(cells.code("one()", noise), cells.code("two()", record)) == 0
 
 
-def test_an_output_that_the_sanitizer_masks_as_a_whole_is_not_compared(cells, counted):
+def test_fully_masked_output_is_not_compared(cells, counted):
     assert counted(cells.code("seconds", cells.value("'12.3 s'"))) == 0
     assert counted(cells.code("seconds", cells.value("'CPU 12.3 s'"))) == 1
 
 
-def test_a_cell_that_was_not_executed_is_not_compared(cells, counted):
+def test_cell_not_executed_is_not_compared(cells, counted):
     assert counted(cells.code("1", cells.value("1"), count=None)) == 0
 
 
-def test_a_third_is_enough_and_less_is_not(cells, patterns):
+def test_requires_a_third_of_the_cells(cells, patterns):
     good = cells.code("1", cells.value("1"))
     bare = [cells.code("a = 1") for _ in range(3)]
     assert compare(cells.notebook(good, *bare[:2]), patterns).enough
     assert not compare(cells.notebook(good, *bare), patterns).enough
 
 
-def test_a_cell_that_prints_and_was_stripped_is_named(cells, patterns):
+def test_names_stripped_cell_that_prints(cells, patterns):
     notebook = cells.notebook(
         cells.text("x"), cells.code("print(1)"), cells.code("2", cells.value("2"))
     )
@@ -88,12 +88,12 @@ def test_a_cell_that_prints_and_was_stripped_is_named(cells, patterns):
     )
 
 
-def test_a_stripped_cell_is_named_though_its_output_would_be_ignored(cells, patterns):
+def test_names_stripped_cell_with_ignored_output(cells, patterns):
     notebook = cells.notebook(cells.code("print(1)", tags=["nbval-ignore-output"]))
     assert compare(notebook, patterns).stripped
 
 
-def test_a_skipped_cell_needs_no_output(cells, patterns):
+def test_skipped_cell_needs_no_output(cells, patterns):
     notebook = cells.notebook(
         cells.code("print(1)", tags=["nbval-skip"]), cells.code("print(1)", tags=["skip-execution"])
     )
@@ -116,7 +116,7 @@ def test_a_skipped_cell_needs_no_output(cells, patterns):
         "lesson.show_data(dataset)",
     ],
 )
-def test_a_cell_that_surely_shows_something_is_known(source):
+def test_recognizes_cell_that_always_shows_output(source):
     assert shows_something(source)
 
 
@@ -135,5 +135,5 @@ def test_a_cell_that_surely_shows_something_is_known(source):
         "# only a comment",
     ],
 )
-def test_a_cell_that_may_show_nothing_is_left_alone(source):
+def test_accepts_cell_that_may_show_nothing(source):
     assert not shows_something(source)

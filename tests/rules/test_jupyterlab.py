@@ -1,4 +1,4 @@
-"""JupyterLab opens at the start page and shows it as a page."""
+"""JupyterLab opens the start page and renders it."""
 
 import json
 import re
@@ -14,7 +14,7 @@ def settings(file: str) -> dict:
     return json.loads((ROOT / file).read_text(encoding="utf-8"))
 
 
-def test_jupyterlab_takes_its_start_page_from_the_settings(tmp_path, monkeypatch):
+def test_settings_set_start_page(tmp_path, monkeypatch):
     for folder in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder))
     shown = subprocess.run(
@@ -27,7 +27,7 @@ def test_jupyterlab_takes_its_start_page_from_the_settings(tmp_path, monkeypatch
     assert re.search(r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", shown.stdout)
 
 
-def test_the_start_page_and_the_settings_that_show_it_are_there():
+def test_start_page_and_viewer_settings_exist():
     lab = settings(CONFIG)["LabApp"]
     assert (ROOT / lab["default_url"].removeprefix("/lab/tree/")).is_file()
     overrides = settings(f"{lab['app_settings_dir']}/overrides.json")

@@ -1,4 +1,4 @@
-"""Links and badges are followed inside the checkout; each way of being dead is planted once."""
+"""The link rule finds each kind of broken link and badge."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def course(small_course, cells):
 
 @pytest.fixture
 def dead(course):
-    """What is found on a page of the course that holds this markdown."""
+    """Check a page with this Markdown."""
 
     def look(text):
         page = course.folder.notebooks / "page.md"
@@ -54,28 +54,28 @@ def dead(course):
         "mailto:somebody@example.org",
     ],
 )
-def test_what_leads_somewhere_is_left_alone(dead, target):
+def test_accepts_working_link(dead, target):
     assert dead(f"See [this]({target}).") == []
 
 
 @pytest.mark.parametrize(
     ("target", "fault"),
     [
-        ("02_second.ipynb", "there is no such file"),
+        ("02_second.ipynb", "no such file"),
         ("../README.md#for-nobody", "README.md has no section of that name"),
         ("#for-nobody", "page.md has no section of that name"),
         ("01_first.ipynb#Nothing", "01_first.ipynb has no section of that name"),
-        ("../../elsewhere", "there is no such file"),
+        ("../../elsewhere", "no such file"),
         ("../..", "it leads out of the course"),
         (f"{COLAB}/notebooks/02_second.ipynb", "there is no notebooks/02_second.ipynb"),
         (COLAB.replace("v7", "v6") + "/notebooks/01_first.ipynb", "the tag of the course is v7"),
-        (f"{GITHUB}/blob/v7/LICENCE", "there is no LICENCE"),
+        (f"{GITHUB}/blob/v7/COPYING", "there is no COPYING"),
         (f"{GITHUB}/actions/workflows/tset.yml/badge.svg", "no such workflow"),
         ("https://github.com/anybody/a-course", "the course is published by somebody"),
         (COLAB.replace("somebody", "anybody") + "/x.ipynb", "is published by somebody"),
     ],
 )
-def test_a_dead_link_is_found(dead, target, fault):
+def test_finds_broken_link(dead, target, fault):
     [finding] = dead(f"See [this]({target}).")
     assert finding.startswith(f"{target}: ")
     assert fault in finding
@@ -90,31 +90,31 @@ def test_a_dead_link_is_found(dead, target, fault):
         "See [this][1].\n\n[1]: none.png",
     ],
 )
-def test_links_are_found_however_they_are_written(dead, text):
-    assert dead(text) == ["none.png: there is no such file"]
+def test_finds_links_in_every_syntax(dead, text):
+    assert dead(text) == ["none.png: no such file"]
 
 
 @pytest.mark.parametrize("text", ["`x[0](y)`", "```\n[a](none.md)\n```", "    x = [a]"])
-def test_code_is_no_link(dead, text):
+def test_ignores_links_in_code(dead, text):
     assert dead(text) == []
 
 
-def test_the_badge_of_the_notebook_itself_is_right(course):
+def test_accepts_badge_of_same_notebook(course):
     path = course.folder.notebook_of("01_first")
     assert Links(course.folder).badge_faults(path) == []
 
 
-def test_a_badge_to_another_notebook_is_found(course, cells):
+def test_finds_badge_of_another_notebook(course, cells):
     course.put("02_second", cells.notebook(cells.text(f"# Second\n\n{BADGE}")))
     [finding] = Links(course.folder).badge_faults(course.folder.notebook_of("02_second"))
     assert finding.endswith(f"not to {COLAB}/notebooks/02_second.ipynb")
 
 
-def test_a_missing_badge_is_found(course, cells):
+def test_finds_missing_badge(course, cells):
     course.put("02_second", cells.notebook(cells.text("# Second")))
     [finding] = Links(course.folder).badge_faults(course.folder.notebook_of("02_second"))
     assert finding.startswith("its badge leads to nothing")
 
 
-def test_a_heading_is_linked_to_as_github_and_as_jupyter_name_it():
+def test_anchors_of_github_and_jupyterlab():
     assert anchors("How `.to` works") == {"how-to-works", "How-.to-works"}

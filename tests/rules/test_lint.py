@@ -1,4 +1,4 @@
-"""Each rule catches its fault, planted into a notebook that has none, and lets the rest pass."""
+"""Each rule finds its problem and nothing else."""
 
 import pytest
 
@@ -11,7 +11,7 @@ TABLE = "<table><tr><th>name</th></tr><tr><td>x</td></tr></table>"
 
 @pytest.fixture
 def figure(cells):
-    """An output that holds a figure, described or not."""
+    """An output with a figure, with or without alt text."""
 
     def make(alt=None, html=None):
         output = cells.shown({"image/png": PNG} | ({"text/html": html} if html else {}))
@@ -24,7 +24,7 @@ def figure(cells):
 
 @pytest.fixture
 def lint(cells):
-    """What is found in a notebook that has a title and these cells besides."""
+    """Check a notebook with a title and these cells."""
 
     def look(*others):
         return lint_notebook(cells.notebook(cells.text("# A lesson"), *others))
@@ -32,7 +32,7 @@ def lint(cells):
     return look
 
 
-def test_a_notebook_without_faults_has_no_findings(lint, cells, figure):
+def test_accepts_notebook_without_problems(lint, cells, figure):
     assert not lint(
         cells.text(
             "## One\n\n![A photograph of a chip.](chip.png)\n\n| a | b |\n|---|---|\n| 1 | 2 |"
@@ -46,13 +46,13 @@ def test_a_notebook_without_faults_has_no_findings(lint, cells, figure):
 
 
 @pytest.mark.parametrize("alt", [None, "", "  "])
-def test_a_figure_whose_alt_text_was_removed_is_found(lint, cells, figure, alt):
+def test_finds_figure_without_alt_text(lint, cells, figure, alt):
     [finding] = lint(cells.code("plots.show(figure)", figure(alt=alt)))
     assert finding == "cell 2 (plots.show(figure)): a figure (image/png) has no alt text"
 
 
 @pytest.mark.parametrize("alt", ["", 'alt=""', 'alt=" "'])
-def test_a_figure_in_html_whose_alt_text_was_removed_is_found(lint, cells, figure, alt):
+def test_finds_html_figure_without_alt_text(lint, cells, figure, alt):
     html = FIGURE.replace('alt="Two bars."', alt)
     assert "has no alt" in lint(cells.code("show()", figure(html=html)))[0]
 
@@ -66,13 +66,13 @@ def test_a_figure_in_html_whose_alt_text_was_removed_is_found(lint, cells, figur
         ('aria-hidden="true"', "", False),
     ],
 )
-def test_a_drawing_needs_a_title_unless_it_is_decoration(lint, cells, attributes, inside, found):
+def test_drawing_needs_title_unless_decorative(lint, cells, attributes, inside, found):
     html = f"<svg {attributes}>{inside}<rect/></svg>"
     assert bool(lint(cells.code("show()", cells.shown({"text/html": html})))) == found
 
 
 @pytest.mark.parametrize("image", ["![](chip.png)", "![ ](chip.png)", '<img src="chip.png">'])
-def test_an_image_in_the_text_without_alt_text_is_found(lint, cells, image):
+def test_finds_markdown_image_without_alt_text(lint, cells, image):
     [finding] = lint(cells.text(f"Look:\n\n{image}"))
     assert "chip.png" in finding
 
@@ -85,33 +85,33 @@ def test_an_image_in_the_text_without_alt_text_is_found(lint, cells, image):
         ("## One\n\n#### Two", "the heading 'Two' has level 4 right below level 2"),
     ],
 )
-def test_a_heading_out_of_order_is_found(lint, cells, text, fault):
+def test_finds_heading_out_of_order(lint, cells, text, fault):
     assert lint(cells.text(text)) == [fault]
 
 
-def test_a_notebook_that_does_not_begin_with_a_title_is_found(cells):
+def test_finds_notebook_without_title(cells):
     notebook = cells.notebook(cells.text("## A section"))
     assert lint_notebook(notebook) == ["the first heading is not a title (#)"]
 
 
-def test_a_table_whose_columns_have_no_names_is_found(lint, cells):
+def test_finds_html_table_without_header(lint, cells):
     html = TABLE.replace("th>", "td>")
     [finding] = lint(cells.code("where(x)", cells.shown({"text/html": html})))
     assert "no header cells (<th>): name x" in finding
 
 
 @pytest.mark.parametrize("header", ["| a | |", "|| b |", "|  | b |"])
-def test_a_table_in_the_text_with_an_unnamed_column_is_found(lint, cells, header):
+def test_finds_markdown_table_with_unnamed_column(lint, cells, header):
     [finding] = lint(cells.text(f"{header}\n|---|:-:|\n| 1 | 2 |"))
     assert f"a column of this table has no name: {header}" in finding
 
 
-def test_a_cell_that_is_too_long_is_found(lint, cells):
+def test_finds_long_cell(lint, cells):
     [finding] = lint(cells.code("x = 1\n" * (LONGEST_CELL + 1)))
     assert f"has {LONGEST_CELL + 1} lines" in finding
 
 
-def test_only_the_bootstrap_may_be_longer(lint, cells):
+def test_set_up_cell_may_be_longer(lint, cells):
     code = "x = 1\n" * LONGEST_BOOTSTRAP
     assert not lint(cells.code(code, tags=["bootstrap"]))
     assert lint(cells.code(code + "y = 1", tags=["bootstrap"]))

@@ -1,4 +1,4 @@
-"""The pinned versions stand in three places; these tests hold the places together."""
+"""The three lists of pinned versions agree."""
 
 import re
 import tomllib
@@ -17,13 +17,13 @@ def read(name):
 
 
 def pip_pins(requirements):
-    """The lines of a requirements.txt, each in one spelling."""
+    """Return the normalized lines of a requirements.txt."""
     lines = (line.split("#")[0].strip() for line in requirements.splitlines())
     return sorted(str(Requirement(line)) for line in lines if line)
 
 
 def conda_pins(environment):
-    """The pins below `pip:` in an environment.yml, each in one spelling."""
+    """Return the normalized pins under `pip:` in an environment.yml."""
     [listed] = [
         e["pip"] for e in yaml.safe_load(environment)["dependencies"] if isinstance(e, dict)
     ]
@@ -31,13 +31,13 @@ def conda_pins(environment):
 
 
 def held_pins(makefile):
-    """What `make pins` holds in place, from the printf that writes it."""
+    """Return the versions that `make pins` keeps."""
     [line] = [line for line in makefile.splitlines() if "held.txt" in line and "printf" in line]
     return sorted(re.findall(r"[\w-]+==[\w.]+", line.replace(r"\n", " ")))
 
 
 def outside_their_range(requirements, pyproject):
-    """Pins that the ranges in pyproject.toml do not allow, and dependencies that have no pin."""
+    """Return pins outside of the ranges in pyproject.toml, and dependencies without a pin."""
     project = tomllib.loads(pyproject)["project"]
     ranges = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     pins = [Requirement(line) for line in pip_pins(requirements)]
@@ -54,7 +54,7 @@ def outside_their_range(requirements, pyproject):
     return problems
 
 
-def test_every_requirement_is_pinned_to_one_version():
+def test_every_requirement_is_pinned():
     loose = [
         line
         for line in pip_pins(read("requirements.txt"))
@@ -63,20 +63,20 @@ def test_every_requirement_is_pinned_to_one_version():
     assert loose == []
 
 
-def test_pip_and_conda_install_the_same_versions():
+def test_pip_and_conda_versions_agree():
     assert conda_pins(read("environment.yml")) == pip_pins(read("requirements.txt"))
 
 
-def test_conda_installs_the_course_itself():
+def test_conda_installs_the_course():
     environment = yaml.safe_load(read("environment.yml"))
     assert environment["dependencies"][-1]["pip"][-1] == "--editable ."
 
 
-def test_the_pins_lie_in_the_ranges_of_the_package():
+def test_pins_are_in_the_ranges_of_the_package():
     assert outside_their_range(read("requirements.txt"), read("pyproject.toml")) == []
 
 
-def test_what_make_holds_is_what_is_pinned():
+def test_make_keeps_pinned_versions():
     held = held_pins(read("Makefile"))
     assert [pin.split("==")[0] for pin in held] == ["torch", "torchvision"]
     assert set(held) <= set(pip_pins(read("requirements.txt")))
@@ -92,19 +92,19 @@ def test_what_make_holds_is_what_is_pinned():
     ],
     ids=["version", "missing", "added", "condition"],
 )
-def test_a_difference_between_the_two_lists_is_seen(pattern, replacement):
+def test_finds_difference_between_lists(pattern, replacement):
     environment = read("environment.yml")
     altered = re.sub(pattern, replacement, environment)
     assert altered != environment
     assert conda_pins(altered) != pip_pins(read("requirements.txt"))
 
 
-def test_the_order_of_the_lists_means_nothing():
+def test_order_does_not_matter():
     backwards = "\n".join(reversed(read("requirements.txt").splitlines()))
     assert pip_pins(backwards) == conda_pins(read("environment.yml"))
 
 
-def test_a_pin_outside_its_range_and_a_missing_pin_are_seen():
+def test_finds_pin_out_of_range_and_missing_pin():
     pyproject = read("pyproject.toml")
     requirements = re.sub(r"(?m)^torch==\S+", "torch==2.10.0", read("requirements.txt"))
     assert outside_their_range(requirements, pyproject) == ["torch 2.10.0 is not >=2.11"]

@@ -1,5 +1,6 @@
-"""The README tells the truth about the lessons, and its links lead somewhere."""
+"""The README matches the lessons, the commands and the recorded results."""
 
+import json
 import re
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def header_of(source: Path) -> dict:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_each_lesson_has_its_row(source):
+def test_each_lesson_has_a_row(source):
     course = header_of(source)["course"]
     row = f"| [{course['title']}](notebooks/{source.stem}.ipynb) | {course['minutes']} |"
     assert row in README
@@ -26,20 +27,29 @@ def test_each_lesson_has_its_row(source):
 
 
 @pytest.mark.parametrize("source", LABS, ids=lambda source: source.stem)
-def test_each_lab_stands_in_its_lessons_row(source):
+def test_each_lab_is_in_its_lessons_row(source):
     row = next(line for line in README.splitlines() if f"/{source.stem}.ipynb) |" in line)
     minutes = header_of(source)["course"]["minutes"]
     assert row.endswith(f"| [lab {source.stem[:2]}](labs/{source.stem}.ipynb) | {minutes} |")
 
 
-def test_every_link_inside_the_repository_leads_to_a_file():
+def test_links_inside_the_repository_work():
     targets = re.findall(r"\]\(([^)#]+)\)", README)
     inside = [target for target in targets if not target.startswith("http")]
     assert inside
     assert [target for target in inside if not (ROOT / target).exists()] == []
 
 
-def test_every_make_target_named_is_there():
+def test_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"`?make ([a-z]+)\b", README)):
         assert f"\n{target}:" in makefile
+
+
+def test_number_of_verified_results_is_current():
+    path = ROOT / "tests" / "simulated_cuda" / "record" / "record.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    entries = [entry for versions in record.values() for entry in versions.values()]
+    verified = sum(entry["verified"] for entry in entries)
+    assert f"{verified} of {len(entries)} recorded results" in README
+    assert f"{len(record)} device cases" in README
