@@ -84,7 +84,7 @@ def test_names_stripped_cell_that_prints(cells, patterns):
     comparison = compare(notebook, patterns)
     assert comparison.stripped == ["cell 2 (print(1))"]
     assert str(comparison) == (
-        "1 of 2 code cells are compared; without the output they show: cell 2 (print(1))"
+        "1 of 2 code cells are compared; stripped of their output: cell 2 (print(1))"
     )
 
 

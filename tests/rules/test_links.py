@@ -66,7 +66,7 @@ def test_accepts_working_link(dead, target):
         ("#for-nobody", "page.md has no section of that name"),
         ("01_first.ipynb#Nothing", "01_first.ipynb has no section of that name"),
         ("../../elsewhere", "no such file"),
-        ("../..", "it leads out of the course"),
+        ("../..", "it is outside of the course"),
         (f"{COLAB}/notebooks/02_second.ipynb", "there is no notebooks/02_second.ipynb"),
         (COLAB.replace("v7", "v6") + "/notebooks/01_first.ipynb", "the tag of the course is v7"),
         (f"{GITHUB}/blob/v7/COPYING", "there is no COPYING"),
@@ -107,13 +107,13 @@ def test_accepts_badge_of_same_notebook(course):
 def test_finds_badge_of_another_notebook(course, cells):
     course.put("02_second", cells.notebook(cells.text(f"# Second\n\n{BADGE}")))
     [finding] = Links(course.folder).badge_faults(course.folder.notebook_of("02_second"))
-    assert finding.endswith(f"not to {COLAB}/notebooks/02_second.ipynb")
+    assert finding.endswith(f"not {COLAB}/notebooks/02_second.ipynb")
 
 
 def test_finds_missing_badge(course, cells):
     course.put("02_second", cells.notebook(cells.text("# Second")))
     [finding] = Links(course.folder).badge_faults(course.folder.notebook_of("02_second"))
-    assert finding.startswith("its badge leads to nothing")
+    assert finding.startswith("its badge opens nothing")
 
 
 def test_anchors_of_github_and_jupyterlab():
