@@ -47,7 +47,6 @@ NOT_YET_REWRITTEN = (
     "tests/course/reports/",
     "tests/helpers/",
     "tests/notebooks/",
-    "tests/rules/",
     "tools/",
 )
 
