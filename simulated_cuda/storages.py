@@ -65,10 +65,14 @@ def wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tenso
 def subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Wrap `Tensor._make_subclass`: autograd would call the driver for a FakeTensor on CUDA."""
 
-    def make_subclass(*args: Any, device_for_backend_keys: Any = None, **kwargs: Any) -> Tensor:
-        if device_for_backend_keys is not None and device_for_backend_keys.type == "cuda":
+    # PyTorch's compiler refuses to be imported if this has another signature than its own version.
+    def make_subclass(
+        cls: type[Any], data: Tensor, requires_grad: bool = False, **kwargs: Any
+    ) -> Any:
+        device = kwargs.get("device_for_backend_keys")
+        if device is not None and device.type == "cuda":
             raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
-        return create(*args, device_for_backend_keys=device_for_backend_keys, **kwargs)
+        return create(cls, data, requires_grad, **kwargs)
 
     return staticmethod(make_subclass)
 

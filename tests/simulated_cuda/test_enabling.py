@@ -215,6 +215,20 @@ def test_device_code_does_not_import_torchs_compiler():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_first_optimizer_after_enabling():
+    # It imports torch's compiler, which inspects functions that the simulation replaces.
+    program = (
+        "import torch, simulated_cuda\n"
+        "simulated_cuda.enable(over_real=True)\n"
+        "w = torch.nn.Parameter(torch.ones(2, device='cuda'))\n"
+        "optimizer = torch.optim.SGD([w], lr=1.0)\n"
+        "w.sum().backward()\n"
+        "optimizer.step()\n"
+        "assert w.tolist() == [0, 0] and w.is_cuda\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 @pytest.mark.parametrize(
     ("create", "nbytes"),
     [
