@@ -1,32 +1,24 @@
-"""Figures about devices: what a move copies, bytes, waiting, where the tensors of a network lie."""
+"""Figures about devices: copies, bytes, waiting, and the devices of a network's tensors."""
 
 import math
 import textwrap
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
 
 from helpers.devices import Row, Whereabouts
-from helpers.plots.style import COLORS, RED_INK, new_figure, show
-
-_CPU, _GPU = "#FFF4E5", "#E3F0FA"
-_WAITING = "#D9D9D9"
-
-
-def _box(
-    axis: Axes, x: float, y: float, w: float, h: float, text: str = "", **style: object
-) -> None:
-    """Draw a rectangle from its lower left corner, with `text` in its middle."""
-    options = {"facecolor": "white", "edgecolor": "#333333", "linewidth": 1.0} | style
-    axis.add_patch(Rectangle((x, y), w, h, **options))
-    axis.text(x + w / 2, y + h / 2, text, ha="center", va="center", fontsize=9)
-
-
-def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
-    """Draw an arrow from `start` to `end`."""
-    style = {"arrowstyle": "-|>", "mutation_scale": 13, "linewidth": 1.5}
-    axis.add_patch(FancyArrowPatch(start, end, shrinkA=0, shrinkB=0, color=colour, **style))
+from helpers.plots.shapes import LINE_COLOR, arrow, box
+from helpers.plots.style import (
+    CPU_AREA,
+    CPU_COLOR,
+    GPU_AREA,
+    GPU_COLOR,
+    OTHER_COLORS,
+    WAITING_AREA,
+    new_figure,
+    show,
+)
 
 
 def draw_move() -> None:
@@ -34,16 +26,16 @@ def draw_move() -> None:
     figure, axis = new_figure(width=7.5, height=2.9)
     axis.set(xlim=(0, 10), ylim=(0, 3.6))
     axis.axis("off")
-    for left, title, colour in ((0.1, "CPU memory", _CPU), (6.0, "GPU memory", _GPU)):
-        _box(axis, left, 0.1, 3.9, 3.2, facecolor=colour)
+    for left, title, color in ((0.1, "CPU memory", CPU_AREA), (6.0, "GPU memory", GPU_AREA)):
+        box(axis, left, 0.1, 3.9, 3.2, facecolor=color)
         axis.text(left + 1.95, 2.95, title, ha="center", va="center", weight="bold")
     for left, name in ((0.4, "x"), (6.3, "y")):
         axis.text(left + 0.2, 1.55, name, ha="center", va="center", family="monospace", size=13)
-        _arrow(axis, (left + 0.45, 1.55), (left + 0.95, 1.55), "#333333")
+        arrow(axis, (left + 0.45, 1.55), (left + 0.95, 1.55))
         for number in range(4):
-            _box(axis, left + 1.0 + 0.6 * number, 1.25, 0.6, 0.6, str(number))
-    _arrow(axis, (4.15, 1.55), (5.85, 1.55), COLORS[1])
-    axis.text(5.0, 2.05, "copies\n32 bytes", ha="center", va="center", color=RED_INK, size=9)
+            box(axis, left + 1.0 + 0.6 * number, 1.25, 0.6, 0.6, str(number))
+    arrow(axis, (4.15, 1.55), (5.85, 1.55))
+    axis.text(5.0, 2.05, "copies\n32 bytes", ha="center", va="center", size=9)
     axis.text(5.0, 1.15, "y = x.to(device)", ha="center", va="center", family="monospace", size=8)
     figure.suptitle("After a move there are two tensors")
     show(
@@ -55,12 +47,17 @@ def draw_move() -> None:
 
 
 def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
-    """Show numbers of bytes as bars, in megabytes of a million bytes; `sizes` by name."""
+    """Show numbers of bytes as bars, in megabytes (10^6 bytes).
+
+    Args:
+        sizes: the number of bytes of each bar, by name.
+        title: the finding.
+        xlabel: what the bytes are.
+    """
     figure, axis = new_figure(height=1.2 + 0.4 * len(sizes))
     megabytes = [size / 1e6 for size in sizes.values()]
-    colours = [COLORS[number % len(COLORS)] for number in range(len(sizes))]
     axis.set_axisbelow(True)
-    bars = axis.barh(list(sizes), megabytes, color=colours, height=0.6)
+    bars = axis.barh(list(sizes), megabytes, color=OTHER_COLORS[0], height=0.6)
     axis.bar_label(bars, [f"{value:,.1f} MB" for value in megabytes], padding=4, fontsize=9)
     axis.set_xlim(0, 1.2 * max(megabytes) or 1)
     axis.invert_yaxis()
@@ -71,60 +68,63 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
 
 
 def draw_waiting(steps: int = 4) -> None:
-    """Show CPU and GPU over `steps` steps, with a wait in every step and with one at the end.
+    """Show the CPU and the GPU over `steps` steps, with a wait in every step or one at the end.
 
     A drawing, not a measurement.
     """
-    request, compute = 1.0, 1.6  # a step takes the GPU longer than it takes the CPU to ask for it
+    launch, compute = 1.0, 1.6  # a step takes the GPU longer than the CPU takes to launch it
     each, each_ends = [], 0.0
     for number in range(steps):
-        each.append((number, each_ends, each_ends + request))
-        each_ends += request + compute
+        each.append((number, each_ends, each_ends + launch))
+        each_ends += launch + compute
     last, free = [], 0.0
     for number in range(steps):
-        free = max(free, (number + 1) * request)
-        last.append((number, number * request, free))
+        free = max(free, (number + 1) * launch)
+        last.append((number, number * launch, free))
         free += compute
+    waiting = {"facecolor": WAITING_AREA, "hatch": "///", "edgecolor": "#999999"}
     figure, ((top,), (bottom,)) = new_figure(2, 1, width=7.5, height=4.2)
     for axis, plan, end, title in (
-        (top, each, each_ends, "loss.item() in every step: the GPU idles while the CPU prepares"),
+        (top, each, each_ends, "loss.item() in every step: the GPU is idle while the CPU launches"),
         (
             bottom,
             last,
             free,
-            "one .item() after the last step: once it has begun, the GPU is never idle",
+            "one .item() after the last step: the GPU always has work",
         ),
     ):
-        for number, asked, begun in plan:
-            _box(axis, asked, 1.1, request, 0.8, f"ask {number + 1}", facecolor=_CPU)
-            _box(axis, begun, 0.1, compute, 0.8, f"step {number + 1}", facecolor=_GPU)
+        for number, launched, begun in plan:
+            box(axis, launched, 1.1, launch, 0.8, f"launch {number + 1}", facecolor=CPU_AREA)
+            box(axis, begun, 0.1, compute, 0.8, f"step {number + 1}", facecolor=GPU_AREA)
             if plan is each:
-                waiting = {"facecolor": _WAITING, "hatch": "///", "edgecolor": "#999999"}
-                _box(axis, begun, 1.1, compute, 0.8, **waiting)
+                box(axis, begun, 1.1, compute, 0.8, **waiting)
         if plan is last:
-            since = steps * request
-            waiting = {"facecolor": _WAITING, "hatch": "///", "edgecolor": "#999999"}
-            _box(axis, since, 1.1, end - since, 0.8, **waiting)
-        axis.axvline(end, color=COLORS[1], linestyle="--")
+            since = steps * launch
+            box(axis, since, 1.1, end - since, 0.8, **waiting)
+        axis.axvline(end, color=LINE_COLOR, linestyle="--")
         axis.set(xlim=(0, each_ends + 0.2), ylim=(0, 2), yticks=[0.5, 1.5], title=title)
         axis.set_yticklabels(["GPU", "CPU"])
         axis.set_xticks([])
         axis.grid(visible=False)
         axis.title.set_fontsize(10)
     bottom.set_xlabel("time (a drawing, not a measurement; hatched: the CPU waits)")
-    figure.suptitle(f"Waiting once instead of {steps} times")
+    figure.suptitle(f"Waiting once instead of {steps} times leaves no gaps on the GPU")
     show(
         figure,
-        f"Two time lines of CPU and GPU over {steps} steps. Above, the CPU waits for the GPU in "
-        "every step and the GPU waits for the CPU's next request in turn. Below, the CPU sends "
-        "its requests ahead and waits once; the GPU has no gaps and is finished earlier.",
+        f"Two timelines of CPU and GPU over {steps} steps. In the upper one, the CPU waits for the "
+        "GPU in every step, and the GPU waits for the CPU's next launch. In the lower one, the CPU "
+        "launches all steps and waits once; the GPU has no gaps and finishes earlier.",
     )
 
 
 def draw_network(tables: Mapping[str, Whereabouts], *, title: str) -> None:
-    """Show in which memory the tensors of a network lie, one panel for each table of `where`.
+    """Show which memory holds each tensor of a network.
 
-    A bar is a tensor; it is the longer, the more bytes it has (not to scale).
+    Args:
+        tables: a table of `helpers.devices.where` for each panel, by title.
+        title: the finding.
+
+    A bar is a tensor; its length grows with the number of bytes, but not to scale.
     """
     rows = max(len(table.rows) for table in tables.values())
     figure, _ = new_figure(1, len(tables), width=4.6 * len(tables), height=1.3 + 0.3 * rows)
@@ -132,16 +132,16 @@ def draw_network(tables: Mapping[str, Whereabouts], *, title: str) -> None:
         _draw_memories(axis, table.rows)
         axis.set_title(stage, fontsize=10, family="monospace")
     figure.suptitle(title)
-    told = "; ".join(f"{stage}: {_told(table)}" for stage, table in tables.items())
-    show(figure, f"The tensors of a network between CPU memory and GPU memory. {told}.")
+    summary = "; ".join(f"{stage}: {_summary(table)}" for stage, table in tables.items())
+    show(figure, f"The tensors of a network between CPU memory and GPU memory. {summary}.")
 
 
 def _draw_memories(axis: Axes, rows: list[Row]) -> None:
-    """Draw the names of the tensors, with a bar at their left (CPU) or at their right (GPU)."""
+    """Draw the tensors' names, each with a bar on the left (CPU) or on the right (GPU)."""
     axis.set(xlim=(0, 10), ylim=(-0.7, len(rows) + 1.0))
     axis.axis("off")
-    for left, name, colour in ((0.0, "CPU memory", _CPU), (7.0, "GPU memory", _GPU)):
-        _box(axis, left, -0.6, 3.0, len(rows) + 1.5, facecolor=colour)
+    for left, name, color in ((0.0, "CPU memory", CPU_AREA), (7.0, "GPU memory", GPU_AREA)):
+        box(axis, left, -0.6, 3.0, len(rows) + 1.5, facecolor=color)
         axis.text(left + 1.5, len(rows) + 0.4, name, ha="center", va="center", size=9)
     for number, row in enumerate(rows):
         y = len(rows) - 1 - number
@@ -149,14 +149,14 @@ def _draw_memories(axis: Axes, rows: list[Row]) -> None:
         length = 0.25 * math.log2(1 + row.bytes / 4) / 1.6
         on_cpu = row.device.type == "cpu"
         bar = 2.8 - length if on_cpu else 7.2
-        colour = COLORS[1] if on_cpu else COLORS[0]
-        axis.add_patch(Rectangle((bar, y - 0.28), length, 0.56, facecolor=colour))
+        color = CPU_COLOR if on_cpu else GPU_COLOR
+        axis.add_patch(Rectangle((bar, y - 0.28), length, 0.56, facecolor=color))
         half = 0.105 * len(row.name)
         ends = (5 - half, 2.8) if on_cpu else (5 + half, 7.2)
         axis.plot(ends, (y, y), color="#888888", linewidth=0.8)
 
 
-def _told(table: Whereabouts) -> str:
+def _summary(table: Whereabouts) -> str:
     counts: dict[str, int] = {}
     for row in table.rows:
         counts[str(row.device)] = counts.get(str(row.device), 0) + 1
@@ -164,7 +164,12 @@ def _told(table: Whereabouts) -> str:
 
 
 def plot_stages(stages: Mapping[str, Whereabouts], *, title: str) -> None:
-    """Show the device of every tensor (rows) after each stage (columns); `stages` by name."""
+    """Show the device of every tensor (rows) after each stage (columns).
+
+    Args:
+        stages: a table of `helpers.devices.where` for each stage, by name.
+        title: the finding.
+    """
     names = list(dict.fromkeys(row.name for table in stages.values() for row in table.rows))
     places = {
         stage: {row.name: str(row.device) for row in table.rows} for stage, table in stages.items()
@@ -175,8 +180,8 @@ def plot_stages(stages: Mapping[str, Whereabouts], *, title: str) -> None:
         axis.text(column + 0.5, -0.4, heading, ha="center", va="center", size=9)
         for line, name in enumerate(names):
             device = place.get(name, "none yet")
-            colour = {"none yet": "white", "cpu": _CPU}.get(device, _GPU)
-            _box(axis, column + 0.03, line + 0.06, 0.94, 0.88, device, facecolor=colour)
+            color = {"none yet": "white", "cpu": CPU_AREA}.get(device, GPU_AREA)
+            box(axis, column + 0.03, line + 0.06, 0.94, 0.88, device, facecolor=color)
     axis.set(xlim=(0, len(stages)), ylim=(len(names), -0.9))
     axis.set_yticks([line + 0.5 for line in range(len(names))], names, family="monospace", size=8)
     axis.set_xticks([])
@@ -184,8 +189,8 @@ def plot_stages(stages: Mapping[str, Whereabouts], *, title: str) -> None:
     axis.grid(visible=False)
     axis.spines[:].set_visible(False)
     figure.suptitle(title)
-    told = "; ".join(
+    summary = "; ".join(
         f"{stage}: {', '.join(f'{name} on {device}' for name, device in place.items())}"
         for stage, place in places.items()
     )
-    show(figure, f"A table of tensors and the devices they lie on. {told}.")
+    show(figure, f"A table of tensors and their devices. {summary}.")

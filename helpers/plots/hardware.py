@@ -1,101 +1,124 @@
-"""The figures about hardware: what a computer is made of, CPU and GPU, and measured speed."""
+"""Figures about hardware: the parts of a computer, CPU and GPU, 3D points, and measured speed."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
-from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
+import torch
 from matplotlib.ticker import LogLocator
 
-from helpers.plots.style import COLORS, LIGHT_BLUE, RED_INK, new_figure, show
+from helpers.plots.shapes import LINE_COLOR, arrow, box
+from helpers.plots.style import (
+    CPU_AREA,
+    CPU_COLOR,
+    GPU_AREA,
+    OTHER_COLORS,
+    device_color,
+    new_figure,
+    show,
+)
 
-_CONTROL, _ALU, _MEMORY = "#F5C77E", "#9CC9E8", "#D9D9D9"
+_CONTROL, _ALU, _MEMORY = "#F5C77E", "#A6DCCB", "#D9D9D9"
+_ROW_OR_COLUMN, _RESULT = "#A6DCCB", "#F5C77E"
 _MARKERS = ("o", "s", "D")
 
 
-def _box(
-    axis: Axes, x: float, y: float, w: float, h: float, text: str = "", **style: object
-) -> None:
-    """Draw a rectangle from its lower left corner, with `text` in its middle."""
-    options = {"facecolor": "white", "edgecolor": "#333333", "linewidth": 1.2} | style
-    axis.add_patch(Rectangle((x, y), w, h, **options))
-    axis.text(x + w / 2, y + h / 2, text, ha="center", va="center", fontsize=9)
-
-
-def _arrow(
-    axis: Axes, start: tuple[float, float], end: tuple[float, float], **style: object
-) -> None:
-    """Draw an arrow from `start` to `end`."""
-    options = {"arrowstyle": "-|>", "mutation_scale": 14, "linewidth": 1.5} | style
-    axis.add_patch(FancyArrowPatch(start, end, shrinkA=0, shrinkB=0, **options))
-
-
 def draw_computer() -> None:
-    """Show the parts of a von Neumann computer and what goes between them."""
+    """Show the parts of a von Neumann computer and what moves between them."""
     figure, axis = new_figure(width=7.5, height=3.6)
     axis.set(xlim=(0, 10), ylim=(0.1, 4.8))
     axis.axis("off")
-    _box(axis, 0.1, 0.2, 5.6, 4.5, facecolor="#F3F8FC")
-    axis.text(2.9, 4.42, "processor", ha="center", va="center", fontsize=10, weight="bold")
-    _box(
-        axis, 0.4, 2.7, 5.0, 1.4, "control unit\nprogram counter: the cell of the next instruction"
-    )
-    _box(axis, 0.4, 0.5, 2.2, 1.4, "ALU\ncomputes\nflags N and Z")
-    _box(axis, 3.2, 0.5, 2.2, 1.4, "registers\nA B C D\nE I J K")
-    _box(axis, 7.9, 0.2, 2.0, 4.5, facecolor="#FFF4E5")
+    box(axis, 0.1, 0.2, 5.6, 4.5, facecolor=CPU_AREA)
+    axis.text(2.9, 4.42, "processor (CPU)", ha="center", va="center", fontsize=10, weight="bold")
+    counter = "control unit\nprogram counter: the cell of the next instruction"
+    box(axis, 0.4, 2.7, 5.0, 1.4, counter, facecolor=_CONTROL)
+    box(axis, 0.4, 0.5, 2.2, 1.4, "ALU\ncomputes, sets\nflags N and Z", facecolor=_ALU)
+    box(axis, 3.2, 0.5, 2.2, 1.4, "registers\nA B C D\nE I J K")
+    box(axis, 7.9, 1.6, 2.0, 3.1, facecolor=_MEMORY)
     axis.text(8.9, 4.42, "memory", ha="center", va="center", fontsize=10, weight="bold")
-    _box(axis, 8.1, 2.5, 1.6, 1.6, "program\ncells 0, 1, 2, …")
-    _box(axis, 8.1, 0.5, 1.6, 1.6, "data\nx, y")
-    _arrow(axis, (7.9, 3.4), (5.4, 3.4), color=COLORS[1])
-    axis.text(6.75, 3.6, "instructions", ha="center", color=RED_INK, fontsize=9)
-    _arrow(axis, (7.9, 1.2), (5.4, 1.2), color=COLORS[0], arrowstyle="<|-|>")
-    axis.text(6.75, 1.4, "LOAD, STORE", ha="center", color=COLORS[0], fontsize=9)
-    _arrow(axis, (2.6, 1.2), (3.2, 1.2), color=COLORS[0], arrowstyle="<|-|>")
-    _arrow(axis, (1.1, 2.7), (1.1, 1.9), color="#333333")
-    _arrow(axis, (4.3, 2.7), (4.3, 1.9), color="#333333")
+    box(axis, 8.1, 3.0, 1.6, 1.1, "program\ncells 0, 1, 2, …")
+    box(axis, 8.1, 1.75, 1.6, 1.1, "data\nx, y")
+    box(axis, 7.9, 0.2, 2.0, 1.1, "input and output\nscreen, disk, …")
+    arrow(axis, (7.9, 3.5), (5.4, 3.5))
+    axis.text(6.65, 3.62, "instructions", ha="center", fontsize=9)
+    arrow(axis, (7.9, 1.75), (5.4, 1.75), arrowstyle="<|-|>")
+    axis.text(6.65, 1.87, "LOAD, STORE", ha="center", fontsize=9)
+    arrow(axis, (7.9, 0.75), (5.4, 0.75), arrowstyle="<|-|>")
+    axis.text(6.65, 0.87, "OUT", ha="center", fontsize=9)
+    arrow(axis, (2.6, 1.2), (3.2, 1.2), arrowstyle="<|-|>")
+    arrow(axis, (1.1, 2.7), (1.1, 1.9))
+    arrow(axis, (4.3, 2.7), (4.3, 1.9))
     axis.text(1.2, 2.3, "what to do", va="center", fontsize=9)
-    _arrow(axis, (2.4, 1.9), (2.4, 2.7), color="#333333")
+    arrow(axis, (2.4, 1.9), (2.4, 2.7))
     axis.text(2.5, 2.3, "flags", va="center", fontsize=9)
-    figure.suptitle("One memory holds the program and its data", fontsize=12)
+    figure.suptitle("Von Neumann: one memory holds the program and its data", fontsize=12)
     show(
         figure,
-        "Diagram. The processor holds a control unit with the program counter, an ALU with the "
-        "flags N and Z, and registers. Beside it stands one memory with the program in its first "
-        "cells and the data behind. Instructions go from memory to the control unit, which tells "
-        "ALU and registers what to do; flags go back to it; numbers go both ways between memory, "
-        "registers and ALU.",
+        "Diagram. The processor contains a control unit with the program counter, an ALU that sets "
+        "the flags N and Z, and registers. Next to it are one memory, with the program in its "
+        "first cells and the data after it, and input and output devices. Instructions go from "
+        "memory to the control unit, which tells ALU and registers what to do; flags go back to "
+        "it; numbers go both ways between memory, registers and ALU.",
     )
 
 
 def draw_processors() -> None:
-    """Show a CPU's few large cores beside a GPU's many small ones; not to scale."""
+    """Show a CPU's few large cores next to a GPU's many small ones; not to scale."""
     figure, ((cpu, gpu),) = new_figure(1, 2, width=7.5, height=3.7)
-    for axis, title in (
-        (cpu, "CPU: 4 control units for 4 ALUs"),
-        (gpu, "GPU: 5 control units for 80 ALUs"),
+    for axis, title, color in (
+        (cpu, "CPU: 4 cores, a control unit in each", CPU_AREA),
+        (gpu, "GPU: 80 lanes, a control unit per 16", GPU_AREA),
     ):
-        axis.set(xlim=(0, 8), ylim=(0, 6.4))
+        axis.set(xlim=(-0.1, 8.1), ylim=(-0.1, 6.5))
         axis.axis("off")
         axis.set_title(title, fontsize=10)
+        box(axis, -0.05, -0.05, 8.1, 6.5, facecolor=color)
+        box(axis, 0.1, 0.1, 7.86, 0.9, "memory", facecolor=_MEMORY)
     for column in (0, 4):
         for row in (3.9, 1.4):
-            _box(cpu, column + 0.1, row + 1.2, 3.8, 1.1, "control", facecolor=_CONTROL)
-            _box(cpu, column + 0.1, row, 1.8, 1.1, "ALU", facecolor=_ALU)
-            _box(cpu, column + 2.1, row, 1.8, 1.1, "cache", facecolor=_MEMORY)
+            box(cpu, column + 0.1, row + 1.2, 3.8, 1.1, "control", facecolor=_CONTROL)
+            box(cpu, column + 2.1, row, 1.8, 1.1, "cache", facecolor=_MEMORY)
+            for lane in range(4):
+                box(cpu, column + 0.1 + 0.46 * lane, row, 0.42, 1.1, facecolor=_ALU)
+            cpu.text(column + 1.0, row + 0.55, "lanes", ha="center", va="center", fontsize=9)
     for row in range(5):
         y = 5.3 - row * 0.97
-        _box(gpu, 0.1, y, 0.7, 0.85, facecolor=_CONTROL)
+        box(gpu, 0.1, y, 0.7, 0.85, facecolor=_CONTROL)
         for lane in range(16):
-            _box(gpu, 1.0 + lane * 0.44, y + 0.15, 0.36, 0.7, facecolor=_ALU, linewidth=0.6)
-        _box(gpu, 1.0, y, 6.96, 0.12, facecolor=_MEMORY, linewidth=0.4)
-    for axis in (cpu, gpu):
-        _box(axis, 0.1, 0.1, 7.86, 0.9, "memory", facecolor=_MEMORY)
-    figure.suptitle("A CPU spends its chip on control, a GPU on arithmetic", fontsize=12)
+            box(gpu, 1.0 + lane * 0.44, y + 0.15, 0.36, 0.7, facecolor=_ALU, linewidth=0.6)
+        box(gpu, 1.0, y, 6.96, 0.12, facecolor=_MEMORY, linewidth=0.4)
+    figure.suptitle("A CPU spends its area on control and cache, a GPU on lanes", fontsize=12)
     show(
         figure,
         "Two sketches, not to scale. The CPU has four large cores, each with a large control unit, "
-        "an ALU and a cache. The GPU has five rows; in each, one small control unit and a thin "
-        "strip of cache serve sixteen small ALUs. Both stand on memory.",
+        "a few lanes and a large cache. The GPU has five rows; in each, one small control unit and "
+        "a thin strip of cache serve sixteen small lanes. Both are connected to memory.",
     )
+
+
+def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
+    """Show cubes side by side.
+
+    Args:
+        cubes: the corners of each cube, `(8, 3)`, by name; two corners are connected if they differ
+            in one bit of their row number.
+        title: the finding.
+    """
+    figure, _ = new_figure(1, len(cubes), width=3.4 * len(cubes), height=3.2)
+    edges = [(i, j) for i, j in combinations(range(8), 2) if (i ^ j).bit_count() == 1]
+    for axis, (name, corners) in zip(figure.axes, cubes.items(), strict=True):
+        # Perspective, seen from above: what is farther away is drawn smaller.
+        x, y, z = corners.T
+        size = 1 / (1 + 0.12 * (z + 1))
+        across, up = (x * size).tolist(), ((y + 0.35 * z) * size).tolist()
+        for i, j in edges:
+            axis.plot((across[i], across[j]), (up[i], up[j]), color=LINE_COLOR, linewidth=1.3)
+        axis.plot(across, up, "o", color=OTHER_COLORS[0], markersize=7)
+        axis.set(xlim=(-1.8, 1.8), ylim=(-1.8, 1.8), title=name)
+        axis.title.set_family("monospace")
+        axis.set_aspect("equal")
+        axis.axis("off")
+    figure.suptitle(title)
+    show(figure, f"Drawings of a cube in perspective, side by side: {', '.join(cubes)}.")
 
 
 def draw_matrix_product(rows: int = 4, inner: int = 3, columns: int = 5) -> None:
@@ -113,32 +136,38 @@ def draw_matrix_product(rows: int = 4, inner: int = 3, columns: int = 5) -> None
         for i in range(height):
             for j in range(width):
                 needed = (name == "x" and i == row) or (name == "w" and j == column)
-                made = name == "x @ w" and (i, j) == (row, column)
-                colour = COLORS[1] if made else LIGHT_BLUE if needed else "white"
-                _box(axis, x + j, y + height - 1 - i, 1, 1, facecolor=colour, linewidth=0.8)
+                result = name == "x @ w" and (i, j) == (row, column)
+                color = _RESULT if result else _ROW_OR_COLUMN if needed else "white"
+                box(axis, x + j, y + height - 1 - i, 1, 1, facecolor=color, linewidth=0.8)
         axis.text(x + width / 2, y + height + 0.25, name, ha="center", family="monospace")
     y = rows - 1 - row + 0.5
-    _arrow(axis, (inner + 0.1, y), (left + column - 0.1, y), color="#333333")
+    arrow(axis, (inner + 0.1, y), (left + column - 0.1, y))
     x = left + column + 0.5
-    _arrow(axis, (x, top - 0.1), (x, rows - row + 0.1), color="#333333")
+    arrow(axis, (x, top - 0.1), (x, rows - row + 0.1))
     axis.set(xlim=(-0.2, left + columns + 0.2), ylim=(-0.2, top + inner + 0.9))
-    figure.suptitle("A cell of the product needs one row, one column and no other cell")
+    figure.suptitle("A cell of the product needs one row, one column, and no other cell")
     show(
         figure,
         f"Three grids: x with {rows} rows and {inner} columns, w with {inner} rows and {columns} "
         f"columns, and their product with {rows} rows and {columns} columns. One cell of the "
-        f"product is filled; so are the row of x at its left and the column of w above it.",
+        f"product is highlighted; so are the row of x to its left and the column of w above it.",
     )
 
 
 def plot_times(seconds: Mapping[str, float], *, title: str) -> None:
-    """Show measured times as dots on a log scale; `seconds` by what was measured."""
-    figure, axis = new_figure(height=1.1 + 0.45 * len(seconds))
-    for number, (name, value) in enumerate(seconds.items()):
-        axis.plot(1e3 * value, name, "o", markersize=9, color=COLORS[number % len(COLORS)])
+    """Show measured times as dots on a log scale, in the colors of their devices.
+
+    Args:
+        seconds: the time of each measurement, by name; the name mentions the device.
+        title: the finding.
+    """
+    figure, axis = new_figure(height=1.3 + 0.45 * len(seconds))
+    for name, value in seconds.items():
+        milliseconds = 1e3 * value
+        axis.plot(milliseconds, name, "o", markersize=9, color=device_color(name))
         axis.annotate(
-            f"{1e3 * value:,.3g} ms",
-            (1e3 * value, name),
+            f"{milliseconds:,.3g} ms",
+            (milliseconds, name),
             (9, 0),
             textcoords="offset points",
             va="center",
@@ -148,15 +177,48 @@ def plot_times(seconds: Mapping[str, float], *, title: str) -> None:
     axis.set_xlim(1e3 * min(seconds.values()) / 3, 1e3 * max(seconds.values()) * 8)
     axis.set_ylim(len(seconds) - 0.5, -0.5)
     axis.xaxis.set_major_formatter("{x:,g}")
-    axis.set(xlabel="milliseconds (log scale; less is better)", title=title)
-    show(figure, "Dot chart of the measured times, one dot for each way, on a log scale.")
+    axis.set(xlabel="time in milliseconds (log scale; less is better)")
+    figure.suptitle(title, fontsize=11)
+    show(figure, "Dot chart of the measured times on a log scale, one dot per measurement.")
+
+
+def plot_relu(lengths: Sequence[int], speeds: Sequence[float], *, title: str) -> None:
+    """Show the measured speed of ReLU on the CPU against the size of a float32 tensor.
+
+    Args:
+        lengths: the numbers of elements.
+        speeds: billions of elements per second for each length.
+        title: the finding.
+    """
+    figure, axis = new_figure(height=3.2)
+    axis.plot(lengths, speeds, marker="o", color=CPU_COLOR)
+    axis.set_xscale("log", base=2)
+    ticks = lengths[::2]
+    axis.set_xticks(ticks, [_bytes(4 * length) for length in ticks])
+    axis.minorticks_off()
+    axis.set_ylim(0, 1.1 * max(speeds))
+    axis.set(xlabel="size of the tensor (log scale)", ylabel="billion numbers/s")
+    axis.set_title(title, fontsize=11)
+    show(figure, "Line chart of the measured speed of ReLU against the size of the tensor.")
+
+
+def _bytes(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 2**20 else f"{count >> 10} KiB"
 
 
 def plot_speeds(sizes: Sequence[int], speeds: Mapping[str, Sequence[float]], *, title: str) -> None:
-    """Show measured speeds in GFLOP/s against the size of a matrix; `speeds` by device."""
+    """Show the measured speed of matrix products against the size of a matrix.
+
+    Args:
+        sizes: rows and columns of the matrices.
+        speeds: GFLOP/s for each size, by name; the name mentions the device.
+        title: the finding.
+    """
     figure, axis = new_figure(height=3.6)
     for number, (name, values) in enumerate(speeds.items()):
-        axis.plot(sizes, values, marker=_MARKERS[number % 3], label=name, color=COLORS[number])
+        dashed = "--" if number else "-"
+        color = device_color(name)
+        axis.plot(sizes, values, dashed, marker=_MARKERS[number % 3], label=name, color=color)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xticks(sizes, [str(size) for size in sizes])

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from html import escape
 from typing import Any
 
@@ -14,7 +15,6 @@ from PIL import Image
 # The palette of Okabe and Ito (2008), made for readers with any kind of color vision, without its
 # yellow. The last two are too light for lines on white: use them for areas.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
-LIGHT_BLUE = COLORS[5]
 # Vermilion, dark enough for small text on a light background.
 RED_INK = "#B34F00"
 
@@ -23,6 +23,8 @@ RED_INK = "#B34F00"
 CPU_COLOR, GPU_COLOR = COLORS[0], COLORS[1]
 CPU_AREA, GPU_AREA = "#E9F4FC", "#FFF0E0"
 CPU_INK, GPU_INK = "#005A8C", RED_INK
+# For everything that is not a device.
+OTHER_COLORS = (COLORS[2], COLORS[6], COLORS[3], COLORS[4], COLORS[5])
 WAITING_AREA = "#D9D9D9"
 
 DPI = 110
@@ -30,8 +32,8 @@ _MOST_COLORS_OF_A_DRAWING = 4096
 
 
 def device_color(name: str) -> str:
-    """Return the color of the device that `name` starts with, such as "cpu" or "cuda:0 (T4)"."""
-    return CPU_COLOR if name.lower().startswith("cpu") else GPU_COLOR
+    """Return the color of the device that `name` mentions: "2 CPU threads" or "cuda:0 (T4)"."""
+    return GPU_COLOR if re.search("cuda|gpu|mps|xpu", name.lower()) else CPU_COLOR
 
 
 def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: float = 3.5) -> Any:

@@ -135,7 +135,7 @@ def test_ink_is_readable_on_the_backgrounds_of_figures(ink, background):
 
 
 def test_each_device_has_one_color():
-    assert device_color("cpu (x86_64, 2 cores)") == device_color("CPU, 1 thread") == CPU_COLOR
+    assert device_color("cpu (x86_64, 2 cores)") == device_color("1 CPU thread") == CPU_COLOR
     assert device_color("cuda:0 (Tesla T4)") == GPU_COLOR != CPU_COLOR
 
 
