@@ -1,18 +1,16 @@
-"""Choose a device, list the devices there are, and say where tensors, modules and optimizers live.
-
-Nothing here moves anything and nothing is timed; `explain.py` explains the errors.
-"""
+"""Choose and describe devices, list where tensors are, and count hidden synchronizations."""
 
 import inspect
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def try_gpu(i: int = 0) -> torch.device:
@@ -21,22 +19,21 @@ def try_gpu(i: int = 0) -> torch.device:
 
 
 def try_all_gpus() -> list[torch.device]:
-    """Return every CUDA GPU, or a list that holds the CPU alone where there is none."""
+    """Return all CUDA GPUs, or a list with only the CPU if there are none."""
     gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
     return gpus or [torch.device("cpu")]
 
 
 def choose_device(name: str | torch.device = "auto") -> torch.device:
-    """Return the device called `name`, checked to be usable.
+    """Return the device called `name` after checking that this machine can use it.
 
-    "auto" takes the accelerator if there is one, else the CPU. An accelerator is what
-    `torch.accelerator` finds: cuda, mps, xpu and others.
+    "auto" returns the accelerator that `torch.accelerator` finds (cuda, mps, xpu, and others), else
+    the CPU.
 
     Raises:
-        ValueError: `name` is no device, or this machine cannot use it; the message lists those
-            it can use.
+        ValueError: `name` is not a device that this machine can use; the message lists those.
     """
-    # Without check_available a CUDA build of torch answers "cuda" on a machine that has no GPU.
+    # Without check_available, a CUDA build of torch returns "cuda" on a machine without a GPU.
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if str(name) == "auto":
         return _indexed(accelerator or torch.device("cpu"))
@@ -56,12 +53,12 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
 
 
 def _indexed(device: torch.device) -> torch.device:
-    # A tensor says cuda:0, never cuda: a device that compares equal to its own saves a surprise.
+    # A tensor reports cuda:0, not cuda: return a device that is equal to the tensor's.
     return torch.device("cuda", device.index or 0) if device.type == "cuda" else device
 
 
 def describe_device(device: torch.device) -> str:
-    """Say what `device` is in a few words: "cuda:0 (NVIDIA H200)" or "cpu (x86_64, 2 cores)"."""
+    """Return a short description: "cuda:0 (NVIDIA H200)" or "cpu (x86_64, 2 cores)"."""
     if device.type == "cuda":
         return f"{device} ({torch.cuda.get_device_name(device)})"
     if device.type == "cpu":
@@ -70,25 +67,23 @@ def describe_device(device: torch.device) -> str:
 
 
 def device_of(net: nn.Module) -> torch.device:
-    """Return the device that all parameters and buffers of `net` share; the CPU if it has none.
+    """Return the common device of all parameters and buffers of `net`; the CPU if it has none.
 
     Raises:
-        ValueError: they do not share one; the message names one tensor on each device.
+        ValueError: they are on several devices; the message names one tensor on each.
     """
     first: dict[torch.device, str] = {}
     for name, tensor in [*net.named_parameters(), *net.named_buffers()]:
         first.setdefault(tensor.device, name)
     if len(first) > 1:
         places = " and ".join(f"{name} on {device}" for device, name in first.items())
-        raise ValueError(
-            f"the network lies on several devices: {places}. Move it with net.to(...)."
-        )
+        raise ValueError(f"the network is on several devices: {places}. Move it with net.to(...).")
     return next(iter(first), torch.device("cpu"))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One tensor in the table that `where` makes."""
+    """One tensor in the table that `where` returns."""
 
     name: str
     shape: tuple[int, ...]
@@ -98,7 +93,9 @@ class Row:
 
 
 class Whereabouts:
-    """A table of tensors: name, shape, dtype, device and size; a notebook shows it as HTML."""
+    """A table of tensors: name, shape, dtype, device, and size; a notebook shows it as HTML."""
+
+    _COLUMNS = ("name", "shape", "dtype", "device", "size")
 
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
@@ -120,7 +117,7 @@ class Whereabouts:
         ]
 
     def __repr__(self) -> str:
-        table = [("name", "shape", "dtype", "device", "size"), *self._cells()]
+        table = [self._COLUMNS, *self._cells()]
         widths = [max(len(line[column]) for line in table) for column in range(5)]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -128,9 +125,7 @@ class Whereabouts:
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(
-            f'<th scope="col">{name}</th>' for name in ("name", "shape", "dtype", "device", "size")
-        )
+        head = "".join(f'<th scope="col">{name}</th>' for name in self._COLUMNS)
         body = "".join(
             "<tr>" + "".join(f"<td><code>{escape(cell)}</code></td>" for cell in line) + "</tr>"
             for line in self._cells()
@@ -139,21 +134,21 @@ class Whereabouts:
 
 
 def where(*things: Any, **named: Any) -> Whereabouts:
-    """List every tensor in `things` with its shape, dtype, device and size in bytes.
+    """List every tensor in `things` with its shape, dtype, device, and size in bytes.
 
     Args:
-        things: tensors, modules, optimizers, or lists and dicts of them; each is called by the
-            name that the calling code has for it.
-        named: the same with a name given.
+        things: tensors, modules, optimizers, or lists and dicts of them; the table uses the names
+            of the caller's variables.
+        named: the same, with explicit names.
 
     Raises:
-        TypeError: something holds no tensors; the message names its type.
+        TypeError: a thing is not one of these; the message names its type.
     """
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     scopes = [caller.f_locals, caller.f_globals] if caller else []
     pairs = [(_name_of(thing, scopes), thing) for thing in things] + list(named.items())
-    known: dict[int, str] = {}  # parameters' names, so that an optimizer's state can be told apart
+    known: dict[int, str] = {}  # names of parameters, for the state of optimizers
     rows: list[Row] = []
     for name, thing in sorted(pairs, key=lambda pair: isinstance(pair[1], torch.optim.Optimizer)):
         for label, tensor in _tensors(name, thing, known):
@@ -199,3 +194,28 @@ def _tensors(name: str, thing: Any, known: Mapping[int, str]) -> Iterator[tuple[
             f"where() lists tensors, modules, optimizers, and lists or dicts of them; "
             f"`{name}` is a {type(thing).__name__}."
         )
+
+
+class _FetchCounter(TorchDispatchMode):
+    fetches = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise torch imports its compiler at the first use, which takes seconds.
+        return False
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.fetches += operation is torch.ops.aten._local_scalar_dense.default
+        return operation(*args, **(kwargs or {}))
+
+
+def count_fetches(action: Callable[[], object]) -> int:
+    """Run `action()` and return how often a single number went from a tensor to Python.
+
+    Each such fetch, as in `.item()` or `if x > 0`, makes the CPU wait for a GPU. It works on any
+    device, real or simulated. It does not count transfers of whole tensors, as in `.cpu()`, or
+    `print`, during which torch disables such counters.
+    """
+    with _FetchCounter() as counter:
+        action()
+    return counter.fetches

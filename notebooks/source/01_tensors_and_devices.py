@@ -4,18 +4,18 @@
 #   course:
 #     title: Tensors and devices
 #     promise: >-
-#       You learn where a tensor lives, how to put it somewhere else, what that costs, and which
+#       You learn which device holds a tensor, how to move it, what that costs, and which
 #       harmless-looking lines make your program wait for the GPU.
-#     minutes: 45
+#     minutes: 50
 #     objectives:
 #       - name a device, count the GPUs, and write code that takes one only if it is there
-#       - say where a tensor lives, and create it in the right place
+#       - find out where a tensor lives, and create it in the right place
 #       - move tensors, and say when a move copies and when it does not
-#       - work out how much memory a tensor takes, and measure it
-#       - carry few bytes between CPU and GPU, and find the lines where the CPU waits
+#       - compute and measure how much memory a tensor takes
+#       - transfer few bytes between CPU and GPU, and find the lines where the CPU waits
 #     prerequisites:
 #       - "[Lesson 00](00_cpu_and_gpu.ipynb): what a CPU and a GPU are made of"
-#       - "no GPU is needed: without one, you practice on a simulated one"
+#       - "no GPU is needed: without one, you use a simulated one"
 #     credits:
 #       - >-
 #         `try_gpu` and `try_all_gpus` follow the chapter on GPUs of
@@ -30,53 +30,63 @@
 
 # %%
 import time
+import warnings
 
+import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import simulated_cuda
 from helpers import lesson
+from helpers.devices import count_fetches
 from helpers.plots import devices as figures
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # seed of the random numbers
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# The box says which GPU you have. On a machine without one, it is a simulated GPU: a program that
-# behaves as CUDA does, in what works, in what fails and in what is printed, while the CPU does the
-# arithmetic. The outputs on this page are the same either way. What cannot be practiced is speed: a
-# cell that measures time does so on a real GPU only, and says so.
+# The box says which GPU you have. On a machine without one, it is a simulated GPU: it behaves and
+# fails as CUDA does, while the CPU does the arithmetic. The outputs on this page are the same
+# either way. Only speed cannot be simulated: cells that measure time do so on a real GPU only, and
+# say so.
 #
 # ## The name of a device (4 minutes)
 #
-# A tensor lies in the memory of one device, and what you compute with it is computed there. torch
-# calls a device by its type and, where there can be several, a number that starts at 0.
+# A **device** is a processor with its memory: the CPU or one GPU. A **tensor** is an array of
+# numbers, all of one data type, in the memory of one device, and what you compute with it is
+# computed there. torch names a device by its type and, where there can be several, its **index**,
+# which starts at 0.
 
 # %%
 torch.device("cpu"), torch.device("cuda"), torch.device("cuda:1"), torch.device("cuda", 1)
 
 # %% [markdown]
-# The last two are two spellings of one device. You can take it apart again:
+# The last two are two spellings of one device. It has two parts:
 
 # %%
 second_gpu = torch.device("cuda:1")
 second_gpu.type, second_gpu.index, str(second_gpu)
 
 # %% [markdown]
-# `cpu` means all the cores and the main memory of your machine, however many chips there are. The
-# other types you may meet are `cuda` (GPUs of NVIDIA, and those of AMD too), `mps` (Apple), `xpu`
-# (Intel) and `meta`, which stores nothing and is of use further down.
+# `cpu` means *all* CPU cores and the main memory, but `cuda:0` means *one* graphics card with its
+# own memory. Other types are `mps` (Apple), `xpu` (Intel), and `meta`, which stores no numbers;
+# AMD's GPUs are called `cuda`, too.
 #
-# **Think first:** you hardly have a hundred GPUs. Does `torch.device("cuda:99")` fail?
+# **Think first.** You do not have a hundred GPUs. Does `torch.device("cuda:99")` fail?
+#
+# <details><summary>Answer</summary>
+#
+# No. A `torch.device` is only a name. *Using* it fails, as the cell after the next one shows.
+#
+# </details>
 
 # %%
 torch.device("cuda:99")
 
 # %% [markdown]
-# No. A `torch.device` is a name, and writing a name down touches no hardware. *Using* it does:
+# To create a tensor there, the GPU must exist:
 
 # %%
 try:
@@ -85,8 +95,8 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# An *ordinal* is the number of a device. A type that does not exist is refused at once, with a list
-# of those that torch knows:
+# *Ordinal* means index. A type that does not exist raises an error at once, with a list of those
+# that torch knows:
 
 # %%
 try:
@@ -95,38 +105,34 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# **Think first:** if you have one GPU, `cuda` and `cuda:0` are the same piece of hardware. Are they
-# equal?
+# **Think first.** If you have one GPU, `cuda` and `cuda:0` are the same hardware. Are they equal?
+#
+# <details><summary>Answer</summary>
+#
+# No. `cuda` without an index means *the current GPU*, GPU 0 unless you change it. A tensor
+# always reports the index.
+#
+# </details>
 
 # %%
-torch.device("cuda") == torch.device("cuda:0")
+x = torch.zeros(1, device="cuda")
+{"its device": x.device, "equals cuda": x.device == torch.device("cuda")}
 
 # %% [markdown]
-# `cuda` without a number means *the current GPU*, whichever that is when the name is used. It is
-# GPU 0 until you say otherwise. A tensor always says the number:
-
-# %%
-torch.zeros(1, device="cuda").device
-
-# %% [markdown]
-# So `x.device == torch.device("cuda")` is false for every tensor there is. Compare with a name that
-# has a number, or ask for the type alone: `x.device.type == "cuda"`.
+# So compare with a name that has an index, or compare the type: `x.device.type == "cuda"`.
 
 # %% [markdown]
 # ## Which devices are there? (5 minutes)
 #
-# The next two cells ask torch. How many GPUs there are, and what they are called, is different on
-# every machine; that at least one can be used is not, because `lesson.start` has seen to it.
+# `torch.cuda.is_available()` says whether torch can use a GPU, and `torch.cuda.device_count()` how
+# many. Their names differ from machine to machine:
 
 # %% tags=["nbval-ignore-output"]
-[torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-
-# %%
-torch.cuda.is_available(), torch.cuda.device_count() > 0, torch.cuda.current_device()
+{f"cuda:{i}": torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())}
 
 # %% [markdown]
-# A program that others run cannot take a GPU for granted. Two small functions give you the GPU you
-# ask for if it is there, and the CPU if it is not.
+# A program that others run cannot assume a GPU. Two small functions return the GPU you ask for if
+# it exists, and the CPU if it does not.
 
 
 # %%
@@ -142,7 +148,13 @@ def try_all_gpus():
 
 
 # %% [markdown]
-# **Think first:** what do `try_gpu()` and `try_gpu(99)` return here?
+# **Think first.** What do `try_gpu()` and `try_gpu(99)` return here?
+#
+# <details><summary>Answer</summary>
+#
+# The first GPU, and the CPU.
+#
+# </details>
 
 # %%
 try_gpu(), try_gpu(99)
@@ -150,32 +162,21 @@ try_gpu(), try_gpu(99)
 # %% tags=["nbval-ignore-output"]
 try_all_gpus()
 
-# %%
-try_all_gpus()[0] == try_gpu() == device
-
 # %% [markdown]
-# `device` is what `lesson.start` has chosen at the top, and in this lesson that is `try_gpu()`. The
-# same two functions are in `helpers.devices`, so that later lessons need not write them again:
-
-# %%
-from helpers.devices import try_all_gpus, try_gpu
-
-try_gpu(), try_gpu(99)
-
-# %% [markdown]
-# They know of CUDA only. For a program that should also run on Apple's or Intel's GPUs, torch has a
-# general name: an *accelerator*.
+# The same two functions are in `helpers.devices`, so that later lessons can import them. They know
+# only CUDA. For programs that should also run on Apple's or Intel's GPUs, torch has a general term,
+# **accelerator**:
 
 # %%
 torch.accelerator.current_accelerator(check_available=True)
 
 # %% [markdown]
-# Where there is none, this is `None`, and your program falls back to the CPU.
+# Without an accelerator this is `None`, and your program falls back to the CPU.
 
 # %% [markdown]
 # ## Where a tensor lives (5 minutes)
 #
-# Every tensor knows. If you say nothing, it is made on the CPU.
+# Every tensor knows its device. By default it is created on the CPU.
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0])
@@ -186,22 +187,31 @@ X = torch.ones(2, 3, device=device)
 X, X.device, X.is_cuda
 
 # %% [markdown]
-# When it is shown, a tensor on the GPU says where it is, and one on the CPU says nothing. `device=`
-# is understood by every function that makes a tensor, and the functions that take another tensor
-# for a model, such as `zeros_like`, take its device too:
+# A tensor on the GPU shows its device, and one on the CPU does not. Functions that create a tensor
+# accept `device=`, and functions such as `zeros_like` use the device of the tensor they are given:
 
 # %%
-made = [
+tensors = [
     torch.zeros(2, device=device),
     torch.arange(3, device=device),
     torch.randn(2, 2, device=device),
     torch.zeros_like(X),
     X.new_tensor([1.0, 2.0]),
 ]
-{tensor.device for tensor in made}
+[str(tensor.device) for tensor in tensors]
 
 # %% [markdown]
-# To save the word, say it once for a block. Everything made inside lies there:
+# `torch.from_numpy` has no `device=`: its tensor is on the CPU, because it *shares its memory* with
+# the NumPy array. A change of one changes the other:
+
+# %%
+array = np.zeros(3)
+shared = torch.from_numpy(array)
+array[0] = 7
+shared
+
+# %% [markdown]
+# To set a device for a block, use a `with` statement:
 
 # %%
 with torch.device(device):
@@ -210,24 +220,28 @@ with torch.device(device):
 y.device, Y.device, torch.arange(3).device
 
 # %% [markdown]
-# Making a tensor where it is needed is better than making it on the CPU and moving it: nothing has
-# to be carried.
+# Create a tensor where it is needed, instead of creating it on the CPU and moving it: that avoids a
+# transfer.
 #
-# **Think first:** `X` lies on `cuda:0`. Where do `X + 1`, the view `X[0]`, the single number
-# `X.sum()` and the shape `X.shape` lie?
+# **Think first.** `X` is on `cuda:0`. Where are `X + 1`, the view `X[0]`, the single number
+# `X.sum()`, and the shape `X.shape`?
+#
+# <details><summary>Answer</summary>
+#
+# Results stay on the device of their operands, and a view is where the whole tensor is. The sum
+# is a tensor on the GPU, too, although it is one number. Only the shape is an ordinary Python
+# object that the CPU can read at any time. This difference becomes important at the end of the
+# lesson.
+#
+# </details>
 
 # %%
 (X + 1).device, X[0].device, X.sum().device, X.shape
 
 # %% [markdown]
-# Results stay where their operands are, and a view lies where the whole lies. The sum stays, too:
-# it is one number, but it is a tensor on the GPU. Only the shape is a plain Python object, which
-# the CPU has at hand at any time. That difference becomes important at the end of this lesson.
-
-# %% [markdown]
 # ## Moving a tensor (8 minutes)
 #
-# `.to` moves. It takes a device, by name or as an object.
+# `.to` returns a copy of a tensor on another device, given by name or as an object.
 
 # %%
 x = torch.arange(4)
@@ -235,39 +249,41 @@ y = x.to(device)
 y
 
 # %% [markdown]
-# **Think first:** where is `x` now?
+# **Think first.** Where is `x` now?
+#
+# <details><summary>Answer</summary>
+#
+# Still on the CPU. `.to` *returns* a new tensor and does not change the old one. Write
+# `x = x.to(device)` to keep the result. [Lesson 03](03_moving_a_network.ipynb) shows what happens
+# if you forget the `x =`, and why networks are different.
+#
+# </details>
 
 # %%
 x.device, y.device
-
-# %% [markdown]
-# Where it was. A move is a copy: `.to` *returns* a new tensor and leaves the old one alone. To move
-# `x` itself, you write `x = x.to(device)`; the line `x.to(device)` on its own does the work and
-# throws the result away.
 
 # %%
 figures.draw_move()
 
 # %% [markdown]
-# The two tensors know nothing of each other. Change one, and the other keeps its numbers:
+# The two tensors are independent. If you change one, the other keeps its numbers:
 
 # %%
 y += 10
 x, y
 
 # %% [markdown]
-# There are shorter spellings, and all of them return a tensor:
+# There are other spellings, and all of them return a tensor:
 #
-# | you write | it goes to |
+# | you write | the result is on |
 # |---|---|
-# | `x.to(device)`, `x.to("cuda:0")` | the device you name |
-# | `x.to(y)` | where `y` is, and it takes the data type of `y`, too |
-# | `x.to(device, torch.float16)` | the device, with the data type changed on the way |
+# | `x.to(device)`, `x.to("cuda:0")` | that device |
+# | `x.to(y)` | the device of `y`, with the data type of `y` |
+# | `x.to(device, torch.float16)` | that device, with another data type |
 # | `x.cuda()`, `x.cuda(1)` | the current GPU, GPU 1 |
 # | `x.cpu()` | the CPU |
 #
-# Prefer `.to(device)`. `.cuda()` fails on a machine without a GPU; `.to(device)` works wherever
-# `device` came from `try_gpu()`.
+# Prefer `.to(device)`: `.cuda()` fails on a machine without a GPU.
 
 # %%
 x.to("cuda:0").device, x.to(y).device, x.cuda().device, y.cpu().device
@@ -278,22 +294,28 @@ x.to(device, torch.float16)
 # %% [markdown]
 # ### No copy when it is already there
 #
-# **Think first:** `y` is on `cuda:0` already. Does `y.to(device)` make a second copy there? And
+# **Think first.** `y` is on `cuda:0` already. Does `y.to(device)` make a second copy there? Does
 # `x.cpu()`?
+#
+# <details><summary>Answer</summary>
+#
+# No. If the tensor is already there, with that data type, `.to` returns the same object and copies
+# nothing. So you can write `.to(device)` without an `if`. To force a copy, write
+# `y.to(device, copy=True)` or `y.clone()`.
+#
+# </details>
 
 # %%
-y.to(device) is y, y.cuda() is y, x.cpu() is x, y.cpu() is y
+results = {
+    "y.to(device)": y.to(device),
+    "y.cuda()": y.cuda(),
+    "y.to(device, copy=True)": y.to(device, copy=True),
+    "y.cpu()": y.cpu(),
+}
+{code: "the same tensor" if result is y else "a copy" for code, result in results.items()}
 
 # %% [markdown]
-# A move to where the tensor is already costs nothing: you get back the very same object. So write
-# `.to(device)` wherever it may be needed, without an `if`. When you do want a second tensor, say
-# so:
-
-# %%
-y.to(device, copy=True) is y, y.clone() is y
-
-# %% [markdown]
-# The saving has a price. Read this function and decide what it does to its caller's tensor.
+# That can surprise you. Read this function and decide what it does to its caller's tensor.
 
 
 # %%
@@ -304,8 +326,16 @@ def brighten(pixels, device):
 
 
 # %% [markdown]
-# **Think first:** after `brighten(dark, device)` on the GPU, what is in `dark`? After
+# **Think first.** What is in `dark` after `brighten(dark, device)` on the GPU? After
 # `brighten(dark, "cpu")`?
+#
+# <details><summary>Answer</summary>
+#
+# On the GPU the function works on a copy, and `dark` does not change. On the CPU it overwrites its
+# argument: the same program, two results, and no error. The fix is to create a new tensor in any
+# case: `pixels = pixels.to(device) + 10`.
+#
+# </details>
 
 # %%
 dark = torch.zeros(3)
@@ -317,13 +347,16 @@ brighten(dark, "cpu")
 dark
 
 # %% [markdown]
-# On the GPU the function works on a copy; on the CPU it overwrites what it was given. The same
-# program, two results, and no error. The mending is to make a new tensor in any case:
-# `pixels = pixels.to(device) + 10`.
-#
 # ### Two devices in one operation
 #
-# **Think first:** `x` is on the CPU and `y` on the GPU. Where will `x + y` be computed?
+# **Think first.** `x` is on the CPU and `y` on the GPU. Where is `x + y` computed?
+#
+# <details><summary>Answer</summary>
+#
+# Nowhere: it is an error. torch does not move tensors automatically, because a transfer takes time
+# that you should know about. [Lesson 02](02_device_mismatch_errors.ipynb) is about this error.
+#
+# </details>
 
 # %%
 try:
@@ -332,9 +365,7 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# Nowhere. torch does not move a tensor unless you say so, because a move costs time that you should
-# know of. [Lesson 02](02_device_mismatch_errors.ipynb) is about this error and its relatives. The
-# cure is a line you have seen:
+# The fix is a line you have seen:
 
 # %%
 x.to(y.device) + y
@@ -342,21 +373,16 @@ x.to(y.device) + y
 # %% [markdown]
 # ## A second GPU (4 minutes)
 #
-# Two GPUs have two memories, as a CPU and a GPU have. This lesson simulates two; on a machine with
-# one real GPU, `try_gpu(1)` gives you the CPU in place of the second, and every cell still runs.
+# Each GPU has its own memory. This lesson simulates two GPUs; on a machine with one real GPU,
+# `try_gpu(1)` returns the CPU instead of the second, and every cell still runs.
 
 # %% tags=["nbval-ignore-output"]
-from helpers.devices import try_gpu
-
 X = torch.ones(2, 3, device=device)
 Z = torch.full((2, 3), 2.0, device=try_gpu(1))
 Z
 
 # %% [markdown]
-# Either way `Z` lies somewhere else than `X`, and the two do not mix:
-
-# %%
-Z.device == X.device
+# Either way, `Z` and `X` are on different devices, and an operation on both raises an error:
 
 # %% tags=["nbval-ignore-output"]
 try:
@@ -365,40 +391,41 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# A move between two GPUs is written like any other, straight from one to the other:
+# A transfer between two GPUs is written like any other:
 
 # %%
 X + Z.to(X.device)
 
 # %% [markdown]
-# Three ways to say which GPU you mean, from the narrowest to the widest:
+# There are three ways to choose a GPU:
 #
-# - `device="cuda:1"` puts this one tensor on GPU 1.
-# - `with torch.cuda.device(1):` makes GPU 1 the current one in a block, so that `cuda` without a
-#   number means it.
-# - `CUDA_VISIBLE_DEVICES=1 python train.py` shows the program only GPU 1. The program counts what
-#   it is shown, so it knows it as `cuda:0`.
-#
-# On a shared machine take the last one: your program cannot touch the others' GPUs by accident.
-# What two GPUs can do together goes beyond this lesson.
+# - `device="cuda:1"` puts one tensor on GPU 1.
+# - `with torch.cuda.device(1):` makes GPU 1 the current GPU in a block, so that `cuda` without an
+#   index means GPU 1.
+# - `CUDA_VISIBLE_DEVICES=1 python train.py` shows the program only GPU 1, which it then calls
+#   `cuda:0`. On a shared machine, use this: your program cannot touch other people's GPUs by
+#   accident.
 
 # %% [markdown]
 # ## How much memory a tensor takes (7 minutes)
 #
-# A GPU has memory of its own, mostly less than the machine around it, and when it is full, your
-# program ends in an error. So it pays to know what a tensor takes: the number of its elements,
-# times the bytes of one.
+# A GPU has its own memory, usually less than the machine around it, and your program fails if it is
+# full. A tensor takes the number of its elements times the bytes of one element.
 
 # %%
 X = torch.ones(2, 3, device=device)
 X.shape, X.numel(), X.element_size(), X.nbytes
 
 # %% [markdown]
-# **Think first:** a batch of 128 colour photographs of 224 by 224 pixels. How many megabytes is
-# that as whole numbers of one byte (`uint8`)? As `float32`?
+# **Think first.** A **batch** is the group of examples that a network processes together. How many
+# megabytes are 128 color images of 224 x 224 pixels as `uint8` (one byte per number)? As `float32`?
 #
-# Here is a way to find out that takes no memory at all. A tensor on the `meta` device has a shape
-# and a data type and no numbers.
+# <details><summary>Answer</summary>
+#
+# 19.3 MB and 77.1 MB. A tensor on the `meta` device has a shape and a data type but no numbers, so
+# the next cell computes the sizes without using memory.
+#
+# </details>
 
 # %%
 dtypes = (torch.uint8, torch.float16, torch.float32, torch.float64)
@@ -413,11 +440,11 @@ figures.plot_bytes(
 )
 
 # %% [markdown]
-# A T4 has 16 GB, and there is more to store than the images: training keeps the output of nearly
-# every layer for the backward pass, and that adds up to far more.
+# A T4 has 16 GB, but training also keeps the output of nearly every layer for the backward pass,
+# which takes much more than the images.
 #
-# Now measure. `torch.cuda.memory_allocated` says how many bytes of a GPU your tensors hold. How
-# many more are they because of `big`?
+# Now measure. `torch.cuda.memory_allocated` returns the bytes that your tensors hold on a GPU. This
+# cell shows how many `big` adds, and how many are left when it is deleted:
 
 # %%
 before = torch.cuda.memory_allocated(device)
@@ -427,11 +454,18 @@ del big
 with_big - before, torch.cuda.memory_allocated(device) - before
 
 # %% [markdown]
-# 1024 times 1024 numbers of 4 bytes: the arithmetic holds. The memory is given back as soon as no
-# name leads to the tensor any more.
+# 1024 · 1024 numbers of 4 bytes. The memory is free as soon as nothing refers to the tensor.
 #
-# **Think first:** here `row`, the first of the 1024 rows, outlives `big`. How many bytes does it
-# hold?
+# **Think first.** Here `row`, the first of 1024 rows, exists longer than `big`. How many bytes does
+# it hold?
+#
+# <details><summary>Answer</summary>
+#
+# All 4,194,304. A **view** has no numbers of its own: it refers to the whole tensor and keeps it
+# alive. A program that stores a small view of a large result in every step can fill a GPU. Store
+# `big[0].clone()` or a Python number instead.
+#
+# </details>
 
 # %%
 before = torch.cuda.memory_allocated(device)
@@ -443,14 +477,10 @@ del row
 with_row - before, torch.cuda.memory_allocated(device) - before
 
 # %% [markdown]
-# All of them. A view has no numbers of its own, so it keeps the whole alive. That is how a program
-# that stores "one small result of each step" can fill a GPU: store `big[0].clone()` instead, or a
-# plain number.
+# A notebook also keeps the result of every cell in `Out`: a tensor that a cell has shown stays in
+# memory until you restart.
 #
-# A notebook has names that you did not write: it keeps what each cell has shown, in `Out`. A tensor
-# that you have looked at stays in memory until you restart. In this lesson they are small.
-#
-# One thing more shows up with small tensors:
+# Small tensors show one more thing:
 
 
 # %%
@@ -465,70 +495,60 @@ def allocated_by(numbers):
 {numbers: allocated_by(numbers) for numbers in (1, 128, 129, 1024)}
 
 # %% [markdown]
-# torch hands out GPU memory in pieces of 512 bytes, so a single number takes as much as 128 of
-# them. For large tensors this is nothing.
+# torch allocates GPU memory in multiples of 512 bytes, so one number takes as much as 128.
 #
-# What you free goes back to torch, which keeps it for your next tensor, because asking the driver
-# is slow. So `nvidia-smi` shows more than `memory_allocated`: it counts what torch keeps
-# (`torch.cuda.memory_reserved`) and what CUDA itself needs. How full is your GPU, as the driver
-# sees it?
+# torch also keeps freed memory for the next tensor, because asking the driver is slow. So
+# `nvidia-smi` shows more than `memory_allocated`: it includes what torch keeps
+# (`torch.cuda.memory_reserved`) and what CUDA itself needs. This is your GPU as the driver sees it:
 
 # %% tags=["nbval-ignore-output"]
 free, total = torch.cuda.mem_get_info(device)
 f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 
 # %% [markdown]
-# And when it does not fit? Ask for 2⁴⁶ numbers:
-
-# %%
-try:
-    torch.empty(2**46, device=device)
-except torch.OutOfMemoryError as error:
-    print(str(error).split(" GPU ")[0])
-
-# %% [markdown]
-# The message goes on with what your GPU has in all and what is in use. What helps, in this order:
-# smaller batches, a smaller data type, and a look for tensors that are still held and no longer
-# needed.
+# If a tensor does not fit, torch raises `torch.OutOfMemoryError`. Then use smaller batches or a
+# smaller data type, and look for tensors that you no longer need.
 
 # %% [markdown]
 # ## What a transfer costs (6 minutes)
 #
-# Between CPU memory and GPU memory lies a bus, and it is the narrow place. Take a T4: its own
-# memory delivers up to 320 GB a second, says NVIDIA's product brief. The bus is PCI Express 3.0
-# with 16 lanes, which carries a little less than 16 GB a second in one direction.
+# CPU memory and GPU memory are connected by a bus, and it is slow compared with the memories. For
+# example, a T4 reads its own memory at up to 320 GB/s (NVIDIA's product brief). The bus, PCI
+# Express 3.0 x16, transfers a little less than 16 GB/s in one direction.
 #
-# **Think first:** how many times as long does it take to bring the batch of `float32` images to the
-# GPU as to read it once when it is there?
+# **Think first.** How much longer does it take to transfer the batch of `float32` images to the GPU
+# than to read it there?
+#
+# <details><summary>Answer</summary>
+#
+# 20 times longer, at best. Newer GPUs have a faster bus and even faster memory.
+#
+# </details>
 
 # %%
 bytes_of_batch = 128 * 3 * 224 * 224 * 4
-bring, read = bytes_of_batch / 16e9, bytes_of_batch / 320e9
-f"{1e6 * bring:,.0f} microseconds to bring, {1e6 * read:,.0f} to read: {bring / read:.0f} to 1"
+transfer, read = bytes_of_batch / 16e9, bytes_of_batch / 320e9
+f"{1e6 * transfer:,.0f} microseconds to transfer, {1e6 * read:,.0f} microseconds to read"
 
 # %% [markdown]
-# At best, by the brief. Newer GPUs have a faster bus and still faster memory. So the rule is:
-# **carry few bytes, and carry them once.** Three programs show what that is worth. All go ten times
-# over a thousand small images, turn them into `float32` and add them up on the GPU. `Bus` counts
-# the bytes they carry.
+# So the rule is: **transfer few bytes, and transfer them once.** The next three programs go ten
+# times over a thousand small images, convert them to `float32`, and add them up on the GPU. `Bus`
+# counts the bytes that they transfer.
 
 
 # %%
 class Bus:
     def __init__(self):
-        self.carried = 0
+        self.transferred = 0
 
     def move(self, tensor, to):
         moved = tensor.to(to)
         if moved is not tensor:
-            self.carried += tensor.nbytes
+            self.transferred += tensor.nbytes
         return moved
 
 
 images = torch.ones(1000, 3, 32, 32, dtype=torch.uint8)
-
-# %% [markdown]
-# Why the `if`? Because a move to where the tensor is already carries nothing. Now the programs.
 
 
 # %%
@@ -549,35 +569,47 @@ def bytes_once(bus):
 
 
 # %% [markdown]
-# **Think first:** an image has 3,072 numbers. How many bytes does each program carry?
+# **Think first.** An image has 3 · 32 · 32 = 3,072 numbers. How many bytes does each program
+# transfer?
+#
+# <details><summary>Answer</summary>
+#
+# 123 MB, 31 MB and 3 MB. Converting on the GPU saves three of four bytes, because pixels are one
+# byte until they become `float32`. Keeping the images on the GPU saves nine of ten passes. The
+# results are ten sums of 4 bytes each. [Lesson 04](04_cifar10_on_gpu.ipynb) trains in the third
+# way.
+#
+# </details>
 
 # %%
-carried, results = {}, []
+transferred, results = {}, []
 for program in (floats_in_every_pass, bytes_in_every_pass, bytes_once):
     bus = Bus()
     results.append(sum(program(bus)).item())
-    carried[program.__name__.replace("_", " ")] = bus.carried
-carried, results
+    transferred[program.__name__.replace("_", " ")] = bus.transferred
+transferred, results
 
 # %%
 figures.plot_bytes(
-    carried,
+    transferred,
     title="Forty times fewer bytes for the same result",
-    xlabel="carried between CPU and GPU",
+    xlabel="transferred between CPU and GPU",
 )
 
 # %% [markdown]
-# Converting on the GPU saves three bytes in four, because pixels are one byte until they are made
-# `float32`. Keeping the images there saves nine passes in ten. What goes back is ten sums of 4
-# bytes each. [Lesson 04](04_cifar10_on_gpu.ipynb) trains in the third way.
+# Each transfer also has a fixed cost, so a thousand small transfers take much longer than one large
+# transfer of the same total size.
 #
-# Each transfer also has a cost that does not depend on its size, so a thousand small ones take much
-# longer than one large one of the same total. On a real GPU the next cell measures how many bytes a
-# second get through.
+# ### Pinned memory
+#
+# The operating system may move ordinary (*pageable*) memory, so the GPU cannot read it directly:
+# the driver first copies the data to a buffer of its own. **Pinned** memory (also *page-locked*)
+# stays where it is, and the GPU fetches the data from it without that extra copy. On a real GPU,
+# the next cell measures both.
 
 
 # %%
-def gigabytes_a_second(numbers, pinned):
+def gigabytes_per_second(numbers, pinned):
     x = torch.ones(numbers)
     x = x.pin_memory() if pinned else x
     x.to(device)  # the first transfer sets things up
@@ -591,92 +623,108 @@ def gigabytes_a_second(numbers, pinned):
 
 # %% tags=["nbval-ignore-output"]
 if simulated_cuda.is_enabled():
-    print("Not timed: this GPU is simulated, and nothing is carried anywhere.")
+    print("Not measured: this GPU is simulated, and nothing is transferred.")
 else:
     print(torch.cuda.get_device_name(device))
     for numbers in (2**8, 2**14, 2**20, 2**24):
-        plain, pinned = (gigabytes_a_second(numbers, pinned) for pinned in (False, True))
+        plain, pinned = (gigabytes_per_second(numbers, pinned) for pinned in (False, True))
         print(f"{4 * numbers:>10,} bytes: {plain:.2f} GB/s, pinned {pinned:.2f} GB/s")
 
 # %% [markdown]
-# If the GPU is real, you see the speed rise with the size: small transfers are all fixed cost.
+# On a real GPU the speed rises with the size: for small transfers, the fixed cost is nearly all.
 #
-# *Pinned* is memory that the operating system promises not to move. The GPU can fetch from it by
-# itself; from ordinary memory it cannot, so the driver first copies the data to a pinned place of
-# its own. Pinned memory is also what `non_blocking=True` needs to have an effect: with both, `.to`
-# returns at once, and the CPU goes on while the data is under way.
+# With `non_blocking=True`, `.to` does not wait until the copy has finished. What that means depends
+# on the memory:
+#
+# | copy with `non_blocking=True` | what happens |
+# |---|---|
+# | pinned CPU memory to GPU | `.to` returns at once, and the copy runs in the background |
+# | pageable CPU memory to GPU | `.to` waits only until the driver has read the source |
+# | GPU to CPU | `.to` may return before the numbers have arrived |
+#
+# Two rules follow:
+#
+# - **Do not change a pinned tensor until its copy has finished**, or the GPU receives a mixture of
+#   old and new numbers. What the GPU computes with the copy waits for it automatically, but your
+#   Python code does not.
+# - **Do not read the result of a non-blocking copy to the CPU before you synchronize.** Nothing
+#   warns you about wrong numbers.
 
 # %%
 pinned = torch.arange(3).pin_memory()
-pinned.is_pinned(), pinned.device, pinned.to(device, non_blocking=True)
+on_gpu = pinned.to(device, non_blocking=True)
+torch.cuda.synchronize()  # now the copy has finished, and pinned may change
+pinned += 10
+on_gpu, pinned
 
 # %% [markdown]
-# From CPU to GPU that is safe: what the GPU does next waits for the data by itself. In the other
-# direction it is a trap. After `y.to("cpu", non_blocking=True)` the CPU may read the numbers before
-# they have arrived, and nothing warns you. Call `torch.cuda.synchronize()` in between, or leave
-# `non_blocking` away. A `DataLoader(..., pin_memory=True)` does the pinning for you.
+# Without the line with `synchronize`, the result would depend on luck. A
+# `DataLoader(..., pin_memory=True)` pins each batch for you and uses new memory for the next one.
 
 # %% [markdown]
-# ## Hidden waiting (6 minutes)
+# ## Hidden waiting (9 minutes)
 #
-# When you write `y = x @ x` on the GPU, the CPU puts a request into a queue and goes on with the
-# next line. The GPU works the queue off. `y` is a tensor at once, with a shape, a type and a
-# device; its numbers come later. Only when Python needs to *know* a number does the CPU have to
-# wait until the GPU has got that far. This is called **synchronization**, and it hides in lines
-# that do not look like it.
+# When you write `y = x @ x` on the GPU, the CPU only puts the work into a queue and continues with
+# the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and the GPU
+# executes the launched kernels one after another. `y` is a tensor at once, with a shape, a type,
+# and a device; its numbers come later. Only when Python needs a *number* must the CPU wait for the
+# GPU. This is called **synchronization**, and it hides in lines that do not look like it.
 #
-# A number goes from a tensor to Python through one operation of torch, whose name is
-# `_local_scalar_dense`. The next cell makes a counter for it. Its details do not matter here;
-# lesson 04 counts operations in the same way.
-
-
-# %%
-class CountFetches(TorchDispatchMode):
-    fetched = 0
-
-    def __torch_dispatch__(self, operation, types, arguments=(), options=None):
-        self.fetched += operation is torch.ops.aten._local_scalar_dense.default
-        return operation(*arguments, **(options or {}))
-
-
-def fetches(action):
-    with CountFetches() as counter:
-        action()
-    return counter.fetched
-
-
-# %% [markdown]
-# **Think first:** `X` is on the GPU. Which of these six lines have to fetch a number?
+# `count_fetches` from `helpers.devices` runs a function and counts how often torch fetches a single
+# number for Python. It works on the simulated GPU, too.
+#
+# **Think first.** `X` is on the GPU. Which of these six lines have to fetch a number?
+#
+# <details><summary>Answer</summary>
+#
+# The last three. The CPU knows the shape, so `len` does not wait. `.item()` asks for the number
+# openly; the formatted string and the `if` ask without saying so.
+#
+# </details>
 
 # %%
 X = torch.ones(2, 3, device=device)
 {
-    "X * 2 + 1": fetches(lambda: X * 2 + 1),
-    "X.sum()": fetches(lambda: X.sum()),
-    "len(X)": fetches(lambda: len(X)),
-    "X.sum().item()": fetches(lambda: X.sum().item()),
-    "f'{X.sum():.2f}'": fetches(lambda: f"{X.sum():.2f}"),
-    "if X.sum() > 0": fetches(lambda: "yes" if X.sum() > 0 else "no"),
+    "X * 2 + 1": count_fetches(lambda: X * 2 + 1),
+    "X.sum()": count_fetches(lambda: X.sum()),
+    "len(X)": count_fetches(lambda: len(X)),
+    "X.sum().item()": count_fetches(lambda: X.sum().item()),
+    "f'{X.sum():.2f}'": count_fetches(lambda: f"{X.sum():.2f}"),
+    "if X.sum() > 0": count_fetches(lambda: "yes" if X.sum() > 0 else "no"),
 }
 
 # %% [markdown]
-# `len` and everything else about the shape is known to the CPU. `.item()` asks openly; the string
-# and the `if` ask without saying so. The common ones:
-#
 # | you write | why the CPU waits |
 # |---|---|
 # | `loss.item()`, `float(loss)`, `int(count)`, `f"{loss:.3f}"` | Python gets a number |
-# | `print(x)`, or `x` at the end of a cell | the numbers are to be shown |
+# | `print(x)`, or `x` at the end of a cell | the numbers are shown |
 # | `x.cpu()`, `x.tolist()`, `x.cpu().numpy()` | all the numbers are fetched |
 # | `if`, `while`, `assert` with a tensor | Python must know which way to go |
 # | `x[x > 0]`, `torch.nonzero(x)`, `x.unique()` | the size of the result depends on the numbers |
-# | `x.to(device)`, unless `x` is pinned and you say `non_blocking=True` | the data has to arrive |
+# | `x.to(device)` without `non_blocking=True` | torch waits for the end of the copy |
 #
-# Of these, the counter sees the ones that fetch a single number. It does not see `print`, because
-# torch switches such counters off while it prints.
+# While Python builds numbers for `print` or `.tolist()`, it also holds the **GIL** (global
+# interpreter lock): only one thread at a time can execute Python code. A thread that prepares the
+# next batch must wait.
 #
-# `.numpy()` itself is refused. NumPy knows nothing of GPUs, and an array shares its memory with the
-# tensor, so torch makes you say that there is a copy to be made:
+# On a real GPU, torch itself reports most of these lines. `torch.cuda.set_sync_debug_mode("warn")`
+# makes every synchronization that it detects warn "called a synchronizing CUDA operation";
+# `"error"` stops there, with a traceback to your line.
+
+# %% tags=["nbval-ignore-output"]
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    torch.cuda.set_sync_debug_mode("warn")
+    X.sum().item()
+    torch.cuda.set_sync_debug_mode("default")
+if simulated_cuda.is_enabled():
+    print("Nothing reported: a simulated GPU finishes its work before a line ends.")
+else:
+    print(*[str(warning.message).splitlines()[0] for warning in caught], sep="\n")
+
+# %% [markdown]
+# `.numpy()` raises an error for a tensor on the GPU. A NumPy array shares its memory with the
+# tensor, and NumPy cannot use GPU memory, so you must ask for the copy:
 
 # %%
 try:
@@ -688,80 +736,119 @@ except TypeError as error:
 X.cpu().numpy()
 
 # %% [markdown]
-# Waiting once does no harm. Waiting in every step of a loop does, because the GPU runs out of
-# requests each time.
+# ### Logging without waiting
+#
+# One wait does no harm. A wait in every step of a loop does, because the GPU then has nothing to do
+# until the CPU launches the next kernel.
 
 # %%
 figures.draw_waiting()
 
 # %% [markdown]
-# The commonest case is adding up the loss. Here are a hundred losses and two ways to add them.
-#
-# **Think first:** how often does each of them wait?
+# The most common case is the loss in a training loop. Here are a hundred losses and two ways to log
+# them. The second one keeps the values on the GPU and fetches them all at the end.
+
 
 # %%
-losses = torch.ones(100, device=device)
+losses = torch.rand(100, device=device)
 
 
-def with_item():
-    return sum(loss.item() for loss in losses)
+def log_numbers():
+    return [loss.item() for loss in losses]
 
 
-def with_tensor():
-    total = torch.zeros((), device=device)
+def log_tensors():
+    history = []
     for loss in losses:
-        total += loss
-    return total.item()
+        history.append(loss.detach())  # no graph, no wait
+    return torch.stack(history).tolist()  # one transfer
 
-
-with_item(), fetches(with_item), with_tensor(), fetches(with_tensor)
 
 # %% [markdown]
-# The same sum, and one wait instead of a hundred. In training, add up on the device and fetch the
-# total now and then: the `train` of lesson 04 does that.
+# **Think first.** How many single numbers does each of them fetch?
 #
-# ### The stopwatch that lies
+# <details><summary>Answer</summary>
 #
-# Since the CPU does not wait, a stopwatch around a line on the GPU measures how long it takes to
-# *ask*. `torch.cuda.synchronize()` waits for everything that was asked so far. On a real GPU,
-# compare the two times:
+# 100 and 0: the second one transfers all values at once, which is a single wait. The lists are
+# equal. In training, log in this way and print every few hundred steps.
+#
+# </details>
+
+# %%
+{
+    "log_numbers": count_fetches(log_numbers),
+    "log_tensors": count_fetches(log_tensors),
+    "equal": log_numbers() == log_tensors(),
+}
+
+# %% [markdown]
+# ### Many small operations
+#
+# A kernel launch takes the CPU several microseconds, however small the tensor is. So a thousand
+# operations on single rows take much longer than one operation on all rows, even if the GPU
+# computes the same numbers. These two functions have the same result:
+
+
+# %%
+rows = torch.ones(1000, 64, device=device)
+
+
+def row_by_row():
+    total = torch.zeros(64, device=device)
+    for row in rows:  # 1,000 launches
+        total = total + row
+    return total
+
+
+def all_at_once():
+    return rows.sum(dim=0)  # 1 launch
+
+
+(row_by_row() - all_at_once()).abs().max()
+
 
 # %% tags=["nbval-ignore-output"]
-if simulated_cuda.is_enabled():
-    print("Not timed: this GPU is simulated, and its work is done when the line is.")
-else:
-    big = torch.ones(8192, 8192, device=device)
-    big @ big  # the first product sets things up
+def milliseconds(action):
+    action()  # the first call sets things up
     torch.cuda.synchronize()
     started = time.perf_counter()
-    big @ big
-    asked = time.perf_counter() - started
+    action()
     torch.cuda.synchronize()
-    done = time.perf_counter() - started
-    del big
-    print(f"{torch.cuda.get_device_name(device)}: asked in {asked:.6f} s, done in {done:.6f} s")
+    return 1e3 * (time.perf_counter() - started)
+
+
+if simulated_cuda.is_enabled():
+    print("Not measured: this GPU is simulated.")
+else:
+    print(f"row by row {milliseconds(row_by_row):.3f} ms")
+    print(f"all at once {milliseconds(all_at_once):.3f} ms")
 
 # %% [markdown]
-# The first time hardly depends on the size of the matrices, the second grows with it. If someone
-# tells you that a GPU multiplies matrices in no time, ask whether they have synchronized.
+# `milliseconds` calls `synchronize` before it reads the clock. Without it, you measure how long the
+# *launch* takes, which hardly depends on the size of the tensors. If someone tells you that a GPU
+# multiplies matrices in no time, ask whether they synchronized.
 
 # %% [markdown]
 # ## Summary
 #
-# - A device has a type and a number. A tensor says `cuda:0`, never `cuda`.
-# - `try_gpu(i)` gives GPU `i` or the CPU; write `device` everywhere below it.
-# - Make tensors where they are needed: `device=`, `zeros_like`, `with torch.device(device):`.
-# - `.to(device)` returns a copy on the device, or the very same tensor if it is there already. It
-#   never changes the tensor it is called on.
-# - A tensor takes `numel()` times `element_size()` bytes, rounded up to 512 on the GPU, for as long
-#   as a name or a view leads to it.
-# - The bus between CPU and GPU is narrow. Carry small data types, and carry them once.
-# - The CPU runs ahead of the GPU until a line asks for a number: `print`, `.item()`, `.cpu()`,
-#   `if`. Keep such lines out of the inner loop, and synchronize before you read a clock.
+# - A device has a type and an index. `cpu` means all cores, `cuda:0` one card, and a tensor on a
+#   GPU always reports the index.
+# - `try_gpu(i)` returns GPU `i` or the CPU; use `device` everywhere in your program.
+# - Create tensors where they are needed: `device=`, `zeros_like`, `with torch.device(device):`.
+# - `.to(device)` returns a copy on the device, or the same tensor if it is already there.
+# - A tensor takes `numel()` times `element_size()` bytes, on the GPU rounded up to a multiple of
+#   512, as long as a name or a view refers to it.
+# - The bus between CPU and GPU is slow. Transfer small data types, and transfer them once. Do not
+#   change pinned memory during a non-blocking copy.
+# - The CPU runs ahead of the GPU until a line needs a number: `print`, `.item()`, `.cpu()`, `if`.
+#   Keep such lines out of the inner loop, log on the GPU, and synchronize before you read a clock.
+# - One large operation is faster than many small ones.
+#
+# The [glossary](../docs/glossary.md) explains the terms of this course in one place.
 #
 # **To try:**
 #
 # 1. Write `mean_of(batches)`, which takes a list of tensors on the GPU and returns their overall
-#    mean as a Python number. How few fetches can it do with? Check with `fetches`.
-# 2. How much memory do the training images of CIFAR-10 take, 50,000 times 3 times 32 times 32, in
-#    each of the four data types above? How many of them fit into your GPU's free memory?
+#    mean as a Python number. How few fetches does it need? Check with `count_fetches`.
+# 2. How much memory do the training images of CIFAR-10 (50,000 x 3 x 32 x 32 numbers) take in each
+#    of the four data types above? How many of these data sets fit into your GPU's free memory?

@@ -1,50 +1,61 @@
-"""Choosing a device, and the table of what lives where."""
+"""Choosing a device, the table of tensors and devices, and counting fetches."""
+
+import subprocess
+import sys
 
 import pytest
 import torch
 from torch import nn
 
-from helpers.devices import choose_device, describe_device, device_of, try_all_gpus, try_gpu, where
+from helpers.devices import (
+    choose_device,
+    count_fetches,
+    describe_device,
+    device_of,
+    try_all_gpus,
+    try_gpu,
+    where,
+)
 
 without_accelerator = pytest.mark.skipif(
-    torch.accelerator.is_available(), reason="asks what a machine without an accelerator answers"
+    torch.accelerator.is_available(), reason="tests a machine without an accelerator"
 )
 
 
 @without_accelerator
 @pytest.mark.parametrize("name", ["auto", "cpu", torch.device("cpu")])
-def test_without_an_accelerator_the_cpu_is_chosen(name):
+def test_chooses_the_cpu_without_an_accelerator(name):
     assert choose_device(name) == torch.device("cpu")
 
 
 @without_accelerator
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps", "gpu", "CPU", "cpu:1", "", 0])
-def test_a_device_that_cannot_be_used_is_refused_with_those_that_can(name):
+def test_rejects_unusable_device_and_lists_usable_ones(name):
     with pytest.raises(ValueError, match=r"cannot be used on this machine.*usable here: cpu"):
         choose_device(name)
 
 
 @without_accelerator
-def test_without_a_gpu_try_gpu_gives_the_cpu():
+def test_try_gpu_returns_the_cpu_without_a_gpu():
     assert try_gpu() == try_gpu(3) == torch.device("cpu")
     assert try_all_gpus() == [torch.device("cpu")]
 
 
-def test_a_description_begins_with_the_device():
+def test_description_starts_with_the_device():
     assert describe_device(torch.device("cpu")).startswith("cpu (")
 
 
-def test_a_network_without_parameters_is_on_the_cpu():
+def test_network_without_parameters_is_on_the_cpu():
     assert device_of(nn.ReLU()) == torch.device("cpu")
 
 
-def test_a_network_on_two_devices_is_refused_and_both_are_named():
+def test_device_of_rejects_network_on_two_devices():
     net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta"))
     with pytest.raises(ValueError, match=r"0\.weight on cpu and 1\.weight on meta"):
         device_of(net)
 
 
-def test_where_names_things_as_the_caller_does():
+def test_where_uses_the_names_of_the_caller():
     x = torch.zeros(2, 3)
     rows = where(x, batch=[x, x.long()]).rows
     assert [row.name for row in rows] == ["x", "batch[0]", "batch[1]"]
@@ -62,7 +73,7 @@ def test_where_lists_parameters_buffers_gradients_and_optimizer_state():
     assert "optimizer.state[net.0.weight].momentum_buffer" in names
 
 
-def test_where_shows_devices_that_differ():
+def test_where_shows_several_devices():
     a, b = torch.zeros(1), torch.zeros(1, device="meta")
     table = where(a, b)
     assert table.devices() == {"cpu", "meta"}
@@ -70,6 +81,21 @@ def test_where_shows_devices_that_differ():
     assert '<th scope="col">device</th>' in table._repr_html_()
 
 
-def test_where_refuses_what_holds_no_tensors():
+def test_where_rejects_things_without_tensors():
     with pytest.raises(TypeError, match="`text` is a str"):
         where(text="hello")
+
+
+def test_count_fetches_counts_single_numbers_only():
+    x = torch.ones(3)
+    assert count_fetches(lambda: x.sum()) == 0
+    assert count_fetches(lambda: [value.item() for value in x]) == 3
+    assert count_fetches(lambda: f"{x.sum():.2f}" if x.sum() > 0 else "") == 2
+
+
+def test_count_fetches_does_not_import_the_compiler():
+    code = (
+        "import sys, torch; from helpers.devices import count_fetches; "
+        "count_fetches(lambda: torch.ones(1).item()); sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -31,7 +31,6 @@ NOT_YET_REWRITTEN = (
     "helpers/plots/",
     "helpers/checkpoints.py",
     "helpers/conditions.py",
-    "helpers/devices.py",
     "helpers/drawn_images.py",
     "helpers/lesson.py",
     "helpers/loaders.py",

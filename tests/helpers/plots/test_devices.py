@@ -1,4 +1,4 @@
-"""The figures about devices: what their alternative text tells, and what they can be asked for."""
+"""Figures about devices: their alternative text and their edge cases."""
 
 import warnings
 
@@ -34,7 +34,7 @@ def table(**devices: str) -> Whereabouts:
     return Whereabouts(rows)
 
 
-def test_a_move_is_told_as_a_copy(shown):
+def test_move_alt_text_describes_a_copy(shown):
     assert "copies 32 bytes" in shown(devices.draw_move)
 
 
@@ -44,16 +44,16 @@ def test_bytes_are_told_in_megabytes_of_a_million(shown):
     assert alt == "Bar chart of bytes: one 1.0 MB, many 1,234.6 MB."
 
 
-def test_nothing_carried_is_drawn_as_nothing(shown):
+def test_zero_bytes_are_drawn(shown):
     assert "once 0.0 MB" in shown(devices.plot_bytes, {"once": 0}, title="t", xlabel="x")
 
 
 @pytest.mark.parametrize("steps", [1, 6])
-def test_waiting_can_be_drawn_for_any_number_of_steps(shown, steps):
+def test_waiting_accepts_any_number_of_steps(shown, steps):
     assert f"over {steps} steps" in shown(devices.draw_waiting, steps)
 
 
-def test_a_network_is_told_by_how_many_tensors_lie_where(shown):
+def test_network_alt_text_counts_tensors_per_device(shown):
     stages = {
         "before": table(weight="cpu", bias="cpu"),
         "half way": table(weight="cuda:0", bias="cpu"),
@@ -63,11 +63,11 @@ def test_a_network_is_told_by_how_many_tensors_lie_where(shown):
     assert "half way: 1 on cuda:0, 1 on cpu" in alt
 
 
-def test_a_network_without_tensors_says_so(shown):
+def test_network_without_tensors_is_drawn(shown):
     assert "empty: no tensors" in shown(devices.draw_network, {"empty": table()}, title="t")
 
 
-def test_stages_tell_the_device_of_every_tensor_that_is_there(shown):
+def test_stages_alt_text_has_the_device_of_every_tensor(shown):
     stages = {"made": table(weight="cpu"), "trained": table(weight="cuda:0", grad="cuda:0")}
     alt = shown(devices.plot_stages, stages, title="t")
     assert alt.endswith("made: weight on cpu; trained: weight on cuda:0, grad on cuda:0.")
