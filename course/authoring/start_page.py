@@ -33,6 +33,7 @@ Open a lesson, and run its cells from the top with Shift+Enter. New to notebooks
   [little disk space](docs/help.md#little-disk), [an old driver](docs/help.md#an-old-driver)
 - [Windows](docs/help.md#windows) and [macOS](docs/help.md#macos)
 - [Ways to install the course](docs/help.md#ways-in)
+- [Glossary](docs/glossary.md): the terms of the course in one place
 
 Do you teach with the course, or want to change it? See the [README](README.md).
 """
