@@ -48,7 +48,7 @@ def test_matrix_product_accepts_any_shape(shown):
 
 @pytest.mark.parametrize("seconds", [{"CPU": 0.1}, {"CPU": 3e-6, "cuda:0 (some GPU)": 2e-9}])
 def test_times_alt_text_is_the_same_on_every_machine(shown, seconds):
-    expected = "Dot chart of the measured times, one dot for each way, on a log scale."
+    expected = "Dot chart of the measured times on a log scale, one dot per measurement."
     assert shown(hardware.plot_times, seconds, title="t") == expected
 
 
