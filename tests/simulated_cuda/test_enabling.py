@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.overrides import _get_current_function_mode_stack
+from torch.utils import _device
 
 import simulated_cuda
 
@@ -17,7 +18,7 @@ def patched_namespaces() -> dict[str, dict[str, object]]:
     places = (
         torch, torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.nvtx, torch.accelerator,
         torch.autograd, torch.jit, torch.nested, torch.nn.parallel.comm, torch.backends.cudnn,
-        torch.Tensor, torch.UntypedStorage, torch.utils._device.DeviceContext,
+        torch.Tensor, torch.UntypedStorage, _device.DeviceContext,
         torch.utils.hooks.BackwardHook, torch.autograd.graph.saved_tensors_hooks, threading.Thread,
     )  # fmt: skip
     return {repr(place): dict(vars(place)) for place in places}
