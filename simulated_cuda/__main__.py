@@ -52,12 +52,14 @@ def _size(text: str) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    # argparse drops the first "--"; what follows is for pytest.
+    end = words.index("--") if "--find-missing-moves" in words and "--" in words else len(words)
+    options = parser.parse_args(words[:end])
     wanted = settings.Settings(options.gpus, options.memory)
     if options.find_missing_moves:
-        words = [options.program, *options.arguments]
-        end = words.index("--") if "--" in words else len(words)
-        return missing_moves.main([Path(word) for word in words[:end]], words[end + 1 :], wanted)
+        paths = [Path(word) for word in (options.program, *options.arguments)]
+        return missing_moves.main(paths, words[end + 1 :], wanted)
     try:
         simulated_cuda.enable(wanted.gpus, wanted.memory)
     except (RuntimeError, ValueError) as error:

@@ -1,8 +1,139 @@
-"""The command `python -m simulated_cuda` and the search for missing moves."""
+"""The pytest plugin, the command `python -m simulated_cuda`, and the search for missing moves."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 
 import pytest
 
 from simulated_cuda import missing_moves, settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(folder, *arguments, **options):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **options},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def run_pytest(folder, *arguments):
+    return run(folder, "-m", "pytest", "-p", "simulated_cuda.pytest_plugin", "-q", *arguments)
+
+
+TESTS = """
+import os, subprocess, sys
+import pytest, torch
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+@needs_gpu
+def test_devices():
+    assert torch.cuda.device_count() == 2
+    torch.cuda.set_device(1)
+    torch.cuda.set_per_process_memory_fraction(0.5)
+
+@needs_gpu
+def test_devices_are_reset():
+    assert torch.cuda.current_device() == 0
+    torch.empty(6 << 30, dtype=torch.uint8, device="meta")
+    assert torch.cuda.mem_get_info(1)[1] == 16 << 30
+
+@needs_gpu
+def test_mix():
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(2, device="cuda") + torch.ones(2)
+
+@needs_gpu
+def test_child_process():
+    program = "import torch; print(torch.ones(1, device='cuda:1').device)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "cuda:1\\n", done.stderr
+
+@pytest.mark.simulated_cuda(gpus=3, memory="1GiB")
+def test_marked():
+    assert torch.cuda.device_count() == 3
+
+def test_fixture(simulated_gpu):
+    assert torch.ones(1, device=simulated_gpu).is_cuda
+"""
+
+
+def test_option_simulates_gpus_before_collection_and_in_child_processes(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text(TESTS)
+    done = run_pytest(tmp_path, "--simulated-cuda=2", "--simulated-cuda-memory=16GiB", "-n", "2")
+    assert "6 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_without_option_only_marked_tests_have_gpus(tmp_path):
+    (tmp_path / "test_it.py").write_text(TESTS)
+    done = run_pytest(tmp_path)
+    assert "2 passed, 4 skipped" in done.stdout, done.stdout + done.stderr
+
+
+def test_path_after_option_is_not_its_value(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "conftest.py").write_text(
+        "import torch\nassert torch.cuda.is_available()\n"
+    )
+    (tmp_path / "tests" / "test_it.py").write_text("def test_nothing():\n    pass\n")
+    done = run_pytest(tmp_path, "-v", "--simulated-cuda", "tests")
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "CUDA: 1 simulated GPU with 8 GiB of memory" in done.stdout
+
+
+def test_invalid_size_is_a_usage_error(tmp_path):
+    done = run_pytest(tmp_path, "--simulated-cuda=1", "--simulated-cuda-memory=lots")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "'lots' is not a size; write for example 16GiB" in done.stderr
+
+
+PROGRAM = """
+import sys
+import torch
+import torch.multiprocessing as mp
+
+def work(rank):
+    print("child", rank, torch.ones(1, device=f"cuda:{rank}").device, flush=True)
+
+if __name__ == "__main__":
+    print(sys.argv[1:], torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30, flush=True)
+    mp.spawn(work, nprocs=2)
+"""
+
+
+def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    done = run(
+        tmp_path,
+        "-m",
+        "simulated_cuda",
+        "--gpus",
+        "2",
+        "--memory",
+        "16GiB",
+        "train.py",
+        "--lr",
+        "1",
+    )
+    assert sorted(done.stdout.splitlines()) == [
+        "['--lr', '1'] 2 16", "child 0 cuda:0", "child 1 cuda:1"
+    ], done.stderr  # fmt: skip
+
+
+def test_command_names_missing_program(tmp_path):
+    done = run(tmp_path, "-m", "simulated_cuda", "missing.py")
+    assert done.returncode == 2
+    assert "there is no file 'missing.py'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -15,10 +146,10 @@ def test_sizes(text, nbytes):
 SOURCE = """
 import torch
 
-def tested(x, device):
+def covered(x, device):
     return torch.zeros(2, device=device) + x.to(device, non_blocking=True)
 
-def untested(x, device):
+def uncovered(x, device):
     x = x.to(device)
     return x.cuda() + torch.ones(2, dtype=torch.long, device=device).to(torch.float32)
 """
@@ -38,3 +169,29 @@ def test_moves_of_a_file(tmp_path):
     for move in moves:
         compile(move.removed_from(path.read_bytes()), "mutant", "exec")
     assert b"zeros(2) + x.to" in moves[0].removed_from(path.read_bytes())
+
+
+def test_missing_moves_reports_removals_that_no_test_notices(tmp_path):
+    (tmp_path / "module.py").write_text(SOURCE.partition("def uncovered")[0] + (
+        "def uncovered(x, device):\n    return x.to(device)\n"
+    ))  # fmt: skip
+    (tmp_path / "test_module.py").write_text(
+        "import torch\nfrom module import covered\n\ndef test_covered():\n"
+        "    assert covered(torch.ones(2), 'cuda').is_cuda\n"
+    )
+    done = run(tmp_path, "-m", "simulated_cuda", "--find-missing-moves", "module.py", "--", "-q")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "2 of 3 removals were noticed by a test." in done.stdout
+    assert done.stdout.rstrip().endswith("module.py:8: .to(device)")
+
+
+def test_wheel_installs_package_with_plugin(tmp_path):
+    command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path)]
+    copy = tmp_path / "simulated_cuda"
+    shutil.copytree(ROOT / "simulated_cuda", copy)
+    done = run(tmp_path, *command, str(copy))
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "simulated_cuda/startup/sitecustomize.py" in names
+    assert "simulated_cuda/pytest_plugin.py" in names
