@@ -19,9 +19,8 @@ import ctypes
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 from types import FrameType, TracebackType
 
 import torch
@@ -77,7 +76,7 @@ class _OwnTime:
         try:
             return monotonic() - int(self._waits.read_text().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
-            return max(time.process_time(), monotonic() / _PATIENCE)
+            return max(process_time(), monotonic() / _PATIENCE)
 
     def tick(self, *, importing: bool) -> None:
         """Record what the thread has done since the last tick."""

@@ -1,104 +1,83 @@
-"""A device that works while Python continues, as a GPU does, to check who waits for it."""
+"""A device that works while Python continues, as a GPU does, to check who waits for it.
 
-import queue
-import threading
-from collections.abc import Callable, Iterator
+Its time is simulated: what it measures does not depend on how busy the machine is.
+"""
+
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from time import perf_counter
-from types import TracebackType
 from typing import Any
 from unittest.mock import patch
 
 import torch
 
+from helpers.checks.clocks import Clock
+
+# What it takes, in seconds, to launch work and to ask whether it is done: about as long as with a
+# real GPU. It also ends loops that launch or ask until some time has passed.
+_LAUNCHING = 5e-6
+_ASKING = 2e-5
+
 
 class Device:
-    """`with Device() as device:` has a queue of work that a thread processes.
+    """A queue of work that the device processes one after the other.
 
-    `took` holds the seconds that each piece of work really took, in order; `asked` tells whether
-    an event was asked for its state; `returns` holds the times at which a wait for it ended.
+    `clock` is the time; `took` holds the seconds of each piece of work, in order; `asked` tells
+    whether the program has asked if the work is done.
     """
 
     def __init__(self) -> None:
+        self.clock = Clock()
         self.took: list[float] = []
         self.asked = False
-        self.returns: list[float] = []
-        self._work: queue.Queue[Callable[[], None]] = queue.Queue()
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._go, daemon=True)
-
-    def __enter__(self) -> "Device":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._end.set()
-        self._work.put(lambda: None)
-        self._thread.join()
+        self._idle_from = 0.0
 
     def launch(self, seconds: float) -> None:
         """Queue work of this length and return at once."""
-        self._work.put(lambda: self.spend(seconds))
+        self.clock.compute(_LAUNCHING)
+        self._idle_from = self.end_of_work() + seconds
+        self.took.append(seconds)
 
-    def then(self, call: Callable[[], None]) -> None:
-        """Queue a call that takes no time."""
-        self._work.put(call)
+    def end_of_work(self) -> float:
+        """Return when all work queued so far is done, in seconds of the clock."""
+        return max(self._idle_from, self.clock.seconds)
 
-    def spend(self, seconds: float) -> None:
-        """Work now, for this long."""
-        began = perf_counter()
-        self._end.wait(seconds)
-        self.took.append(perf_counter() - began)
+    def is_done(self, moment: float | None = None) -> bool:
+        """Whether the clock has reached `moment`, or without it, whether the queue is empty."""
+        self.asked = True
+        self.clock.compute(_ASKING)
+        return self.clock.seconds >= (self._idle_from if moment is None else moment)
 
     def wait(self) -> None:
         """Return when the queue is empty."""
-        self._work.join()
-        self.returns.append(perf_counter())
-
-    def _go(self) -> None:
-        while not self._end.is_set():
-            self._work.get()()
-            self._work.task_done()
+        self.clock.wait_until(self._idle_from)
 
 
 class _Event:
-    """Replaces `torch.cuda.Event`: a mark in the queue, with the time it was reached."""
+    """Replaces `torch.cuda.Event`: a mark in the queue, with the time at which it is reached."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._reached = threading.Event()
-        self._time = 0.0
+        self._reached = 0.0
 
     def record(self, stream: Any = None) -> None:
         """Add the mark to the queue."""
-        self._device.then(self._reach)
-
-    def _reach(self) -> None:
-        self._time = perf_counter()
-        self._reached.set()
+        self._reached = self._device.end_of_work()
 
     def query(self) -> bool:
         """Whether the mark has been reached."""
-        self._device.asked = True
-        return self._reached.is_set()
+        return self._device.is_done(self._reached)
 
     def synchronize(self) -> None:
         """Wait until the mark is reached."""
-        self._reached.wait()
-        self._device.returns.append(perf_counter())
+        self._device.clock.wait_until(self._reached)
 
     def elapsed_time(self, end_event: "_Event") -> float:
         """Milliseconds from this mark to the other."""
-        if not (self.query() and end_event.query()):
+        if max(self._reached, end_event._reached) > self._device.clock.seconds:
             raise RuntimeError(
                 "Both events must be completed before calculating elapsed time: device not ready"
             )
-        return 1000 * (end_event._time - self._time)
+        return 1000 * (end_event._reached - self._reached)
 
 
 @contextmanager
@@ -108,11 +87,20 @@ def replaces_the_gpu(device: Device) -> Iterator[None]:
     def wait(*args: Any, **kwargs: Any) -> None:
         device.wait()
 
+    def record_event(stream: Any, event: _Event | None = None) -> _Event:
+        event = event or _Event(device)
+        event.record()
+        return event
+
     with ExitStack() as stack:
         for owner in (torch.cuda, torch.accelerator, torch.cuda.Stream):
             stack.enter_context(patch.object(owner, "synchronize", wait))
-        event = patch.object(torch.cuda, "Event", lambda *args, **kwargs: _Event(device))
-        stack.enter_context(event)
+        for owner in (torch.cuda, torch):
+            event = patch.object(owner, "Event", lambda *args, **kwargs: _Event(device))
+            stack.enter_context(event)
+        query = patch.object(torch.cuda.Stream, "query", lambda stream: device.is_done())
+        stack.enter_context(query)
+        stack.enter_context(patch.object(torch.cuda.Stream, "record_event", record_event))
         yield
 
 

@@ -4,6 +4,8 @@ import math
 import statistics
 import time
 import timeit
+from datetime import datetime
+from time import perf_counter, sleep
 
 import torch
 from torch.nn import functional as F
@@ -88,6 +90,99 @@ def with_the_stream_and_the_first_left_out(call, device, runs):
             torch.cuda.synchronize(device)
         seconds.append(time.monotonic() - started)
     return sorted(seconds[1:])[runs // 2]
+
+
+@answers.right(1)
+def with_an_imported_clock_and_a_helper(call, device, runs):
+    def seconds_of_one():
+        _wait(device)
+        started = perf_counter()
+        call()
+        _wait(device)
+        return perf_counter() - started
+
+    seconds_of_one()
+    return statistics.median(seconds_of_one() for _ in range(runs))
+
+
+@answers.right(1)
+def with_a_clock_as_default_argument(call, device, runs, clock=time.perf_counter_ns):
+    call()
+    seconds = []
+    for _ in range(runs):
+        _wait(device)
+        started = clock()
+        call()
+        _wait(device)
+        seconds.append((clock() - started) / 1e9)
+    return statistics.median(seconds)
+
+
+@answers.right(1)
+def with_timeit_for_one_call_at_a_time(call, device, runs):
+    def call_and_wait():
+        call()
+        _wait(device)
+
+    return statistics.median(timeit.repeat(call_and_wait, number=1, repeat=runs + 1)[1:])
+
+
+@answers.right(1)
+def with_the_time_of_day(call, device, runs):
+    call()
+    seconds = []
+    for _ in range(runs):
+        _wait(device)
+        started = datetime.now()
+        call()
+        _wait(device)
+        seconds.append((datetime.now() - started).total_seconds())
+    return statistics.median(seconds)
+
+
+@answers.right(1)
+def asks_an_event_until_it_is_reached(call, device, runs):
+    if device.type == "cpu":
+        return with_perf_counter(call, device, runs)
+    seconds = []
+    for _ in range(runs + 1):
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        call()
+        event = torch.cuda.current_stream().record_event()
+        while not event.query():
+            sleep(0.001)
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds[1:])
+
+
+@answers.right(1)
+def asks_the_stream_until_it_is_empty(call, device, runs):
+    def clock():
+        while device.type == "cuda" and not torch.cuda.current_stream().query():
+            pass
+        return time.perf_counter()
+
+    call()
+    seconds = []
+    for _ in range(runs):
+        started = clock()
+        call()
+        seconds.append(clock() - started)
+    return statistics.median(seconds)
+
+
+@answers.wrong(1, "not-waited")
+def measures_the_processor_time(call, device, runs):
+    call()
+    seconds = []
+    for _ in range(runs):
+        _wait(device)
+        started = time.process_time()
+        call()
+        _wait(device)
+        seconds.append(time.process_time() - started)
+    return statistics.median(seconds)
 
 
 @answers.wrong(1, "not-waited")
@@ -220,7 +315,7 @@ def returns_a_number_without_calling(call, device, runs):
 @answers.wrong(1, "not-the-median")
 def calls_and_returns_a_number(call, device, runs):
     _times(call, device, runs)
-    return 0.03
+    return 0.3
 
 
 @answers.wrong(1, "sleeps")

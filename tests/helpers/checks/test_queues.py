@@ -1,14 +1,10 @@
 """The device that works in the background and replaces a GPU in checks of who waits for it."""
 
-from time import perf_counter
-
 import pytest
 import torch
 
 import simulated_cuda
 from helpers.checks.queues import Device, nothing_to_wait_for, replaces_the_gpu
-
-WORK = 0.05
 
 
 @pytest.fixture(autouse=True)
@@ -18,10 +14,10 @@ def gpu():
 
 
 def test_launch_returns_before_the_work_is_done():
-    with Device() as device:
-        began = perf_counter()
-        device.launch(WORK)
-        assert perf_counter() - began < WORK
+    device = Device()
+    device.launch(50)
+    assert device.clock.seconds < 1
+    assert not device.is_done()
 
 
 @pytest.mark.parametrize(
@@ -31,52 +27,68 @@ def test_launch_returns_before_the_work_is_done():
         lambda: torch.cuda.synchronize("cuda:0"),
         lambda: torch.accelerator.synchronize(),
         lambda: torch.cuda.current_stream().synchronize(),
+        lambda: torch.cuda.current_stream().record_event().synchronize(),
     ],
-    ids=["cuda", "cuda:0", "accelerator", "stream"],
+    ids=["cuda", "cuda:0", "accelerator", "stream", "event"],
 )
 def test_every_synchronization_waits_for_the_device(wait):
-    with Device() as device, replaces_the_gpu(device):
-        began = perf_counter()
-        device.launch(WORK)
+    device = Device()
+    with replaces_the_gpu(device):
+        device.launch(50)
+        device.launch(30)
         wait()
-        assert perf_counter() - began >= WORK
-        assert len(device.took) == 1
+    assert device.clock.seconds == pytest.approx(80, abs=0.01)
+    assert device.took == [50, 30]
+    assert device.is_done()
 
 
-def test_events_measure_the_work_between_them():
-    with Device() as device, replaces_the_gpu(device):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        device.launch(WORK)
+def test_work_continues_while_python_computes():
+    device = Device()
+    device.launch(50)
+    device.clock.compute(20)
+    device.wait()
+    assert device.clock.seconds == pytest.approx(50, abs=0.01)
+
+
+@pytest.mark.parametrize("event", [lambda: torch.cuda.Event(), lambda: torch.Event("cuda")])
+def test_events_measure_the_work_between_them(event):
+    device = Device()
+    with replaces_the_gpu(device):
+        start, end = event(), event()
+        device.launch(50)
         start.record()
-        device.launch(WORK)
+        device.launch(30)
         end.record()
         end.synchronize()
-        assert start.elapsed_time(end) >= 1000 * WORK
-        assert start.elapsed_time(end) == pytest.approx(1000 * device.took[1], rel=0.2, abs=200)
+        assert start.elapsed_time(end) == pytest.approx(30_000, abs=1)
 
 
 def test_unfinished_event_has_no_time():
-    with Device() as device, replaces_the_gpu(device):
+    device = Device()
+    with replaces_the_gpu(device):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
-        device.launch(WORK)
+        device.launch(50)
         end.record()
         with pytest.raises(RuntimeError, match="not ready"):
             start.elapsed_time(end)
 
 
-def test_end_of_the_block_does_not_wait_for_the_work():
-    began = perf_counter()
-    with Device() as device:
-        device.launch(60)
-    assert perf_counter() - began < 30
+def test_asking_again_and_again_takes_time():
+    device = Device()
+    with replaces_the_gpu(device):
+        device.launch(0.1)
+        while not torch.cuda.current_stream().query():
+            assert device.clock.seconds < 0.2
+    assert device.asked
 
 
 def test_torch_functions_are_restored():
-    before = torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event
-    with Device() as device, replaces_the_gpu(device):
+    before = torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event, torch.Event
+    with replaces_the_gpu(Device()):
         assert torch.cuda.synchronize is not before[0]
-    assert (torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event) == before
+    after = torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event, torch.Event
+    assert after == before
 
 
 def test_waiting_fails_without_a_gpu():
