@@ -39,7 +39,6 @@ NOT_YET_REWRITTEN = (
     "helpers/timing.py",
     "helpers/training.py",
     "index.md",
-    "labs/source/05_when_the_gpu_wins.py",
     "notebooks/",
     "tests/course/batch/",
     "tests/course/execution/",
