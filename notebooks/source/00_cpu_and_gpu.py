@@ -21,8 +21,14 @@
 #       - No GPU is needed.
 #     credits:
 #       - "The stored program: J. von Neumann, *First Draft of a Report on the EDVAC*, 1945."
+#       - "Warps and their program counters: NVIDIA, *CUDA C++ Programming Guide*,
+#         [section SIMT architecture](https://docs.nvidia.com/cuda/cuda-c-programming-guide/)."
 #       - "How diverging lanes meet again: C. Collange, *Stack-less SIMT reconvergence at low
 #         cost*, [HAL hal-00622654](https://hal.science/hal-00622654), 2011."
+#       - "GPGPU: [gpgpu.org, November 2007](http://gpgpu.org/2007/11/15/gpgpuorg-is-5-years-old)."
+#       - "A network on a graphics card: K.-S. Oh, K. Jung, *GPU implementation of neural networks*,
+#         Pattern Recognition 37, 2004,
+#         [doi 10.1016/j.patcog.2004.01.013](https://doi.org/10.1016/j.patcog.2004.01.013)."
 #       - "Networks on GPUs: R. Raina, A. Madhavan, A. Y. Ng, *Large-scale deep unsupervised
 #         learning using graphics processors*, ICML 2009,
 #         [doi 10.1145/1553374.1553486](https://doi.org/10.1145/1553374.1553486)."
@@ -58,11 +64,11 @@ device = lesson.start(seed=seed)
 #
 # The **CPU** (central processing unit) is the processor that runs your browser, your word
 # processor, and this notebook. It is built to run any program. The **GPU** (graphics processing
-# unit) was built to draw pictures, and now trains most neural networks. To see the difference, you
-# start with a processor that is simple enough to watch.
+# unit) was built to draw pictures, and today it also trains neural networks. To see the difference,
+# you start with a processor that is simple enough to watch.
 #
-# It is a toy, but it has the parts of every ordinary computer. John von Neumann described them in
-# 1945, so this plan is called the **von Neumann architecture**:
+# It is a toy, but it has the parts that John von Neumann described in 1945 and that ordinary
+# computers still have. This plan is called the **von Neumann architecture**:
 #
 # - **Memory**: numbered cells that hold the data *and* the program.
 # - **Control unit**: fetches one instruction after another and tells the other parts what to do.
@@ -77,22 +83,21 @@ device = lesson.start(seed=seed)
 hardware.draw_computer()
 
 # %% [markdown]
-# The instructions that a processor understands are its **instruction set**. They fall into the same
-# categories everywhere: data movement, arithmetic, logic, control flow, and input/output. The last
-# two rows are special: they are made for one kind of program, and our computer has them only if we
-# ask for them.
+# The instructions that a processor understands are its **instruction set**: data movement,
+# arithmetic, logic, control flow, and input/output. The last two rows are special instructions for
+# one kind of program; our computer has them only if we ask for them.
 #
 # One instruction set can have several designs. Intel's Pentium and AMD's Athlon both understood
 # x86, so they ran the same programs, with different circuits and at different speeds.
 #
-# A **cycle** is one tick of the processor's clock. Here, memory costs four times more than
-# arithmetic. That ratio is a choice of this toy; on real machines it is often much larger.
+# A **cycle** is one tick of the processor's clock. In this toy, memory takes four cycles and
+# arithmetic one; on real machines, main memory takes hundreds.
 
 # %%
 INSTRUCTION_SET
 
 # %% [markdown]
-# ## What the ALU computes (4 minutes)
+# ## What the ALU computes (3 minutes)
 #
 # An ALU works on bits. It stores negative numbers in **two's complement**: flip all bits of the
 # number, then add 1. With that code, the same circuit adds positive and negative numbers. These are
@@ -170,8 +175,7 @@ computer = SmallComputer(relu, x=-3, y=7)
 computer
 
 # %% [markdown]
-# Memory holds six instructions and then two numbers: `x` with -3, and `y` with a 7 that the result
-# will replace. The program counter is 0.
+# The result will replace the 7 in `y`.
 #
 # **Think first.** After two steps, what are the flags N and Z?
 #
@@ -189,8 +193,8 @@ computer.step()
 computer.step()
 
 # %% [markdown]
-# Each step is the same cycle: **fetch** the instruction at the program counter, **decode** it,
-# **execute** it, and advance the counter. Run the rest:
+# Each step is the same: **fetch** the instruction at the program counter, advance the counter,
+# **decode** the instruction, and **execute** it. Run the rest:
 
 # %%
 computer.trace()
@@ -241,9 +245,9 @@ SmallComputer(yours, x=-3, y=7).trace()
 #
 # <details><summary>Answer</summary>
 #
-# No. It needs four instructions instead of six, but 10 cycles instead of 12, because eight of the
-# ten cycles move data to and from memory, and RELU does not change that. There is a second
-# gain: the program has no jump, so it takes the same path for every x.
+# No. It needs four instructions instead of six, but 10 cycles instead of 12: eight of them move
+# data to and from memory, and RELU does not change that. A second gain: without a jump, the program
+# takes the same path for every x.
 #
 # </details>
 
@@ -266,16 +270,15 @@ figures.plot_categories(costs, title="One RELU replaces a comparison, a jump, an
 
 # %% [markdown]
 # Real chips have such instructions. `MAXPS` on x86 computes the maximum of 4 pairs of numbers at a
-# time, its newer forms of 8 or 16. Google's TPU (tensor processing unit), built for networks, has a
-# unit for activation functions such as ReLU next to a matrix unit of 65,536 multipliers (Jouppi and
-# others, 2017). Such circuits take space on the chip that other programs never use.
+# time, its newer forms of 8 or 16. Google's TPU (tensor processing unit) has a unit for activation
+# functions such as ReLU next to 65,536 multipliers for matrices (Jouppi and others, 2017). Such
+# circuits take space on the chip that other programs never use.
 #
 # ### General purpose, special purpose
 #
-# Networks make the same trade. A **multilayer perceptron** (MLP) with enough hidden units can
+# Networks show the same trade-off. A **multilayer perceptron** (MLP) with enough hidden units can
 # approximate any continuous function, as a CPU can run any program. A **convolutional network**
-# (CNN) is made for one task, images: it looks at small windows and uses the same weights in all of
-# them.
+# (CNN) is made for images: it looks at small windows and uses the same weights in all of them.
 #
 # **Think first.** A layer turns a 32 x 32 color image into 6 feature maps of 28 x 28. How many
 # parameters does a fully connected layer need, and how many a convolution with 5 x 5 windows?
@@ -296,16 +299,16 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 }
 
 # %% [markdown]
-# | | fits any task | made for one kind of task |
+# | design | fits any task | made for one kind of task |
 # |---|---|---|
 # | network | MLP: each pair of numbers has its own weight | CNN: all windows share weights |
 # | processor | CPU: few strong cores with large control units | GPU: many lanes that share a few |
 #
-# **A CPU is to an MLP what a GPU is to a network made for its task.** What a GPU gives up, most
-# programs need and matrix products do not: a powerful control unit for every few numbers.
+# A GPU gives up what most programs need and matrix products do not: a powerful control unit for
+# every few numbers.
 
 # %% [markdown]
-# ## Many lanes, one control unit (7 minutes)
+# ## Many lanes, one control unit (9 minutes)
 #
 # A layer applies ReLU to thousands of numbers. First with a loop, on the computer we have.
 # Registers `I` and `D` count, and `x[I]` is cell number I of the block `x`. Two names are new:
@@ -333,9 +336,9 @@ SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 # That is about 8.5 instructions per number, and half of them only drive the loop. Every instruction
 # is fetched and decoded for a single number.
 #
-# So change the processor. Keep one control unit, and give it 8 **lanes**: 8 ALUs, each with its own
-# registers and flags. An instruction is fetched once, and all lanes execute it together. `LANE` is
-# a lane's own number, 0 to 7, so the same `LOAD A, x[I]` loads eight different numbers.
+# So keep one control unit, and give it 8 **lanes**: 8 ALUs, each with its own registers and flags.
+# An instruction is fetched once, and all lanes execute it together. `LANE` is a lane's own number,
+# 0 to 7, so the same `LOAD A, x[I]` loads eight different numbers.
 #
 # **Think first.** How many cycles do the 1,000 numbers take with 8 lanes?
 #
@@ -377,13 +380,13 @@ counted = {
 figures.plot_cycles(lanes, counted, title="Lanes divide the time until memory is the limit")
 
 # %% [markdown]
-# - Twice the lanes, half the cycles, until every number has its own lane.
+# - Twice the lanes, about half the cycles, until every number has its own lane.
 # - RELU saves a constant share. Lanes save a factor that keeps growing.
-# - The third line bends at 8 lanes and then stays flat. ReLU needs memory for every number, so
-#   memory sets the limit. A computation that does *more work per number it loads* would not be
-#   limited in this way. Keep this in mind.
+# - The third line leaves the others after 8 lanes and becomes flat. ReLU needs memory for every
+#   number, so memory sets the limit. A computation that does *more work per number it loads* is
+#   less limited by memory: you will see one.
 #
-# ### When lanes diverge (3 minutes)
+# ### When lanes diverge
 #
 # One control unit fetches one instruction, but `JNN keep` jumps in some lanes and not in others.
 # Here are four lanes with the numbers 3, -1, 4 and -5. A filled dot is a lane that takes part; look
@@ -412,17 +415,18 @@ computer = SmallComputer(halvings, lanes=8, x=[1, 1, 2, 1, 3, 1, 1000, 1], y=[0]
 figures.plot_lanes(computer.trace(), title="One slow lane makes seven wait")
 
 # %% [markdown]
-# NVIDIA's GPUs execute instructions for groups of 32 threads, called **warps**. Since 2017 (Volta)
-# each thread has its own program counter, but a warp still executes one common instruction at a
-# time, so threads of a warp that take different paths still wait for each other. Code for GPUs
-# therefore avoids branches that depend on the data. ReLU as a maximum has none.
+# NVIDIA's GPUs execute instructions for groups of 32 threads, called **warps**. A warp executes one
+# common instruction at a time. Since Volta (2017), each thread has its own program counter, which
+# lets the paths take turns, but threads on different paths still wait for each other (NVIDIA's CUDA
+# C++ Programming Guide). Code for GPUs therefore avoids branches that depend on the data. ReLU as a
+# maximum has none.
 
 # %% [markdown]
-# ## From 3D graphics to networks (7 minutes)
+# ## From 3D graphics to networks (6 minutes)
 #
-# Why did chips with many lanes exist before anyone trained networks on them? Because of games. A 3D
-# scene is a list of points, and moving, rotating, and projecting it multiplies every point by the
-# same small matrix. This is a cube, and the same cube rotated:
+# Chips with many lanes existed before anyone trained networks on them, because of games. A 3D scene
+# is a list of points, and moving, rotating, and projecting it multiplies every point by the same
+# small matrix. This is a cube, and the same cube rotated:
 
 # %%
 cube = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * 3)  # 8 corners, 3 coordinates each
@@ -436,9 +440,8 @@ hardware.draw_cubes(
 
 # %% [markdown]
 # **Lighting**: a face is bright if it faces the light. Its brightness is the dot product of two
-# vectors, its normal (the direction it faces) and the direction of the light. Faces that are turned
-# away have a negative product, and they are not darker than dark: graphics replaces a negative
-# number with 0.
+# vectors, its normal (the direction it faces) and the direction of the light. For faces that are
+# turned away the product is negative, and graphics replaces it with 0.
 
 # %%
 normals = torch.cat([torch.eye(3), -torch.eye(3)]) @ rotation  # 6 faces
@@ -448,26 +451,27 @@ torch.relu(normals @ light)
 # %% [markdown]
 # Read that line again. A matrix product followed by ReLU is a **layer of a neural network**:
 # `torch.relu(x @ w)`. **Textures** are similar: the color of a pixel is a weighted sum of the
-# nearest points of an image, as in a convolution. A million points or pixels, the same short
-# program for each, and no point needs the result of another: chips for graphics got many lanes, and
-# networks need exactly those.
+# nearest points of an image, as in a convolution. There are millions of points and pixels, each
+# runs the same short program, and none needs the result of another. So chips for graphics got many
+# lanes, and networks can use them.
 #
 # ### How graphics cards came to train networks
 #
-# Early graphics chips computed with integers of 8 or 9 bits per color channel, too coarse for
-# science. For years, people who wanted another computation had to disguise it as a picture.
+# Early graphics chips computed colors with fixed-point numbers (integers with a fixed scale),
+# usually 8 bits per color channel: too coarse for science. And anyone who wanted another
+# computation had to disguise it as a picture.
 #
-# - **2002**: ATI's Radeon 9700 and, in 2003, NVIDIA's GeForce FX compute pixels in **floating
-#   point**. Mark Harris founds the site GPGPU.org; **GPGPU** means *general-purpose computation on
+# - **2002**: ATI's Radeon 9700 computes pixels in **floating point**, and NVIDIA's GeForce FX
+#   follows in 2003. Mark Harris starts a web page about **GPGPU**, *general-purpose computation on
 #   GPUs*.
-# - **2004**: Oh and Jung run a neural network's matrix products on a GPU as graphics, 20 times
-#   faster than before.
+# - **2004**: Oh and Jung run a neural network's matrix products on a Radeon 9700 Pro, as graphics,
+#   and their program becomes 20 times faster.
 # - **2007**: NVIDIA releases **CUDA** (Compute Unified Device Architecture): a compiler, libraries,
 #   and tools to program its GPUs without any picture. C and C++ came first; wrappers exist for
 #   Python, Fortran, Java, Julia, and more. PyTorch calls CUDA for you.
-# - **2009**: Raina, Madhavan and Ng train deep belief networks on a GPU, **up to 70 times faster**
-#   than on a dual-core CPU. A network with 100 million parameters takes about a day instead of
-#   several weeks.
+# - **2009**: Raina, Madhavan and Ng train large deep belief networks on a GPU, **up to 70 times
+#   faster** than on a dual-core CPU. A network with 100 million parameters takes about a day
+#   instead of several weeks.
 # - **2010**: Lee and others optimize both sides. Over their set of programs, the GPU is 2.5 times
 #   faster on average.
 # - **2012**: Krizhevsky, Sutskever and Hinton win the ImageNet challenge with a CNN trained on two
@@ -498,14 +502,15 @@ product = torch.zeros_like(x)
 for number in torch.randperm(16).tolist():
     i, j = divmod(number, 4)
     product[i, j] = x[i] @ w[:, j]
-product - x @ w
+product
 
 # %% [markdown]
-# Not everything is like that: in a running total, each entry needs the one before it.
+# That is `x @ w`. Not everything is like that: a loop that computes a running total needs each
+# entry for the next one.
 #
-# On the small computer, each cell of the product gets its own lane, as on a GPU it gets its own
-# *thread*. `MAC` (multiply and accumulate) is the other special instruction, the one that chips for
-# networks are built around. Memory holds a matrix row after row.
+# On the small computer, each cell of the product gets its own lane. `MAC` (multiply and accumulate)
+# is the other special instruction, the one that chips for networks are built around. Memory holds a
+# matrix row after row.
 
 # %%
 matmul = """
@@ -561,16 +566,16 @@ intensity = {f"matrix product, {n} x {n}": 2 * n**3 / (3 * n**2) for n in (8, 64
 {"ReLU": 0.5} | {name: round(value, 1) for name, value in intensity.items()}
 
 # %% [markdown]
-# ReLU reads one number and writes one for a single operation, whatever the size of the layer: 0.5.
-# The intensity of a matrix product grows with its size, as long as the numbers stay in fast memory
-# close to the lanes. GPUs have such memory next to their lanes.
+# ReLU reads one number and writes one for a single operation: 0.5, whatever the size. The intensity
+# of a matrix product grows with its size, as long as the numbers stay in fast memory close to the
+# lanes. GPUs have such memory.
 
 # %% [markdown]
 # ## CPU and GPU (4 minutes)
 #
 # A **CPU** has a few strong cores. Each has a large control unit that predicts jumps and reorders
 # instructions, and a large **cache**, fast memory for what was used last. A **GPU** has thousands
-# of simple lanes, with a small control unit for every 32 of them.
+# of simple lanes, with a small control unit for every 16 or 32 of them.
 
 # %%
 hardware.draw_processors()
@@ -584,8 +589,8 @@ hardware.draw_processors()
 # | program | function | *kernel* (not related to the kernel of this notebook) |
 # | waiting lanes | masked elements | *divergence* |
 #
-# How many? A laptop's CPU has about 4 to 16 cores, and the largest server CPUs have about 200. The
-# T4, a GPU that Colab lends, has 40 SMs with 64 lanes each, 2,560 in all; an H100 has 132 SMs with
+# How many? Laptop CPUs have about 4 to 24 cores, and AMD's EPYC for servers up to 192. The T4, a
+# GPU that Colab lends, has 40 SMs with 64 lanes each, 2,560 in all; an H100 (SXM) has 132 SMs with
 # 128 lanes each, 16,896. A CPU core is much faster than one of these lanes, so a GPU wins only if
 # thousands of lanes have something to do.
 
@@ -609,23 +614,28 @@ def ask_driver():
 print(ask_driver())
 
 # %% [markdown]
-# If there is no GPU here, read this example. It shows the format for a T4 that is training a
-# network; the values are made up.
+# If there is no GPU here, read this one: a T4 in Colab on June 17, 2026, right after a network was
+# trained (published in chapter 16 of [neuqes-101](https://github.com/yoon-gu/neuqes-101)).
 #
 # ```text
 # +-----------------------------------------------------------------------------------------+
-# | NVIDIA-SMI 580.65.06              Driver Version: 580.65.06      CUDA Version: 13.0     |
+# | NVIDIA-SMI 580.82.07              Driver Version: 580.82.07      CUDA Version: 13.0     |
 # +-----------------------------------------+------------------------+----------------------+
 # | GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
 # | Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+# |                                         |                        |               MIG M. |
 # |=========================================+========================+======================|
 # |   0  Tesla T4                       Off |   00000000:00:04.0 Off |                    0 |
-# | N/A   62C    P0             65W /   70W |    2154MiB /  15360MiB |     97%      Default |
+# | N/A   61C    P0             38W /   70W |    2195MiB /  15360MiB |     61%      Default |
+# |                                         |                        |                  N/A |
 # +-----------------------------------------+------------------------+----------------------+
+#
+# +-----------------------------------------------------------------------------------------+
 # | Processes:                                                                              |
 # |  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+# |        ID   ID                                                               Usage      |
 # |=========================================================================================|
-# |    0   N/A  N/A            4711      C   python3                                2150MiB |
+# |    0   N/A  N/A            1401      C   /usr/bin/python3                       2192MiB |
 # +-----------------------------------------------------------------------------------------+
 # ```
 #
@@ -634,19 +644,19 @@ print(ask_driver())
 # | `Driver Version` | the installed driver |
 # | `CUDA Version` | the newest CUDA that this driver supports, not what is installed |
 # | `0  Tesla T4` | GPU number 0 and its name; torch calls it `cuda:0` |
-# | `62C`, `P0` | temperature, and performance state from P0 (fastest) to P12 (idle) |
-# | `65W / 70W` | power in use, and the limit |
-# | `2154MiB / 15360MiB` | memory in use, and in total |
-# | `97%` (`GPU-Util`) | the part of the last moments in which at least one kernel was running |
-# | `0` (`Volatile Uncorr. ECC`) | memory errors since the driver started |
+# | `61C`, `P0` | temperature, and performance state; P0 is the fastest |
+# | `38W / 70W` | power in use, and the limit |
+# | `2195MiB / 15360MiB` | memory in use, and in total |
+# | `61%` (`GPU-Util`) | the part of the last second or less in which a kernel was running |
+# | `0` (`Volatile Uncorr. ECC`) | uncorrected memory errors since the driver was loaded |
 # | last line | process ID, `C` for *compute*, and its memory |
 #
 # **Think first.** How much memory is free? Can this driver run a torch that was built for CUDA
-# 13.0? Does 97 % mean that 97 % of the lanes are busy?
+# 13.0? Does 61 % mean that 61 % of the lanes are busy?
 #
 # <details><summary>Answers</summary>
 #
-# 15360 - 2154 = 13,206 MiB, about 12.9 GiB. Yes, and builds for older versions of CUDA too. No:
+# 15360 - 2195 = 13,165 MiB, about 12.9 GiB. Yes, and builds for older versions of CUDA too. No:
 # one small kernel after another also shows 100 %, even if each uses a few lanes only.
 #
 # </details>
@@ -690,22 +700,26 @@ if device.type == "cuda":
 lanes_here
 
 # %% [markdown]
-# `AVX2` means 8 numbers of 32 bits at a time and `AVX512` means 16. `DEFAULT` is torch's baseline;
-# on ARM chips, such as Apple's, that is NEON with 4. Your CPU has lanes, too.
+# `AVX2` means 8 numbers of 32 bits at a time, and `AVX512` means 16. `DEFAULT` is torch's baseline;
+# on 64-bit ARM chips, such as Apple's, torch then uses NEON instructions with 4. Your CPU has
+# lanes, too.
 
 # %% [markdown]
 # ## Measure it (7 minutes)
 #
 # From here on, everything runs on the real hardware. The stored times are those of the machine
-# named above each figure; yours will differ.
+# named above each figure; yours will differ. Without a GPU, you see what the lanes of a CPU do. How
+# much faster a GPU is can only be measured on one.
 #
-# A GPU accepts work and lets Python continue at once, so a stopwatch must wait until the GPU has
-# finished: `synchronize` does that. The *fastest* of five runs counts, because other programs can
-# only add to the time.
+# A GPU accepts work and lets Python continue at once, so a stopwatch must `synchronize`: wait until
+# the GPU has finished. The *fastest* of five runs counts, because other programs only add time.
 
 
 # %%
 all_threads = torch.get_num_threads()
+cpu_threads = {"1 CPU thread": 1}
+if all_threads > 1:
+    cpu_threads[f"all CPU threads ({all_threads})"] = all_threads
 
 
 def clock():
@@ -731,11 +745,9 @@ def seconds(work, threads=1):
 # %%
 x = torch.randn(1_000_000)
 values = x.tolist()
-relu_times = {
-    "Python loop": seconds(lambda: [max(v, 0.0) for v in values]),
-    "1 CPU thread": seconds(lambda: torch.relu(x)),
-    f"all CPU threads ({all_threads})": seconds(lambda: torch.relu(x), all_threads),
-}
+relu_times = {"Python loop": seconds(lambda: [max(v, 0.0) for v in values])}
+for name, threads in cpu_threads.items():
+    relu_times[name] = seconds(lambda: torch.relu(x), threads)
 if device.type != "cpu":
     x_on_gpu = x.to(device)
     relu_times[str(device)] = seconds(lambda: torch.relu(x_on_gpu))
@@ -743,17 +755,17 @@ factor = relu_times["Python loop"] / min(relu_times.values())
 hardware.plot_times(
     relu_times,
     title=f"ReLU of a million numbers: the fastest way is {factor:,.0f} times faster than a loop\n"
-    f"({describe_device(device)})",
+    f"on {describe_device(device)}",
 )
 
 # %% [markdown]
-# All compute the same numbers. Python's interpreter executes many instructions to find out what
-# `max(v, 0.0)` means, again for each number; torch finds it out once, and then uses the lanes.
+# Python's interpreter executes many instructions to find out what `max(v, 0.0)` means, again for
+# each number; torch finds it out once, and then uses the lanes.
 #
 # ### Does ReLU wait for memory?
 #
-# If it does, its speed depends on where the numbers are. Small tensors stay in the CPU's cache;
-# large ones come from main memory. `out=` reuses the memory of the result.
+# If it does, its speed depends on the size: small tensors stay in the CPU's cache, and large ones
+# come from main memory. `out=` reuses the memory of the result.
 
 # %%
 lengths = [2**k for k in range(12, 26)]
@@ -794,24 +806,24 @@ def speeds(on, threads):
     return [2 * n**3 / taken / 1e9 for n, taken in zip(sizes, times, strict=True)]
 
 
-gflops = {"1 CPU thread": speeds("cpu", 1)}
-gflops[f"all CPU threads ({all_threads})"] = speeds("cpu", all_threads)
+gflops = {name: speeds("cpu", threads) for name, threads in cpu_threads.items()}
 if device.type != "cpu":
     gflops[str(device)] = speeds(device, 1)
 best = max(gflops, key=lambda name: max(gflops[name]))
 hardware.plot_speeds(
     sizes,
     gflops,
-    title=f"Up to {max(gflops[best]):,.0f} GFLOP/s, with {best}\n({describe_device(device)})",
+    title=f"Up to {max(gflops[best]):,.0f} GFLOP/s, with {best}\non {describe_device(device)}",
 )
 
 # %% [markdown]
 # A small product is finished before the lanes are busy: starting the work, and distributing it to
-# the threads, takes as long as the work itself. A GPU has the most lanes to fill and the longest
-# way to get the work there, so it needs the largest matrices. If you see only CPU lines, run this
-# notebook once on a GPU and compare.
+# the threads, takes as long as the work itself. A GPU has the most lanes to fill, and starting work
+# on it takes longest, so it needs the largest matrices. If you see only CPU lines, run this
+# notebook once on a GPU and compare. For orientation: NVIDIA's data sheet gives a T4 a peak of
+# 8,100 GFLOP/s in 32-bit floating point (published, not measured here).
 #
-# Now compare ReLU, one operation per number, with the largest product, both on one CPU thread:
+# Now compare ReLU of the largest tensor with the largest product, both on one CPU thread:
 
 # %% tags=["nbval-ignore-output"]
 relu_speed, product_speed = relu_speeds[-1], gflops["1 CPU thread"][-1]
@@ -819,8 +831,8 @@ lesson.report(relu_speed=round(relu_speed, 2), product_speed=round(product_speed
 f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations per second"
 
 # %% [markdown]
-# The same core with the same lanes: the matrix product does many operations per number it loads,
-# and ReLU does one.
+# The same core with the same lanes: the matrix product does many operations for each number that it
+# moves, and ReLU does one for every two.
 
 # %% [markdown]
 # ## Summary

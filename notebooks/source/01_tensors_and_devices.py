@@ -25,6 +25,9 @@
 #         [notes on CUDA](https://docs.pytorch.org/docs/stable/notes/cuda.html) and its
 #         [tutorial on pinned
 #         memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html).
+#       - >-
+#         When a copy waits: NVIDIA's page on [API synchronization
+#         behavior](https://docs.nvidia.com/cuda/cuda-driver-api/api-sync-behavior.html).
 #       - "The T4's memory bandwidth and its bus: NVIDIA's product brief for the T4."
 # ---
 
@@ -48,9 +51,8 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
 # The box says which GPU you have. On a machine without one, it is a simulated GPU: it behaves and
-# fails as CUDA does, while the CPU does the arithmetic. The outputs on this page are the same
-# either way. Only speed cannot be simulated: cells that measure time do so on a real GPU only, and
-# say so.
+# fails as CUDA does, while the CPU does the arithmetic. Only speed cannot be simulated: cells that
+# measure time do so on a real GPU only, and say so.
 #
 # ## The name of a device (4 minutes)
 #
@@ -63,7 +65,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 torch.device("cpu"), torch.device("cuda"), torch.device("cuda:1"), torch.device("cuda", 1)
 
 # %% [markdown]
-# The last two are two spellings of one device. It has two parts:
+# The last two are spellings of one device, with two parts:
 
 # %%
 second_gpu = torch.device("cuda:1")
@@ -230,8 +232,7 @@ y.device, Y.device, torch.arange(3).device
 #
 # Results stay on the device of their operands, and a view is where the whole tensor is. The sum
 # is a tensor on the GPU, too, although it is one number. Only the shape is an ordinary Python
-# object that the CPU can read at any time. This difference becomes important at the end of the
-# lesson.
+# object that the CPU can read at any time.
 #
 # </details>
 
@@ -266,7 +267,7 @@ x.device, y.device
 figures.draw_move()
 
 # %% [markdown]
-# The two tensors are independent. If you change one, the other keeps its numbers:
+# If you change one, the other keeps its numbers:
 
 # %%
 y += 10
@@ -299,9 +300,9 @@ x.to(device, torch.float16)
 #
 # <details><summary>Answer</summary>
 #
-# No. If the tensor is already there, with that data type, `.to` returns the same object and copies
-# nothing. So you can write `.to(device)` without an `if`. To force a copy, write
-# `y.to(device, copy=True)` or `y.clone()`.
+# No. If the tensor is already there, with that data type, `.to` returns the same object. So you can
+# write `.to(device)` without an `if`. To force a copy, write `y.to(device, copy=True)` or
+# `y.clone()`.
 #
 # </details>
 
@@ -521,7 +522,7 @@ f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 #
 # <details><summary>Answer</summary>
 #
-# 20 times longer, at best. Newer GPUs have a faster bus and even faster memory.
+# 320 / 16 = 20 times longer, at best. Newer GPUs have a faster bus and even faster memory.
 #
 # </details>
 
@@ -602,9 +603,9 @@ figures.plot_bytes(
 #
 # ### Pinned memory
 #
-# The operating system may move ordinary (*pageable*) memory, so the GPU cannot read it directly:
-# the driver first copies the data to a buffer of its own. **Pinned** memory (also *page-locked*)
-# stays where it is, and the GPU fetches the data from it without that extra copy. On a real GPU,
+# The operating system may move ordinary (*pageable*) memory or swap it to disk, so the driver first
+# copies the data to a buffer that stays in place, and the GPU reads that. **Pinned** memory (also
+# *page-locked*) stays in place itself, and the GPU reads it without the extra copy. On a real GPU,
 # the next cell measures both.
 
 
@@ -639,7 +640,7 @@ else:
 # | copy with `non_blocking=True` | what happens |
 # |---|---|
 # | pinned CPU memory to GPU | `.to` returns at once, and the copy runs in the background |
-# | pageable CPU memory to GPU | `.to` waits only until the driver has read the source |
+# | pageable CPU memory to GPU | `.to` may wait for earlier work and until the source is read |
 # | GPU to CPU | `.to` may return before the numbers have arrived |
 #
 # Two rules follow:
@@ -658,8 +659,8 @@ pinned += 10
 on_gpu, pinned
 
 # %% [markdown]
-# Without the line with `synchronize`, the result would depend on luck. A
-# `DataLoader(..., pin_memory=True)` pins each batch for you and uses new memory for the next one.
+# Without `synchronize`, the result on a real GPU would depend on timing. A
+# `DataLoader(..., pin_memory=True)` pins each batch for you and does not change it afterwards.
 
 # %% [markdown]
 # ## Hidden waiting (9 minutes)
@@ -825,8 +826,7 @@ else:
 
 # %% [markdown]
 # `milliseconds` calls `synchronize` before it reads the clock. Without it, you measure how long the
-# *launch* takes, which hardly depends on the size of the tensors. If someone tells you that a GPU
-# multiplies matrices in no time, ask whether they synchronized.
+# *launch* takes, which hardly depends on the size of the tensors.
 
 # %% [markdown]
 # ## Summary
