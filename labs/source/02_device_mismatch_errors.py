@@ -16,8 +16,9 @@
 #       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
 #       - >-
-#         The messages are those of torch 2.11 to 2.14; what may be mixed and what may not is in
-#         [CUDA semantics](https://pytorch.org/docs/stable/notes/cuda.html), in PyTorch's notes.
+#         The messages are those of torch 2.11 to 2.14. Which devices an operation accepts:
+#         [CUDA semantics](https://docs.pytorch.org/docs/stable/notes/cuda.html), in PyTorch's
+#         notes.
 # ---
 
 # %%
@@ -35,17 +36,17 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # %% [markdown]
 # ## Exercise 1: eight lines (4 points)
 #
-# Each of these eight functions has one line of work. Each works as long as all of its arguments are
-# on the same device. Fix them so that they also work when they are not. The rules are the same for
-# all:
+# The body of each of these eight functions is one line, which you edit. Each works as long as all
+# of its arguments are on the same device. Fix them so that they also work when they are not. The
+# rules (the last two items are exceptions):
 #
 # - **The computation runs on the device of the first argument**, whichever that is, and the result
 #   is there too. A network or an embedding is where its weights are.
 # - The arguments stay unchanged and on their devices: you may copy the second argument to the
 #   device of the first, but not the first to that of the second.
 # - `total`, in `divide`, is a tensor with a single number and no dimensions.
-# - `generator`, in `noise`, is on the CPU, so that it draws the same numbers on every machine. Keep
-#   those numbers.
+# - `generator`, in `noise`, is on the CPU, so that it draws the same numbers on every machine.
+#   Return exactly these numbers, on the device of `x`.
 # - `count_right` returns a Python number.
 #
 # Before you fix a line, predict its error message. To see it, call the function in a new cell, as
@@ -133,8 +134,8 @@ check.exercise_1(add, multiply, score, embed, hide, divide, noise, count_right)
 #
 # Here are seven lines of code, each with its error message. You see neither the tensors nor their
 # devices: the message tells you what you need. Each line can be fixed by moving **one** tensor.
-# After the move, the line has to run, and where it is not said otherwise, **its result has to be on
-# `cuda:0`**.
+# After the move, the line has to run, and **its result has to be on `cuda:0`**; only for D it is on
+# the CPU, and for G it is a NumPy array. `F` in the code is `torch.nn.functional`.
 #
 # **A.** `loss = F.cross_entropy(scores, labels)`
 #

@@ -42,9 +42,10 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # Write `devices_of(net, optimizer)`. It returns a dictionary of three sets of `torch.device`:
 #
 # - `"parameters"`: the devices of the network's parameters;
-# - `"buffers"`: those of its buffers;
-# - `"state"`: those of all tensors in the optimizer's state. `optimizer.state` is a dictionary: for
-#   each parameter, it holds another dictionary, whose values are tensors or plain numbers.
+# - `"buffers"`: the devices of its buffers;
+# - `"state"`: the devices of all tensors in the optimizer's state. `optimizer.state` is a
+#   dictionary: for each parameter, it holds another dictionary, whose values are tensors or plain
+#   numbers.
 #
 # A set may be empty: an optimizer that has taken no step has no state. A network may contain other
 # networks.
@@ -69,8 +70,9 @@ check.exercise_1(devices_of)
 # %% [markdown]
 # ## Exercise 2: what does a module register? (3 points)
 #
-# `Ranker` subtracts a fixed mean from its input, multiplies each feature by a learned gain, and
-# adds up the scores of two heads. It works on the CPU, but not after it has been moved.
+# `Ranker` subtracts a fixed mean from its input, multiplies each feature by a learned factor, its
+# gain, and adds up the scores of two heads, which are linear layers. It works on the CPU, but not
+# after it has been moved.
 #
 # Fix `__init__` so that after `net.to(device)` everything is on the device, and so that
 #
@@ -78,8 +80,9 @@ check.exercise_1(devices_of)
 # - `gain` is saved and learned;
 # - `heads` are layers like any others: moved, learned and saved.
 #
-# Keep the three names, the order in which things are created, and what `forward` computes. Before
-# you start, answer for each of the three lines: why does the module not move this tensor?
+# Keep the three names, what `forward` computes, and the order in which things are created, so that
+# the random initial weights stay the same. Before you start, answer for each of the three lines:
+# why does the module not move what this line creates?
 
 
 # %% exercise=2
@@ -115,7 +118,7 @@ check.exercise_2(Ranker)
 # `device`, both in place, and returns nothing. Training then continues as if nothing had happened:
 # with the same weights, the same parameters in the optimizer, the same state and the same settings.
 # It works for SGD with momentum and for Adam, from any device to any other, and also for an
-# optimizer that has not taken a step yet.
+# optimizer that has not taken a step yet. Adam's step counters may stay where they are.
 
 
 # %% exercise=3
@@ -175,14 +178,16 @@ check.exercise_4(Recurrent)
 #
 # - `save_checkpoint(path, net, optimizer, epoch)` writes a file from which training can continue.
 #   It stores the network, the optimizer and the number of the epoch.
-# - `load_checkpoint(path, net, optimizer)` restores the saved state of a new network with the same
-#   layers and of its new optimizer, and returns the number of the epoch. The network stays on its
-#   device and in its mode, and the optimizer's state is on the same device.
+# - `load_checkpoint(path, net, optimizer)` gets a new network with the same layers and a new
+#   optimizer. It loads the saved state into both and returns the number of the epoch. The network
+#   stays on its device and keeps its mode (training or evaluation). The optimizer's state goes to
+#   the same device; Adam's step counters may be on the CPU.
 #
-# Another program loads the file, possibly after it was moved, so everything has to be in the file.
-# It may have been saved on a machine with two GPUs and be loaded on a machine with one GPU or none.
-# Training continues exactly as it would have: from the same numbers, with the saved settings of the
-# optimizer, whatever the new one was created with. The format of the file is up to you.
+# Another program, perhaps on another computer, loads the file, so everything has to be in it. The
+# file may be saved on a machine with two GPUs and loaded on a machine with one GPU or none.
+# Training continues exactly as it would have without the break: the weights are the same, and the
+# optimizer has the saved settings, such as the learning rate, even if the new optimizer was created
+# with others. The format of the file is up to you.
 
 
 # %% exercise=5

@@ -8,13 +8,14 @@
 #       and leave with a routine and a table for the next device error in your own code.
 #     minutes: 50
 #     objectives:
-#       - read a device error piece by piece, and say what it does not tell you
+#       - read a device error piece by piece, and say what the message leaves out
 #       - find the tensor that is on the wrong device, even if the message names another one
 #       - fix a missing `.to` for data, labels, networks and losses
 #       - fix tensors that your own code creates, such as masks, positions and hidden states
-#       - name the two cases in which torch accepts a CPU tensor next to GPU tensors
+#       - name the two cases in which a computation accepts a CPU tensor next to GPU tensors
 #     prerequisites:
 #       - "[Lesson 01](01_tensors_and_devices.ipynb): where a tensor is stored, and what `.to` does"
+#       - "you have trained a small network with PyTorch: `nn.Module`, a loss, an optimizer"
 #       - "no GPU is needed: without one, the lesson uses a simulated GPU that gives the same error
 #         messages"
 #     credits:
@@ -38,14 +39,15 @@ from helpers import lesson
 from helpers.plots import mismatch as figures
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # for all random numbers
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True)
 
 # %% [markdown]
-# The box says which device you work on. If your machine has no CUDA GPU, it is a simulated one: its
-# tensors report `cuda:0`, and mixing them with CPU tensors gives the error messages of a real GPU.
+# The box says which device you work on. If your machine has no CUDA GPU, the device is a simulated
+# GPU: its tensors report `cuda:0`, and mixing them with CPU tensors gives the error messages of a
+# real GPU.
 
 # %%
 device
@@ -100,10 +102,11 @@ with expect_error():
 # - `Expected all tensors to be on the same device` is the rule: an operation takes all its tensors
 #   from one device.
 # - `but found at least two devices, cuda:0 and cpu!` says which devices the operation found.
-#   `cuda:0` is the first GPU.
+#   `cuda:0` is the first GPU. *At least*, because torch stops at the first tensor that differs.
 #
-# The message does *not* say which variable is on which device. To find out, look at the line that
-# failed in the traceback, and print the device of each tensor in it.
+# The message does *not* say which variable is on which device. To find out, look in the traceback,
+# the list of calls that Python prints above the message, for the line that failed. Print the device
+# of each tensor in it.
 
 # %%
 figures.draw_two_memories()
@@ -116,22 +119,22 @@ figures.draw_two_memories()
 x + y.to(device)
 
 # %% [markdown]
-# `x.cpu() + y` works too, and its result is on the CPU. Choose the device on which you need the
+# `x.cpu() + y` also works; its result is then on the CPU. Choose the device on which you need the
 # result. In training that is almost always the GPU, because the network is there.
 #
 # `.to` does not change `y`; it returns a new tensor. If you write `y.to(device)` on a line of its
 # own, nothing moves. Write `y = y.to(device)`. [Lesson 03](03_moving_a_network.ipynb) explains why
 # a network behaves differently.
 #
-# **Think first:** what will the message for `y + x` say? Will it name the devices in the other
+# **Think first:** what will the message for `y + x` say? Will it name the devices in the opposite
 # order?
 #
 # <details><summary>Answer</summary>
 #
 # The message is the same. For elementwise operations, which work number by number, such as `+`, `*`
-# or `==`, torch takes the first device that is not the CPU, and then reports the first tensor that
-# is somewhere else. **The order of the devices in the message says nothing about the order in your
-# line.**
+# or `==`, torch takes the first device that is not the CPU, and then reports the device of the
+# first tensor that is somewhere else. So with one GPU and the CPU, the GPU is always named first:
+# **the order in the message says nothing about the order in your line.**
 #
 # </details>
 
@@ -190,12 +193,13 @@ with expect_error():
 #
 # | name in the message | in your linear layer |
 # |---|---|
-# | `self` | the bias |
+# | `self` (torch's name for an argument, not Python's `self`) | the bias |
 # | `mat1` | the input of the layer |
 # | `mat2` | the weight |
 #
 # So `mat1 is on cpu` together with `addmm` means: the input of a linear layer is on the CPU, and
-# the layer is on the GPU. Move the batch:
+# the layer is on the GPU. (A layer with `bias=False` uses `mm`, as `@` does: there `self` is the
+# input, and `mat2` is the weight.) Move the batch:
 
 # %%
 scores = net(X.to(device))
@@ -205,7 +209,7 @@ scores.shape, scores.device
 # ### You forgot to move the network
 #
 # **Think first:** now the network is on the CPU and the batch is on the GPU. Which argument does
-# the message name, and on which device? Use the table.
+# the message name, and on which device? Use the table: the arguments are checked in its order.
 #
 # <details><summary>Answer</summary>
 #
@@ -222,13 +226,13 @@ with expect_error():
     net(X)
 
 # %%
-net.to(device)
+net = net.to(device)
 net(X).device
 
 # %% [markdown]
-# If you forget both, the network *and* the data, there is no error: everything runs on the CPU, as
-# slowly as before. If your GPU does not make a program faster, check
-# `next(net.parameters()).device` first.
+# If you forget both, the network *and* the data, there is no error: everything runs on the CPU. If
+# your GPU does not make a program faster, first check `next(net.parameters()).device`, the device
+# of the network's first parameter.
 #
 # ### The same mistakes with a convolution
 #
@@ -243,7 +247,9 @@ with expect_error():
 # %% [markdown]
 # This message names devices by the old names of tensor types: `torch.FloatTensor` is a `float32`
 # tensor on the CPU, and `torch.cuda.FloatTensor` is one on a GPU. So the input is on the CPU and
-# the weight is on the GPU. Ignore the part about MKLDNN, a library for convolutions on the CPU.
+# the weight is on the GPU. Ignore the part about MKLDNN, a library that torch uses on the CPU.
+#
+# If both types contain `cuda`, or neither does, the devices are right and the data types differ.
 #
 # If you forget to move the network instead, the message has the two types the other way round:
 
@@ -272,8 +278,10 @@ labels = labels.to(device)
 F.cross_entropy(scores, labels).device
 
 # %% [markdown]
-# **Think first:** a loss with class weights is a module that contains a tensor. What do you have to
-# move, and how?
+# A loss can have *class weights*, one number for each class: a mistake on a class with a large
+# weight counts more. `nn.CrossEntropyLoss(weight=...)` stores them in a tensor.
+#
+# **Think first:** what do you have to move, and how?
 #
 # <details><summary>Answer</summary>
 #
@@ -324,7 +332,8 @@ torch.cat([piece.to(device) for piece in pieces])
 # %% [markdown]
 # ### An index on the GPU
 #
-# A large table is on the CPU. The order in which you shuffle its rows was created on the GPU.
+# A large table is on the CPU. `rows` contains the numbers of the rows that you need, and it was
+# created on the GPU.
 
 # %%
 table = torch.arange(12.0).reshape(4, 3)
@@ -338,7 +347,9 @@ with expect_error():
 #
 # <details><summary>Answer</summary>
 #
-# `table[rows.cpu()]`: it copies two integers to the CPU instead of the whole table to the GPU.
+# `table[rows.cpu()]`: it copies two integers to the CPU instead of the whole table to the GPU. Its
+# result is on the CPU. If you need it on the GPU, `table[rows.cpu()].to(device)` moves only the two
+# rows.
 #
 # </details>
 
@@ -356,8 +367,9 @@ table[rows.cpu()]
 table.to(device)[torch.tensor([2, 0])]
 
 # %% [markdown]
-# This holds for square brackets only. Functions that take an index, such as `torch.gather` or an
-# embedding layer, need it on their own device:
+# This holds for square brackets only. Functions that take an index need it on the device of the
+# tensor that they read. Examples are `torch.gather` and an embedding layer, a table with one row of
+# numbers for each word:
 
 # %%
 embedding = nn.Embedding(10, 4).to(device)
@@ -372,8 +384,9 @@ with expect_error():
 x * torch.tensor(2.0)
 
 # %% [markdown]
-# **Think first:** which of these two lines raise an error: `x * torch.tensor([2.0])`, with square
-# brackets, and a single number on the *GPU* times a tensor on the *CPU*?
+# **Think first:** which of these raise an error: `x * torch.tensor([2.0])`, with a list of one
+# number, and `torch.tensor(2.0, device=device) * torch.ones(3)`, with the single number on the
+# *GPU* and the other tensor on the *CPU*?
 #
 # <details><summary>Answer</summary>
 #
@@ -390,9 +403,18 @@ with expect_error():
     torch.tensor(2.0, device=device) * torch.ones(3)
 
 # %% [markdown]
+# Both exceptions are about computations. Writing into a tensor is a copy, as `.to` is: the new
+# values may come from another device.
+
+# %%
+x[:] = torch.tensor([1.0, 2.0, 3.0])
+x
+
+# %% [markdown]
 # ## Tensors that your code creates (9 minutes)
 #
-# So far the mistake was in the line that failed. Here it is in another line.
+# So far you could fix the error in the line that uses the network or the tensors. Here the mistake
+# is in the network's own code, or in a line that creates a tensor.
 #
 # ### In `forward`
 #
@@ -450,12 +472,15 @@ class Ramp(nn.Module):
 Ramp()(X), Ramp()(X.cpu())
 
 # %% [markdown]
-# A mask for attention is the same case: create it with `device=x.device`. A tensor that you create
-# once in `__init__` should be a *buffer*; [lesson 03](03_moving_a_network.ipynb) explains buffers.
+# Here `steps` contains positions: 0, 1, 2, ... A mask, a tensor of true and false that says which
+# numbers to use, is the same case: create it with `device=x.device`. A tensor that you create once
+# in `__init__` should be a *buffer*, or a parameter if it is learned;
+# [lesson 03](03_moving_a_network.ipynb) explains both.
 #
 # ### A hidden state
 #
-# A recurrent network takes a hidden state, which you often create yourself.
+# A recurrent network reads a sequence step by step. From step to step it passes on a *hidden
+# state*, which you often create yourself. Its shape here is (layers, batch, hidden size).
 
 # %%
 rnn = nn.GRU(input_size=4, hidden_size=6, batch_first=True).to(device)
@@ -477,11 +502,12 @@ output.shape, hidden.device
 # ### More than one GPU
 #
 # Two GPUs are two devices. The message is the same, with other names:
-# `found at least two devices, cuda:0 and cuda:1!`
+# `found at least two devices, cuda:0 and cuda:1!` Here the order helps: in an elementwise operation
+# on two GPUs, the first device in the message is that of the first tensor in your line.
 #
 # **Think first:** a student writes `torch.arange(n, device="cuda:0")` in `forward`. It works on one
-# GPU. On a machine with two GPUs, `nn.DataParallel` puts a copy of the network on each of them.
-# What happens?
+# GPU. On a machine with two GPUs, `nn.DataParallel` puts a copy of the network and a part of
+# the batch on each of them. What happens?
 #
 # <details><summary>Answer</summary>
 #
@@ -514,11 +540,13 @@ with expect_error():
 w.detach().cpu().numpy()
 
 # %% [markdown]
-# `detach` removes the tensor from the graph of gradients, `cpu` copies it, `numpy` makes the array.
-# `w.tolist()`, and `.item()` for a single number, give Python numbers from any device and need
-# neither.
+# `detach` returns a tensor with the same numbers that is not connected to the computation of
+# gradients, and does not change `w`. `cpu` copies it to the CPU, and `numpy` makes the array.
+# `w.tolist()`, and `.item()` for a single number, give Python numbers from any device, without
+# `detach` and `cpu`.
 #
-# A generator of random numbers is on a device too, and it must be the device of the numbers:
+# A generator, with which you can draw the same random numbers again, is on a device too. It must be
+# the device on which the numbers are created:
 
 # %%
 generator = torch.Generator().manual_seed(seed)
@@ -530,15 +558,19 @@ generator = torch.Generator(device).manual_seed(seed)
 torch.rand(3, device=device, generator=generator).device
 
 # %% [markdown]
-# A GPU draws other numbers than a CPU from the same seed. If you need the same numbers on every
-# machine, draw them on the CPU and move them.
+# With the same seed, a GPU and a CPU draw different numbers. If you need the same numbers on every
+# machine, draw them on the CPU and move them:
+
+# %%
+generator = torch.Generator().manual_seed(seed)
+torch.rand(3, generator=generator).to(device)
 
 # %% [markdown]
 # ## Let the notebook explain (4 minutes)
 #
 # In this course's notebooks, a cell that fails with a device error gets a box under the traceback.
-# The box shows the device of each variable in your line, and a fix. To see the box without an
-# error, put the line in a block:
+# The box shows the device of each variable in your line, and a fix. An `explain` block shows the
+# same box, and with `go_on=True` the notebook continues after the error:
 
 # %%
 from helpers.explain import explain
@@ -549,8 +581,8 @@ with explain(go_on=True):
     a @ b
 
 # %% [markdown]
-# The message names `mat2`, your `b`. The box names `a`, because it assumes that you want to work on
-# the GPU. It also finds the line that created a tensor:
+# The message names `mat2`, your `b`. The box lists both and suggests moving `a`, because it
+# assumes that you want to work on the GPU. It also finds the line that created a tensor:
 
 
 # %%
@@ -567,7 +599,7 @@ with explain(go_on=True):
 # The box guesses what you want, and outside this course there is no box. Read the message first.
 #
 # **To try:** add a cell below this one, write `b + torch.ones(3, 4)` in it, and run it. Read the
-# last line of the traceback, decide which tensor to move, and then compare with the box.
+# last line of the traceback, decide which tensor to move, and then compare with the box below it.
 
 # %% [markdown]
 # ## The table to keep (5 minutes)
@@ -599,6 +631,11 @@ with explain(go_on=True):
 # <td><code>got mat2 is on cpu, … (… wrapper_CUDA_mm)</code></td>
 # <td>the right side of <code>@</code> on the CPU, the left side on the GPU</td>
 # <td><code>a @ b.to(device)</code></td>
+# </tr>
+# <tr>
+# <td><code>got mat2 is on cuda:0, … (… wrapper_CUDA_mm)</code></td>
+# <td>the left side of <code>@</code> on the CPU, the right side on the GPU</td>
+# <td><code>a.to(device) @ b</code></td>
 # </tr>
 # <tr>
 # <td><code>got mat1 is on cpu, … (… wrapper_CUDA_addmm)</code></td>
@@ -638,7 +675,7 @@ with explain(go_on=True):
 # <code>indices should be either on cpu or on the same device as the indexed tensor (cpu)</code>
 # </td>
 # <td>the index on the GPU, the tensor on the CPU</td>
-# <td><code>table[rows.cpu()]</code></td>
+# <td><code>table[rows.cpu()]</code>, then <code>.to(device)</code> if you need it there</td>
 # </tr>
 # <tr>
 # <td><code>Input and hidden tensors are not at the same device</code></td>
@@ -658,19 +695,25 @@ with explain(go_on=True):
 # </tbody>
 # </table>
 #
+# If a message says `is on cuda:0` where the table says `is on cpu`, it is the other way round: the
+# other tensors are on the CPU, usually because the network was not moved.
+#
 # Rarer messages, and messages that are not about two devices:
 #
 # - `expected self and mask to be on the same device`: the mask of `masked_fill` is on another
 #   device. Write `mask.to(x.device)`.
 # - `Torch not compiled with CUDA enabled`, `Found no NVIDIA driver`: torch cannot use a GPU on this
-#   machine. Write `device = "cuda" if torch.cuda.is_available() else "cpu"`.
+#   machine. If it has one, see [help](../docs/help.md#no-gpu). If not, choose the device with
+#   `try_gpu()` from [lesson 01](01_tensors_and_devices.ipynb).
 # - `invalid device ordinal`: there is no GPU with this number. Use one below
 #   `torch.cuda.device_count()`.
 # - `Attempting to deserialize object on a CUDA device`: the file was saved on a GPU, and this
 #   machine has none. Pass `map_location`, as in [lesson 03](03_moving_a_network.ipynb).
 # - An error in `optimizer.step()`: the network moved after the first step of the optimizer. See
 #   [lesson 03](03_moving_a_network.ipynb).
-# - `CUDA out of memory`: every tensor is in the right place, but there is not enough memory. Use a
+# - `'lengths' argument should be a 1D CPU int64 tensor`: `pack_padded_sequence` needs the lengths
+#   on the CPU, although the sequences are on the GPU. Write `lengths.cpu()`.
+# - `CUDA out of memory`: this is not about two devices. There is not enough GPU memory. Use a
 #   smaller batch.
 # - `expected device cuda:0 but got device cpu`, in old posts about torch 1.x: the same as the first
 #   row of the table.
@@ -678,11 +721,11 @@ with explain(go_on=True):
 # %% [markdown]
 # ## Summary
 #
-# - An operation takes all its tensors from one device. torch does not copy between devices
-#   automatically, because such copies are slow.
+# - An operation takes all its tensors from one device. Apart from two exceptions, torch does not
+#   copy between devices automatically, because such copies are slow.
 # - The message names devices, sometimes an argument, and never your variable. It names a tensor
 #   that differs, which may not be the one to move.
-# - Two exceptions: in arithmetic, a CPU tensor without dimensions; in square brackets, an index on
+# - The exceptions: in arithmetic, a CPU tensor without dimensions; in square brackets, an index on
 #   the CPU.
 # - Move the network and the loss once, and every batch with its labels in the loop. Create new
 #   tensors with `device=x.device`.

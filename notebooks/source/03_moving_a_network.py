@@ -39,7 +39,7 @@ from helpers import lesson
 from helpers.plots import devices as figures
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # for all random numbers
 output: str = "output"  # folder for the saved network
 
 # %% tags=["nbval-ignore-output"]
@@ -47,7 +47,7 @@ device = lesson.start(seed=seed, practice=True)
 output = Path(output)
 
 # %% [markdown]
-# Without a GPU, `device` is a simulated one, as in lessons 01 and 02. Nothing in this lesson is
+# Without a GPU, `device` is a simulated GPU, as in lessons 01 and 02. Nothing in this lesson is
 # timed.
 #
 # ## A module has no device (6 minutes)
@@ -63,7 +63,7 @@ class LeNet(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(1, 6, kernel_size=5)
         self.conv2 = nn.Conv2d(6, 16, kernel_size=5)
-        self.fc1 = nn.Linear(16 * 4 * 4, 120)
+        self.fc1 = nn.Linear(16 * 4 * 4, 120)  # 16 channels of 4 by 4 pixels are left
         self.fc2 = nn.Linear(120, 84)
         self.out = nn.Linear(84, 10)
 
@@ -109,7 +109,7 @@ list_parameters(net)
 # they have no parameters, so there is nothing to move.
 #
 # From here on, `where` from `helpers.devices` does the listing. It also accepts tensors and
-# optimizers, lists the other kinds of tensors that you meet below, and shows their sizes.
+# optimizers, shows sizes, and lists buffers, gradients and an optimizer's state, which come below.
 
 # %%
 from helpers.devices import where
@@ -120,8 +120,8 @@ before
 # %% [markdown]
 # ## Modules move in place, tensors do not (9 minutes)
 #
-# For a tensor, `x.to(device)` on a line of its own has no effect: it returns a copy that nobody
-# keeps.
+# For a tensor, `x.to(device)` on a line of its own has no effect: it returns a copy, and no
+# variable keeps it.
 #
 # **Think first:** is `net.to(device)`, without an assignment, the same mistake?
 #
@@ -130,6 +130,10 @@ before
 # No. The network itself moves. For each parameter, `.to` replaces the *data*, as
 # `parameter.data = parameter.data.to(device)` would, and keeps the `Parameter` object. Then it
 # returns the same network, so that you can write `net = LeNet().to(device)`.
+#
+# A module can move in place because it is a container: it replaces the data inside it. A tensor
+# refers to numbers in one memory, and other variables and views may use the same numbers. So
+# `x.to` leaves `x` as it is and returns another tensor.
 #
 # </details>
 
@@ -152,9 +156,11 @@ figures.draw_network(
 )
 
 # %% [markdown]
-# This matters because other objects refer to the same parameters: the optimizer that you created
-# from `net.parameters()`, or two layers that share a weight. After the move, they still refer to
-# the network's parameters.
+# Each bar is a tensor; a longer bar means more bytes (on a logarithmic scale).
+#
+# Keeping the `Parameter` objects matters because other objects refer to the same parameters: the
+# optimizer that you created from `net.parameters()`, or two layers that share a weight. After the
+# move, they still refer to the network's parameters.
 #
 # ### `net.cuda()` and `net.cpu()`
 #
@@ -169,7 +175,8 @@ on_cpu, net.out.weight.device
 
 # %% [markdown]
 # On a machine without a GPU, `net.cuda()` raises an error. `net.to(device)` works everywhere if you
-# choose `device` once, at the top of your program.
+# choose `device` once, at the top of your program, for example with `try_gpu()` from
+# [lesson 01](01_tensors_and_devices.ipynb).
 #
 # ### The batch does not move with the network
 #
@@ -180,8 +187,8 @@ on_cpu, net.out.weight.device
 #
 # <details><summary>Answer</summary>
 #
-# `net(images)`. The line `images.to(device)` runs without an error, but its result is dropped, so
-# the batch is still on the CPU.
+# `net(images)`. The line `images.to(device)` runs without an error, but no variable keeps its
+# result, so the batch is still on the CPU.
 #
 # </details>
 
@@ -212,9 +219,9 @@ net.out.to("cpu")
 next(net.parameters()).device, net.out.weight.device
 
 # %% [markdown]
-# To find the device of a network, people often use its first parameter. Here that is only half of
-# the truth, and the network fails in its last layer. `device_of` from `helpers.devices` checks all
-# parameters and buffers:
+# To find the device of a network, people often use its first parameter. Here that is wrong for the
+# last layer, in which the network fails. `device_of` from `helpers.devices` checks all tensors of
+# the network:
 
 # %%
 from helpers.devices import device_of
@@ -231,8 +238,9 @@ device_of(net)
 # %% [markdown]
 # ## What moves with a network, and what does not (8 minutes)
 #
-# Batch normalization stores running means. Gradient descent does not train them, so they are not
-# parameters. Do they move?
+# Batch normalization, a layer that scales each channel, keeps an average of the means that it has
+# seen, the *running mean*. Gradient descent does not train it, so it is not a parameter. Does it
+# move?
 
 # %%
 norm = nn.BatchNorm2d(6).to(device)
@@ -296,8 +304,11 @@ standardize = Standardize([0.5, 0.5, 0.25], [0.5, 0.25, 0.25]).to(device)
 standardize(photos)[0, :, 0, 0], standardize.mean.device
 
 # %% [markdown]
-# A buffer is saved with the network. If you can compute it again, register it with
-# `persistent=False`: then it moves, but it is not saved.
+# A buffer is saved with the network. If your code computes it again whenever it creates the
+# network, register it with `persistent=False`: then it moves, but it is not saved.
+#
+# If a tensor should be *learned*, make it a parameter: `self.gain = nn.Parameter(torch.ones(3))`.
+# The assignment registers it, so that it is moved, saved and trained.
 #
 # ### Layers in a list
 #
@@ -322,6 +333,9 @@ class Tower(nn.Module):
 # %%
 where(Tower())
 
+# %% [markdown]
+# The table is empty: this `Tower` has no tensors. With an `nn.ModuleList`, it has four.
+
 
 # %%
 class Tower(nn.Module):
@@ -338,7 +352,7 @@ where(Tower().to(device))
 # | parameters and their gradients | yes |
 # | registered buffers | yes |
 # | layers in attributes, `nn.Sequential`, `nn.ModuleList`, `nn.ModuleDict` | yes |
-# | tensors in plain attributes | no: register a buffer |
+# | tensors in plain attributes | no: register a buffer, or an `nn.Parameter` if it is learned |
 # | layers and tensors in Python lists and dicts | no: use `nn.ModuleList` or `nn.ModuleDict` |
 # | a loss with class weights | no: it is a module of its own, `loss.to(device)` |
 # | the optimizer's state | no: see the next section |
@@ -348,8 +362,8 @@ where(Tower().to(device))
 # ## Gradients and the optimizer (9 minutes)
 #
 # Training adds more tensors: a gradient for each parameter, and the optimizer's state. SGD with
-# momentum keeps one tensor for each parameter, the `momentum_buffer`. A single layer is enough to
-# follow them.
+# momentum keeps a running sum of the past gradients, one more tensor for each parameter: the
+# `momentum_buffer`. A single layer is enough to follow them.
 
 # %%
 layer = nn.Linear(4, 2)
@@ -357,15 +371,23 @@ optimizer = torch.optim.SGD(layer.parameters(), lr=0.5, momentum=0.5)
 stages = {"created": where(layer, optimizer)}
 
 
-def training_step(x):
+def training_step(layer, optimizer, x):
     optimizer.zero_grad()
     layer(x).sum().backward()
     optimizer.step()
 
 
 # %% [markdown]
-# Take one training step on the CPU; then the layer moves. **Think first:** which of the six tensors
-# in the next table will still be on the CPU?
+# Take one training step on the CPU:
+
+# %%
+training_step(layer, optimizer, torch.ones(3, 4))
+stages["after a step"] = where(layer, optimizer)
+stages["after a step"]
+
+# %% [markdown]
+# Now the layer moves. **Think first:** which of these six tensors will still be on the CPU after
+# `layer.to(device)`?
 #
 # <details><summary>Answer</summary>
 #
@@ -373,11 +395,6 @@ def training_step(x):
 # optimizer, and an optimizer is not a module: it has no `.to`.
 #
 # </details>
-
-# %%
-training_step(torch.ones(3, 4))
-stages["after a step"] = where(layer, optimizer)
-stages["after a step"]
 
 # %%
 layer.to(device)
@@ -389,17 +406,18 @@ figures.plot_stages(stages, title="The gradients move, the momentum does not")
 
 # %%
 try:
-    training_step(torch.ones(3, 4, device=device))
+    training_step(layer, optimizer, torch.ones(3, 4, device=device))
 except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# The message does not say which tensors, and neither does the line `optimizer.step()`. The table
+# The message does not say which tensors, and neither does the line `optimizer.step()`. The figure
 # does: the step adds the gradient, on `cuda:0`, to the momentum, on the CPU.
 #
 # There are two fixes. Usually you can choose the order: **move the network first, and then create
 # the optimizer.** If the optimizer already has a state that you need, let it load its own state:
-# `load_state_dict` copies each tensor to the device of its parameter.
+# `load_state_dict` moves each tensor to the device of its parameter. (Adam's step counters are an
+# exception: by default, they stay on the device on which they are.)
 
 # %%
 optimizer.load_state_dict(optimizer.state_dict())
@@ -407,7 +425,7 @@ stages["after load_state_dict"] = where(layer, optimizer)
 figures.plot_stages(stages, title="load_state_dict moves the momentum to its parameter")
 
 # %%
-training_step(torch.ones(3, 4, device=device))
+training_step(layer, optimizer, torch.ones(3, 4, device=device))
 where(layer, optimizer)
 
 # %% [markdown]
@@ -427,7 +445,7 @@ where(layer, optimizer)
 layer = nn.Linear(4, 2)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.5, momentum=0.5)
 layer.to(device)
-training_step(torch.ones(3, 4, device=device))
+training_step(layer, optimizer, torch.ones(3, 4, device=device))
 where(layer, optimizer)
 
 # %% [markdown]
@@ -440,7 +458,7 @@ where(layer, optimizer)
 #
 # Four times: parameters, gradients, and Adam's two tensors. (Adam also counts its steps, in one
 # number per parameter tensor. By default that counter stays on the CPU.) The outputs of the layers,
-# which the backward pass needs, come on top and grow with the batch size.
+# which the backward pass needs, take additional memory, which grows with the batch size.
 #
 # </details>
 
@@ -456,11 +474,14 @@ adam.step()
 }
 
 # %% [markdown]
+# Adam's state is twice the parameters plus 40 bytes, ten step counters of 4 bytes each.
+
+# %% [markdown]
 # ## Device-agnostic code (7 minutes)
 #
-# A network that runs on any device does not name a device. The one place that needs care is a new
-# tensor in `forward`. [Lesson 02](02_device_mismatch_errors.ipynb) shows the error; the fix is
-# `device=x.device`:
+# *Device-agnostic* code runs on any device. A network of this kind does not name a device. The one
+# place that needs care is a new tensor in `forward`. [Lesson 02](02_device_mismatch_errors.ipynb)
+# shows the error; the fix is `device=x.device`:
 
 
 # %%
@@ -500,10 +521,10 @@ stored.device, stored.linear.weight.device
 # %% [markdown]
 # ### Create a network on the GPU
 #
-# `LeNet().to(device)` creates the network in the CPU's memory, initializes it there, and copies
-# it. The move itself needs no extra GPU memory. For a very large network, the memory of the CPU and
-# the time of the copy can matter; then create it on the GPU. Each layer accepts `device=`, and a
-# `with` block sets the default device for everything in it:
+# `LeNet().to(device)` creates the network in the CPU's memory, initializes it there, and copies it.
+# On the GPU, this needs no more memory than the network itself. For a very large network, the
+# memory of the CPU and the time of the copy can matter; then create it on the GPU. Each of torch's
+# layers accepts `device=`, and a `with` block sets the default device for everything in it:
 
 # %%
 with torch.device(device):
@@ -513,8 +534,10 @@ device_of(created_there), nn.Linear(2, 1, device=device).weight.device
 # %% [markdown]
 # ## Predict on the GPU, and on the CPU (5 minutes)
 #
-# This function works with a network on any device. It moves the images to the network, and returns
-# the scores on the CPU, where every caller can use them.
+# This function works with a network on any device. It copies the images to the device of the
+# network, and returns the scores on the CPU, where every caller can use them. `net.eval()` puts the
+# network into evaluation mode, which matters for dropout and batch normalization; call
+# `net.train()` before you train again. In a `no_grad` block, torch keeps nothing for gradients.
 
 
 # %%
@@ -525,19 +548,21 @@ def predict(net, images):
 
 
 # %% [markdown]
-# Predict on the GPU, move the network back, predict on the CPU, and compare:
+# Predict on the GPU, move the network back, predict on the CPU, and compare. Both results of
+# `predict` are on the CPU. The network is not trained, and the "digits" are random numbers, so only
+# the equality of the predictions means something.
 
 # %%
 net = LeNet().to(device)
 digits = torch.randn(8, 1, 28, 28)
-on_gpu = predict(net, digits)
+gpu_scores = predict(net, digits)
 
 net.cpu()
-on_cpu = predict(net, digits)
-on_gpu.argmax(dim=1), on_cpu.argmax(dim=1)
+cpu_scores = predict(net, digits)
+gpu_scores.argmax(dim=1), cpu_scores.argmax(dim=1)
 
 # %% tags=["nbval-ignore-output"]
-(on_gpu - on_cpu).abs().max()
+(gpu_scores - cpu_scores).abs().max()
 
 # %% [markdown]
 # The predictions agree. On a simulated GPU the scores are identical, because the CPU computes them.
@@ -549,8 +574,9 @@ on_gpu.argmax(dim=1), on_cpu.argmax(dim=1)
 #   `torch.backends.cudnn.allow_tf32 = False` turns it off. Older GPUs such as the T4 do not have
 #   TF32.
 #
-# So compare the results of two devices with a tolerance, for example with `torch.allclose`, and
-# never with `==`.
+# So compare the results of two devices with a tolerance and never with `==`. For example,
+# `torch.allclose(gpu_scores, cpu_scores, atol=1e-2)` accepts differences up to 0.01. The default
+# tolerance of `allclose`, a relative error of 10<sup>-5</sup>, is too small for TF32.
 
 # %% [markdown]
 # ## Saving and loading (9 minutes)
@@ -595,8 +621,8 @@ loaded = torch.load(path, map_location="cpu")
 # | `device` | to `device` |
 # | `{"cuda:1": "cuda:0"}` | those from GPU 1 to GPU 0, the others where they came from |
 #
-# **Think first:** a network on the GPU loads `loaded`, whose tensors are on the CPU. Where is the
-# network afterwards?
+# **Think first:** a network on the GPU loads a `state_dict` whose tensors are on the CPU. Where is
+# the network afterward?
 #
 # <details><summary>Answer</summary>
 #
@@ -613,12 +639,13 @@ device_of(reloaded)
 
 # %% [markdown]
 # With `map_location="cpu"`, loading needs no extra GPU memory. With `map_location=device`, the GPU
-# holds the weights twice for a moment: in the file's tensors and in the network.
+# holds the weights twice, in the network and in the loaded tensors, until you delete these:
+# `del loaded`.
 #
 # ### A `state_dict` is not a copy
 #
-# You want to keep the best weights so far. **Think first:** does `best` keep the values from before
-# the change?
+# You want to keep the best weights so far. The next cell stores `best = net.state_dict()`, and then
+# sets a bias to 7. **Think first:** does `best` keep the old values?
 #
 # <details><summary>Answer</summary>
 #
@@ -638,8 +665,8 @@ best["out.bias"][:3], best_copy["out.bias"][:3]
 # %% [markdown]
 # ### A checkpoint to continue training
 #
-# To continue training later, save the optimizer's state too. Load it on the CPU: the network and
-# the optimizer copy the tensors to the device of the parameters.
+# To continue training later, save the optimizer's state too. Load the file on the CPU:
+# `load_state_dict` of the network and of the optimizer copy the tensors to the parameters' device.
 
 # %%
 net = LeNet().to(device)
@@ -658,6 +685,8 @@ optimizer.load_state_dict(checkpoint["optimizer"])
 checkpoint["epoch"], where(optimizer).devices()
 
 # %% [markdown]
+# `.devices()` of a table is the set of its devices.
+#
 # The order is: create the network, move it, load its weights, create the optimizer, load its state.
 # [Lesson 04](04_cifar10_on_gpu.ipynb) does this for a network that you train.
 
@@ -676,8 +705,17 @@ checkpoint["epoch"], where(optimizer).devices()
 #
 # **To try:**
 #
-# 1. Make `Standardize` the first layer of `LeNet`, and look at `where(net)` and at
-#    `net.state_dict()`. What is new?
+# 1. Add `self.standardize = Standardize([0.5], [0.5])` to `__init__` of `LeNet`, and use it at the
+#    start of `forward`. Look at `where(net)` and at `net.state_dict()`. What is new?
 # 2. Let two layers share one weight: `first, second = nn.Linear(8, 8), nn.Linear(8, 8)`, then
-#    `second.weight = first.weight`. Put both into an `nn.Sequential` and move it. Is it still one
-#    weight?
+#    `second.weight = first.weight`. Put both into an `nn.Sequential` and move it. What is
+#    `first.weight is second.weight`?
+#
+# <details><summary>Answers</summary>
+#
+# 1. The buffers `standardize.mean` and `standardize.std`, on the device of the network, and in the
+#    `state_dict` too.
+# 2. `True`: the move keeps the `Parameter` object, so it is still one weight. `where` lists it
+#    once.
+#
+# </details>
