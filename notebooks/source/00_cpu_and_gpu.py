@@ -788,7 +788,7 @@ hardware.plot_relu(
 # The instructions per number are the same at every point. On the left, the fixed cost of a call
 # dominates. Where your line drops to the right, the lanes wait for memory.
 #
-# ### Larger matrices are faster
+# ### Small matrices are slow
 #
 # Speed is often given in **GFLOP/s**, billions of floating-point operations per second. A product
 # of two n x n matrices takes 2n³ of them.
