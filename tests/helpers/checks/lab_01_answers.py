@@ -33,7 +33,7 @@ def moves_the_first_only(tensors, device):
 
 
 @answers.wrong(1, "other-device")
-def goes_to_the_gpu_whatever_is_asked(tensors, device):
+def always_moves_to_the_gpu(tensors, device):
     return [tensor.cuda() for tensor in tensors]
 
 
@@ -72,7 +72,7 @@ def leaves_out_the_last(tensors, device):
 
 
 @answers.wrong(1, "dtype-changed")
-def makes_floats_of_all(tensors, device):
+def converts_all_to_float(tensors, device):
     return [tensor.to(device, torch.float32) for tensor in tensors]
 
 
@@ -83,17 +83,17 @@ def takes_the_type_of_another_tensor(tensors, device):
 
 
 @answers.wrong(1, "needless-copy")
-def copies_what_is_there(tensors, device):
+def copies_tensors_already_on_the_device(tensors, device):
     return [tensor.to(device, copy=True) for tensor in tensors]
 
 
 @answers.wrong(1, "needless-copy")
-def makes_every_tensor_anew(tensors, device):
+def creates_every_tensor_again(tensors, device):
     return [torch.tensor(tensor.tolist(), dtype=tensor.dtype, device=device) for tensor in tensors]
 
 
 @answers.wrong(1, "wrong-numbers")
-def makes_room_and_forgets_the_numbers(tensors, device):
+def fills_every_tensor_with_a_number(tensors, device):
     return [torch.full_like(tensor, 3, device=device) for tensor in tensors]
 
 
@@ -108,7 +108,7 @@ def takes_the_tensors_only(tensors):
 
 
 @answers.wrong(1, "not-callable", handed_in=lambda f: ([torch.zeros(2)],))
-def hands_in_a_list():
+def passes_a_list():
     pass
 
 
@@ -193,7 +193,7 @@ def counts_one_too_far(i=0):
 
 
 @answers.wrong(2, "no-fallback", handed_in=lambda f: (f, all_by_count))
-def asks_only_whether_there_is_any(i=0):
+def checks_only_is_available(i=0):
     return torch.device("cuda", i) if torch.cuda.is_available() else torch.device("cpu")
 
 
@@ -213,7 +213,7 @@ def leaves_out_the_last_gpu(i=0):
 
 
 @answers.wrong(2, "wrong-gpu", handed_in=lambda f: (f, all_by_count))
-def knows_this_machine_by_heart(i=0):
+def hard_codes_this_machine(i=0):
     return torch.device("cpu")
 
 
@@ -238,7 +238,7 @@ def without_a_number(i=0):
 
 
 @answers.wrong(2, "no-result", handed_in=lambda f: (f, all_by_count))
-def forgets_to_hand_back_the_cpu(i=0):
+def does_not_return_the_cpu(i=0):
     found = None
     if torch.cuda.device_count() > i:
         found = torch.device("cuda", i)
@@ -315,12 +315,12 @@ def arange_on_the_cpu(X):
 
 
 @answers.wrong(3, "copied")
-def makes_and_moves(X):
+def creates_on_the_cpu_and_moves(X):
     return X + torch.arange(X.shape[1]).to(X.device)
 
 
 @answers.wrong(3, "copied")
-def goes_by_the_cpu(X):
+def computes_on_the_cpu(X):
     return (X.cpu() + torch.arange(X.shape[1])).to(X.device)
 
 
@@ -355,7 +355,7 @@ def counts_the_rows_downwards(X):
 
 
 @answers.wrong(3, "wrong-ramp")
-def goes_down_the_rows(X):
+def adds_row_numbers(X):
     return X + torch.arange(X.shape[0], device=X.device)[:, None]
 
 
@@ -366,7 +366,7 @@ def adds_into_X(X):
 
 
 @answers.wrong(3, "dtype-changed")
-def makes_a_float_of_it(X):
+def converts_to_float(X):
     return X.float() + torch.arange(X.shape[1], device=X.device)
 
 
@@ -386,7 +386,7 @@ def returns_a_list_of_rows(X):
 
 
 @answers.wrong(3, "raised")
-def asks_for_what_a_tensor_has_not(X):
+def uses_a_missing_attribute(X):
     return X + torch.arange(X.columns, device=X.device)
 
 
@@ -440,7 +440,7 @@ def four_bytes_for_all(shape, dtype):
 
 
 @answers.wrong(4, "dtype-ignored")
-def makes_no_use_of_the_type(shape, dtype):
+def ignores_the_dtype(shape, dtype):
     size = torch.empty(shape, device="meta").nbytes
     return (size + 511) // 512 * 512
 
@@ -476,7 +476,7 @@ def rounds_to_kilobytes(shape, dtype):
 
 
 @answers.wrong(4, "wrong-bytes")
-def the_number_that_the_lesson_shows(shape, dtype):
+def returns_the_number_in_the_lesson(shape, dtype):
     return 77_070_336
 
 
@@ -546,7 +546,7 @@ def makes_lists(batches):
 
 
 @answers.wrong(5, "many-fetches")
-def asks_in_the_loop(batches):
+def compares_in_the_loop(batches):
     total, count = 0, 0
     for batch in batches:
         if batch.sum() != 0:
@@ -576,12 +576,12 @@ def divides_by_the_rows(batches):
 
 
 @answers.wrong(5, "wrong-mean")
-def the_first_batch_stands_for_all(batches):
+def uses_the_first_batch_only(batches):
     return batches[0].mean().item()
 
 
 @answers.wrong(5, "wrong-mean")
-def takes_the_first_for_the_size_of_all(batches):
+def uses_the_size_of_the_first_batch(batches):
     total = sum(batch.sum() for batch in batches)
     return (total / (batches[0].numel() * len(batches))).item()
 
@@ -659,7 +659,7 @@ def shares_it_by_force(X):
 
 
 @answers.wrong(6, "tensor-changed")
-def takes_the_gradient_away(X):
+def turns_off_requires_grad(X):
     X.requires_grad_(False)
     return X.cpu().numpy().copy()
 
@@ -700,5 +700,5 @@ def converts_and_forgets(X):
 
 
 @answers.wrong(6, "wrong-array")
-def turns_the_axes(X):
+def transposes_the_axes(X):
     return X.detach().cpu().clone().T.numpy() if X.ndim == 2 else np.array(X.cpu())

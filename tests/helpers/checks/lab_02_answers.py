@@ -93,7 +93,7 @@ EIGHT_BY_OTHER_WAYS = (
 
 
 @answers.wrong(1, "still-mixes", handed_in=instead_of(add))
-def leaves_the_line_as_it_was(x, y):
+def does_not_change_the_line(x, y):
     return x + y
 
 
@@ -146,12 +146,12 @@ def adds_in_place(x, y):
 
 
 @answers.wrong(1, "input-changed", handed_in=instead_of(hide))
-def fills_in_place(scores, mask):
+def fills_the_input_in_place(scores, mask):
     return scores.masked_fill_(mask.to(scores.device), -torch.inf)
 
 
 @answers.wrong(1, "raised", handed_in=instead_of(embed))
-def makes_floats_of_the_words(embedding, words):
+def converts_words_to_float(embedding, words):
     return embedding(words.to(embedding.weight))
 
 
@@ -285,7 +285,7 @@ def moves_the_table_to_the_rows():
 
 
 @answers.wrong(2, "already-there")
-def moves_the_words_to_where_they_are():
+def moves_the_words_to_their_own_device():
     return RIGHT_MOVES | {"E": ("words", "cpu")}
 
 
@@ -355,7 +355,7 @@ def scores_to_the_labels(net, loss, images, labels):
 
 
 @answers.right(3)
-def with_a_loss_of_its_own(net, loss, images, labels):
+def with_its_own_loss(net, loss, images, labels):
     with torch.inference_mode():
         place = next(net.parameters()).device
         labels = labels.to(place)
@@ -524,7 +524,7 @@ def with_index_select(table, rows, extra):
 
 
 @answers.right(4)
-def into_room_that_is_made_first(table, rows, extra):
+def into_a_preallocated_tensor(table, rows, extra):
     batch = extra.new_empty(len(rows) + len(extra), table.shape[1])
     batch[: len(rows)] = table[rows.to("cpu")].to(extra.device)
     batch[len(rows) :] = extra

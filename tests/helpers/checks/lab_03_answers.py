@@ -425,7 +425,7 @@ def moves_and_drops_the_state(net, optimizer, device):
 
 
 @answers.wrong(3, "state-behind")
-def makes_a_new_optimizer_for_itself(net, optimizer, device):
+def creates_its_own_optimizer(net, optimizer, device):
     net.to(device)
     optimizer = type(optimizer)(net.parameters(), lr=0.05)
     optimizer.zero_grad()
@@ -440,13 +440,13 @@ def moves_a_state_dict_only(net, optimizer, device):
 
 
 @answers.wrong(3, "state-lost")
-def forgets_what_it_knew(net, optimizer, device):
+def discards_the_optimizer_state(net, optimizer, device):
     net.to(device)
     optimizer.state.clear()
 
 
 @answers.wrong(3, "settings-changed")
-def begins_anew_in_place(net, optimizer, device):
+def resets_in_place(net, optimizer, device):
     net.to(device)
     optimizer.__init__(net.parameters(), lr=0.01)
 
@@ -481,7 +481,7 @@ def moves_a_copy(net, optimizer, device):
 
 
 @answers.wrong(3, "net-stays")
-def goes_to_the_gpu_whatever_is_asked(net, optimizer, device):
+def always_moves_to_the_gpu(net, optimizer, device):
     net.cuda()
     optimizer.load_state_dict(optimizer.state_dict())
 
@@ -496,7 +496,7 @@ def makes_new_parameters(net, optimizer, device):
 
 
 @answers.wrong(3, "weights-changed")
-def makes_weights_anew(net, optimizer, device):
+def creates_weights_again(net, optimizer, device):
     net.to(device)
     for module in net:
         module.reset_parameters()

@@ -83,7 +83,7 @@ def names_the_device_and_stops_there(net, batches):
 
 
 @answers.wrong(1, "net-on-cpu")
-def asks_the_wrong_way_round(net, batches):
+def inverts_the_condition(net, batches):
     device = "cpu" if torch.cuda.is_available() else "cuda"
     return _loop(net.to(device), batches, device)
 

@@ -79,7 +79,7 @@ def with_cuda_events(call, device, runs):
 
 
 @answers.right(1)
-def with_the_stream_and_the_first_left_out(call, device, runs):
+def with_the_stream_and_without_the_first(call, device, runs):
     seconds = []
     for _ in range(runs + 1):
         if device.type == "cuda":
@@ -191,7 +191,7 @@ def does_not_wait(call, device, runs):
 
 
 @answers.wrong(1, "not-waited")
-def waits_after_it_has_looked(call, device, runs):
+def waits_after_reading_the_clock(call, device, runs):
     return statistics.median(_times(call, device, runs, after=False))
 
 
@@ -207,7 +207,7 @@ def waits_at_the_end_only(call, device, runs):
 
 
 @answers.wrong(1, "starts-too-early")
-def neither_warms_up_nor_empties_the_queue(call, device, runs):
+def does_not_warm_up_or_empty_the_queue(call, device, runs):
     return statistics.median(_times(call, device, runs, warm=False, before=False))
 
 
@@ -368,7 +368,7 @@ def waits_at_the_end_of_each_part(parts, device, steps):
 
 
 @answers.right(2)
-def with_lists_and_a_step_of_its_own(parts, device, steps):
+def with_lists_and_a_separate_warm_up(parts, device, steps):
     for part in parts.values():
         part()
     torch.cuda.synchronize()
@@ -413,12 +413,12 @@ def counts_the_first_step(parts, device, steps):
 
 
 @answers.wrong(2, "first-step-counted")
-def counts_the_first_step_and_divides_by_the_others(parts, device, steps):
+def counts_the_first_step_but_divides_without_it(parts, device, steps):
     return _parts(parts, device, steps, first=True)
 
 
 @answers.wrong(2, "sum-of-steps")
-def adds_up_and_does_not_divide(parts, device, steps):
+def returns_the_sum_over_steps(parts, device, steps):
     return _parts(parts, device, steps, divide=1)
 
 
@@ -437,7 +437,7 @@ def part_after_part(parts, device, steps):
 
 
 @answers.wrong(2, "steps-miscounted")
-def makes_no_step_before(parts, device, steps):
+def runs_no_warm_up_step(parts, device, steps):
     total = dict.fromkeys(parts, 0.0)
     for _ in range(steps):
         for name, part in parts.items():
@@ -449,7 +449,7 @@ def makes_no_step_before(parts, device, steps):
 
 
 @answers.wrong(2, "steps-miscounted")
-def makes_two_steps_before(parts, device, steps):
+def runs_two_warm_up_steps(parts, device, steps):
     for part in parts.values():
         part()
     return _parts(parts, device, steps)
@@ -520,7 +520,7 @@ def leaves_it_as_it_is(images, chosen):
 
 
 @answers.wrong(3, "not-faster")
-def all_colours_at_once_and_still_row_by_row(images, chosen):
+def all_channels_at_once_but_row_by_row(images, chosen):
     batch = torch.empty(len(chosen), 3, 32, 32)
     for place, index in enumerate(chosen.tolist()):
         for row in range(32):
@@ -534,7 +534,7 @@ def normalizes_all_images(images, chosen):
 
 
 @answers.wrong(3, "not-faster")
-def goes_by_lists(images, chosen):
+def converts_to_lists(images, chosen):
     return torch.tensor(images[chosen].tolist()) / 127.5 - 1
 
 
@@ -549,7 +549,7 @@ def forgets_to_divide(images, chosen):
 
 
 @answers.wrong(3, "other-numbers")
-def counts_in_bytes(images, chosen):
+def subtracts_before_converting(images, chosen):
     return ((images[chosen] - 128) // 1).float() / 127.5
 
 
@@ -601,7 +601,7 @@ def writes_into_the_images(images, chosen):
 
 
 @answers.wrong(3, "no-result")
-def makes_and_forgets(images, chosen):
+def computes_and_does_not_return(images, chosen):
     normalize(images[chosen])
 
 
@@ -682,7 +682,7 @@ def the_fraction_upside_down(images, batch, base_batch=4, base_rate=0.001, limit
 
 
 @answers.wrong(4, "root-rule")
-def by_the_root(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def with_the_square_root(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), min(base_rate * (batch / base_batch) ** 0.5, limit)
 
 
@@ -702,7 +702,7 @@ def whole_division(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
 
 
 @answers.wrong(4, "wrong-rate")
-def knows_the_defaults_by_heart(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def hard_codes_the_defaults(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), min(0.001 * batch / 4, 0.1)
 
 
@@ -788,7 +788,7 @@ def divides_by_the_number_of_pieces(net, optimizer, pieces):
 
 
 @answers.wrong(5, "old-gradients")
-def forgets_what_is_there(net, optimizer, pieces):
+def keeps_existing_gradients(net, optimizer, pieces):
     _pieces(net, optimizer, pieces, _counts(pieces))
 
 
@@ -820,7 +820,7 @@ def takes_the_sum_of_all_losses(net, optimizer, pieces):
 
 
 @answers.wrong(5, "raised")
-def takes_all_pieces_for_alike(net, optimizer, pieces):
+def assumes_pieces_of_equal_size(net, optimizer, pieces):
     inputs = torch.stack([inputs for inputs, _ in pieces])
     F.cross_entropy(net(inputs), pieces[0][1]).backward()
 

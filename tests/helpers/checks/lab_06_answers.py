@@ -68,7 +68,7 @@ def turns_the_batch_round(images):
 
 
 @answers.wrong(1, "not-a-mirror")
-def each_colour_for_itself(images):
+def each_channel_separately(images):
     toss = torch.rand(len(images), 3, 1, 1, device=images.device) < 0.5
     return torch.where(toss, images.flip(3), images)
 
