@@ -1,1 +1,1 @@
-"""Side-by-side measurements, each a ratio against a named baseline in one run."""
+"""Measurements side by side: each is compared with a named baseline in the same run."""

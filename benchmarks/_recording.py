@@ -1,4 +1,7 @@
-"""One file per benchmark with one recording per device; a machine replaces only its own."""
+"""Files of recordings: one per benchmark, with one recording per device.
+
+A machine replaces only its own recordings.
+"""
 
 import datetime
 import os
@@ -14,7 +17,7 @@ from helpers.records import Record
 
 
 def devices() -> list[torch.device]:
-    """Return the CPU, and the accelerator if there is one."""
+    """Return the CPU and, if there is one, the accelerator."""
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     return [torch.device("cpu"), *([accelerator] if accelerator is not None else [])]
 
@@ -32,7 +35,7 @@ def record(device: torch.device, figures: dict[str, Any]) -> Record:
 def merged(
     name: str, what: str, found: list[Record], results: Path | None = None
 ) -> dict[str, Any]:
-    """Return the new content of NAME.json: `found`, and the recordings of other devices."""
+    """Return the new content of NAME.json: `found` and the existing recordings of other devices."""
     new = {one.device for one in found}
     kept = [old for old in records.read(name, results) if old.device not in new]
     return {"what": what, "records": [asdict(one) for one in [*found, *kept]]}

@@ -1,15 +1,16 @@
 """The best test accuracy within 60 and within 300 seconds of training on the CPU.
 
-Baseline: an airbench-like recipe as a GPU likes it (widths 64, 128, 128 in 60 s and 48, 128, 192
-in 300 s, GELU, batches of 1,000), which reached 82.2 to 82.8 % in 60 s, from one view, on another
-machine with 2 cores, one whose CPU computes in bfloat16. Against it the course's recipes for a CPU.
-The widths and the batch of the one for a minute were chosen on 5,000 training images held out, the
-shape of its first layer in a few trials on test images; that for five minutes was not tuned.
+Baseline: an airbench-like recipe that suits a GPU (widths 64, 128, 128 for 60 s and 48, 128, 192
+for 300 s, GELU, batches of 1,000). On another machine with 2 cores, whose CPU computes in bfloat16,
+it reached 82.2 to 82.8 % in 60 s, from one view. It is compared with the course's recipes for a
+CPU. For the one-minute recipe, widths and batch size were chosen on 5,000 held-out training images,
+and the shape of the first layer in a few trials on test images; the five-minute recipe was not
+tuned.
 
-The clock is a wall clock around training alone, the whitening included; making ready and judging
-are outside it. What is run is bounded by CLOCK_SECONDS ("60,300"), CLOCK_SEEDS ("0,1,2") and
-CLOCK_RECIPES ("the course's recipe,airbench-like"). Runs that this device has recorded before with
-the same settings are kept, so that one call need not do it all.
+The clock measures the wall-clock time of training, including whitening, but not warm-up and
+evaluation. The environment variables CLOCK_SECONDS ("60,300"), CLOCK_SEEDS ("0,1,2") and
+CLOCK_RECIPES ("the course's recipe,airbench-like") select the runs. Earlier runs on this device
+with the same settings are kept, so that the runs can be spread over several calls.
 """
 
 import os
@@ -31,24 +32,24 @@ from helpers.fast_cifar10.training import THREADS, Trainer
 NAME = "accuracy_within_a_clock"
 BASELINE = "airbench-like"
 COURSE = "the course's recipe"
-LONG = 120.0  # from how many seconds on each takes its larger network
+LONG = 120.0  # seconds from which each recipe uses its larger network
 KEYS = ("accuracy_one_view", "accuracy_six_views", "images", "processor_seconds")
 
 
 def recipes(clock: float, precision: str) -> dict[str, Settings]:
-    """Return the recipes that meet in a race of `clock` seconds."""
+    """Return the recipes that are compared for `clock` seconds of training."""
     wide = Settings(widths=(64, 128, 128) if clock < LONG else (48, 128, 192), batch_size=1000)
     both = {BASELINE: wide, COURSE: CPU_MINUTE if clock < LONG else CPU_MINUTES}
     return {name: replace(settings, precision=precision) for name, settings in both.items()}
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
-    """Return every run, with its accuracy from one view and from six, and the medians."""
+    """Return every run, with its accuracy from one view and from six views, and the medians."""
     dataset = cifar10.load(cifar10_root)
     clocks = [float(clock) for clock in os.environ.get("CLOCK_SECONDS", "60,300").split(",")]
     seeds = [int(seed) for seed in os.environ.get("CLOCK_SEEDS", "0,1,2").split(",")]
     names = os.environ.get("CLOCK_RECIPES", f"{COURSE},{BASELINE}").split(",")
-    precision = quickest_precision(dataset)
+    precision = fastest_precision(dataset)
     runs = []
     for clock in clocks:
         for seed in seeds:
@@ -72,10 +73,10 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
 def figures_of(
     runs: list[dict[str, Any]], precision: str, before: Any | None = None
 ) -> dict[str, Any]:
-    """Return the figures of `runs` and of those runs `before` them that had the same settings."""
+    """Return the figures of `runs`, and of earlier runs in `before` with the same settings."""
 
     def settings_of(run: dict[str, Any]) -> dict[str, Any]:
-        # As JSON has them, to be comparable with what was read: a tuple is a list there.
+        # As read from JSON, where a tuple is a list, so that the two can be compared.
         fields = asdict(recipes(float(run["clock"]), precision)[run["recipe"]])
         return fields | {"widths": list(fields["widths"])}
 
@@ -92,9 +93,9 @@ def figures_of(
     medians = {}
     for run in runs:
         settings.setdefault(run["clock"], {})[run["recipe"]] = settings_of(run)
-        alike = [one for one in runs if which(one)[:2] == which(run)[:2]]
-        medians[f"{run['recipe']}, {run['clock']} s"] = {"runs": len(alike)} | {
-            key: statistics.median(one[key] for one in alike) for key in KEYS
+        same = [one for one in runs if which(one)[:2] == which(run)[:2]]
+        medians[f"{run['recipe']}, {run['clock']} s"] = {"runs": len(same)} | {
+            key: statistics.median(one[key] for one in same) for key in KEYS
         }
     return {
         "baseline": BASELINE,
@@ -113,10 +114,10 @@ def _run(settings: Settings, dataset: Dataset, seed: int, clock: float) -> dict[
     ready = trainer.warm_up()
     before = time.process_time()
     run = trainer.run(seed, seconds=clock)
-    # Far below the clock times the number of cores where others use the machine too.
+    # Much less than seconds times cores if other programs use the machine too.
     used = time.process_time() - before
     print(f"trained for {run.seconds:.1f} s, {run.images:,} images", flush=True)
-    judged = time.perf_counter()
+    evaluation_started = time.perf_counter()
     test = on_device(*dataset.test, "cpu")
     return {
         "seconds": round(run.seconds, 2),
@@ -126,14 +127,14 @@ def _run(settings: Settings, dataset: Dataset, seed: int, clock: float) -> dict[
         "accuracy_six_views": round(trainer.accuracy(*test), 4),
         "seconds_making_ready": round(ready, 2),
         "threads": THREADS,
-        "seconds_judging": round(time.perf_counter() - judged, 1),
+        "seconds_judging": round(time.perf_counter() - evaluation_started, 1),
     }
 
 
-def quickest_precision(dataset: Dataset) -> str:
-    """Return "bfloat16" if a CPU that has it in silicon is quicker in it, else "float32"."""
+def fastest_precision(dataset: Dataset) -> str:
+    """Return "bfloat16" if the CPU computes in it and is faster with it, else "float32"."""
     if torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2"):
-        return "float32"  # such a CPU only emulates bfloat16, many times as slowly
+        return "float32"  # these CPUs emulate bfloat16, which is much slower
     seconds = {}
     for precision in ("float32", "bfloat16"):
         trainer = Trainer(replace(CPU, precision=precision), *dataset.train, "cpu")

@@ -1,13 +1,13 @@
-"""The course's 94 % recipe against a copy of airbench's script, in turn on one GPU.
+"""The course's 94 % recipe against a copy of airbench's script, in alternating runs on one GPU.
 
 Baseline: `airbench94_muon.py` of KellerJordan's cifar10-airbench, read from the path in AIRBENCH
-and run as it is, in this process: the same GPU, the same torch, the same images. Its own clock
-stands: whitening, training and answering with six views, by CUDA's events. What compiles comes
-before and is timed beside it, for both. RACE_RUNS says how many runs each gets, 20 by default.
+and run unchanged in this process: the same GPU, the same torch, the same images. Its time is the
+one that it measures itself with CUDA events: whitening, training, and prediction from six views.
+Compilation happens before, and is timed separately, for both. RACE_RUNS is the number of runs of
+each, 20 by default.
 
-The script is no part of this repository; SOURCE says where the version measured against lies.
-
-Without a GPU or without AIRBENCH nothing is recorded, and the reason is printed.
+The script is not part of this repository; SOURCE is the address of the version used here. Without a
+GPU or without AIRBENCH, nothing is recorded and the reason is printed.
 """
 
 import contextlib
@@ -35,29 +35,31 @@ SOURCE = (
     "https://raw.githubusercontent.com/KellerJordan/cifar10-airbench/"
     "096d14d9aa92dcc837ab4f1f288dffea2bbe41b7/airbench94_muon.py"
 )
-WHAT = "test accuracy and seconds of every run, the course and airbench in turn"
+WHAT = "test accuracy and seconds of alternating runs of the course and airbench"
 Run = dict[str, float]
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
-    """Return every run of both, mean accuracies, the ratio of times, and what compiling took."""
+    """Return every run of both, mean accuracies, the ratio of times, and the time to compile."""
     device = devices()[-1]
     script = Path(os.environ.get("AIRBENCH", "")).resolve()
     if device.type != "cuda" or not script.is_file():
-        print("not measured: needs a CUDA GPU, and in AIRBENCH the path of airbench94_muon.py.")
-        print(f"To fetch it: curl -fO {SOURCE}")
+        print(
+            "not measured: this needs a CUDA GPU, and the path of airbench94_muon.py in AIRBENCH."
+        )
+        print(f"To download it: curl -fO {SOURCE}")
         return merged(NAME, WHAT, [])
     dataset = cifar10.load(cifar10_root)
     counts = int(os.environ.get("RACE_RUNS", "20"))
     with _images_for_airbench(dataset):
-        enter: dict[str, Callable[[], Callable[[int], Run]]] = {
+        prepare: dict[str, Callable[[], Callable[[int], Run]]] = {
             "airbench": lambda: _airbench(script, device),
             "course": lambda: _course(dataset, device),
         }
         contestants, ready = {}, {}
-        for name in enter:
+        for name in prepare:
             started = time.perf_counter()
-            contestants[name] = enter[name]()
+            contestants[name] = prepare[name]()
             synchronize(device)
             ready[name] = round(time.perf_counter() - started, 2)
         runs: dict[str, list[Run]] = {name: [] for name in contestants}
@@ -71,7 +73,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
 def figures_of(
     runs: dict[str, list[Run]], ready: dict[str, float], provenance: str
 ) -> dict[str, Any]:
-    """Return the record of a race: `runs` in the order they were run, pair by pair."""
+    """Return the figures of a race; runs of both recipes with the same number are pairs."""
     pairs = zip(runs["course"], runs["airbench"], strict=True)
     ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
     return {
@@ -99,41 +101,43 @@ def _course(
     trainer = Trainer(settings, *dataset.train, device)
     images, labels = on_device(*dataset.test, device)
     trainer.warm_up()
-    trainer.predict(images)  # so many at once compile anew
+    trainer.predict(images)  # this number of images is compiled separately
 
     def run(number: int) -> Run:
         seconds = trainer.run(number).seconds
         synchronize(device)
         started = time.perf_counter()
-        answers = trainer.predict(images).argmax(1)
+        predicted = trainer.predict(images).argmax(1)
         synchronize(device)
         seconds += time.perf_counter() - started
-        return {"accuracy": (answers == labels).double().mean().item(), "seconds": seconds}
+        return {"accuracy": (predicted == labels).double().mean().item(), "seconds": seconds}
 
     return run
 
 
 def _airbench(script: Path, device: torch.device) -> Callable[[int], Run]:
     module = load_script(script)
-    told: dict[str, Any] = {}
-    # The script hands its local variables to this function, its clock among them.
-    module.print_training_details = lambda variables, is_final_entry: told.update(variables)
+    reported: dict[str, Any] = {}
+    # The script passes its local variables to this function, including its measured time.
+    module.print_training_details = lambda variables, is_final_entry: reported.update(variables)
     net = module.CifarNet().to(device, memory_format=torch.channels_last)
     net.compile(mode="max-autotune")
     module.main("warmup", net)
 
     def run(number: int) -> Run:
         accuracy = module.main(number, net)
-        return {"accuracy": accuracy, "seconds": told["time_seconds"]}
+        return {"accuracy": accuracy, "seconds": reported["time_seconds"]}
 
     return run
 
 
 def load_script(path: Path) -> ModuleType:
-    """Import the Python file at `path` without running what it runs as a program."""
+    """Import the Python file at `path` as a module, not as a program."""
     spec = importlib.util.spec_from_file_location("airbench_script", path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"AIRBENCH={path} is no Python file: name airbench94_muon.py.")
+        raise ValueError(
+            f"AIRBENCH={path} is not a Python file: set it to the path of airbench94_muon.py."
+        )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -141,7 +145,7 @@ def load_script(path: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _images_for_airbench(dataset: Dataset) -> Iterator[None]:
-    # Where the script looks for images that it has downloaded before: ./cifar10/*.pt
+    # The script looks for downloaded images in ./cifar10/*.pt.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("cifar10").mkdir()
         for name, part in (("train", dataset.train), ("test", dataset.test)):

@@ -1,6 +1,7 @@
-"""Training time an image against batch size, width and depth: the CPU and the GPU of one machine.
+"""Training time per image against batch size, width and depth, on a machine's CPU and GPU.
 
-A step on one batch that lies on the device: forward, backward, optimizer; no data loading.
+A step is forward, backward and optimizer on a batch that is already on the device, without data
+loading.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ SECONDS = 0.5
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return seconds an image, medians with quartiles, for each curve and each device there is."""
+    """Return seconds per image, as medians with quartiles, for each curve and device."""
     images, labels = cifar10.load(cifar10_root).train
     found = []
     for device in devices():
@@ -38,7 +39,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "depth": _curve(DEPTHS, lambda size, d=device: _step(images, labels, d, depth=size)),
         }
         found.append(record(device, figures))
-    return merged("batch_and_width", "seconds an image in a training step", found)
+    return merged("batch_and_width", "seconds per image in a training step", found)
 
 
 def _curve(sizes: tuple[int, ...], make: Callable) -> dict[str, list]:

@@ -1,8 +1,8 @@
-"""What feeds the network, alone: batches prepared a second, nothing trained.
+"""The speed of the input pipeline alone: images prepared per second, without training.
 
-Baseline: the classic script's way, torchvision's transforms on one PIL image after the other in a
-DataLoader with 2 worker processes. All ways run for ever and are drained in turns, so that starting
-workers counts only as often as an epoch begins. On the device where the batches are wanted.
+Baseline: the classic script's way, with torchvision's transforms on single PIL images in a
+DataLoader with 2 worker processes. All ways are measured alternately and repeat epochs endlessly,
+so that workers are started only when an epoch begins. The batches end up on the device.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,14 +19,14 @@ from helpers.timing import compare
 BASELINE = "PIL transforms, 2 workers"
 BATCHES = (4, 64, 512)
 ROUNDS = 5
-SECONDS = 1.5  # in all, for each way
-# While one way runs, the workers of another get ahead by four batches; calls of eight leave that
-# to the two calls before the clock starts.
-BATCHES_A_CALL = 8
+SECONDS = 1.5  # total for each way
+# While one way runs, the workers of another prepare four batches. With eight batches per call, the
+# calls before the clock starts use them up.
+BATCHES_PER_CALL = 8
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return images a second of each way and its ratio to the baseline, for each batch size."""
+    """Return images per second of each way and its ratio to the baseline, for each batch size."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     found: dict[str, dict[str, dict[str, object]]] = {}
@@ -40,7 +40,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "batches of resident tensors": ResidentLoader(*part, batch, device=device),
         }
         calls = {name: _drain(loader, device) for name, loader in ways.items()}
-        units = dict.fromkeys(ways, BATCHES_A_CALL * batch)
+        units = dict.fromkeys(ways, BATCHES_PER_CALL * batch)
         comparison = compare(calls, device, rounds=ROUNDS, seconds=SECONDS, units=units)
         for name in ways:
             ratio = comparison.ratio(name, BASELINE)
@@ -56,14 +56,14 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "data": dataset.provenance,
         "ways": found,
     }
-    return merged("input_pipeline", "images prepared a second", [record(device, figures)])
+    return merged("input_pipeline", "images prepared per second", [record(device, figures)])
 
 
 def _drain(loader: Iterable, device: torch.device) -> Callable[[], None]:
     batches = endless(loader)
 
     def drain() -> None:
-        for _ in range(BATCHES_A_CALL):
+        for _ in range(BATCHES_PER_CALL):
             images, labels = next(batches)
             images.to(device), labels.to(device)
 

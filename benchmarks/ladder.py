@@ -1,7 +1,7 @@
 """Each change to the classic script, alone and on top of the others that helped.
 
 Baseline: the classic script on the same device: PIL transforms, 2 workers, batch 4, `loss.item()`.
-What trains faster may learn less from the same images: `large_batches.py` looks at that.
+A faster setting may learn less from the same images: `large_batches.py` measures that.
 """
 
 from dataclasses import asdict
@@ -12,11 +12,11 @@ from helpers import cifar10
 from helpers.ladder import Ladder
 
 ROUNDS = 8
-SECONDS = 1.5  # in all, for each way of a comparison
+SECONDS = 1.5  # total for each setting of a comparison
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return every rung, climbing and alone, and the setting at the top."""
+    """Return every change, in the ladder and alone, and the setting with those that helped."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     ladder = Ladder(*dataset.train, device, rounds=ROUNDS, seconds=SECONDS)

@@ -1,8 +1,8 @@
 """How well the classic network learns from the same images in small and in large batches.
 
-Baseline: the classic script's batch of 4 with its rate of 0.001, one pass over the images. Against
-it a large batch with the same rate, with the rate that matches it, and with more passes. Test
-accuracy, no times.
+Baseline: the classic script's batch of 4 with its learning rate of 0.001, for one pass over the
+images. It is compared with a large batch with the same rate, with the matching rate, and with more
+passes. The result is test accuracy; no times are measured.
 """
 
 import statistics
@@ -20,11 +20,11 @@ from helpers.steps import CLASSIC_BATCH, CLASSIC_RATE, matching_rate
 from helpers.training import train
 
 SEEDS = (0, 1, 2)
-LARGE_PASSES = 5  # the large batch needs more of them to learn as much
+LARGE_PASSES = 5  # the large batch needs more passes to learn as much
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return the test accuracy for each batch, rate and number of passes, the median over seeds."""
+    """Return the median test accuracy over the seeds for each batch, rate and number of passes."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     figures = {

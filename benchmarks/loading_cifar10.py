@@ -1,10 +1,10 @@
 """All of CIFAR-10 as tensors: the course's `cifar10.load` against torchvision's ImageFolder.
 
 Baseline: the same files, unpacked beforehand, decoded one by one through
-`torchvision.datasets.ImageFolder` and stacked to one uint8 tensor. Against it `load` from the
-archive as it is: the first time, with unpacking, decoding and filling the cache, and again, from
-the cache. All three give the same pixels, which is checked. Every way finds the files in memory
-(the system's, from the round before), so it is not the disk that is measured.
+`torchvision.datasets.ImageFolder` and stacked into one uint8 tensor. It is compared with `load`
+from the archive: the first time, with unpacking, decoding and filling the cache, and a second time
+from the cache. The benchmark checks that all three give the same pixels. The files are in the
+system's page cache from the round before, so the disk is not measured.
 """
 
 import datetime
@@ -31,10 +31,10 @@ ROUNDS = 5
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return the seconds each way takes and how many times faster than ImageFolder it is.
+    """Return the seconds of each way, and how many times faster than ImageFolder it is.
 
     Raises:
-        ValueError: `cifar10_root` holds no image folders, so ImageFolder could not read it.
+        ValueError: `cifar10_root` has no image folders for ImageFolder to read.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folders = _image_folders(cifar10_root, Path(scratch) / "unpacked")
@@ -65,7 +65,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "seconds": {n: round(statistics.median(v[1:]), 2) for n, v in seconds.items()},
         "ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios.items()},
         "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios.items()},
-        # What other programs take from the machine meanwhile does not count here.
+        # Processor time does not count other programs on the machine.
         "cpu_seconds": {n: round(statistics.median(v[1:]), 2) for n, v in cpu_seconds.items()},
         "cpu_ratio_median": {n: round(statistics.median(v), 2) for n, v in cpu_ratios.items()},
         "cpu_ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in cpu_ratios.items()},
@@ -79,7 +79,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
 
 
 def _ratios(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
-    """How many times faster than the baseline, round by round; the first round warms up."""
+    """Speed relative to the baseline in each round; the first round is the warm-up."""
     baseline = seconds["ImageFolder, one by one"][1:]
     return {
         name: [base / value for base, value in zip(baseline, values[1:], strict=True)]
@@ -88,7 +88,7 @@ def _ratios(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
 
 
 def _image_folders(root: Path, unpacked: Path) -> Path:
-    """The folder with train and test in it, unpacked if `root` is an archive."""
+    """Return the folder that contains train and test; unpack `root` if it is an archive."""
     if root.is_dir():
         unpacked = root
     elif tarfile.is_tarfile(root):
@@ -100,7 +100,7 @@ def _image_folders(root: Path, unpacked: Path) -> Path:
     for folder in (unpacked, *sorted(unpacked.glob("*"))):
         if (folder / "train").is_dir() and (folder / "test").is_dir():
             return folder
-    raise ValueError(f"{root} holds no image folders train and test for ImageFolder to read.")
+    raise ValueError(f"{root} has no image folders train and test; ImageFolder needs them.")
 
 
 def _one_by_one(folders: Path) -> tuple[Images, Images]:

@@ -1,9 +1,9 @@
 """The classic network at batch 4 on the CPU: the course's loop against the classic script.
 
-Baseline: the script as published, from torchvision's data set to `loss.item()` in each step:
-images prepared one by one through PIL, a DataLoader with 2 worker processes, all of torch's
-defaults. Against it the course's `train` with its `ResidentLoader`, data loading included in both.
-Runs alternate, so that both see the same drift of the machine; the ratio is taken pair by pair.
+Baseline: the script as published, from torchvision's data set to `loss.item()` in each step: images
+prepared one by one with PIL, a DataLoader with 2 worker processes, and torch's defaults. It is
+compared with the course's `train` with its `ResidentLoader`; both include data loading. Runs
+alternate, so that a change of the machine's speed affects both; ratios are taken pair by pair.
 """
 
 import statistics
@@ -24,16 +24,16 @@ from helpers.training import train
 
 NAME = "training_classic"
 BATCH_SIZE = 4
-IMAGES = 2_400  # a run; a multiple of the batch size
+IMAGES = 2_400  # per run; a multiple of the batch size
 ROUNDS = 9
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return the images per second of each way and its ratio to the classic script, as medians."""
+    """Return median images per second of each way, and its median ratio to the classic script."""
     dataset = cifar10.load(cifar10_root)
     images, labels = dataset.train
     part = images[:IMAGES], labels[:IMAGES]
-    published = _as_torchvision_holds_them(*part)
+    published = _as_torchvision_dataset(*part)
     ways: dict[str, Callable[[], None]] = {
         "classic script": lambda: _classic(published),
         "course, resident loader": lambda: _course(ResidentLoader(*part, BATCH_SIZE)),
@@ -49,7 +49,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             started = time.perf_counter()
             way()
             speeds[name].append(IMAGES / (time.perf_counter() - started))
-    speeds = {name: values[1:] for name, values in speeds.items()}  # the first round warms up
+    speeds = {name: values[1:] for name, values in speeds.items()}  # the first round is the warm-up
     baseline = speeds["classic script"]
     ratios = {
         name: [speed / base for speed, base in zip(values, baseline, strict=True)]
@@ -66,13 +66,13 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "rounds": ROUNDS,
         "command": f"python -m benchmarks {NAME}",
     }
-    what = "training the classic network with batches of 4, data included"
+    what = "training the classic network with batches of 4, including data loading"
     return merged(NAME, what, [record(torch.device("cpu"), figures)])
 
 
-def _as_torchvision_holds_them(images: torch.Tensor, labels: torch.Tensor) -> datasets.CIFAR10:
-    # torchvision keeps CIFAR-10 as one NumPy array and makes a PIL image of a row when asked. Its
-    # constructor wants the original files; the rows may come from any.
+def _as_torchvision_dataset(images: torch.Tensor, labels: torch.Tensor) -> datasets.CIFAR10:
+    # torchvision stores CIFAR-10 as one NumPy array and makes a PIL image of a row on request. Its
+    # constructor needs the original files, so it is not called.
     published = datasets.CIFAR10.__new__(datasets.CIFAR10)
     published.data = images.permute(0, 2, 3, 1).contiguous().numpy()
     published.targets = labels.tolist()

@@ -1,8 +1,8 @@
-"""The classic network's training, data included: the course's `train` against the classic script.
+"""Training of the classic network with data loading: the course's `train` and the classic script.
 
-Baseline: the classic script in its steady state, with its PIL transforms, 2 worker processes and
-`loss.item()` in each step; starting the workers counts only where an epoch begins. Against it the
-course's `train` with its `ResidentLoader`, called anew for each run, so that all it sets up counts.
+Baseline: the classic script after its start, with PIL transforms, 2 worker processes and
+`loss.item()` in each step; the workers are started only when an epoch begins. It is compared with
+the course's `train` with its `ResidentLoader`, called again for each run, including its setup.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,16 @@ from helpers.steps import Setting, TrainingStep, matching_rate, whole_batches
 from helpers.timing import compare
 from helpers.training import train
 
-IMAGES = {4: 4096, 64: 8192, 512: 16384}  # a run, by the size of the batch
+IMAGES = {4: 4096, 64: 8192, 512: 16384}  # per run, by batch size
 ROUNDS = 5
-SECONDS = 5.0  # in all, for each way
-CLASSIC_STEPS = 8  # a call; what the workers prepared meanwhile is used up before the clock starts
+SECONDS = 5.0  # total for each way
+# Per call. Batches that the workers prepared in between are used up before the clock starts.
+CLASSIC_STEPS = 8
 BASELINE = "classic script"
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return images a second of each way and its ratio to the classic script, for each batch."""
+    """Return images per second of each way and its ratio to the classic script, by batch size."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     found: dict[str, dict[str, dict[str, object]]] = {}
@@ -57,7 +58,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "data": dataset.provenance,
         "ways": found,
     }
-    return merged("training_steps", "images trained on a second", [record(device, figures)])
+    return merged("training_steps", "images per second in training", [record(device, figures)])
 
 
 def _repeat(step: TrainingStep, steps: int) -> None:

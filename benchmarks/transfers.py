@@ -1,7 +1,7 @@
-"""Copies from the CPU to a GPU, from pageable and pinned memory, waiting for them or not.
+"""Copies from the CPU to a GPU, from pageable and pinned memory, blocking and non-blocking.
 
-Baseline: a plain copy from pageable memory. Needs a CUDA GPU; without one, the recordings of other
-machines stay as they are.
+Baseline: a blocking copy from pageable memory. Needs a CUDA GPU; without one, the recordings of
+other machines are kept.
 """
 
 import time
@@ -15,14 +15,14 @@ from helpers.timing import compare
 SIZES = tuple(4096 * 8**power for power in range(6))  # bytes: 4 KB to 134 MB
 ROUNDS = 7
 SECONDS = 0.3
-MATRIX = 4096  # side of the matrices that are multiplied beside a copy
+MATRIX = 4096  # side of the matrices that are multiplied during a copy
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return GB/s for each kind of memory, when a call returns, and what a second stream gains."""
+    """Return GB/s for each kind of memory, the time until a call returns, and times of streams."""
     device = devices()[-1]
     if device.type != "cuda":
-        print("no CUDA GPU: nothing to measure, records of other machines are kept")
+        print("not measured: this needs a CUDA GPU; recordings of other machines are kept")
         return merged("transfers", "copies from the host to a GPU", [])
     rates: dict[str, list[float]] = {"pageable": [], "pinned": []}
     for size in SIZES:
@@ -47,8 +47,8 @@ def measure(cifar10_root: Path) -> dict[str, object]:
 
 
 def _returns(pageable, pinned, target) -> dict[str, float]:
-    # This is the naive stopwatch on purpose: it asks when the CPU may go on, not when the copy
-    # is there.
+    # The clock does not wait for the device on purpose: it shows when the CPU can continue, not
+    # when the copy has ended.
     found = {}
     for name, source, non_blocking in (
         ("pageable", pageable, False),
@@ -67,7 +67,7 @@ def _returns(pageable, pinned, target) -> dict[str, float]:
 
 
 def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
-    """Seconds for a copy and matrix products, on one stream and on two."""
+    """Return seconds for a copy and matrix products, on one stream and on two."""
     matrix = torch.randn(MATRIX, MATRIX, device=device)
     copying = torch.cuda.Stream(device)
 

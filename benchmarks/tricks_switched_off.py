@@ -1,11 +1,11 @@
 """Lesson 06's ideas, switched off one at a time: accuracy and time of otherwise equal runs.
 
-Baseline: the recipe with all its ideas. On a GPU that is the course's recipe for one, in full. On a
-CPU it is the course's recipe for a CPU, for two passes over a tenth of the training images, judged
-on a third of the test images. Every run has the same number of steps. Runs alternate, so that all
-see the same drift of the machine. TRICKS_SEEDS says with which seeds each is run: by default
-"0,1,2" on a CPU, ten of them on a GPU. Runs that this device has recorded before with the same
-settings are kept, so that one call need not do it all.
+Baseline: the recipe with all its ideas. On a GPU this is the course's full GPU recipe. On a CPU it
+is the course's CPU recipe, for two passes over a tenth of the training images, evaluated on a third
+of the test images. Every run has the same number of steps. Runs alternate, so that a change of the
+machine's speed affects all of them. TRICKS_SEEDS has the seeds of each recipe's runs, by default
+"0,1,2" on a CPU and ten seeds on a GPU. Earlier runs on this device with the same settings are
+kept, so that the runs can be spread over several calls.
 """
 
 import json
@@ -31,8 +31,8 @@ CPU_EPOCHS = 2.0
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
-    """Return accuracy and seconds of every run, by the idea that it does without."""
-    device = devices()[-1]  # the GPU, where there is one
+    """Return accuracy and seconds of every run, by the idea that is switched off."""
+    device = devices()[-1]  # the GPU, if there is one
     cpu = device.type == "cpu"
     dataset = cifar10.load(cifar10_root)
     images, labels = dataset.train
@@ -50,8 +50,8 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     for seed in map(int, wanted.split(",")):
         for name, trainer in trainers.items():
             seconds = round(trainer.run(seed).seconds, 3)
-            judged = {name: True} | ({VIEWS: False} if name == EVERYTHING else {})
-            for without, views in judged.items():
+            evaluations = {name: True} | ({VIEWS: False} if name == EVERYTHING else {})
+            for without, views in evaluations.items():
                 accuracy = round(trainer.accuracy(*test, views=views), 4)
                 runs.append(
                     {"name": without, "seed": seed, "accuracy": accuracy, "seconds": seconds}
@@ -62,20 +62,22 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "images": len(labels),
         "test_images": len(test[1]),
         "epochs": settings.epochs,
-        "settings": json.loads(json.dumps(asdict(settings))),  # tuples are lists, as when read
+        "settings": json.loads(
+            json.dumps(asdict(settings))
+        ),  # lists instead of tuples, as in the file
     }
     found = record(device, {})
     before = [old.figures for old in records.read(NAME) if old.device == found.device]
     figures = figures_of(runs, conditions, before[0] if before else None)
     figures |= {"seconds_making_ready": making_ready, "command": f"python -m benchmarks {NAME}"}
-    what = "test accuracy without one idea each"
+    what = "test accuracy with one idea switched off"
     return merged(NAME, what, [replace(found, figures=figures)])
 
 
 def figures_of(
     runs: list[dict[str, Any]], conditions: dict[str, Any], before: Any | None = None
 ) -> dict[str, Any]:
-    """Return the figures of `runs`, and of those `before` them under the same conditions."""
+    """Return the figures of `runs`, and of earlier runs in `before` under the same conditions."""
     if before and all(before[key] == value for key, value in conditions.items()):
         new = {(run["name"], run["seed"]) for run in runs}
         runs = [*(old for old in before["runs"] if (old["name"], old["seed"]) not in new), *runs]

@@ -1,12 +1,12 @@
-"""Ten classes of 32 x 32 colour images that the program draws itself, for where CIFAR-10 is not.
+"""Artificial 32 x 32 color images of ten classes, for machines without CIFAR-10.
 
-Each image shows one shape in one colour on a background of another. The class is the shape and
-nothing else: place, size, turn, stretch, colours, shading, a bar behind the shape and noise are
-random in every image, so that a network has something to learn.
+Each image shows a shape of one color on a background of another. The shape alone decides the class.
+Position, size, rotation, stretch, colors, shading, a bar behind the shape, and noise are random in
+every image, so that a network has something to learn.
 
 The same seed gives the same bytes on every machine. The random numbers come from SHAKE-256, and the
-arithmetic keeps to what IEEE 754 fixes to the last bit: sums, products, quotients and square roots
-in float32, one at a time.
+arithmetic uses only what IEEE 754 defines to the last bit: sums, products, quotients and square
+roots in float32, one at a time.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-_CHUNK = 128  # arrays of half a megabyte, which fit in a core's cache
+_CHUNK = 128  # arrays of half a megabyte fit in a core's cache
 _DRAWS = 24  # random numbers per image, without the noise
 _TAPE = 1 << 18
 # Rounded, since two mathematics libraries may differ in the last bit of a sine.
@@ -28,7 +28,7 @@ _SINES = np.array([round(4096 * math.sin(a)) / 4096 for a in _ANGLES], np.float3
 
 
 class Split(NamedTuple):
-    """Images, uint8 (N, 3, 32, 32), and their labels, int64 (N,)."""
+    """Images, uint8 `(N, 3, 32, 32)`, and their labels, int64 `(N,)`."""
 
     images: Tensor
     labels: Tensor
@@ -37,7 +37,7 @@ class Split(NamedTuple):
 def draw(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Split, Split]:
     """Draw `train` training images and `test` test images, each in random order.
 
-    If a number is divisible by ten, all classes are equally frequent in that part.
+    If a number is divisible by ten, all classes are equally frequent among these images.
 
     Raises:
         ValueError: a number is negative.
@@ -53,7 +53,7 @@ def _draw(count: int, name: str) -> Split:
     numbers = np.frombuffer(_bytes(f"{name} numbers", 2 * count * _DRAWS), "<u2")
     numbers = (numbers.astype(np.float32) / 65536).reshape(count, _DRAWS)
     noise = np.frombuffer(_bytes(f"{name} noise", 2 * (_TAPE + 3 * 32 * 32)), np.uint8)
-    noise = noise.reshape(2, -1).astype(np.float32).sum(0) / 255 - 1  # of two: mostly small
+    noise = noise.reshape(2, -1).astype(np.float32).sum(0) / 255 - 1  # a sum of two: mostly small
     windows = np.lib.stride_tricks.sliding_window_view(noise, 3 * 32 * 32)
     images = np.empty((count, 3, 32, 32), np.uint8)
     for label, distance in enumerate(_SHAPES.values()):
@@ -81,7 +81,7 @@ def _paint(numbers: np.ndarray, windows: np.ndarray, distance: "_Distance") -> n
     cosine, sine = direction()
     u = (dx * cosine + dy * sine) / (radius * stretch)
     v = (dy * cosine - dx * sine) / radius * stretch
-    # A pixel half covered gets half of each colour, which makes smooth edges.
+    # A pixel that is half covered gets half of each color, which makes smooth edges.
     shape = _covered(distance(u, v) * radius)
 
     cosine, sine = direction()
@@ -93,7 +93,7 @@ def _paint(numbers: np.ndarray, windows: np.ndarray, distance: "_Distance") -> n
     images = np.empty((len(numbers), 3, 32, 32), np.float32)
     for channel in range(3):
         ground = between(0, 256)
-        # Away from the ground by 40 at least in each channel, so the shape is never lost in it.
+        # At least 40 away from the background in each channel, so that the shape is visible.
         figure = ground + between(40, 216)
         figure -= 256 * (figure >= 256)
         plane = images[:, channel]
@@ -106,7 +106,7 @@ def _paint(numbers: np.ndarray, windows: np.ndarray, distance: "_Distance") -> n
 
 
 def _covered(distance: np.ndarray) -> np.ndarray:
-    """How much of a pixel lies inside an edge that is `distance` pixels inward of its middle."""
+    """Return the covered share of a pixel whose center is `distance` pixels outside an edge."""
     return np.clip(np.float32(0.5) - distance, 0, 1)
 
 
@@ -114,7 +114,7 @@ def _bytes(name: str, count: int) -> bytes:
     return hashlib.shake_256(name.encode()).digest(count)
 
 
-# How far the point (u, v) lies outside a shape of about radius 1; inside, this is negative.
+# The distance of the point (u, v) from a shape of about radius 1; negative inside the shape.
 _Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -122,18 +122,18 @@ def _box(u: np.ndarray, v: np.ndarray, width: float, height: float) -> np.ndarra
     return np.maximum(np.abs(u) - np.float32(width), np.abs(v) - np.float32(height))
 
 
-def _from_middle(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _from_center(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.sqrt(u * u + v * v)
 
 
 def _checks(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    # Each of p and q changes sign at the border of a square; the product tells dark from light.
+    # p and q change sign at the borders of squares, so the sign of p q says which color it is.
     p, q = (np.abs(w * 1.1 - np.floor(w * 1.1) - np.float32(0.5)) - 0.25 for w in (u, v))
     return np.maximum(-np.sign(p * q) * np.minimum(np.abs(p), np.abs(q)), _box(u, v, 0.9, 0.9))
 
 
 def _crescent(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.maximum(_from_middle(u, v) - 0.95, np.float32(0.75) - _from_middle(u - 0.45, v))
+    return np.maximum(_from_center(u, v) - 0.95, np.float32(0.75) - _from_center(u - 0.45, v))
 
 
 def _cross(u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ def _cross(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _disc(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return _from_middle(u, v) - 0.85
+    return _from_center(u, v) - 0.85
 
 
 def _frame(u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -149,7 +149,7 @@ def _frame(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _ring(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.abs(_from_middle(u, v) - 0.75) - 0.17
+    return np.abs(_from_center(u, v) - 0.75) - 0.17
 
 
 def _square(u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def _square(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _star(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    # Five lines make a pentagram: inside it are the points that lie beyond one of them at most.
+    # Five lines make a pentagram: a point is inside if it is beyond at most one of them.
     worst = second = None
     for k in range(5):
         turn = round(256 * k / 5)

@@ -29,7 +29,9 @@ def ladder(climb: Sequence[Rung], alone: Sequence[Rung] = (), *, where: str = ""
     helped = sum(rung.kept for rung in climb[:-2])
     measured = sum(not rung.note for rung in climb[:-2])
     top = climb[-2].ratio
-    title = f"{helped} of {measured} changes help; together they speed training up {top:.1f} times"
+    title = (
+        f"Changes that help: {helped} of {measured}; training with them is {top:.1f} times as fast"
+    )
     figure.suptitle(title + (f"\n{where}" if where else ""), fontsize=11)
     return figure
 

@@ -215,7 +215,7 @@ def pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     ranked = sorted(speeds, key=lambda way: speeds[way][batches[-1]], reverse=True)
     ratio = speeds[ranked[0]][batches[-1]] / speeds[ranked[1]][batches[-1]]
     axis.set_title(
-        f"Loaders alone, batch {batches[-1]}: {ranked[0]}, {ratio:.1f} times {ranked[1]}",
+        f'Batch {batches[-1]}: "{ranked[0]}" is {ratio:.1f} times as fast as "{ranked[1]}"',
         fontsize=11,
     )
     return figure

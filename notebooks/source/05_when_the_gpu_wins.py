@@ -9,7 +9,7 @@
 #     minutes: 60
 #     objectives:
 #       - time code on a GPU correctly, and say when two times are the same
-#       - find the batch size and the width from which a GPU is worth using
+#       - explain, and with a GPU measure, from which batch size and width a GPU is worth using
 #       - find the part of a training step that takes the time
 #       - feed a network so that it does not wait for data
 #       - tell images per second from time to accuracy
@@ -58,8 +58,8 @@ from helpers.training import train
 
 # %% [markdown]
 # The next cell holds everything you may want to change. With the defaults, the measurements of the
-# whole lesson take about a minute on two CPU cores. More rounds and more seconds make them more
-# reliable.
+# whole lesson take a few minutes on two CPU cores. More rounds (in comparisons and in the ladder)
+# and more seconds make them more reliable.
 
 # %% tags=["parameters"]
 data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
@@ -91,11 +91,12 @@ if type(seconds) not in (int, float) or not seconds > 0:
 #
 # If the box above names a CPU, every time on this page is a CPU's. It still shows you how to
 # measure, why small batches are slow, and which part of a step takes the time. It cannot show where
-# a GPU begins to win: that takes a GPU, or a recording of one. For orientation, here is what
-# NVIDIA's data sheets promise (peak values, *not* measured here;
-# [T4](https://www.nvidia.com/en-us/data-center/tesla-t4/),
+# a GPU begins to win: that takes a GPU, or a recording of one. For orientation, here are the peak
+# values that NVIDIA publishes, *not* measured here
+# ([T4](https://www.nvidia.com/en-us/data-center/tesla-t4/),
 # [A100](https://www.nvidia.com/en-us/data-center/a100/),
-# [H100](https://www.nvidia.com/en-us/data-center/h100/)):
+# [H100](https://www.nvidia.com/en-us/data-center/h100/); the pages also quote twice the tensor
+# core rates, for matrices with half of their values zero):
 #
 # | published peak | T4 (2018) | A100 80 GB SXM (2020) | H100 SXM (2022) |
 # |---|---|---|---|
@@ -104,10 +105,10 @@ if type(seconds) not in (int, float) or not seconds > 0:
 # | bfloat16 on tensor cores | not available | 312 TFLOP/s | 989 TFLOP/s |
 # | memory bandwidth | 0.3 TB/s | 2.0 TB/s | 3.35 TB/s |
 #
-# One TFLOP/s is 10^12 floating-point operations per second.
+# One TFLOP/s is 10^12 floating-point operations per second. A *tensor core* is a unit of the GPU
+# that multiplies small matrices.
 #
-# The images are those of lesson 04. What they show matters in one place only, where you compare
-# learning rates.
+# The images are those of lesson 04.
 
 # %% tags=["nbval-ignore-output"]
 dataset = cifar10.load(data)
@@ -117,8 +118,8 @@ images, labels = dataset.train
 # %% [markdown]
 # ## A stopwatch that lies
 #
-# You measure a network's forward pass. The plain way: read the clock, call, read the clock again.
-# The network is the classic one with four times as many channels everywhere, and the batch has 16
+# You measure a network's forward pass. The obvious way: read the clock, call, read the clock again.
+# The network is the classic one with four times as many channels everywhere; the batch has 16
 # images.
 
 # %%
@@ -133,6 +134,13 @@ def forward():
 
 # %% [markdown]
 # **Think first:** you call it 12 times, one after the other, and note each time. Will they agree?
+#
+# <details><summary>Answer</summary>
+#
+# No. The first call usually takes longest, because it includes work that is done only once. The
+# others differ too, because other programs use the same machine.
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 times = []
@@ -141,7 +149,7 @@ for _ in range(12):
     forward()
     times.append(time.perf_counter() - started)
 first, *later = times
-[f"{1e3 * seconds_taken:.2f} ms" for seconds_taken in times[:4]]
+print(*(f"{1e3 * seconds_taken:.1f}" for seconds_taken in times), "ms")
 
 # %% [markdown]
 # Two things go wrong with such a stopwatch.
@@ -152,11 +160,13 @@ first, *later = times
 # **It does not wait for the GPU.** A call to the GPU returns as soon as the work is in a *queue*.
 # The clock then shows how long the CPU took to launch the kernels, not how long the GPU takes to
 # run them. Read the clock after `torch.accelerator.synchronize()`, which waits until the queue is
-# empty. On a CPU a call returns when it is done, so there you see the first mistake only.
+# empty (`torch.cuda.synchronize()` for any kind of GPU). On a CPU a call returns
+# when it is done, so there you see the first mistake only.
 #
-# And a single number does not tell how far to trust it. `timing.measure` first calls the function
-# without timing it, waits for the device, repeats, and returns the median with the interquartile
-# range (IQR): the middle half of all runs is within it. Inside is `torch.utils.benchmark.Timer`.
+# And a single number does not tell you how far to trust it. `timing.measure` calls the function
+# without timing it first, waits for the device, repeats, and returns the median and the
+# *interquartile range* (IQR), the width of the range that holds the middle half of all runs. It
+# uses `torch.utils.benchmark.Timer`.
 
 # %% tags=["nbval-ignore-output"]
 proper = timing.measure(forward, device, label="forward pass", runs=rounds, seconds=seconds)
@@ -172,19 +182,26 @@ print(proper)
 #
 # You change something, measure again, and the second number is 4 % smaller. To know what that
 # means, run both variants alternately, so that a machine that slows down slows both, and look at
-# the ratio of each pair. `timing.compare` does this, and says *no difference* when the median ratio
-# is not farther from 1 than the spread of the ratios. The rule is sometimes wrong: it calls two
-# equal variants different in fewer than 1 of 20 cases.
+# the ratio of each pair: old time divided by new time, so 2 is twice as fast. `timing.compare` does
+# this, and says *no difference* if the median ratio is not farther from 1 than the spread of the
+# ratios (their IQR), or, with fewer than 8 pairs, if they do not all agree on which variant is
+# faster. The rule calls two equal variants different in fewer than 1 of 20 cases.
 #
 # **Think first:** what should it say about a function compared with itself?
+#
+# <details><summary>Answer</summary>
+#
+# *No difference*, in at least 19 of 20 cases.
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 same = {"forward": forward, "the same": forward}
 print(timing.compare(same, device, rounds=max(rounds, 9), seconds=seconds))
 
 # %% [markdown]
-# And how does it judge a gain of 4 % if the pairs range from 6 % slower to 12 % faster, or hardly
-# vary at all?
+# Now a gain of 4 %, twice: once with pairs that range from 6 % slower to 12 % faster, and once with
+# pairs that hardly vary.
 
 # %%
 scattered = timing.Ratio("new", "old", (0.94, 1.04, 1.12, 1.06, 0.97, 1.01, 1.08))
@@ -195,8 +212,7 @@ print(scattered, steady, sep="\n")
 # ## Larger batches
 #
 # A GPU has thousands of cores, and each kernel launch takes time. A batch of 4 images keeps few
-# cores busy and needs all its launches for only 4 images. What does an image cost in a batch of
-# 4096?
+# cores busy, and needs as many launches as a batch of 4096.
 #
 # The function below measures one training step on a batch that is already on the device: forward,
 # backward, optimizer. Divided by the number of images in the batch, this is the time per image.
@@ -220,8 +236,8 @@ cpu = torch.device("cpu")
 places = [cpu] if device == cpu else [cpu, device]
 
 # %% [markdown]
-# Without a GPU in this machine, the GPU's curve comes from a recorded measurement; the legend then
-# names the device and the date. The next cell says whether the course has a recording.
+# Without a GPU in this machine, the GPU's curve comes from a recorded measurement, if there is one;
+# the legend then names the device and the date.
 
 # %% tags=["nbval-ignore-output"]
 gpu_record = None if device.type == "cuda" else records.newest("batch_and_width", "cuda")
@@ -245,6 +261,15 @@ def with_recorded(kind, sizes, live):
 
 # %% [markdown]
 # **Think first:** a CPU has few cores. Will its time per image fall with the batch size too?
+#
+# <details><summary>Answer</summary>
+#
+# Yes. A step with four images spends most of its time on overhead, between Python and the
+# arithmetic, and only four images share it. The curve becomes flat where the arithmetic takes most
+# of the time. For even larger batches, the data no longer fits in the caches, and the curve may
+# rise again. A single point that jumps is probably noise.
+#
+# </details>
 
 # %%
 batch_sizes = [size for size in (4, 16, 64, 256, 1024, 4096) if size <= largest_batch]
@@ -257,19 +282,24 @@ show(
 )
 
 # %% [markdown]
-# It does: a step with four images spends most of its time on overhead, on the way from Python to
-# the arithmetic, and only four images share it. On a CPU the curve becomes flat when the arithmetic
-# dominates. Farther right, the data no longer fits in the caches, and the curve may rise again.
-#
 # On a GPU, expect the flat part to start much later. As long as cores are idle, a larger batch
-# takes hardly longer than a small one, so the time per image keeps falling. But the overhead of a
-# launch is larger there, so at the left end a GPU may be slower than the CPU. It begins to win
-# where the curves cross.
+# takes hardly longer than a small one, so the time per image keeps falling. But each operation has
+# more overhead there, the kernel launch, so with small batches a GPU may be slower than the CPU. It
+# begins to win where the curves cross.
 #
 # ## Wider and deeper networks
 #
-# The other way to give a GPU more work is a larger network. **Think first:** with four times as
-# many channels everywhere, how much more arithmetic is there?
+# The other way to give a GPU more work is a larger network.
+#
+# **Think first:** with twice as many channels everywhere, how much more arithmetic is there?
+#
+# <details><summary>Answer</summary>
+#
+# Up to four times as much: each channel of one layer is combined with each channel of the next. It
+# is less where one side does not grow: the first layer always has 3 input channels, and the last
+# always has 10 outputs. In a wide network these two hardly count.
+#
+# </details>
 
 
 # %%
@@ -286,8 +316,8 @@ def operations(width=1, depth=1):
 }
 
 # %% [markdown]
-# It grows nearly with the square of the width: each channel of one layer is combined with each
-# channel of the next. With depth it grows in proportion.
+# The factor from one width to the next approaches four. With depth, that is with more convolutions
+# one after another, the arithmetic grows almost in proportion:
 
 # %%
 {
@@ -325,16 +355,18 @@ show(
 )
 
 # %% [markdown]
-# Compare the growth with the arithmetic above. If the time grows less than the arithmetic, the
-# small network left part of the machine idle. Width suits a GPU: one large product instead of a
-# small one. Depth suits it less: each layer adds kernel launches, and has to wait for the layer
-# before it.
+# Width 1 and depth 1 are the same network: if their times differ, that is noise, and you should
+# trust no smaller effect. Now compare the factors in the titles with those of the arithmetic. If
+# the time grows less, the small network left part of the machine idle; if it grows more, the added
+# layers compute less efficiently. Width suits a GPU: one large product instead of a small one.
+# Depth suits it less: each layer adds kernel launches, and has to wait for the layer before it.
 #
 # ## Where a step's time goes
 #
 # Before you make anything faster, find out what is slow. `torch.profiler` logs when each operation
-# starts and ends; `record_function` names a part of your code. On a GPU, each part below waits for
-# the device at its end, so that the time counts for the part that it belongs to.
+# starts and ends; `record_function` names a part of your code. `TrainingStep` does one step, with
+# `with part("forward"):` and so on around its parts. On a GPU, each part ends by waiting for the
+# device. Otherwise a kernel's time would count in a later part.
 
 
 # %%
@@ -366,10 +398,21 @@ def parts_of(setting, steps):
 
 # %% [markdown]
 # Three settings: the classic script with 4 images per batch (two worker processes prepare the
-# images one by one), the same with images that are on the device, and that with 512 images per
-# batch.
+# images one by one); the same with *resident* data, that is, with all images on the device from the
+# start; and resident data with 512 images per batch.
 #
-# **Think first:** which part of the classic script takes the longest?
+# **Think first:** which part do you expect to shrink most from the first setting to the second, and
+# which from the second to the third?
+#
+# <details><summary>Answer</summary>
+#
+# From the first to the second: data, the time that a step *waits* for its images. On a CPU, the
+# workers also compete with the network for the cores, so the other parts may become shorter too.
+# From the second to the third: all the other parts, per image, because more images share the
+# overhead of each operation. In proportion the optimizer shrinks most, since its work does not
+# depend on the number of images.
+#
+# </details>
 
 # %%
 parts = {
@@ -384,27 +427,37 @@ show(
 )
 
 # %% [markdown]
-# The profiler itself adds time to each operation, so the bars of batch 4 are somewhat too long;
-# compare the proportions. The part called data is the time that the step *waits* for its images. On
-# a CPU the workers also compete with the network for the cores, which makes the other parts longer,
-# so compare the whole bars too. From 4 to 512 images per batch, more images share the overhead of
-# each operation.
+# The profiler adds time to each operation, so the bars of batch 4, with more operations per image,
+# are somewhat too long. And each bar is a single measurement: on a busy computer, believe large
+# differences only.
 #
 # ## The input pipeline
 #
-# Feed the network as the classic script does: for each of four images, make a PIL image, turn it
-# into a tensor and normalize it; then stack the four. Or take four images at once from a tensor
-# that is on the device. Both give the same values:
+# Feed the network as the classic script does: for each of four images, make a PIL image (of the
+# Python package Pillow), turn it into a tensor and normalize it; then stack the four. Or take four
+# images at once from a tensor that is on the device. Do both give the same values?
 
 # %%
 photos = photo_loader(images[:64], labels[:64], 64, workers=0).dataset
 one_by_one = torch.stack([photos[i][0] for i in range(64)])
 at_once = normalize(images[:64])
-f"shape {tuple(at_once.shape)}, same values: {torch.allclose(one_by_one, at_once, atol=1e-6)}"
+torch.testing.assert_close(one_by_one, at_once, rtol=0, atol=1e-6)  # an error if they differ
+f"{tuple(at_once.shape)}: no value differs by more than 0.000001"
 
 # %% [markdown]
 # **Think first:** the worker processes run in parallel to the training, on other cores. Can two
 # workers make up for the slower way?
+#
+# <details><summary>Answer</summary>
+#
+# At best, two workers are twice as fast as one, which is not enough here. With four images per
+# batch they can even be slower than none: sending a batch from one process to another then costs
+# more than preparing it. The larger the batch and the more free cores, the more workers help.
+#
+# </details>
+#
+# The figure has a fourth way too, *tensors*: images that are tensors already, but normalized one by
+# one.
 
 
 # %%
@@ -445,29 +498,39 @@ show(
 )
 
 # %% [markdown]
-# Read the large factors with care: this figure times the *loaders alone*, and nothing is trained. A
-# training step also has to compute, so it gains far less; the ladder below shows how much.
+# This figure times the *loaders alone*. A training step also has to compute, so it gains far less;
+# the ladder below shows how much.
 #
-# With four images per batch, sending a batch from one process to another costs more than preparing
-# it, which is why two workers can be slower than none. With larger batches the workers win. The
-# resident images need neither: one operation gathers hundreds of images, one turns them into
-# floats. That works as long as the data fits on the device. If it does not, keep the workers, use
-# larger batches, set `pin_memory=True` and `persistent_workers=True`, and decode ahead of time.
+# The resident images need no workers: one operation gathers hundreds of images, and a few more
+# convert them to floats. That works as long as the data fits on the device. If it does not, keep
+# the workers, set `pin_memory=True` and `persistent_workers=True`, and decode the image files once,
+# before training.
 #
 # ## The ladder
 #
-# Now change the classic script one thing at a time. These are the changes:
+# Now climb a *ladder*: change the classic script one thing at a time, and keep each change (a
+# *rung*) that helps for the ones after it. First, what the changes are.
 #
 # **Resident data** you have seen. **A larger batch** takes fewer steps for the same images, so each
-# step has to go farther: the *linear scaling rule* says that the learning rate grows with the batch
-# size, up to the point where training becomes unstable.
+# step has to go farther: the *linear scaling rule* says that the learning rate grows in proportion
+# to the batch size, up to the point where training becomes unstable. For this network the course
+# stops at 0.1.
 
 # %%
-{size: (50_000 // size, round(matching_rate(size), 4)) for size in (4, 16, 64, 256, 512)}
+for size in (4, 16, 64, 256, 512):
+    print(f"batch {size:3d}: {50_000 // size:6,} steps per pass, rate {matching_rate(size):g}")
 
 # %% [markdown]
-# Batch size, steps for one pass over the images, and the matching learning rate. **Think first:**
-# what happens to the loss if you enlarge the batch to 64 and keep the learning rate of 0.001?
+# **Think first:** what happens to the loss if you enlarge the batch to 64 and keep the learning
+# rate of 0.001?
+#
+# <details><summary>Answer</summary>
+#
+# There are 16 times fewer steps, each as small as before. After the same number of images, the
+# network has hardly begun to learn, and the loss is still near 2.30, the loss of guessing among ten
+# classes.
+#
+# </details>
 
 
 # %%
@@ -495,15 +558,14 @@ show(
 )
 
 # %% [markdown]
-# All three see the same images, twice each. On photographs, the large batch with the old learning
-# rate has hardly begun to learn: guessing alone gives a loss of 2.30. The matching rate fixes that
-# here. For much larger batches it does not fix everything, because there are far fewer updates for
-# the same number of images.
+# All three see the same images, twice each. On the real images, the matching rate brings the loss
+# of the large batch down to about that of the small one. For much larger batches that is no longer
+# enough, because there are far fewer updates for the same number of images.
 #
 # So **images per second are not time to accuracy**. To compare two ways to train, compare how long
-# they take to the accuracy that you want. The next table does so with what this course has recorded
-# on one computer: test accuracy from full runs, and time per image (with resident data) from the
-# ladder.
+# they take to the accuracy that you want. The next table does so with recordings from one quiet
+# computer: test accuracy from full runs, and training time computed from the ladder's time per
+# image (with resident data).
 
 # %% tags=["nbval-ignore-output"]
 learned = next(iter(records.read("large_batches")), None)
@@ -521,12 +583,14 @@ else:
         print(f"{1 / one:9,.0f} {one * 50_000 * passes:7.1f} s {accuracy:13.1%}   {name}")
 
 # %% [markdown]
-# Five times the images per second, yet after one pass the large batch is *behind*, with the
-# matching learning rate too. What it gains is time for more passes: five of them take about as long
-# as the one pass of batch 4, and end at a higher accuracy.
+# In the recording of November 2026, a batch of 512 processes five times as many images per second,
+# yet after one pass it is *behind*, even with the matching learning rate. What you gain is time for
+# more passes: five of them take about as long as one pass with batches of 4, and end at a higher
+# accuracy.
 #
-# **`channels_last`** keeps the three channels of a pixel next to each other in memory, which many
-# convolution kernels prefer. The shape stays, the strides change:
+# **`channels_last`** keeps the channels of a pixel next to each other in memory, which many
+# convolution kernels prefer. The shape stays, but the *strides* change: how far apart in memory the
+# neighbors along each dimension are. The dimensions are image, channel, row, column.
 
 # %%
 nchw = torch.zeros(4, 3, 32, 32)
@@ -534,11 +598,13 @@ nhwc = nchw.to(memory_format=torch.channels_last)
 nchw.shape, nhwc.shape, nchw.stride(), nhwc.stride()
 
 # %% [markdown]
-# **bf16 autocast** lets products and convolutions run in 16 bits instead of 32. That halves the
-# memory traffic, and GPUs from the Ampere generation on (A100, RTX 30, 2020) compute bf16 in
-# *tensor cores*, units made for matrix products. A T4 is older: its tensor cores compute in fp16
-# only, and bf16 is emulated, which is slow. Many CPUs have no bf16 arithmetic either. The weights
-# stay in 32 bits.
+# **bf16 autocast** runs products and convolutions in bfloat16 (bf16), with 16 bits per number
+# instead of 32; the weights stay in 32 bits. That halves the memory traffic of inputs and outputs,
+# and GPUs from the Ampere generation on (A100, RTX 30, 2020) compute bf16 in tensor cores. A T4 is
+# older: its tensor cores compute float16 (fp16) but not bf16, which it emulates slowly. Many CPUs
+# have no bf16 arithmetic either. fp16 has more digits but a smaller range than bf16: small
+# gradients become zero, so it needs a
+# [`GradScaler`](https://docs.pytorch.org/docs/stable/amp.html).
 
 # %%
 net = ClassicNet()
@@ -549,14 +615,18 @@ output.dtype, net.fc3.weight.dtype
 # %% [markdown]
 # **A fused optimizer**, `SGD(..., fused=True)`, does the whole update of many parameters in one
 # kernel. Without it, PyTorch updates one parameter after another on a CPU, and on a GPU many
-# parameters per kernel but with one kernel for each operation of the formula (`foreach`).
-# **`torch.compile`** generates new kernels for your network that combine several operations; it
-# needs time in the first step, and a C++ compiler on a CPU or Triton on a GPU. **One thread**, on a
-# CPU: for little work, waking a second thread costs more than it saves.
+# parameters per kernel but with one kernel for each operation of the formula.
 #
-# **Think first:** which of them help a network this small? Write down your guess, then run the
-# ladder. Each change is measured on top of those that helped; a change that is not faster by more
-# than the spread is not kept.
+# **`torch.compile`** generates kernels for your network that combine several operations. It needs
+# time in the first step, and a C++ compiler on a CPU or the GPU compiler Triton on a GPU.
+#
+# **One thread**, on a CPU: with little work, waking a second thread costs more than it saves. (The
+# loops of lesson 04 use one thread from the start; here the classic script has all.)
+#
+# **Think first:** which of them help a network this small? Write down your guess, then read the
+# ladder. Each change is compared with the setting that has everything that helped before, and is
+# kept if it is faster; *what helped* and *everything* are compared with the classic script. Do not
+# divide the times of two rows: they were measured minutes apart.
 
 # %% tags=["nbval-ignore-output"]
 skip = {} if with_compile else {"torch.compile": "skipped; with_compile = True measures it"}
@@ -564,7 +634,7 @@ climb, top = Ladder(images, labels, device, rounds=rounds, seconds=seconds, skip
 for rung in climb:
     per_image = "" if rung.note else f"{1e6 * rung.seconds_per_image:7.0f} µs per image, "
     print(f"{rung.name:16s} {per_image}{rung.note or 'speed-up ' + rung.finding}")
-top
+top  # the setting with everything that helped
 
 # %% tags=["nbval-ignore-output"]
 show(
@@ -575,18 +645,15 @@ show(
 )
 
 # %% [markdown]
-# The first two rungs feed the network. Some of the others help and some cost: bf16 helps on
-# hardware that computes in bf16 and costs where it is emulated. Which rungs help on *your* machine
-# you only know when you have measured them there.
+# Which changes help on *your* machine, you know only when you have measured them there. bf16, for
+# example, helps on hardware that computes in bf16, and costs time where it is emulated.
 #
-# The rung that varies most from one run to the next is the batch of 512: on one and the same
-# computer this course measured a speed-up of 4.4 on one day and 9.0 on another. A ratio alone does
-# not tell which of its two times has changed, which is why the list above also has the times. The
-# time at batch 4 is the less reliable one: with so little work per step, the CPU's threads mostly
-# wait for each other, and how long depends on what else the computer is doing (lesson 04). On a
-# busy computer, the whole ladder can come out differently.
+# The line on a bar shows the quartiles. On a busy computer, the ladder above can differ much from
+# the recorded one below: the same computer once gave the batch of 512 a speed-up of 4.4 and once of
+# 9.0. On a CPU, the time at batch 4 is the less reliable one, because the threads mostly wait for
+# each other (lesson 04).
 #
-# Does the order matter? The recorded ladder also has every change *alone*, on the classic script.
+# Does the order matter? A recorded ladder also has every change *alone*, on the classic script.
 
 # %% tags=["nbval-ignore-output"]
 for kind in ("cuda", "cpu"):
@@ -603,37 +670,32 @@ for kind in ("cuda", "cpu"):
     )
 
 # %% [markdown]
-# The order matters. In the CPU's recording, one thread alone makes the classic script 1.4 times as
-# fast; on top of resident data and the large batch it makes training slower, at 0.6. And bf16,
-# which that CPU emulates, costs a fifth of the classic script's speed, but six sevenths of it once
-# the other costs are gone. The figure does not say why; a profile like the one above would. A
-# change has no speed-up of its own: it has one *in a given program*. So find the part that takes
-# the time, fix it, and measure again from there.
+# The order matters. Compare *one thread* in the two panels of the CPU's recording of November 2026:
+# alone, it makes the classic script 1.4 times as fast; on top of resident data and the large batch,
+# training slows down to 0.6 of its speed. And bf16, which that CPU emulates, leaves four fifths of
+# the classic script's speed, but only one seventh once the other costs are gone. A change has no
+# speed-up of its own, only one *in a given program*. So find the part that takes the time, fix it,
+# and measure again from there.
 #
 # ## Copies to the GPU
 #
-# If the data does not fit on the GPU, every batch has to be copied. Three things decide how fast.
+# If the data does not fit on the GPU, every batch has to be copied. [Lesson
+# 01](01_tensors_and_devices.ipynb) shows pinned memory and `non_blocking=True`, with which the CPU
+# continues while a copy runs. For a fast input pipeline, two more things count.
 #
-# - **Pageable or pinned memory.** The GPU can fetch data by itself only from memory that the
-#   operating system does not move: *pinned* (page-locked) memory. From ordinary, *pageable* memory
-#   the driver first copies the data into a pinned buffer of its own. `pin_memory=True` in a
-#   `DataLoader` puts batches into pinned memory.
-# - **Waiting or not.** `x.to(device, non_blocking=True)` from pinned memory returns at once, and
-#   the CPU continues while the copy runs.
-# - **Overlap.** A copy and a computation run at the same time only on different *streams*, which
-#   are queues of the GPU; on one stream they run one after another.
+# **Overlap.** On one *stream*, a queue of the GPU, a copy and a computation run one after the
+# other. They run at the same time only on different streams, and if the memory is pinned. Do not
+# change the source of a `non_blocking` copy, or read its result on the CPU, before you have waited
+# for it with `synchronize()`.
 #
-# One trap: a `non_blocking` copy *from* the GPU to pinned memory returns before the data has
-# arrived. If you read it without `synchronize()`, you may read what was there before. [Lesson
-# 01](01_tensors_and_devices.ipynb) has more about copies.
+# **Fewer bytes.** The same 512 images, before and after they are normalized:
 
 # %%
 row = images[:512]
 f"{row.nbytes / 1e6:.2f} MB as uint8, {normalize(row).nbytes / 1e6:.2f} MB as float32"
 
 # %% [markdown]
-# Four times as many bytes if you normalize *before* the copy. Copy the bytes and convert them on
-# the device.
+# Copy the bytes, and convert them to floats on the device.
 
 # %% tags=["nbval-ignore-output"]
 record = records.newest("transfers", "cuda")
@@ -653,7 +715,9 @@ else:
 lesson.report(
     microseconds_per_image_at_batch_4=round(1e6 * by_batch[device][0], 1),
     microseconds_per_image_at_largest_batch=round(1e6 * by_batch[device][-1], 1),
-    loader_ratio_at_batch_4=round(speeds["resident batches"][4] / speeds["PIL, 2 workers"][4], 1),
+    loaders_alone_ratio_at_batch_4=round(
+        speeds["resident batches"][4] / speeds["PIL, 2 workers"][4], 1
+    ),
     ladder_ratio=round(climb[-2].ratio, 1),
 )
 
@@ -664,9 +728,11 @@ lesson.report(
 #   difference.
 # - A GPU wins when there is enough to do at once: large batches, wide layers.
 # - Find out where the time goes before you change anything.
-# - Resident data and a larger batch come first; the effect of the other changes shows only then.
+# - Feed the network first: resident data, larger batches. The effect of a change depends on the
+#   changes before it.
 # - A larger batch needs a larger learning rate, and still makes fewer updates: compare time to
 #   accuracy, not images per second.
-# - `channels_last`, bf16, fused, compiled: each may help or cost. Measure on your machine.
+# - `channels_last`, bf16, fused optimizers, `torch.compile`: each may help or cost. Measure on your
+#   machine.
 #
 # **To try:** set `rounds = 9` and `seconds = 1.0`, run again, and see which results change.

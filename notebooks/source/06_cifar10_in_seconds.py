@@ -11,11 +11,15 @@
 #       - compute a lower limit for the time of a training run
 #       - name the ideas behind a fast run, their sources, and the purpose of each
 #       - whiten patches, augment on the device with one gather, orthogonalize an update
-#       - time a training run so that an expert would accept the figure
+#       - time a training run so that an expert would accept the result
 #       - switch one idea off and judge whether the difference means anything
 #     prerequisites:
 #       - "[Lesson 04](04_cifar10_on_gpu.ipynb): training, evaluation and images on the device"
 #       - "[Lesson 05](05_when_the_gpu_wins.ipynb): where the time of a training step goes"
+#       - >-
+#         for the sections on whitening and Muon, some linear algebra: covariance, eigenvectors,
+#         singular values
+#       - "no GPU is needed: without one you run a small version of the recipe"
 #     credits:
 #       - >-
 #         The recipe follows Keller Jordan's
@@ -49,8 +53,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from helpers import cifar10, lesson, records
 from helpers.fast_cifar10.augmentation import MEAN, STD, augment, on_device
 from helpers.fast_cifar10.network import FastNet, Group
-from helpers.fast_cifar10.optimizers import Muon, orthogonalize
-from helpers.fast_cifar10.recipes import CPU, CPU_MINUTE, GPU, switched_off
+from helpers.fast_cifar10.optimizers import Muon
+from helpers.fast_cifar10.recipes import CPU, CPU_MINUTE, GPU, ideas_in, switched_off
 from helpers.fast_cifar10.training import Trainer
 from helpers.plots import classification
 from helpers.plots import fast_cifar10 as plots
@@ -70,38 +74,47 @@ if epochs < 0:
 
 # %% [markdown]
 # **What you can see without a GPU.** The settings come in two sizes: a recipe for a GPU, and one
-# for a CPU that has the same ideas with a narrower network, a first layer with stride 2, and
-# smaller batches. A CPU run shows that the ideas work and how to test them. It does not show 94 %
-# in seconds: the last section has a recorded GPU race if there is one, and published figures
-# otherwise.
+# for a CPU that has the same ideas with a narrower network, a first layer with stride 2 (its
+# output has a quarter of the positions), and smaller batches. A CPU run shows that the whole recipe
+# learns fast, and how to test an idea. For most single ideas it is too short to show an effect, and
+# it does not show 94 % in seconds: the last section has published results and, if there is one, a
+# recorded race on a GPU.
 #
 # The widths of the CPU recipe were chosen on 5,000 training images held out for validation. The
 # shape of its first layer was chosen in a few trials on test images, which is the wrong way: the
 # more settings you compare on the test images, the more the best score overestimates the accuracy.
+#
+# The widths (channels of the three groups of convolutions) and the passes of both recipes:
 
 # %%
 settings = CPU if device.type == "cpu" else GPU
 settings = replace(settings, epochs=epochs or settings.epochs)
 without = switched_off(settings, idea)
-GPU.widths, GPU.epochs, CPU.widths, CPU.epochs
+{"GPU": (GPU.widths, GPU.epochs), "CPU": (CPU.widths, CPU.epochs)}
 
 # %% tags=["nbval-ignore-output"]
 dataset = cifar10.load(data)
 lesson.show_data(dataset)
 
 # %% [markdown]
-# ## The bill
+# ## A lower limit for the time
 #
 # Before you make something fast, find out how fast it can be. Training needs a known amount of
 # arithmetic, and a device does a known amount per second. The first divided by the second is a
 # lower limit for the time, unless you find a way to need less arithmetic.
 #
 # Count it. `FlopCounterMode` adds up the multiplications and additions of a forward and a backward
-# pass for ten images through the network of the GPU recipe; the network follows in a moment.
+# pass for ten images through the network of the GPU recipe. A PFLOP is 10^15 operations.
 #
 # **Think first:** an NVIDIA H100 multiplies large matrices of 16-bit numbers at about 800 TFLOP/s,
-# that is 8 x 10^14 operations per second. Will 8 passes over 50,000 images take a millisecond, a
-# second or a minute?
+# that is 8 x 10^14 operations per second (its published peak is 989 TFLOP/s). Will 8 passes over
+# 50,000 images take a millisecond, a second or a minute?
+#
+# <details><summary>Answer</summary>
+#
+# About a third of a second, if the device computed at full speed all the time.
+#
+# </details>
 
 
 # %%
@@ -115,27 +128,28 @@ a_run = operations_per_image(GPU) * 50_000 * GPU.epochs
 f"{a_run / 1e15:.2f} PFLOP per run, {a_run / 800e12:.2f} s at 800 TFLOP/s"
 
 # %% [markdown]
-# About a third of a second. Airbench, which the recipe follows, takes 2.59 s on an A100 (published
-# by its author), whose peak is 312 TFLOP/s: about a second of pure arithmetic. So there are two
-# ways to be fast. **Keep the device computing**: everything on the device, large products, no
-# waiting. And **need less arithmetic**: reach 94 % in 8 passes where a textbook run takes 100 or
-# more. Lesson 05 is about the first; most of what follows is about the second.
+# Airbench, which the recipe follows, takes 2.59 s on an A100 (published by its author; the version
+# of its paper took 3.29 s). At the A100's peak of 312 TFLOP/s, the arithmetic alone would take
+# about a second. So there are two ways to be fast. **Keep the device computing** (lesson 05):
+# everything on the device, large products, no waiting. And **need less arithmetic**: reach 94 % in
+# 8 passes where a textbook run takes 100 or more.
 #
 # ## Images that never leave the device
 #
-# The images are on the device as bytes, and now with channels last: the three numbers of a pixel
-# are next to each other in memory, which is also the layout that fast convolution kernels need.
+# The images are on the device as bytes, with channels last: the three numbers of a pixel are next
+# to each other in memory, a layout that many fast convolution kernels need.
 
 # %%
 train_images, train_labels = on_device(*dataset.train, device)
 test_images, test_labels = on_device(*dataset.test, device)
-train_images.shape, train_images.dtype, train_images.device == device
+train_images.shape, train_images.dtype
 
 # %% [markdown]
 # A network that sees the same image eight times memorizes the image. So each pass shows it shifted
-# by up to two pixels, or mirrored (*data augmentation*). Worker processes would do that for one
-# image after another; here it is one *gather* for a whole batch: compute for every pixel of the
-# result where it comes from, and fetch it.
+# by up to two pixels, or mirrored (*data augmentation*). Lesson 04's worker processes would do that
+# for one image after another; here it is one *gather* for a whole batch: compute for every pixel of
+# the result where it comes from, and fetch it. The example fetches one image six times; `shifts`
+# are pixels up and to the left.
 
 # %%
 few = torch.tensor([35_007] * 6, device=device)
@@ -152,12 +166,18 @@ pixels.shape
 # %% [markdown]
 # **Think first:** what do the two calls of `abs` do to index -1, and to index 32? Look at the edges
 # of the last two images, which are shifted by six pixels to show it.
+#
+# <details><summary>Answer</summary>
+#
+# The border is a mirror: -1 becomes 1, and 32 becomes 30.
+#
+# </details>
 
 # %%
 show(
     classification.image_grid(
         pixels.permute(0, 3, 1, 2),
-        ["as it is", "mirrored", "2, 2", "2, 2, mirrored", "-6, 0", "-6, 0, mirrored"],
+        ["original", "mirrored", "2 up, 2 left", "same, mirrored", "6 down", "same, mirrored"],
         title="One image, six ways, in one gather",
         columns=6,
     ),
@@ -166,22 +186,28 @@ show(
 )
 
 # %% [markdown]
-# The border is a mirror: index -1 shows index 1. `augment`, in
-# `helpers/fast_cifar10/augmentation.py`, is this code; it then subtracts the mean of each channel
-# and divides by its standard deviation.
+# `augment`, in `helpers/fast_cifar10/augmentation.py`, is this code; it then subtracts the mean of
+# each channel and divides by its standard deviation.
 
 # %%
 x = augment(train_images, few, mirrored, shifts)
-mean, std = torch.tensor(MEAN), torch.tensor(STD)
-expected = (pixels.cpu() / 255 - mean) / std
-same = torch.allclose(x.permute(0, 2, 3, 1).cpu(), expected, atol=1e-5)
-f"{tuple(x.shape)}, same values as above: {same}"
+expected = (pixels.cpu() / 255 - torch.tensor(MEAN)) / torch.tensor(STD)
+torch.testing.assert_close(x.permute(0, 2, 3, 1).cpu(), expected)  # an error if they differ
+x.shape, x.dtype
 
 # %% [markdown]
 # ### Alternating flips
 #
 # Usually a random choice in every pass decides whether an image is mirrored. **Think first:** what
 # share of the images then looks the same in two consecutive passes, and so brings nothing new?
+#
+# <details><summary>Answer</summary>
+#
+# Half of them. So choose at random only once for each image, and *alternate* from then on: the
+# next pass always shows the other orientation (Jordan, 2024). It costs nothing. In a run of less
+# than one pass, the default on a CPU, it has no effect.
+#
+# </details>
 
 # %%
 generator = torch.Generator().manual_seed(seed)
@@ -191,18 +217,15 @@ by_chance, in_turn = (first == second).double().mean(), (first == alternating).d
 f"same orientation: {by_chance:.1f} of the images by chance, {in_turn:.1f} alternating"
 
 # %% [markdown]
-# Half of them. Choose at random once for each image, and *alternate* from then on: every second
-# pass shows exactly what the pass before did not (Jordan, 2024). It costs nothing.
-#
 # ## The network
 #
 # ### Whitening: the first layer is known before training
 #
 # Neighboring pixels are nearly equal. In a small patch, most of the variance is along one
 # direction, brightness, and very little along the directions of fine detail, which often tell a cat
-# from a dog. Gradient descent is slow along directions with little variance. So divide every
-# direction by its own standard deviation, in a fixed first layer: *whitening* (Page, 2019). The
-# directions are the eigenvectors of the covariance matrix of the patches.
+# from a dog. Gradient descent is slow along directions with little variance. So divide the
+# values along every direction by their standard deviation, in a fixed first layer: *whitening*
+# (Page, 2019). The directions are the eigenvectors of the covariance matrix of the patches.
 
 # %%
 kernel = 3
@@ -217,11 +240,21 @@ patches.shape[1], directions.shape
 # %% [markdown]
 # **Think first:** there are 27 directions. If all had the same variance, three of them would have a
 # ninth of it. How much do the strongest three have together, and how much the last nine?
+#
+# <details><summary>Answer</summary>
+#
+# More than four fifths, and almost nothing. On photographs brightness alone has nearly four
+# fifths.
+#
+# </details>
 
-# %%
+# %% tags=["nbval-ignore-output"]
 shares = variances.flip(0) / variances.sum()
-above, below = bool(shares[:3].sum() > 0.8), bool(shares[-9:].sum() < 0.02)
-f"three strongest above 80 %: {above}; last nine below 2 %: {below}"
+{
+    "strongest": f"{shares[0]:.1%}",
+    "three strongest": f"{shares[:3].sum():.1%}",
+    "last nine": f"{shares[-9:].sum():.3%}",
+}
 
 # %%
 show(
@@ -233,19 +266,17 @@ show(
 )
 
 # %% [markdown]
-# More than four fifths in three of 27 directions. On photographs brightness alone has nearly as
-# much, and the last nine together have one ten-thousandth. Dividing by the square root of the
-# variance makes all directions equal. A small constant is added to each variance first, because the
-# weakest directions are mostly noise, which should not be amplified. The CPU recipe keeps only the
-# sixteen strongest directions.
+# Dividing by the square root of the variance makes all directions equal. A small constant is added
+# to each variance first, because the weakest directions are mostly noise, which should not be
+# amplified. The CPU recipe keeps only the sixteen strongest directions.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 filters = (directions / (variances + 5e-4).sqrt()).T.flip(0).float()
 outputs = patches.float() @ filters.T
 together = outputs.T @ outputs / len(outputs)
 apart = together - together.diag().diag()
-largest, correlation = together.diag().max().item(), apart.abs().max().item()
-f"variances up to {largest:.1f}, covariances below 0.01: {correlation < 0.01}"
+largest, covariance = together.diag().max().item(), apart.abs().max().item()
+f"largest variance {largest:.3f}, largest covariance {covariance:.6f}"
 
 # %% [markdown]
 # The 27 outputs are uncorrelated now, and no variance is above 1. `whitening_filters` in
@@ -254,13 +285,16 @@ f"variances up to {largest:.1f}, covariances below 0.01: {correlation < 0.01}"
 #
 # Each filter goes into the layer twice, the second time with its sign flipped: the activation that
 # follows sets negative values to (nearly) zero and would discard half of the information. The layer
-# stays fixed; only its biases learn, and only early in the run. Later its gradient is not computed.
+# stays fixed; only its biases learn, and only early in the run. Later their gradient is not
+# computed. The GPU recipe whitens patches of 2 x 2 pixels, which gives 3 x 2 x 2 = 12 directions
+# and 24 filters.
 #
 # ### Three groups, and a Dirac initialization
 #
 # After the first layer come three *groups*: convolution, pooling, convolution, with BatchNorm and
 # an activation after each. Pooling comes directly after the first convolution, so that everything
-# after it has a quarter of the work. This is the code of a group, and of the network's `forward`:
+# after it has a quarter of the work. This is the code of a group, and of the network's `forward`,
+# which returns *logits*, one number per class, before softmax:
 
 # %%
 code = inspect.getsource(Group) + "\n\n# FastNet:\n" + inspect.getsource(FastNet.forward)
@@ -273,19 +307,26 @@ group = net.groups[0]
 
 # %% [markdown]
 # How should the weights of `conv2` start? With random weights, it scrambles the output of `conv1`,
-# and first has to learn not to. **Think first:** with which weights does a convolution pass its
-# input on unchanged?
+# and first has to learn not to.
+#
+# **Think first:** with which weights does a convolution pass its input on unchanged?
+#
+# <details><summary>Answer</summary>
+#
+# With a single 1 in the middle of the filter from channel *i* to channel *i*, and zeros elsewhere:
+# *Dirac initialization* (Zagoruyko and Komodakis, 2017). In `conv1`, it is done for as many
+# channels as come in. The network starts as if it were shallow and becomes deep as it learns. The
+# shortcuts of a residual network, which add a layer's input to its output, have the same purpose,
+# but cost time in every step.
+#
+# </details>
 
 # %%
 x = torch.randn(2, group.conv2.in_channels, 8, 8)
-middle = group.conv2.weight[0, 0]
-middle, f"output equals input: {torch.allclose(group.conv2(x), x)}"
+torch.testing.assert_close(group.conv2(x), x)  # an error if the output differs from the input
+group.conv2.weight[0, 0], group.conv2.weight[0, 1]
 
 # %% [markdown]
-# A single 1 in the middle of the filter from channel *i* to channel *i*: *Dirac initialization*
-# (Zagoruyko and Komodakis, 2017). The network starts as if it were shallow and becomes deep as it
-# learns. This is what the shortcuts of a residual network are for, without their cost.
-#
 # At the end, the largest value of each channel over the image goes to a linear layer, the *head*.
 
 # %%
@@ -294,13 +335,14 @@ net(torch.zeros(5, 3, 32, 32)).shape
 # %% [markdown]
 # ## Muon: a step in all directions at once
 #
-# The gradient of a convolution is a matrix with one row per output channel. A few of its singular
-# values are large and the rest are tiny, so a step along it changes the network in a few directions
-# only. **Muon** (Jordan and others, 2024) keeps the directions and makes them equally long: it
-# replaces the matrix $G = U S V^T$ by $U V^T$.
+# Write the gradient of a convolution as a matrix $G$ with one row per output channel. Its singular
+# value decomposition is $G = U S V^T$: $U$ and $V$ contain directions, and the diagonal matrix $S$
+# how strongly $G$ acts along each, the *singular values*. A few are large and the rest are small,
+# so a step along $G$ changes the network mainly in a few directions. **Muon** (Jordan and others,
+# 2024) keeps the directions and takes an equal step along each: it replaces $G$ by $U V^T$.
 #
-# A singular value decomposition (SVD) would do this, but is slow on a GPU. The Newton-Schulz
-# iteration needs nothing but matrix products, which are what a GPU does best:
+# Computing the decomposition is slow on a GPU. The Newton-Schulz iteration needs only matrix
+# products, which are what a GPU does best:
 
 
 # %%
@@ -312,29 +354,36 @@ def newton_schulz(x, steps=3):
     return x
 
 
-torch.manual_seed(seed)
-gradient = torch.randn(32, 8) @ torch.randn(8, 288) + 0.3 * torch.randn(32, 288)
-difference = (newton_schulz(gradient) - orthogonalize(gradient[None])[0]).abs().max().item()
-f"same as the course's orthogonalize: {difference < 1e-4}"
-
 # %% [markdown]
-# The matrix is an artificial example: 8 strong directions of 32, and some noise. **Think first:**
-# each step of the iteration applies a polynomial to every singular value, which starts between 0
-# and
-# 1. Does the result have to be exact?
+# Try it on an artificial gradient: 8 strong directions of 32, and some noise.
+#
+# **Think first:** each step of the iteration applies the polynomial $3.4445\,s - 4.775\,s^3 +
+# 2.0315\,s^5$ to every singular value $s$, which is between 0 and 1 at first. Is 1 a fixed point,
+# and does the result have to be exact?
+#
+# <details><summary>Answer</summary>
+#
+# 1 is not a fixed point: the polynomial gives 0.70 there. Anything from about 0.5 to 1.5 is good
+# enough. The coefficients are chosen to be fast instead: they multiply small values by 3.4 in each
+# step.
+#
+# </details>
 
 # %%
+torch.manual_seed(seed)
+gradient = torch.randn(32, 8) @ torch.randn(8, 288) + 0.3 * torch.randn(32, 288)
 before = torch.linalg.svdvals(gradient)
 after = torch.linalg.svdvals(newton_schulz(gradient))
 show(
     plots.singular_values(before, after),
-    alt="The singular values of a matrix: most of them small before, and nearly all close to one "
-    "after three steps of the Newton-Schulz iteration.",
+    alt="The singular values of a matrix: most of them small before, and all between one half and "
+    "1.2 after three steps of the Newton-Schulz iteration.",
 )
 
 # %% [markdown]
-# No. Anything from about 0.5 to 1.5 is good enough, and coefficients chosen for speed get there in
-# three steps. The whole optimizer is short:
+# `orthogonalize` in `helpers/fast_cifar10/optimizers.py` does the same to a stack of matrices, in
+# 16 bits on a GPU. It is `self.direction` in Muon's step; `self.same_shape` has the filters of each
+# shape, and *Nesterov* is a variant of momentum:
 
 # %%
 Markdown(f"```python\n{inspect.getsource(Muon.step)}```")
@@ -342,18 +391,20 @@ Markdown(f"```python\n{inspect.getsource(Muon.step)}```")
 # %% [markdown]
 # Two more ideas are in it. If BatchNorm follows a convolution, the result does not depend on the
 # norm of the weights, so the norm is kept fixed, and the learning rate is the *relative* size of a
-# step. And filters of the same shape are stacked and processed in one product, since one large
-# product is faster than several small ones.
+# step. And filters of the same shape are stacked and processed together, since one large product is
+# faster than several small ones.
 #
 # ## The rest of the recipe
 #
 # - **Learning rates fall** linearly to zero at the end of the run. Much of the accuracy comes in
 #   the last part, when the steps become small.
-# - **Biases learn 64 times as fast** as they otherwise would (tysam-code, 2023; Page, 2019).
-# - **BatchNorm with a short memory**: its running averages follow the last few steps, because older
-#   ones are out of date.
-# - **Label smoothing** (Szegedy and others, 2016): the right class gets a target of 0.8, and 0.2 is
-#   spread over all classes, so that the network does not spend effort on being overconfident.
+# - **The biases** of the first layer and of BatchNorm learn 64 times as fast as they otherwise
+#   would (tysam-code, 2023; Page, 2019).
+# - **BatchNorm with a short memory**: its running averages follow the last few steps, because the
+#   statistics of older steps are out of date.
+# - **Label smoothing** (Szegedy and others, 2016): 0.8 of the target is for the right class, and
+#   0.2 is spread evenly over all ten, so the targets are 0.82 and 0.02. The network then does not
+#   spend effort on being overconfident.
 # - **16-bit arithmetic**, `torch.compile` and `channels_last` on a GPU: see lesson 05.
 #
 # And the loop. Look for two things: what the clock includes, and where the program waits for the
@@ -361,20 +412,27 @@ Markdown(f"```python\n{inspect.getsource(Muon.step)}```")
 
 # %%
 source = inspect.getsource(Trainer.run)
-loop = source[source.index("        synchronize(self.device)\n        started") :]
+start = source.index("        synchronize(self.device)\n        started")
+loop = source[start : source.index("        raise AssertionError")]
 Markdown(f"```python\n{loop}```")
 
 # %% [markdown]
 # The clock includes whitening, since it uses the training images. It does not include compilation,
 # which happens once per program however often you train, and is timed separately. `loss.item()`,
-# which would wait for the device, is called only when there is an observer. There the clock stops,
-# after `synchronize`: a GPU runs kernels later than they are launched, so a clock read without
-# waiting shows how long the *launches* took.
+# which waits for the device, is called only at a few *observations*, six in the run below; the last
+# is at the end. There the clock is read after `synchronize`, because a GPU runs kernels later than
+# they are launched (lesson 05), and it does not count the time of `observe`.
 #
 # ## Train
 #
 # **Think first:** on a CPU the recipe sees 25,000 images, each once. The classic network of lesson
 # 04 classifies a little over half of the test images correctly after 100,000. What do you expect?
+#
+# <details><summary>Answer</summary>
+#
+# About two thirds of the test images, with CIFAR-10 and the default settings on a CPU.
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 trainer = Trainer(settings, *dataset.train, device)
@@ -398,16 +456,15 @@ show(
 )
 
 # %% [markdown]
-# On photographs, the CPU recipe gets about two thirds of the test images right after these 25,000.
-# Look at the shape of the curve: much of the gain comes late, while the learning rates fall. A run
-# that is cut off in the middle is worth less than a shorter one that was planned with that length:
-# that is why the length must be known beforehand.
-
-# %% [markdown]
+# Look at the shape of the curve: much of the gain comes late, when the learning rates become small.
+# A run that is stopped halfway is worth less than a run planned for that length. So choose the
+# length before you start.
+#
 # The curve was measured on a fifth of the test images, to save time. Now all of them, once as they
-# are and once from **six views**: original and shifted by a pixel in two directions, each plain and
-# mirrored, the logits averaged. This *test-time augmentation* (Krizhevsky and others, 2012) makes
-# evaluation six times as expensive and training no more so; airbench includes it in its time.
+# are and once from **six views**: the original and two copies shifted by one pixel, each plain and
+# mirrored. The prediction is the weighted mean of the six logits, and the originals count double.
+# This *test-time augmentation* (Krizhevsky and others, 2012) costs six times the evaluation and no
+# training; airbench includes it in its time.
 
 # %% tags=["nbval-ignore-output"]
 one_view = trainer.accuracy(test_images, test_labels, views=False)
@@ -417,8 +474,12 @@ f"test accuracy: {one_view:.1%} from one view, {six_views:.1%} from six"
 # %% [markdown]
 # ## Switch an idea off
 #
-# A recipe is a list of claims. Test one of them: the same run without the `idea` of the parameters
-# cell.
+# Each idea of a recipe is a claim. Test one of them: the same run without the `idea` of the
+# parameters cell. Without Muon, the filters take steps of the same length along their gradient's
+# momentum. The ideas that can be switched off:
+
+# %%
+", ".join(ideas_in(GPU))
 
 # %% tags=["nbval-ignore-output"]
 other = Trainer(without, *dataset.train, device)
@@ -434,10 +495,16 @@ Markdown(
 # %% [markdown]
 # **Think first:** you have one run of each. What else may their difference come from?
 #
-# From the seed: the order of the images, augmentation and initial weights differ from run to run,
-# and so does the result, by as much as two percentage points in runs as short as these. One pair of
-# runs says little about a small effect. `benchmarks/tricks_switched_off.py` switches each idea off
-# in several runs and stores every result.
+# <details><summary>Answer</summary>
+#
+# From chance: order of the images, augmentation and initial weights depend on the seed, and so does
+# the result, by as much as two percentage points in runs as short as these. One pair of runs says
+# little about a small effect. The training time also depends on what else the computer is doing.
+#
+# </details>
+#
+# `benchmarks/tricks_switched_off.py` switches each idea off in several runs and stores every
+# result.
 
 # %% tags=["nbval-ignore-output"]
 found = records.read("tricks_switched_off")
@@ -449,21 +516,32 @@ for record in found:
     )
 
 # %% [markdown]
-# Read the figure with its limits in mind. The CPU's recording has three runs per idea, and a run is
-# two passes over 5,000 training images. Two ideas matter clearly there: falling learning rates (33
-# points) and Muon (19 points). Dirac initialization is just outside the band of the runs with all
-# ideas. For the others the dots overlap the band, so these runs show nothing, for or against.
-# Without alternating flips the three runs were even 2 points *better* in the median, and without
-# any flips or shifts slightly so: augmentation keeps a network from memorizing images, which is
-# hardly possible in two passes. It pays in long runs. Three short runs on a tenth of the images
-# cannot tell you what an idea is worth on a GPU, in 8 passes over all of them.
+# Read the figure with its limits in mind. The CPU's recording of November 2026 has three runs per
+# idea, each with two passes over 5,000 training images. Two ideas matter clearly there: falling
+# learning rates (33 points) and Muon (19 points; beyond 3 points the scale is compressed). Dirac
+# initialization is just outside the band of the runs with all ideas. For the others, at least one
+# dot is inside the band, so these runs decide nothing. Without alternating flips the median was
+# even 2 points *better*: in two passes a network can hardly memorize images, so augmentation gains
+# nothing yet. Three short runs on a tenth of the images cannot tell you what an idea is worth in 8
+# passes over all of them.
 #
 # ## Against the clock, on a CPU
 #
 # How much can two CPU cores learn in one minute, and in five?
-# `benchmarks/accuracy_within_a_clock.py` trains for a given wall-clock time. The other recipe is
-# one that suits a GPU, with wide layers and batches of 1,000 images. **Think first:** why does a
-# CPU need something else?
+# `benchmarks/accuracy_within_a_clock.py` trains for a given wall-clock time, with the course's CPU
+# recipes and with one called *airbench-like*, which suits a GPU: wide layers, batches of 1,000
+# images.
+#
+# **Think first:** why does a CPU need something else?
+#
+# <details><summary>Answer</summary>
+#
+# With small batches a GPU is mostly idle: each kernel launch costs microseconds, and thousands of
+# cores need work. A CPU has few cores and less overhead per operation, so it can take many small
+# steps. And in a minute it does so little arithmetic that the wide network sees only part of the
+# images.
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 found = records.read("accuracy_within_a_clock")
@@ -474,40 +552,39 @@ for record in found:
     )
 
 # %% [markdown]
-# The medians behind the bars, with the number of steps that each recipe took:
+# The medians of the figure, with the number of runs, and of steps in a run. One run is an example,
+# not a result:
 
 # %% tags=["nbval-ignore-output"]
 one = records.newest("accuracy_within_a_clock", "cpu")
-rows = ["| recipe, clock | steps | images | one view | six views |", "|---|---|---|---|---|"]
+rows = ["| recipe, clock | runs | steps | images | one view | six views |", "|---" * 6 + "|"]
 for name, middle in one.figures["medians"].items() if one else []:
     recipe, _, clock = name.removesuffix(" s").rpartition(", ")
     steps = middle["images"] / one.figures["settings"][clock][recipe]["batch_size"]
     rows.append(
-        f"| {name} | {steps:,.0f} | {middle['images']:,.0f} "
+        f"| {name} | {middle['runs']} | {steps:,.0f} | {middle['images']:,.0f} "
         f"| {middle['accuracy_one_view']:.1%} | {middle['accuracy_six_views']:.1%} |"
     )
 Markdown("\n".join(rows))
 
 # %% [markdown]
-# With small batches a GPU is mostly idle: each kernel launch costs microseconds, and thousands of
-# cores need work. A CPU has few cores and less overhead per operation, so it can take many small
-# steps. And in a minute it does so little arithmetic that the wide network sees only part of the
-# images, once. How much less arithmetic per image does the CPU recipe need?
+# How much less arithmetic per image does `CPU_MINUTE`, the course's recipe for one minute, need
+# than the airbench-like one, which is the GPU recipe with widths 64, 128, 128?
 
 # %%
 wide = operations_per_image(replace(GPU, widths=(64, 128, 128)))
 narrow = operations_per_image(CPU_MINUTE)
-f"{wide / 1e6:.0f} or {narrow / 1e6:.0f} million operations per image, {wide / narrow:.1f} to 1"
+f"{wide / 1e6:.0f} and {narrow / 1e6:.0f} million operations per image, {wide / narrow:.1f} to 1"
 
 # %% [markdown]
 # Most of the saving comes from the first layer: with stride 2 instead of 1, everything after it has
 # a quarter of the positions to compute. How wide the network should be depends on the time: the run
-# above takes seconds and has the narrowest of three networks; for one minute the course uses a
+# above is the shortest and has the narrowest of three networks; for one minute the course uses a
 # wider one, and for five minutes the widest.
 #
 # ## On a GPU
 #
-# Published figures, by their authors and not measured here (airbench's is the mean of 200 runs):
+# Published results, by their authors and not measured here (airbench's is the mean of 200 runs):
 #
 # | run | test accuracy | time | GPU |
 # |---|---|---|---|
@@ -515,10 +592,10 @@ f"{wide / 1e6:.0f} or {narrow / 1e6:.0f} million operations per image, {wide / n
 # | [hlb-CIFAR10](https://github.com/tysam-code/hlb-CIFAR10) | 94 % | about 6.3 s | A100 |
 # | [cifar10-fast](https://myrtle.ai/learn/how-to-train-your-resnet/) | 94 % | 26 s | V100 |
 #
-# A claim to be as fast as airbench has to be measured next to it: on the same GPU, with the same
-# torch and the same images, in alternating runs, with the same clock and without compilation in
-# both. One command does that and records every run. Without `AIRBENCH` it prints where to get
-# airbench's script, which is not part of the course:
+# If you claim to be as fast as airbench, measure both: on the same GPU, with the same torch and the
+# same images, in alternating runs, and without the time for compilation in either. One command, in
+# a terminal in a clone of the course (on Linux), does that and records every run. Without
+# `AIRBENCH` it prints where to get airbench's script, which is not part of the course:
 #
 # ```
 # AIRBENCH=airbench94_muon.py python -m benchmarks against_airbench tricks_switched_off
@@ -556,8 +633,9 @@ lesson.report(
 #
 # - Compute the limit first: arithmetic divided by the speed of the device.
 # - Keep images and augmentation on the device, and wait for it only where you read a number.
-# - A run gets shorter by needing fewer steps: a whitening layer computed beforehand, Dirac
-#   initialization, orthogonal updates, learning rates that fall to zero.
+# - Ideas designed to reduce the number of steps: a whitening layer computed beforehand, Dirac
+#   initialization, orthogonal updates, learning rates that fall to zero. The CPU's recording
+#   confirms mainly the last two.
 # - What suits a GPU (wide layers, large batches) does not suit a CPU, and vice versa.
 # - Judge an idea by several runs without it, and a speed by alternating runs on one machine.
 #

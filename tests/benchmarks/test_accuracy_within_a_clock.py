@@ -1,4 +1,4 @@
-"""Runs against the clock add up over several calls, as long as the settings stay the same."""
+"""Runs of several calls are merged if their settings are the same."""
 
 import importlib
 import json
@@ -29,7 +29,7 @@ def as_read(figures):
     return json.loads(json.dumps(figures))
 
 
-def test_runs_of_an_earlier_call_are_kept(clock):
+def test_earlier_runs_are_kept(clock):
     before = as_read(clock.figures_of([made_up(clock.COURSE, "60", 0, 0.5)], "float32"))
     runs = [made_up(clock.COURSE, "60", 1, 0.7), made_up(clock.BASELINE, "300", 0, 0.6)]
     figures = clock.figures_of(runs, "float32", before)
@@ -39,13 +39,13 @@ def test_runs_of_an_earlier_call_are_kept(clock):
     assert figures["clocks"] == ["60", "300"]
 
 
-def test_a_seed_that_is_run_again_replaces_its_run(clock):
+def test_repeated_seed_replaces_earlier_run(clock):
     before = as_read(clock.figures_of([made_up(clock.COURSE, "60", 0, 0.5)], "float32"))
     figures = clock.figures_of([made_up(clock.COURSE, "60", 0, 0.7)], "float32", before)
     assert [run["accuracy_one_view"] for run in figures["runs"]] == [0.7]
 
 
-def test_runs_of_other_settings_are_dropped(clock):
+def test_earlier_runs_with_other_settings_are_dropped(clock):
     before = as_read(clock.figures_of([made_up(clock.COURSE, "60", 0, 0.5)], "bfloat16"))
     figures = clock.figures_of([made_up(clock.COURSE, "60", 1, 0.7)], "float32", before)
     assert [run["seed"] for run in figures["runs"]] == [1]

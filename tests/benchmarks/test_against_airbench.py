@@ -1,4 +1,4 @@
-"""The race against airbench finds what it needs, and records nothing where it cannot run."""
+"""The race against airbench: its inputs, its times, and no recording if it cannot run."""
 
 import importlib
 from pathlib import Path
@@ -10,7 +10,7 @@ from helpers import drawn_images
 from helpers.cifar10 import Dataset, Images
 from helpers.fast_cifar10.recipes import Settings
 
-# What the benchmark leans on in airbench's script, and nothing else of it.
+# Only what the benchmark uses of airbench's script.
 SCRIPT = """
 import torch
 
@@ -48,23 +48,23 @@ def dataset():
     return Dataset("drawn images", drawn_images.CLASSES, train, test, "made up", drawn=True)
 
 
-def test_the_script_is_imported_and_not_run(race, tmp_path):
+def test_load_script_imports_without_running_main(race, tmp_path):
     path = tmp_path / "airbench94_muon.py"
     path.write_text(SCRIPT)
     assert race.load_script(path).CifarNet.__name__ == "CifarNet"
 
 
-def test_the_script_finds_the_same_images_where_it_looks_for_them(race, dataset):
+def test_script_finds_the_datasets_images_in_its_download_folder(race, dataset):
     before = Path.cwd()
     with race._images_for_airbench(dataset):
-        held = torch.load(Path("cifar10", "train.pt"))
-        assert torch.equal(held["images"], dataset.train.images.permute(0, 2, 3, 1))
-        assert torch.equal(held["labels"], dataset.train.labels)
+        saved = torch.load(Path("cifar10", "train.pt"))
+        assert torch.equal(saved["images"], dataset.train.images.permute(0, 2, 3, 1))
+        assert torch.equal(saved["labels"], dataset.train.labels)
         assert Path("cifar10", "test.pt").exists()
     assert Path.cwd() == before
 
 
-def test_the_script_keeps_its_own_clock_and_its_own_accuracy(race, tmp_path):
+def test_airbench_run_returns_the_scripts_own_time_and_accuracy(race, tmp_path):
     path = tmp_path / "airbench94_muon.py"
     path.write_text(SCRIPT)
     run = race._airbench(path, torch.device("cpu"))
@@ -72,23 +72,23 @@ def test_the_script_keeps_its_own_clock_and_its_own_accuracy(race, tmp_path):
     assert run(1) == {"accuracy": 0.94, "seconds": 3.0}
 
 
-def test_the_courses_run_counts_training_and_answering(race, dataset):
+def test_course_run_returns_accuracy_and_positive_seconds(race, dataset):
     settings = Settings(widths=(8, 8, 8), activation="relu", batch_size=10, epochs=1)
     found = race._course(dataset, torch.device("cpu"), settings)(0)
     assert 0 <= found["accuracy"] <= 1
     assert found["seconds"] > 0
 
 
-def test_without_a_script_nothing_is_recorded_and_the_reason_is_said(race, monkeypatch, capsys):
+def test_missing_script_records_nothing_and_prints_reason(race, monkeypatch, capsys):
     monkeypatch.delenv("AIRBENCH", raising=False)
     monkeypatch.setattr(race, "merged", lambda name, what, found: found)
     assert race.measure(Path("nowhere")) == []
-    said = capsys.readouterr().out
-    assert "not measured: needs a CUDA GPU" in said
-    assert f"curl -fO {race.SOURCE}" in said
+    printed = capsys.readouterr().out
+    assert "not measured: this needs a CUDA GPU" in printed
+    assert f"curl -fO {race.SOURCE}" in printed
 
 
-def test_both_are_run_in_turn_and_every_run_is_kept(race, dataset, monkeypatch, tmp_path):
+def test_runs_alternate_and_all_are_kept(race, dataset, monkeypatch, tmp_path):
     script = tmp_path / "airbench94_muon.py"
     script.write_text(SCRIPT)
     order = []

@@ -1,4 +1,4 @@
-"""Runs without one idea each add up over several calls, as long as the conditions stay the same."""
+"""Runs of several calls are merged if their conditions are the same."""
 
 import importlib
 from pathlib import Path
@@ -21,7 +21,7 @@ def runs_of(tricks, seed, *, everything, without):
     ]
 
 
-def test_runs_of_an_earlier_call_are_kept(tricks):
+def test_earlier_runs_are_kept(tricks):
     before = tricks.figures_of(runs_of(tricks, 0, everything=0.8, without=0.7), CONDITIONS)
     runs = runs_of(tricks, 1, everything=0.9, without=0.6)
     figures = tricks.figures_of(runs, CONDITIONS, before)
@@ -30,14 +30,14 @@ def test_runs_of_an_earlier_call_are_kept(tricks):
     assert figures["points_lost_median"] == {tricks.EVERYTHING: 0.0, "salt": 20.0}
 
 
-def test_a_seed_that_is_run_again_replaces_its_run(tricks):
+def test_repeated_seed_replaces_earlier_run(tricks):
     before = tricks.figures_of(runs_of(tricks, 0, everything=0.8, without=0.7), CONDITIONS)
     runs = runs_of(tricks, 0, everything=0.8, without=0.6)
     rows = tricks.figures_of(runs, CONDITIONS, before)["rows"]
     assert [row["accuracy"] for row in rows] == [[0.8], [0.6]]
 
 
-def test_runs_under_other_conditions_are_dropped(tricks):
+def test_earlier_runs_under_other_conditions_are_dropped(tricks):
     before = tricks.figures_of(
         runs_of(tricks, 0, everything=0.8, without=0.7), CONDITIONS | {"epochs": 1.0}
     )

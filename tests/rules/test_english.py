@@ -21,17 +21,14 @@ NAMES = {"Makefile", "Containerfile"}
 SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.yml"}
 
 NOT_YET_REWRITTEN = (
-    "benchmarks/",
     "course/batch/",
     "course/execution/",
     "course/grading/",
     "course/reports/",
     "docs/for_instructors.md",
-    "helpers/fast_cifar10/",
     "helpers/plots/",
     "helpers/checkpoints.py",
     "helpers/conditions.py",
-    "helpers/drawn_images.py",
     "helpers/lesson.py",
     "helpers/loaders.py",
     "helpers/networks.py",

@@ -122,14 +122,14 @@ def test_pipelines_title_names_fastest_and_its_ratio_to_the_next():
     speeds = {"PIL": {4: 2000.0, 64: 5000.0}, "resident": {4: 80_000.0, 64: 1_200_000.0}}
     figure = plots.pipelines(speeds)
     axis = figure.axes[0]
-    assert axis.get_title() == "Loaders alone, batch 64: resident, 240.0 times PIL"
+    assert axis.get_title() == 'Batch 64: "resident" is 240.0 times as fast as "PIL"'
     assert {text.get_text() for text in axis.texts} == {"2k", "5k", "80k", "1.2M"}
 
 
 def test_ladder_counts_changes_that_help_and_grays_out_the_rest():
     figure = ladder_plot.ladder(CLIMB, where="a made-up machine")
     title = figure.get_suptitle()
-    assert "1 of 3 changes help; together they speed training up 2.0 times" in title
+    assert "Changes that help: 1 of 3; training with them is 2.0 times as fast" in title
     assert "a made-up machine" in title
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts[:4] == ["2.00", "0.50", "1.01, no difference", "not measured"]
