@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+import simulated_cuda
 from helpers import drawn_images
 from helpers.fast_cifar10 import augmentation, training
 from helpers.fast_cifar10.augmentation import augment, batches, on_device
@@ -160,6 +161,14 @@ def test_the_iteration_brings_singular_values_near_one(shape):
     values = torch.linalg.svdvals(orthogonalize(torch.randn(1, *shape), steps=5)[0])
     assert values.min() > 0.5
     assert values.max() < 1.5
+
+
+def test_orthogonalize_on_gpu_handles_gradients_beyond_the_range_of_float16():
+    matrices = 1e6 * torch.randn(2, 8, 24)
+    with simulated_cuda.simulated():
+        found = orthogonalize(matrices.to("cuda")).cpu()
+    assert found.dtype == torch.float16
+    assert torch.allclose(found.float(), orthogonalize(matrices), atol=0.01)
 
 
 def test_the_iteration_keeps_the_singular_vectors():
