@@ -474,6 +474,7 @@ def take(loader, count):
     return prepare
 
 
+# %%
 def speeds_at(batch_size):
     part = whole_batches(images, labels, batch_size)
     loaders = {
