@@ -39,12 +39,13 @@ from pathlib import Path
 
 import torch
 from IPython.display import Markdown
-from torch import nn, optim
+from torch import nn, optim, profiler
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Subset
 from torch.utils.flop_counter import FlopCounterMode
 from torchvision import transforms
 
+# %%
 import helpers
 from helpers import cifar10, lesson
 from helpers.devices import device_of
@@ -64,7 +65,7 @@ data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "dr
 epochs: int = 2  # passes over the training images, at least 1
 batch_size: int = 4  # images per training step, at least 1
 learning_rate: float = 0.001  # step size of SGD, above 0
-train_images: int = 0  # how many images to train on; 0: all of CIFAR-10, 10,000 drawn ones
+train_images: int = 0  # how many images to train on; 0: all 50,000 photographs, or 10,000 drawn
 device: str = "auto"  # "auto", "cpu", "cuda:0", "mps", ...
 seed: int = 0  # of every random number
 output: str = "output"  # folder for the checkpoint and the trained network
@@ -82,8 +83,9 @@ output.mkdir(parents=True, exist_ok=True)
 # ## The images
 #
 # CIFAR-10 is 60,000 color photographs of 32 by 32 pixels in ten classes: 50,000 to train on and
-# 10,000 to test on. The next cell finds them on this machine or downloads them. If neither works,
-# it draws images instead, so that every later cell still runs, and says so in a red box.
+# 10,000 to test on. The next cell finds them on this machine or downloads them. If neither works, a
+# program makes simple artificial pictures instead (the course calls them *drawn* images), so that
+# every later cell still runs. A red box says so.
 
 # %% tags=["nbval-ignore-output"]
 dataset = cifar10.load(data)
@@ -116,8 +118,9 @@ show(grid, alt="Twenty-four training images of 32 by 32 pixels, each under the n
 # %% [markdown]
 # ## The classic script, on the CPU
 #
-# This is the program that nearly everybody starts with. First the data. A *transform* turns a PIL
-# image into a tensor with values from 0 to 1, then into one with values from -1 to 1.
+# This is the program that nearly everybody starts with. First the data. The data set returns PIL
+# images, the image objects of the Python package Pillow. A *transform* turns each into a tensor
+# with values from 0 to 1, then into one with values from -1 to 1.
 
 # %%
 transform = transforms.Compose(
@@ -131,7 +134,7 @@ transform = transforms.Compose(
 # train_set = torchvision.datasets.CIFAR10("data", train=True, download=True, transform=transform)
 # ```
 #
-# The official server often needs an hour for this download. `LoadedCIFAR10` is the same class
+# The official server can be very slow. `LoadedCIFAR10` is the same class
 # (it inherits from it), filled with the images that are already loaded.
 
 # %%
@@ -180,7 +183,16 @@ class Net(nn.Module):
 
 # %% [markdown]
 # **Think first:** where do the 400 inputs of `fc1` come from? Follow one image of 32 by 32 pixels:
-# a 5 by 5 convolution removes 4 from each side, pooling halves.
+# a
+# 5 by 5 convolution makes width and height smaller by 4 (2 pixels at each edge), and pooling halves
+# them.
+#
+# <details><summary>Answer</summary>
+#
+# 32 - 4 = 28, halved 14; 14 - 4 = 10, halved 5. The second convolution has 16 channels of 5 by 5
+# numbers each: 16 x 5 x 5 = 400.
+#
+# </details>
 
 # %%
 net = Net()
@@ -195,8 +207,8 @@ after_conv1.shape, after_conv2.shape, f"{parameters:,} parameters"
 #
 # One line below is not in most copies of this program: `torch.set_num_threads(1)`. PyTorch splits
 # each operation over several CPU threads, but four images are too little work to split. The threads
-# then mostly wait for each other, and on a computer that is busy with something else they can slow
-# this loop down by a factor of 20.
+# then mostly wait for each other, and on a computer that is busy with something else they can make
+# this loop several times slower. The setting stays in force for the rest of this notebook.
 
 # %%
 torch.set_num_threads(1)
@@ -206,9 +218,10 @@ criterion = nn.CrossEntropyLoss()
 optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
 
 # %% [markdown]
-# And the training loop. It prints the mean loss every 8,000 images (2,000 batches of four), and
-# early on how long it is going to take. The word `device` does not occur, so everything happens on
-# the CPU.
+# And the training loop. It prints the mean loss every 8,000 images (2,000 batches of four). After
+# 20 and after 500 steps it also estimates how long it will take. The first estimate is too high,
+# because it includes the start of the worker processes. The word `device` does not occur, so
+# everything happens on the CPU.
 
 # %% tags=["nbval-ignore-output"]
 print_every = max(1, 8000 // batch_size)
@@ -231,8 +244,9 @@ cpu_seconds_per_step = (time.perf_counter() - started) / (epochs * len(train_loa
 print(f"finished after {time.perf_counter() - started:.1f} s on the CPU")
 
 # %% [markdown]
-# A network that knows nothing gives each class the same probability, and its loss is the logarithm
-# of the number of classes. Your first printed loss is near it, and your last one is well below.
+# A network that knows nothing gives each class the same probability, and its loss is the natural
+# logarithm of the number of classes. Your first printed loss is near it, and your last one is well
+# below.
 
 # %%
 print(f"knowing nothing: {torch.tensor(len(dataset.classes)).log():.3f}")
@@ -272,11 +286,15 @@ device_of(net) == device
 
 # %% [markdown]
 # Here is the loop with all three. On a GPU it trains for all epochs; on a CPU it would repeat the
-# loop above, so it stops at the first print. Compare that loss with the first one above.
+# loop above, so it stops at the first print. Compare that loss with the first one above: the seed
+# and the images are the same, so it is the same number. On a GPU the last digits may differ,
+# because the GPU adds in another order.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 on_gpu = device.type != "cpu"
 steps = len(train_loader) if on_gpu else min(print_every, len(train_loader))
+
+# %% tags=["nbval-ignore-output"]
 started = time.perf_counter()
 for epoch in range(epochs if on_gpu else 1):
     running_loss = 0.0
@@ -301,12 +319,13 @@ print(f"finished after {time.perf_counter() - started:.1f} s on {device}")
 # **Think first:** a GPU has thousands of cores. By what factor was the second loop faster?
 
 # %% tags=["nbval-ignore-output"]
-print(f"CPU: {cpu_seconds_per_step * 1e3:.2f} ms per step")
-print(f"{device}: {seconds_per_step * 1e3:.2f} ms per step")
+print(f"first loop, on the CPU: {cpu_seconds_per_step * 1e3:.2f} ms per step")
+print(f"second loop, on {device}: {seconds_per_step * 1e3:.2f} ms per step")
 if on_gpu:
     print(f"The GPU was {cpu_seconds_per_step / seconds_per_step:.2f} times as fast as the CPU.")
 else:
-    print("There is no GPU here: both loops ran on the CPU, and the times differ by chance.")
+    print("There is no GPU here: both loops did the same work on the CPU. Their times differ")
+    print("because other programs use the computer too; a factor of 2 is possible.")
 
 # %% [markdown]
 # If you have a GPU, the answer is probably disappointing. To see why, count the arithmetic of one
@@ -329,20 +348,20 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 inputs, targets = next(iter(train_loader))
 inputs, targets = inputs.to(device), targets.to(device)
 if device.type == "cuda":
-    activities = [torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=activities) as profiler:
+    with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
         optimizer.zero_grad()
         criterion(net(inputs), targets).backward()
         optimizer.step()
         torch.cuda.synchronize()
-    kernels = [e for e in profiler.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    kernels = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
     print(f"{len(kernels)} kernels and copies for one training step")
 else:
     print("There is no CUDA GPU here, so there are no kernel launches to count.")
 
 # %% [markdown]
-# Dozens of launches of several microseconds each, against two microseconds of arithmetic: the GPU
-# spends nearly all of its time waiting for the next kernel. And before that, it waits for two
+# Every layer, forward and backward, needs at least one launch, and each costs several microseconds,
+# against two microseconds of arithmetic: the GPU spends nearly all of its time waiting for the next
+# kernel. And before that, it waits for two
 # worker processes that turn the four images into tensors, one after another.
 #
 # So the classic network and its batches are too small for a GPU. [Lesson
@@ -351,7 +370,8 @@ else:
 # ## Save and reload
 #
 # To *use* a network you need its weights and nothing else. Save the `state_dict`, not the module: a
-# saved module is a pickle that breaks when your code changes.
+# saved module is a *pickle*, Python's format for storing any object, and it cannot be loaded any
+# more when your code has changed.
 
 # %%
 if not on_gpu:
@@ -363,8 +383,9 @@ path.name
 # %% [markdown]
 # A file saved on a GPU remembers that its tensors were on `cuda:0`, and a plain `torch.load` tries
 # to put them back there, which fails on a laptop without a GPU. `map_location` says where they go
-# instead. `weights_only=True`, the default today, refuses a file that would run code: a pickle can
-# do anything.
+# instead: [lesson 03](03_moving_a_network.ipynb) used `"cpu"`, which always works; with `device`
+# the tensors go straight to the GPU. `weights_only=True`, the default today, refuses a file that
+# would run code, which loading a pickle can do.
 
 # %%
 state = torch.load(path, map_location=device, weights_only=True)
@@ -372,7 +393,7 @@ state = torch.load(path, map_location=device, weights_only=True)
 
 # %% [markdown]
 # **Think first:** the tensors in `state` are on `device`. You load them into a new network. On
-# which device is that network?
+# which device is that network then?
 
 # %%
 reloaded = Net()
@@ -441,7 +462,8 @@ f"{sum(class_total)} of {len(test_set)} images counted"
 
 # %% [markdown]
 # Four per batch, and no error. A batch of fewer than four, which the *last* batch of an epoch often
-# is, raises one:
+# is, raises one. Here the last batch has one image: `squeeze()` removes its only dimension, and
+# `right[0]` fails.
 
 # %%
 try:
@@ -450,7 +472,7 @@ except IndexError as error:
     print("IndexError:", error)
 
 # %% [markdown]
-# The fix is to count without looking at single images. Give each pair (true class, answer) a number
+# The fix is to count a whole batch at once. Give each pair (true class, answer) a number
 # from 0 to 99 and let `torch.bincount` count the numbers, on the device, for a batch of any size.
 
 # %%
@@ -464,7 +486,8 @@ f"{int(counts.sum())} of {len(test_set)} images counted"
 
 # %% [markdown]
 # The diagonal of this table holds the right answers. `evaluate` does the same; it also switches the
-# network to evaluation mode and back.
+# network to evaluation mode and back, which matters for layers such as dropout and batch
+# normalization; this network has none.
 
 # %% tags=["nbval-ignore-output"]
 evaluation = evaluate(reloaded, test_loader)
@@ -479,8 +502,8 @@ show(
 )
 
 # %% [markdown]
-# What does the network take the hard ones for? Each row of the next figure is a true class, each
-# column an answer.
+# With which classes does the network confuse the hard ones? Each row of the next figure is a true
+# class, each column an answer.
 
 # %%
 show(
@@ -519,15 +542,16 @@ show(
 #
 # The classic loader handles every image separately: to PIL, to a tensor, normalize, stack, and send
 # from one process to another. You saw above that all training images fit on the device. So put them
-# there once as bytes, and let a batch be some rows of that tensor. That is all that
-# `ResidentLoader` does:
+# there once as bytes, and let a batch be some rows of that tensor. This is how `ResidentLoader`
+# makes an epoch's batches; `self.sampler` gives the shuffled order:
 
 # %%
 Markdown(f"```python\n{inspect.getsource(ResidentLoader.__iter__)}```")
 
 # %% [markdown]
-# It takes the rows of several batches at once (`index_select`), normalizes them in one operation,
-# and then splits them into batches. Both loaders compute the same values:
+# The lines with `index_select` take the rows of several batches at once (a *chunk*); `normalize`
+# does to the whole chunk what the transform did to one image; then the chunk is split into batches.
+# Both loaders compute the same values:
 
 # %% tags=["nbval-ignore-output"]
 first_images = ResidentLoader(images[:2], labels[:2], 2, device=device, shuffle=False)
@@ -540,7 +564,7 @@ torch.stack([one_image[0, 0, :6], resident[0, 0, 0, :6].cpu()])
 # expect?
 
 
-# %% tags=["nbval-ignore-output"]
+# %%
 def seconds_of(loader, steps):
     net = Net().to(device)
     optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
@@ -557,6 +581,7 @@ def seconds_of(loader, steps):
     return (time.perf_counter() - started) / i
 
 
+# %% tags=["nbval-ignore-output"]
 chosen = torch.tensor(train_set.indices) if isinstance(train_set, Subset) else slice(None)
 resident_loader = ResidentLoader(
     images[chosen], labels[chosen], batch_size, device=device, seed=seed
@@ -565,7 +590,9 @@ for name, loader in (("DataLoader", train_loader), ("ResidentLoader", resident_l
     print(f"{name}: {seconds_of(loader, min(1000, len(loader))) * 1e3:.2f} ms per step")
 
 # %% [markdown]
-# That difference is the loader's alone: network, optimizer, loop and number of threads are equal.
+# Network, optimizer, loop and number of threads are equal, so the difference comes from the loader,
+# apart from the noise that you saw above. [Lesson 05](05_when_the_gpu_wins.ipynb) measures it with
+# repetitions.
 #
 # The course's `train` is the same loop with three additions: a progress line, a history of the
 # loss, and a checkpoint in the output folder every 30 seconds and after every epoch. Two details
@@ -599,13 +626,16 @@ again = evaluate(net, test_loader)
 print(f"classic loader: {evaluation.accuracy:.1%}, resident loader: {again.accuracy:.1%}")
 
 # %% [markdown]
-# About the same accuracy: the images are the same, and only their order differs.
+# About the same accuracy: the images are the same; mainly their order differs.
 #
 # ## When the machine is taken away
 #
-# Colab may end your session in the middle of an epoch. Then set `resume = True` in the parameters
-# cell, name an `output` folder that still exists (one on your Drive), and run the notebook again:
-# training continues at the step of the last checkpoint.
+# Colab may end your session in the middle of an epoch, and the files of its machine are gone with
+# it. Prepare for that *before* the first run: connect your Google Drive (`from google.colab import
+# drive; drive.mount("/content/drive")`) and set `output` in the parameters cell to a folder there,
+# such as `"/content/drive/MyDrive/cifar10"`. Later set `resume = True` and run the notebook again:
+# `train` continues at the step of the last checkpoint. The two classic loops above have no
+# checkpoint and start again.
 #
 # **Think first:** a checkpoint with the network's weights alone is not enough to continue *exactly*
 # where you stopped. What else has to be in it?
@@ -617,7 +647,8 @@ sorted(checkpoint)
 # %% [markdown]
 # The optimizer has a momentum buffer for each parameter; the loader has a position in the order of
 # the images; dropout and augmentation draw from a random number generator. With all of these, a run
-# in two parts gives exactly the weights of a run in one part. Try it on 2,000 images on the CPU:
+# in two parts gives exactly the weights of a run in one part. Try it on 2,000 images on the CPU,
+# with a stop after the first epoch:
 
 
 # %%
@@ -628,7 +659,7 @@ def small_run(epochs, resume=False):
     optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     path = output / "small_checkpoint.pt"
     train(net, loader, optimizer, epochs=epochs, checkpoint=path, resume=resume)
-    return net.fc3.weight
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
 
 
 in_one_part = small_run(epochs=2)
@@ -640,8 +671,8 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 # ## The whole program as one file
 #
 # `scripts/train_cifar10.py` is this lesson as a program: the classic network and settings by
-# default, and options for what you will need later. It runs on the CPU, on a GPU, and on several
-# GPUs:
+# default, and options for what you will need later. It runs on the CPU, on a GPU, and, started by
+# PyTorch's launcher `torchrun`, on several GPUs. In a terminal, in the course's folder:
 #
 # ```
 # python scripts/train_cifar10.py
@@ -649,9 +680,10 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 # torchrun --nproc-per-node 4 scripts/train_cifar10.py --batch-size 32 --lr 0.032
 # ```
 #
-# Find the three edits in it. Mixed precision (`autocast`, `GradScaler`) and training on several
-# GPUs (`DistributedDataParallel`) are subjects of their own. With the default options on a CPU, it
-# gives exactly the accuracy of this lesson's first loop: same seed, same order of the images.
+# **Think first:** find the three edits in it. Mixed precision (`autocast`, `GradScaler`) and
+# training on several GPUs (`DistributedDataParallel`) are subjects of their own. With the default
+# options on a CPU, it gives exactly the accuracy of this lesson's first loop: same seed, same order
+# of the images.
 
 # %%
 script = Path(helpers.__file__).parents[1] / "scripts" / "train_cifar10.py"
@@ -680,4 +712,5 @@ lesson.report(
 # - A resumable checkpoint holds the optimizer, the position and the random state, not only weights.
 #
 # **To try:** set `batch_size = 64` and run again. The loss falls more slowly per epoch; why? Then
-# raise `learning_rate` to 0.016 and compare.
+# raise `learning_rate` to 0.016 and compare. [Lesson 05](05_when_the_gpu_wins.ipynb) explains what
+# you see.

@@ -132,6 +132,8 @@ def forward():
     return net(batch)
 
 
+forward().shape  # 16 images, 10 logits each
+
 # %% [markdown]
 # **Think first:** you call it 12 times, one after the other, and note each time. Will they agree?
 #
@@ -259,6 +261,9 @@ def with_recorded(kind, sizes, live):
     return curves + ([plots.recorded_curve(gpu_record, kind)] if gpu_record else [])
 
 
+batch_sizes = [size for size in (4, 16, 64, 256, 1024, 4096) if size <= largest_batch]
+batch_sizes
+
 # %% [markdown]
 # **Think first:** a CPU has few cores. Will its time per image fall with the batch size too?
 #
@@ -272,7 +277,6 @@ def with_recorded(kind, sizes, live):
 # </details>
 
 # %%
-batch_sizes = [size for size in (4, 16, 64, 256, 1024, 4096) if size <= largest_batch]
 by_batch = {
     at: [seconds_per_image(ClassicNet(), size, at) for size in batch_sizes] for at in places
 }
@@ -396,6 +400,8 @@ def parts_of(setting, steps):
     return {name: total[name] / (steps * setting.batch_size) for name in names}
 
 
+CLASSIC  # the settings of the classic script
+
 # %% [markdown]
 # Three settings: the classic script with 4 images per batch (two worker processes prepare the
 # images one by one); the same with *resident* data, that is, with all images on the device from the
@@ -497,6 +503,7 @@ show(
     plots.pipelines(speeds),
     alt="Images prepared per second by four ways to feed a network, for batches of 4, 64 and 512.",
 )
+list(speeds)
 
 # %% [markdown]
 # This figure times the *loaders alone*. A training step also has to compute, so it gains far less;
@@ -547,6 +554,9 @@ def trained(batch_size, rate):
     return train(net, loader, optimizer, epochs=2)
 
 
+f"{len(chosen):,} images, two passes each"
+
+# %%
 histories = {
     "batch 4, rate 0.001": trained(4, 0.001),
     "batch 64, rate 0.001": trained(64, 0.001),

@@ -141,7 +141,7 @@ def test_the_feedback_shows_the_hints(graded):
     page = (root / "feedback" / "bob" / "lab" / f"{NAME}.html").read_text(encoding="utf-8")
     assert "a tensor that <code" in page.replace("\n", " ")
     assert "is still on cpu" in page
-    assert "ends the program" in page
+    assert "exits the program" in page
 
 
 def test_a_replaced_check_is_restored(graded):

@@ -215,7 +215,7 @@ def test_course_without_notebooks_names_the_build_command(small_course, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_stops_its_kernels_and_writes_the_report(course, tmp_path, number):
-    words = ["01", "04", "05", "-p", "spoil", "true", "--out", str(tmp_path / "out")]
+    words = ["01", "04", "05", "--jobs", "1", "-p", "spoil", "true", "--out", str(tmp_path / "out")]
     with subprocess.Popen(course_command(course, *words), stdout=subprocess.PIPE, text=True) as run:
         # The first notebook is through when its line comes; then the second one hangs.
         first = run.stdout.readline()
