@@ -183,9 +183,8 @@ class Net(nn.Module):
 
 # %% [markdown]
 # **Think first:** where do the 400 inputs of `fc1` come from? Follow one image of 32 by 32 pixels:
-# a
-# 5 by 5 convolution makes width and height smaller by 4 (2 pixels at each edge), and pooling halves
-# them.
+# a 5 by 5 convolution makes width and height smaller by 4 (2 pixels at each edge), and pooling
+# halves them.
 #
 # <details><summary>Answer</summary>
 #
@@ -206,9 +205,10 @@ after_conv1.shape, after_conv2.shape, f"{parameters:,} parameters"
 # 0.9.
 #
 # One line below is not in most copies of this program: `torch.set_num_threads(1)`. PyTorch splits
-# each operation over several CPU threads, but four images are too little work to split. The threads
-# then mostly wait for each other, and on a computer that is busy with something else they can make
-# this loop several times slower. The setting stays in force for the rest of this notebook.
+# each operation over several CPU threads, but four images are too little work to split, so the
+# threads mostly wait for each other. On two idle cores this costs little. Beside two other busy
+# programs, a step (without loading images) was measured at 5 ms with one thread and at 11 to 64 ms
+# with two. The setting stays in force for the rest of this notebook.
 
 # %%
 torch.set_num_threads(1)
@@ -261,7 +261,8 @@ print(f"knowing nothing: {torch.tensor(len(dataset.classes)).log():.3f}")
 #    a program of your own, write
 #    `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`.
 # 2. **Move the network**: `net.to(device)`. Its parameters are tensors, and they decide where the
-#    arithmetic happens. Create the optimizer *after* the move.
+#    arithmetic happens. Create the optimizer *after* the move, for the reason in
+#    [lesson 03](03_moving_a_network.ipynb).
 # 3. **Move every batch**: `inputs, targets = inputs.to(device), targets.to(device)`. A tensor does
 #    not move in place: `.to` returns the moved one, and forgetting to assign it is a very common
 #    mistake. The targets move too, because the loss compares them with the network's answers.
@@ -316,7 +317,8 @@ print(f"finished after {time.perf_counter() - started:.1f} s on {device}")
 # %% [markdown]
 # ## How much faster, and why so little
 #
-# **Think first:** a GPU has thousands of cores. By what factor was the second loop faster?
+# **Think first:** a GPU has thousands of cores. By what factor do you expect it to be faster in
+# this loop?
 
 # %% tags=["nbval-ignore-output"]
 print(f"first loop, on the CPU: {cpu_seconds_per_step * 1e3:.2f} ms per step")
@@ -328,8 +330,10 @@ else:
     print("because other programs use the computer too; a factor of 2 is possible.")
 
 # %% [markdown]
-# If you have a GPU, the answer is probably disappointing. To see why, count the arithmetic of one
-# step, and then what PyTorch has to do to get it computed.
+# If you have a GPU, the answer is probably disappointing. [PyTorch's
+# tutorial](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html#training-on-gpu)
+# gives the reason in one sentence: "Because your network is really small." To see what that means,
+# count the arithmetic of one step, and then what PyTorch has to do to get it computed.
 
 # %%
 with FlopCounterMode(display=False) as arithmetic:
@@ -341,8 +345,29 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 # At that speed the arithmetic of this step takes two *microseconds*. But a step is not one piece of
 # work. Each layer, each gradient and the update of the weights run as separate programs on the GPU,
 # called *kernels*, and the CPU has to start each one: a *kernel launch*. One launch costs the CPU
-# [several microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more when Python calls
-# it through PyTorch. On a GPU, the next cell counts the launches of one step.
+# [a few microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more when Python calls
+# it through PyTorch.
+#
+# **Think first:** how many kernels does one training step need at least? Go through `forward`, then
+# the backward pass, then the optimizer.
+#
+# <details><summary>Answer</summary>
+#
+# At least 39; an operation may also use more than one kernel.
+#
+# | part | operations | kernels |
+# |---|---|---|
+# | forward | 2 convolutions, 3 linear layers, 4 ReLUs, 2 poolings, log-softmax, loss | 13 |
+# | backward | the loss (3: its own gradient, loss, log-softmax), 4 ReLUs, 2 poolings | 9 |
+# | backward | gradients of the weights (5), biases (5) and inputs (4) of the five layers | 14 |
+# | optimizer | momentum times 0.9, plus the gradient, update: each for all parameters at once | 3 |
+#
+# Views such as `flatten` launch nothing. The first layer needs no gradient of its input, the
+# images.
+#
+# </details>
+#
+# On a GPU, the next cell counts what really runs in one step.
 
 # %% tags=["nbval-ignore-output"]
 inputs, targets = next(iter(train_loader))
@@ -359,10 +384,9 @@ else:
     print("There is no CUDA GPU here, so there are no kernel launches to count.")
 
 # %% [markdown]
-# Every layer, forward and backward, needs at least one launch, and each costs several microseconds,
-# against two microseconds of arithmetic: the GPU spends nearly all of its time waiting for the next
-# kernel. And before that, it waits for two
-# worker processes that turn the four images into tensors, one after another.
+# At five microseconds each, forty launches take 200 microseconds, against two microseconds of
+# arithmetic: most of the time, the GPU waits for the next kernel. And before each step, it may have
+# to wait for the two worker processes, which turn the images into tensors one after another.
 #
 # So the classic network and its batches are too small for a GPU. [Lesson
 # 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting, one cause at a time.
@@ -413,8 +437,8 @@ device_of(reloaded) == device
 # ## How good is it?
 #
 # Classify the test images on the device. `torch.no_grad()` turns gradients off, since nothing is
-# learned here. The batches have 500 images: in evaluation a larger batch does not change the result
-# and needs fewer kernel launches.
+# learned here. The batches have 500 images: in evaluation a larger batch does not change the
+# accuracy and needs fewer kernel launches.
 
 # %%
 test_loader = DataLoader(test_set, batch_size=500, num_workers=2)
@@ -591,12 +615,12 @@ for name, loader in (("DataLoader", train_loader), ("ResidentLoader", resident_l
 
 # %% [markdown]
 # Network, optimizer, loop and number of threads are equal, so the difference comes from the loader,
-# apart from the noise that you saw above. [Lesson 05](05_when_the_gpu_wins.ipynb) measures it with
-# repetitions.
+# apart from the noise that you saw above and the start of the worker processes. [Lesson
+# 05](05_when_the_gpu_wins.ipynb) measures it with repetitions.
 #
 # The course's `train` is the same loop with three additions: a progress line, a history of the
 # loss, and a checkpoint in the output folder every 30 seconds and after every epoch. Two details
-# make it faster than the loop above, whatever the loader. It adds up the loss *on the device*,
+# can make it faster than the loop above, whatever the loader. It adds up the loss *on the device*,
 # because `loss.item()` makes the CPU wait for the GPU in every step. And on a CPU, for batches of
 # up to four images, it turns off oneDNN, a library whose preparation costs more than it saves at
 # that size.
@@ -626,7 +650,8 @@ again = evaluate(net, test_loader)
 print(f"classic loader: {evaluation.accuracy:.1%}, resident loader: {again.accuracy:.1%}")
 
 # %% [markdown]
-# About the same accuracy: the images are the same; mainly their order differs.
+# About the same accuracy: network and images are the same, but their order differs, and without
+# oneDNN also the rounding.
 #
 # ## When the machine is taken away
 #
@@ -647,8 +672,9 @@ sorted(checkpoint)
 # %% [markdown]
 # The optimizer has a momentum buffer for each parameter; the loader has a position in the order of
 # the images; dropout and augmentation draw from a random number generator. With all of these, a run
-# in two parts gives exactly the weights of a run in one part. Try it on 2,000 images on the CPU,
-# with a stop after the first epoch:
+# in two parts gives exactly the weights of a run in one part. (`fingerprint` identifies network,
+# optimizer and loader, so that a checkpoint is not resumed with others.) Try it on 2,000 images on
+# the CPU, with a stop after the first epoch:
 
 
 # %%
@@ -680,10 +706,19 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 # torchrun --nproc-per-node 4 scripts/train_cifar10.py --batch-size 32 --lr 0.032
 # ```
 #
-# **Think first:** find the three edits in it. Mixed precision (`autocast`, `GradScaler`) and
-# training on several GPUs (`DistributedDataParallel`) are subjects of their own. With the default
-# options on a CPU, it gives exactly the accuracy of this lesson's first loop: same seed, same order
-# of the images.
+# `--schedule cosine` lets the learning rate fall to zero along half a cosine. Mixed precision
+# (`autocast`, `GradScaler`) and training on several GPUs (`DistributedDataParallel`) are subjects
+# of their own. With the default options on a CPU, the program gives exactly the accuracy of this
+# lesson's first loop: same seed, same order of the images.
+#
+# **Think first:** find the three edits in it.
+#
+# <details><summary>Answer</summary>
+#
+# `set_up_device` names the device, `Training.__init__` moves the network (`Net().to(device)`), and
+# `train_epoch` moves each batch (`images.to(self.device, ...)` and the labels).
+#
+# </details>
 
 # %%
 script = Path(helpers.__file__).parents[1] / "scripts" / "train_cifar10.py"
