@@ -21,8 +21,9 @@ class Project:
 
     def __init__(self, root):
         self.root = root
-        (root / "tests").mkdir(parents=True)
-        for file in ("conftest.py", "pyproject.toml", "tests/nbval_sanitize.cfg"):
+        (root / "tests" / "rules").mkdir(parents=True)
+        settings = ("conftest.py", "pyproject.toml", "tests/nbval_sanitize.cfg")
+        for file in (*settings, "tests/rules/audit.py"):
             shutil.copy(ROOT / file, root / file)
 
     def put(self, path, text):
