@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from course.authoring.build import build
-from course.authoring.targets import outdated
+from course.authoring.targets import outdated, targets
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
 
@@ -48,10 +48,11 @@ def release(
     tracked = _tracked_files(course.root)
     if findings := outdated(course):
         raise CourseError("build the course first: " + "\n".join(findings))
+    generated = {target.path for target in targets(course, [])}
     texts = {
         path: text
         for path in tracked
-        if path.suffix != ".ipynb" and (text := _renamed(path, course, repository, tag)) is not None
+        if path not in generated and (text := _renamed(path, course, repository, tag)) is not None
     }
     for path, text in texts.items():
         _refuse_changed_code(path, text, course)
@@ -61,7 +62,7 @@ def release(
         path.chmod(mode)
         say(f"{path.relative_to(course.root).as_posix()}: addresses changed")
     build(replace(course, repository=repository, tag=tag), [], say=say)
-    return [path for path in tracked if path in texts or path.suffix == ".ipynb"]
+    return [path for path in tracked if path in texts or path in generated]
 
 
 def _refuse_malformed(repository: str, tag: str) -> None:

@@ -16,7 +16,7 @@ def masked(text):
 
 def test_reads_every_pattern():
     text = SANITIZER.read_text(encoding="utf-8")
-    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 6
+    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 8
 
 
 def test_file_is_ascii():
@@ -34,6 +34,11 @@ def test_file_is_ascii():
         ("12.5 images/s.", "RATE."),
         ("1.37 times as fast", "RATIO times as fast"),
         ("Training: loss 1.234, 5,678 images/s, 9.1 s", "Training: LOSS, RATE, TIME"),
+        (
+            "epoch 2 of 2, step 12,500 of 12,500, loss 1.234, 5,678 images/s, 9.1 s",
+            "epoch 2 of 2, every step, LOSS, RATE, TIME",
+        ),
+        ('<progress value="500" max="500" ', '<progress value="ALL" max="ALL" '),
         ("accuracy ≈ 54.3 %", "accuracy MEASURED"),
         ("loss ≈ 1.234", "loss MEASURED"),
         ("≈ 1,234.5", "MEASURED"),
@@ -64,6 +69,8 @@ def test_masks_measurements(text, expected):
         "12 MB/s",
         "5 m/s",
         "step 12,500 of 12,500",
+        "step 12,499 of 12,500",
+        '<progress value="499" max="500" ',
         "epoch 2 of 2",
         "loss: 1.234",
         "loss 1.234",
