@@ -37,7 +37,13 @@ def _installation() -> Installation | None:
     return getattr(sys.modules.get("torch"), _KEPT_ON_TORCH, None)
 
 
-def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) -> None:
+def enable(
+    devices: int = 1,
+    memory: int = 8 * GIB,
+    *,
+    over_real: bool = False,
+    every_allocation: bool = False,
+) -> None:
     """Simulate CUDA devices from now on, in this thread and in threads that start later.
 
     Calling it again with the same arguments does nothing. Calling it with other arguments starts
@@ -47,6 +53,9 @@ def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) 
         devices: number of devices.
         memory: memory of each device, in bytes.
         over_real: simulate even if there is a real CUDA device, which is then not used.
+        every_allocation: count also the memory of tensors that exist only inside operations and
+            backward passes of this thread. Peaks are then those of CUDA's allocator, without the
+            workspaces of its libraries, and each operation takes longer.
 
     Raises:
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
@@ -57,10 +66,12 @@ def enable(devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False) 
     from .installation import Installation
     from .machine import Machine
 
-    machine = Machine(devices, memory)
+    machine = Machine(devices, memory, every_allocation)
     installed = _installation()
     if installed is not None:
-        if (installed.machine.count, installed.machine.total) == (devices, memory):
+        machine_before = installed.machine
+        before = (machine_before.count, machine_before.total, machine_before.every_allocation)
+        if before == (devices, memory, every_allocation):
             return
         disable()
     if torch.cuda.is_available() and not over_real:
@@ -97,10 +108,14 @@ def is_enabled() -> bool:
 
 @contextmanager
 def simulated(
-    devices: int = 1, memory: int = 8 * GIB, *, over_real: bool = False
+    devices: int = 1,
+    memory: int = 8 * GIB,
+    *,
+    over_real: bool = False,
+    every_allocation: bool = False,
 ) -> Iterator[None]:
     """Simulate CUDA devices inside a `with` block; for the arguments see `enable`."""
-    enable(devices, memory, over_real=over_real)
+    enable(devices, memory, over_real=over_real, every_allocation=every_allocation)
     try:
         yield
     finally:

@@ -30,6 +30,7 @@ from . import (
     storages,
     streams,
 )  # fmt: skip
+from .allocations import EveryAllocation
 from .machine import Machine
 from .mode import SimulatedCUDA
 
@@ -50,6 +51,7 @@ class Installation:
         self.machine = machine
         self.mode = SimulatedCUDA(machine)
         self._replaced: list[tuple[object, str, object]] = []
+        self._allocations: EveryAllocation | None = None
 
     def install(self) -> None:
         """Replace the functions that deal with devices, then activate the mode."""
@@ -59,12 +61,18 @@ class Installation:
             files.install(self.machine)
             processes.watch_forks(self.machine)
             push_at_bottom(self.mode)
+            if self.machine.every_allocation:
+                self._allocations = EveryAllocation(self.machine.memories)
+                self._allocations.__enter__()
         except BaseException:
             self.uninstall()
             raise
 
     def uninstall(self) -> None:
         """Restore everything that was replaced, in reverse order."""
+        if self._allocations is not None:
+            self._allocations.__exit__(None, None, None)
+            self._allocations = None
         remove_from_stack(self.mode)
         files.uninstall()
         while self._replaced:

@@ -17,15 +17,19 @@ class _CurrentDevice(threading.local):
 
 
 class Machine:
-    """A number of identical simulated devices with `total` bytes of memory each."""
+    """A number of identical simulated devices with `total` bytes of memory each.
 
-    def __init__(self, count: int, total: int) -> None:
+    `every_allocation` tells whether tensors are counted that no Python code sees.
+    """
+
+    def __init__(self, count: int, total: int, every_allocation: bool = False) -> None:
         if count < 1:
             raise ValueError(f"devices is {count}; expected at least 1")
         if total < 1:
             raise ValueError(f"memory is {total} bytes; expected at least 1")
         self.count = count
         self.total = total
+        self.every_allocation = every_allocation
         self.memories = [DeviceMemory(index, total) for index in range(count)]
         self.devices = [torch.device("cuda", index) for index in range(count)]
         # The default generators, created at their first use.
@@ -49,9 +53,9 @@ class Machine:
         self.current = 0
         for memory in self.memories:
             memory.limit = memory.total
-            memory.freed_bytes = memory.freed_blocks = memory.out_of_memory_errors = 0
             memory.empty_cache()
             memory.reset_peaks()
+            memory.reset_accumulated()
 
     def touch(self) -> None:
         """Initialize the devices; refused in a process forked after their first use, as by CUDA."""

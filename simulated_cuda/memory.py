@@ -1,44 +1,54 @@
-"""Memory accounting of each simulated device, with the numbers of PyTorch's caching allocator.
+"""The memory of each simulated device, managed by the rules of PyTorch's caching allocator.
 
-Sizes are in bytes. This is only accounting: the tensors themselves are in the CPU's memory.
+This is only accounting: the tensors themselves are in the CPU's memory. All sizes are in bytes. The
+rules are those of c10/cuda/CUDACachingAllocator.cpp with its default settings, for one stream.
 """
 
 from __future__ import annotations
 
 import re
+import threading
+from bisect import bisect_left, insort
+from collections import deque
+from typing import Any
 
 import torch
 
 from . import messages
+from .blocks import BLOCK, SMALL, Block, described, rounded, segment_size
 
-# The caching allocator allocates multiples of 512 bytes, from segments that it requests from the
-# driver: of 2 MiB for blocks up to 1 MiB, 20 MiB for blocks below 10 MiB, and multiples of 2 MiB
-# for larger ones (c10/cuda/CUDACachingAllocator.cpp in PyTorch).
-BLOCK = 512
 _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
-_SMALL, _SMALL_SEGMENT = 1 << 20, 2 << 20
-_LARGE, _LARGE_SEGMENT = 10 << 20, 20 << 20
+
+METRICS = (
+    "allocated_bytes", "requested_bytes", "reserved_bytes", "inactive_split_bytes",
+    "allocation", "segment", "inactive_split",
+)  # fmt: skip
 
 
-def rounded(nbytes: int) -> int:
-    """The size of the block that the allocator uses for `nbytes` bytes."""
-    return (nbytes + BLOCK - 1) // BLOCK * BLOCK
+class Statistic:
+    """A number with the names that `torch.cuda.memory_stats` uses."""
 
+    __slots__ = ("allocated", "current", "freed", "peak")
 
-def _segment(block: int) -> int:
-    if block <= _SMALL:
-        return _SMALL_SEGMENT
-    if block < _LARGE:
-        return _LARGE_SEGMENT
-    return (block + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
+    def __init__(self) -> None:
+        self.current = self.peak = self.allocated = self.freed = 0
+
+    def add(self, change: int) -> None:
+        """Change the current number."""
+        self.current += change
+        if change < 0:
+            self.freed -= change
+        else:
+            self.allocated += change
+            if self.current > self.peak:
+                self.peak = self.current
 
 
 class DeviceMemory:
-    """The memory of one simulated device.
+    """The memory of one simulated device: segments, their blocks, and statistics about both.
 
-    `allocated` is the memory of living tensors; `reserved` is the memory requested from the device
-    and not yet returned by `empty_cache`. Blocks have no addresses: any tensor can use any reserved
-    byte, so there is no fragmentation.
+    `statistics[metric]` has one `Statistic` for the large pool and one for the small pool, and a
+    third one for both together.
     """
 
     def __init__(self, index: int, total: int) -> None:
@@ -46,74 +56,193 @@ class DeviceMemory:
         self.total = total
         # Less than `total` after set_per_process_memory_fraction.
         self.limit = total
-        self.allocated = self.reserved = self.requested = 0
-        self.peak_allocated = self.peak_reserved = self.peak_requested = 0
-        self.blocks = self.peak_blocks = 0
-        self.freed_bytes = self.freed_blocks = self.out_of_memory_errors = 0
+        self.statistics = {metric: [Statistic() for _ in range(3)] for metric in METRICS}
+        self.out_of_memory_errors = self.retries = 0
+        self._segments: list[Block] = []  # the first block of each
+        # The unused blocks of the large and of the small pool, sorted by size and address.
+        self._unused: tuple[list[tuple[int, int, Block]], ...] = ([], [])
+        self._address = 0x7F0000000000
+        # Freed blocks that are not unused yet: Python may collect a tensor at any time, also while
+        # this object changes its lists.
+        self._freed: deque[Block] = deque()
+        self._lock = threading.Lock()
 
-    def claim(self, nbytes: int) -> None:
-        """Allocate `nbytes` bytes, or raise `torch.OutOfMemoryError`."""
-        block = rounded(nbytes)
-        allocated = self.allocated + block
-        if allocated > self.reserved:
-            self._reserve(nbytes, block, allocated)
-        self.allocated = allocated
-        self.requested += nbytes
-        self.blocks += 1
-        if allocated > self.peak_allocated:
-            self.peak_allocated = allocated
-        if self.requested > self.peak_requested:
-            self.peak_requested = self.requested
-        if self.blocks > self.peak_blocks:
-            self.peak_blocks = self.blocks
+    def collect(self) -> None:
+        """Process the blocks that were freed, so that the statistics are those of now."""
+        with self._lock:
+            self._collect()
+
+    def current(self, metric: str) -> int:
+        """The current number of a metric, of both pools."""
+        self.collect()
+        return self.statistics[metric][2].current
+
+    def claim(self, nbytes: int) -> Block | None:
+        """Allocate `nbytes` bytes, or raise `torch.OutOfMemoryError`; None for 0 bytes."""
+        if nbytes == 0:
+            return None
+        with self._lock:
+            self._collect()
+            return self._take(nbytes)
 
     def check(self, nbytes: int) -> None:
-        """Raise `torch.OutOfMemoryError` if `nbytes` bytes would not fit; allocate nothing."""
-        if self.allocated + rounded(nbytes) > self.limit:
-            self.refuse(nbytes)
+        """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit; allocate nothing."""
+        if nbytes:
+            with self._lock:
+                self._collect()
+                self._find(nbytes)
 
-    def refuse(self, nbytes: int) -> None:
-        """Raise the `torch.OutOfMemoryError` for an allocation of `nbytes` bytes."""
-        self.out_of_memory_errors += 1
-        # The allocator returns unused memory to the device before it gives up.
-        self.empty_cache()
-        raise torch.OutOfMemoryError(
-            messages.out_of_memory(
-                nbytes, self.index, self.total, self.total - self.reserved, self.allocated,
-                self.reserved - self.allocated,
-            )
-        )  # fmt: skip
+    def release(self, block: Block) -> None:
+        """Free a block; its memory stays reserved."""
+        self._freed.append(block)
+
+    def empty_cache(self) -> None:
+        """Return the segments of which no part is used to the device."""
+        with self._lock:
+            self._collect()
+            self._return_unused_segments()
 
     def explain_failed_allocation(self, error: RuntimeError) -> None:
         """Raise the device's out-of-memory error if `error` is the CPU's."""
         wanted = _CPU_IS_FULL.search(str(error))
         if wanted:
-            self.refuse(int(wanted[1]))
-
-    def release(self, nbytes: int) -> None:
-        """Free `nbytes` bytes; they stay reserved, as in the real allocator."""
-        block = rounded(nbytes)
-        self.allocated -= block
-        self.requested -= nbytes
-        self.blocks -= 1
-        self.freed_bytes += block
-        self.freed_blocks += 1
-
-    def empty_cache(self) -> None:
-        """Return the reserved memory that is not used."""
-        segments = (self.allocated + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
-        self.reserved = min(self.reserved, self.total, segments)
+            self._refuse(int(wanted[1]))
 
     def reset_peaks(self) -> None:
         """Set the peak numbers to the current ones."""
-        self.peak_allocated, self.peak_reserved = self.allocated, self.reserved
-        self.peak_requested, self.peak_blocks = self.requested, self.blocks
+        self.collect()
+        for statistics in self.statistics.values():
+            for each in statistics:
+                each.peak = each.current
 
-    def _reserve(self, nbytes: int, block: int, allocated: int) -> None:
-        wanted = max(self.reserved + _segment(block), allocated)
-        if wanted > self.limit:
-            if allocated > self.limit:
-                self.refuse(nbytes)
-            wanted = self.limit
-        self.reserved = wanted
-        self.peak_reserved = max(self.peak_reserved, wanted)
+    def reset_accumulated(self) -> None:
+        """Set the numbers of everything allocated and freed so far to zero."""
+        self.collect()
+        for statistics in self.statistics.values():
+            for each in statistics:
+                each.allocated = each.freed = 0
+        self.out_of_memory_errors = self.retries = 0
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """The segments and their blocks, as `torch.cuda.memory_snapshot` describes them."""
+        with self._lock:
+            self._collect()
+            return [described(first, self.index) for first in self._segments]
+
+    def _change(self, metric: str, small: bool, change: int) -> None:
+        statistics = self.statistics[metric]
+        statistics[small].add(change)
+        statistics[2].add(change)
+
+    def _find(self, nbytes: int) -> int:
+        """Return the position of the smallest unused block that is large enough."""
+        size = rounded(nbytes)
+        unused = self._unused[size <= SMALL]
+        position = bisect_left(unused, (size,))
+        if position == len(unused):
+            self._reserve(nbytes, size)
+            position = bisect_left(unused, (size,))
+        return position
+
+    def _take(self, nbytes: int) -> Block:
+        size = rounded(nbytes)
+        small = size <= SMALL
+        position = self._find(nbytes)
+        block = self._unused[small].pop(position)[2]
+        was_split, before, rest = block.is_split, block.size, block.size - size
+        if rest >= BLOCK if small else rest > SMALL:
+            other = Block(block.address + size, rest, small)
+            other.previous, other.next = block, block.next
+            if block.next is not None:
+                block.next.previous = other
+            block.next, block.size = other, size
+            insort(self._unused[small], (rest, other.address, other))
+            self._count_split(small, int(not was_split), rest - before if was_split else rest)
+        elif was_split:
+            self._count_split(small, -1, -before)
+        block.used, block.requested = True, nbytes
+        self._count_used(block, 1)
+        return block
+
+    def _collect(self) -> None:
+        """Make the freed blocks unused, and merge them with unused neighbors."""
+        while self._freed:
+            block = self._freed.popleft()
+            self._count_used(block, -1)
+            block.used = False
+            unused = self._unused[block.small]
+            merged = merged_bytes = 0
+            for neighbor in (block.previous, block.next):
+                if neighbor is not None and not neighbor.used:
+                    key = (neighbor.size, neighbor.address)
+                    unused.pop(bisect_left(unused, key))
+                    merged, merged_bytes = merged + 1, merged_bytes + neighbor.size
+                    self._merge(block, neighbor)
+            insort(unused, (block.size, block.address, block))
+            is_split = block.is_split
+            change = block.size - merged_bytes if is_split else -merged_bytes
+            if is_split or merged:
+                self._count_split(block.small, int(is_split) - merged, change)
+
+    def _merge(self, block: Block, neighbor: Block) -> None:
+        if neighbor is block.previous:
+            block.address, block.previous = neighbor.address, neighbor.previous
+            if block.previous is not None:
+                block.previous.next = block
+            else:
+                self._segments[self._segments.index(neighbor)] = block
+        else:
+            block.next = neighbor.next
+            if block.next is not None:
+                block.next.previous = block
+        block.size += neighbor.size
+
+    def _reserve(self, nbytes: int, size: int) -> None:
+        """Request a segment for a block of `size` bytes from the device."""
+        wanted, small = segment_size(size), size <= SMALL
+        reserved = self.statistics["reserved_bytes"][2]
+        if reserved.current + wanted > self.limit:
+            # The allocator returns unused segments to the device and tries again.
+            self._return_unused_segments()
+            self.retries += 1
+            if reserved.current + wanted > self.limit:
+                self._refuse(nbytes)
+        segment = Block(self._address, wanted, small)
+        self._address += wanted
+        self._segments.append(segment)
+        insort(self._unused[small], (wanted, segment.address, segment))
+        self._count_segment(segment, 1)
+
+    def _return_unused_segments(self) -> None:
+        for unused in self._unused:
+            for entry in [entry for entry in unused if not entry[2].is_split]:
+                unused.remove(entry)
+                self._segments.remove(entry[2])
+                self._count_segment(entry[2], -1)
+
+    def _refuse(self, nbytes: int) -> None:
+        self.out_of_memory_errors += 1
+        reserved, allocated = (
+            self.statistics[metric][2].current for metric in ("reserved_bytes", "allocated_bytes")
+        )
+        # The message names the size of the segment, not that of the tensor.
+        wanted = segment_size(rounded(nbytes))
+        raise torch.OutOfMemoryError(
+            messages.out_of_memory(
+                wanted, self.index, self.total, self.total - reserved, allocated,
+                reserved - allocated,
+            )
+        )  # fmt: skip
+
+    def _count_used(self, block: Block, sign: int) -> None:
+        self._change("allocated_bytes", block.small, sign * block.size)
+        self._change("requested_bytes", block.small, sign * block.requested)
+        self._change("allocation", block.small, sign)
+
+    def _count_segment(self, segment: Block, sign: int) -> None:
+        self._change("reserved_bytes", segment.small, sign * segment.size)
+        self._change("segment", segment.small, sign)
+
+    def _count_split(self, small: bool, blocks: int, nbytes: int) -> None:
+        self._change("inactive_split", small, blocks)
+        self._change("inactive_split_bytes", small, nbytes)

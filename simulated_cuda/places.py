@@ -14,6 +14,7 @@ from weakref import WeakSet
 import torch
 
 from . import messages
+from .blocks import Block
 from .memory import DeviceMemory
 
 CPU = -1
@@ -32,18 +33,19 @@ class Place:
     a copy, since everything is on the CPU, and the place noted last is the right one.
     """
 
-    __slots__ = ("__weakref__", "guessed", "index", "memory", "nbytes", "pinned", "sure")
+    __slots__ = ("__weakref__", "block", "guessed", "index", "memory", "nbytes", "pinned", "sure")
 
     def __init__(self, index: int, sure: bool = True) -> None:
         self.index = index
         self.sure = sure
         self.guessed = self.pinned = False
         self.memory: DeviceMemory | None = None
+        self.block: Block | None = None
         self.nbytes = 0
 
     def __del__(self) -> None:
-        if self.memory is not None:
-            self.memory.release(self.nbytes)
+        if self.memory is not None and self.block is not None:
+            self.memory.release(self.block)
 
 
 UNKNOWN = Place(CPU, sure=False)
@@ -160,7 +162,7 @@ def move_storage(
     place.guessed = guess
     memory = memories[index]
     nbytes = storage.nbytes()
-    memory.claim(nbytes)
+    place.block = memory.claim(nbytes)
     place.memory = memory
     place.nbytes = nbytes
     _on_devices.add(place)

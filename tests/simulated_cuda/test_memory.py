@@ -125,11 +125,12 @@ def test_tensor_larger_than_machine_is_refused_without_allocation(gpu):
         torch.zeros(1 << 50, dtype=torch.uint8, device=gpu)
 
 
-def test_memory_fraction_limits_allocations(small_gpu):
+def test_memory_fraction_limits_allocations(gpu):
     torch.cuda.set_per_process_memory_fraction(0.5)
-    torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
+    torch.empty(3000 * MIB, dtype=torch.uint8, device="cuda")
+    torch.cuda.empty_cache()
     with pytest.raises(torch.OutOfMemoryError):
-        torch.empty(6 * MIB, dtype=torch.uint8, device="cuda")
+        torch.empty(5000 * MIB, dtype=torch.uint8, device="cuda")
 
 
 def test_resizing_a_storage_frees_and_allocates_memory(gpu):

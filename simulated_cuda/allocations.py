@@ -1,0 +1,49 @@
+"""Counting every allocation on a simulated device, also those that no Python code sees.
+
+A function mode sees the results of functions that Python calls. Autograd's backward pass and the
+steps inside an operation run in C++; a dispatch mode below autograd sees their tensors too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .memory import DeviceMemory
+from .places import CPU, index_of, put_all, thread
+
+
+class EveryAllocation(TorchDispatchMode):
+    """Notes the device of each tensor as soon as it exists, so that peaks are exact."""
+
+    def __init__(self, memories: list[DeviceMemory]) -> None:
+        super().__init__()
+        self.memories = memories
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
+        return False
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        """Run one operation; its result is on the device of the operation around it."""
+        # The function mode has processed this operation, or must not see it: in a backward pass.
+        with torch._C.DisableTorchFunction():
+            result = operation(*args, **(kwargs or {}))
+            where = thread.running
+            if where == CPU and thread.backward_depth:
+                where = max((index_of(tensor) for tensor in _tensors(args)), default=CPU)
+            if where != CPU:
+                put_all(result, where, self.memories, guess=thread.backward_depth > 0)
+            return result
+
+
+def _tensors(values: Iterable[Any]) -> Iterable[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)

@@ -1,0 +1,75 @@
+"""The blocks of the caching allocator: their sizes, and the segments that they are parts of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# A block's size is a multiple of 512 bytes. Blocks are parts of segments, which the allocator
+# requests from the driver: of 2 MiB for blocks up to 1 MiB (the small pool), 20 MiB for blocks
+# below 10 MiB, and a multiple of 2 MiB for larger ones.
+BLOCK = 512
+SMALL, _SMALL_SEGMENT = 1 << 20, 2 << 20
+_LARGE, _LARGE_SEGMENT = 10 << 20, 20 << 20
+
+
+def rounded(nbytes: int) -> int:
+    """The size of the block that the allocator uses for `nbytes` bytes."""
+    return (nbytes + BLOCK - 1) // BLOCK * BLOCK
+
+
+def segment_size(block: int) -> int:
+    """The size of the segment that is requested from the driver for a block."""
+    if block <= SMALL:
+        return _SMALL_SEGMENT
+    if block < _LARGE:
+        return _LARGE_SEGMENT
+    return (block + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
+
+
+class Block:
+    """A part of a segment; `previous` and `next` are its neighbors in the same segment."""
+
+    __slots__ = ("address", "next", "previous", "requested", "size", "small", "used")
+
+    def __init__(self, address: int, size: int, small: bool) -> None:
+        self.address = address
+        self.size = size
+        self.small = small
+        self.requested = 0
+        self.used = False
+        self.previous: Block | None = None
+        self.next: Block | None = None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the segment has other blocks too."""
+        return self.previous is not None or self.next is not None
+
+
+def described(first: Block, index: int) -> dict[str, Any]:
+    """One segment as an entry of `torch.cuda.memory_snapshot`."""
+    blocks = []
+    block: Block | None = first
+    while block is not None:
+        state = "active_allocated" if block.used else "inactive"
+        requested = block.requested if block.used else 0
+        blocks.append(
+            {"address": block.address, "size": block.size, "requested_size": requested,
+             "state": state, "frames": []}
+        )  # fmt: skip
+        block = block.next
+    used = [each for each in blocks if each["state"] == "active_allocated"]
+    return {
+        "device": index,
+        "address": first.address,
+        "total_size": sum(each["size"] for each in blocks),
+        "allocated_size": sum(each["size"] for each in used),
+        "active_size": sum(each["size"] for each in used),
+        "requested_size": sum(each["requested_size"] for each in used),
+        "stream": 0,
+        "segment_type": "small" if first.small else "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": blocks,
+    }

@@ -1,0 +1,166 @@
+"""The simulated memory follows the rules of c10/cuda/CUDACachingAllocator.cpp."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import simulated_cuda
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@pytest.fixture
+def exact_gpu():
+    """A simulated GPU of 100 MiB that counts every allocation."""
+    with simulated_cuda.simulated(memory=100 * MIB, every_allocation=True):
+        yield torch.device("cuda", 0)
+
+
+def empty(nbytes: int) -> torch.Tensor:
+    return torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+
+
+def segments() -> list[tuple[str, int]]:
+    found = torch.cuda.memory_snapshot()
+    return [(segment["segment_type"], segment["total_size"]) for segment in found]
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "block", "segment"),
+    [
+        (1, 512, ("small", 2 * MIB)),
+        (513, 1024, ("small", 2 * MIB)),
+        (MIB, MIB, ("small", 2 * MIB)),
+        (MIB + 1, MIB + 512, ("large", 20 * MIB)),
+        (10 * MIB - 512, 10 * MIB - 512, ("large", 20 * MIB)),
+        (10 * MIB, 10 * MIB, ("large", 10 * MIB)),
+        # What is left of a large segment becomes a block of its own only if it exceeds 1 MiB.
+        (11 * MIB - 513, 11 * MIB - 512, ("large", 12 * MIB)),
+        (11 * MIB + 1, 12 * MIB, ("large", 12 * MIB)),
+    ],
+)
+def test_sizes_are_rounded_to_blocks_and_segments(exact_gpu, nbytes, block, segment):
+    x = empty(nbytes)
+    statistics = torch.cuda.memory_stats()
+    assert segments() == [segment]
+    assert statistics["requested_bytes.all.current"] == x.nbytes == nbytes
+    assert torch.cuda.memory_allocated() == block
+    assert statistics["inactive_split_bytes.all.current"] == segment[1] - block
+
+
+def test_empty_tensor_needs_no_block(exact_gpu):
+    x = empty(0)
+    assert torch.cuda.memory_stats()["allocation.all.current"] == x.nbytes == 0
+
+
+def test_smallest_sufficient_block_is_used(exact_gpu):
+    keep_apart = []
+    holes = {}
+    for size in (300 * KIB, 100 * KIB, 200 * KIB):
+        holes[size] = empty(size)
+        keep_apart.append(empty(512))
+    blocks = torch.cuda.memory_snapshot()[0]["blocks"]
+    by_size = {each["size"]: each["address"] for each in blocks}
+    holes.clear()
+    x = empty(150 * KIB)
+    used = [b for b in torch.cuda.memory_snapshot()[0]["blocks"] if b["size"] == 150 * KIB]
+    assert x.nbytes == 150 * KIB
+    assert used[0]["address"] == by_size[200 * KIB]
+
+
+def test_neighbors_are_merged_when_they_are_freed(exact_gpu):
+    tensors = [empty(400 * KIB) for _ in range(4)]
+    assert len(torch.cuda.memory_snapshot()[0]["blocks"]) == 5
+    for index in (0, 2, 1, 3):
+        tensors[index] = None
+    (segment,) = torch.cuda.memory_snapshot()
+    assert [block["size"] for block in segment["blocks"]] == [2 * MIB]
+    assert torch.cuda.memory_stats()["inactive_split_bytes.all.current"] == 0
+
+
+def test_only_unused_segments_are_returned(exact_gpu):
+    first, second = empty(15 * MIB), empty(5 * MIB)
+    del first
+    torch.cuda.empty_cache()
+    assert segments() == [("large", 20 * MIB)]
+    assert torch.cuda.memory_reserved() - torch.cuda.memory_allocated() == 20 * MIB - second.nbytes
+
+
+def test_fragmented_memory_does_not_fit_a_large_tensor(exact_gpu):
+    tensors = [empty(5 * MIB) for _ in range(20)]
+    del tensors[::2]
+    assert torch.cuda.memory_allocated() == 50 * MIB
+    with pytest.raises(torch.OutOfMemoryError, match=r"50\.00 MiB is reserved .* unallocated"):
+        empty(30 * MIB)
+    assert empty(5 * MIB).nbytes == 5 * MIB
+
+
+def test_unused_segments_are_returned_before_an_error(exact_gpu):
+    first = empty(60 * MIB)
+    del first
+    second = empty(80 * MIB)
+    assert segments() == [("large", second.nbytes)]
+    statistics = torch.cuda.memory_stats()
+    assert (statistics["num_alloc_retries"], statistics["num_ooms"]) == (1, 0)
+
+
+def test_error_names_the_size_of_the_segment(exact_gpu):
+    kept = empty(90 * MIB)
+    with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 20\.00 MiB"):
+        empty(5 * MIB)
+    assert kept.nbytes == 90 * MIB
+
+
+def test_tensors_inside_an_operation_are_counted(exact_gpu):
+    scores = torch.zeros(128, 1000, device=exact_gpu, requires_grad=True)
+    labels = torch.zeros(128, dtype=torch.int64, device=exact_gpu)
+    before = torch.cuda.memory_allocated()
+    loss = F.cross_entropy(scores, labels)
+    # Autograd keeps the logarithms of the probabilities and the sum of the class weights.
+    assert torch.cuda.memory_allocated() - before == scores.nbytes + 512 + 512
+    assert loss.device == exact_gpu
+
+
+def test_peak_includes_gradients_that_no_variable_holds(exact_gpu):
+    x = torch.ones(MIB, device=exact_gpu)
+    first = torch.full((), 2.0, device=exact_gpu, requires_grad=True)
+    y = (x * first).exp()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    y.backward(x)
+    # The gradient of `exp`, the gradient of the product, and their sum over x.
+    assert torch.cuda.max_memory_allocated() - before >= 2 * x.nbytes
+    assert torch.cuda.memory_allocated() - before <= 512
+
+
+def test_out_of_memory_in_backward(exact_gpu):
+    w = torch.ones(6 * MIB, device=exact_gpu, requires_grad=True)
+    loss = (w * w * w).sum()
+    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        loss.backward()
+
+
+def test_checkpointing_lowers_what_forward_keeps(exact_gpu):
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(256, 256), nn.ReLU()) for _ in range(4)])
+    net.to(exact_gpu)
+    x = torch.ones(512, 256, device=exact_gpu, requires_grad=True)
+
+    def kept(forward):
+        before = torch.cuda.memory_allocated()
+        loss = forward(x).sum()
+        during = torch.cuda.memory_allocated() - before
+        loss.backward()
+        return during
+
+    everything = kept(net)
+    little = kept(lambda x: torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False))
+    assert everything == 4 * x.nbytes + 512
+    assert little < x.nbytes
+
+
+def test_disabling_stops_counting(exact_gpu):
+    simulated_cuda.disable()
+    assert torch.ones(3).device.type == "cpu"
+    with simulated_cuda.simulated():
+        assert torch.ones(3, device="cuda").device.type == "cuda"
