@@ -112,6 +112,10 @@ def _read_tar(path: Path) -> dict[str, bytes]:
         archive.fileobj.seek(archive.offset)
         if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError("the end of the archive is missing")
+        # The checksum of a compressed archive is at its end.
+        while rest := archive.fileobj.read(1 << 20):
+            size += len(rest)
+            _check_size(size, path)
     return files
 
 

@@ -12,7 +12,17 @@ from tools import gpu_record
 NOTEBOOK = Path(gpu_record.__file__).with_suffix(".ipynb")
 
 
-@pytest.mark.parametrize("name", [name for name in gpu_record.PARTS if name != "messages"])
+LONG = {"ladder", "race"}  # whole trainings
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        for name in gpu_record.PARTS
+        if name != "messages"
+    ],
+)
 def test_part_runs_on_the_simulated_gpu(name):
     found = gpu_record.run_part(name, simulated=True)
     assert "error" not in found, found["traceback"]

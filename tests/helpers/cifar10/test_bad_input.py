@@ -35,10 +35,11 @@ def test_reports_truncated_archive(small, kind, part):
     assert "truncated or damaged" in message
 
 
-def test_reports_corrupt_gzip_archive(small):
+@pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_reports_corrupt_gzip_archive(small, part):
     path = small.tar()
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
+    data[int(len(data) * part)] ^= 0xFF
     path.write_bytes(data)
     assert "truncated or damaged" in error_of(path)
 
