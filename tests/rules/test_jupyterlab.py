@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 CONFIG = "docs/jupyterlab/config.json"
 
@@ -14,6 +16,7 @@ def settings(file: str) -> dict:
     return json.loads((ROOT / file).read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_settings_set_start_page(tmp_path, monkeypatch):
     for folder in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder))

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
+# Sphinx reads every notebook twice. `make site` and `make test-slow` run it.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = [
     path.relative_to(ROOT).with_suffix("")

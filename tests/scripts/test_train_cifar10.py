@@ -177,6 +177,7 @@ def test_missing_images_are_an_error_without_traceback(tmp_path):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_torchrun_trains_one_network_in_two_processes(folder, tmp_path):
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
     options = ["--data", folder, "--device", "cpu", "--workers", 0, "--output", tmp_path]

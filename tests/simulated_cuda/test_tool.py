@@ -67,6 +67,7 @@ def test_fixture(simulated_gpu):
 """
 
 
+@pytest.mark.slow
 def test_option_simulates_gpus_before_collection_and_in_child_processes(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_it.py").write_text(TESTS)
@@ -111,6 +112,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
     done = run(
@@ -171,6 +173,7 @@ def test_moves_of_a_file(tmp_path):
     assert b"zeros(2) + x.to" in moves[0].removed_from(path.read_bytes())
 
 
+@pytest.mark.slow
 def test_missing_moves_reports_removals_that_no_test_notices(tmp_path):
     (tmp_path / "module.py").write_text(SOURCE.partition("def uncovered")[0] + (
         "def uncovered(x, device):\n    return x.to(device)\n"

@@ -205,6 +205,7 @@ def test_second_batch_in_the_same_folder_is_rejected(batch, capsys):
     assert "Another batch is running" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_full_disk_loses_no_finished_run(batch, monkeypatch, capsys):
     writes = []
 
@@ -279,6 +280,7 @@ def test_killed_batch_continues_and_runs_nothing_twice(course, tmp_path):
     assert len({row["id"] for row in rows}) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_ctrl_c_keeps_finished_runs_and_leaves_no_kernel(course, tmp_path):
     out = tmp_path / "out"
@@ -300,6 +302,7 @@ def test_ctrl_c_keeps_finished_runs_and_leaves_no_kernel(course, tmp_path):
     assert [row["parameter.mode"] for row in rows_of(out)] == ["good"]
 
 
+@pytest.mark.slow
 def test_plan_from_a_file_runs_on_a_dask_cluster(course, tmp_path):
     from distributed import LocalCluster
 

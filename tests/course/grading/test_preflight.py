@@ -60,5 +60,6 @@ def test_a_memory_limit_too_low_for_python_is_named(lab):
         check_machine(lab, SandboxLimits(memory=1 << 20), isolated=False)
 
 
+@pytest.mark.slow
 def test_a_lab_without_a_solution_is_judged_as_given(lab):
     check_machine(lab, SandboxLimits(), isolated=False)

@@ -193,6 +193,7 @@ def test_the_exit_status_says_how_it_ended(run_module, code, reason, text):
     assert stop.text.startswith(text)
 
 
+@pytest.mark.slow
 @needs_bubblewrap
 def test_waiting_for_a_processor_does_not_count(run_module):
     busy = "import time\nwhile time.process_time() < 2:\n    pass\ntime.sleep(600)"
