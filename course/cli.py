@@ -145,7 +145,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     if finished.stopped:
         return 130
-    return 0 if all(row.passed for row in finished.rows) else 1
+    return 0 if finished.all_passed else 1
 
 
 def _add_release(commands: argparse._SubParsersAction) -> None:

@@ -6,21 +6,18 @@ batch's folder is made from these files: `results.csv`, `results.parquet` and `i
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nbformat import NotebookNode
-
-from course.batch.ledger import Entry, Ledger, PlannedRun
-from course.batch.plan import Plan, Setting, expand
+from course.batch.ledger import Ledger
+from course.batch.plan import Plan, PlannedRun, expand
 from course.batch.work import Folders, Options, Work, jobs_at_once
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution.jobs import Status
 from course.execution.progress import roughly
-from course.execution.provenance import run_id
 from course.files import read_notebook
+from course.reports.reported import Entry
 
 _MOST_SHOWN = 60
 
@@ -42,8 +39,7 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: Options) -> int:
     """
     files = _find_notebooks(course, plan.notebooks)
     notebooks = {stem: read_notebook(file) for stem, file in files.items()}
-    settings = expand(plan, notebooks)
-    runs = [_name_run(setting, notebooks[setting.notebook]) for setting in settings]
+    runs = expand(plan, notebooks)
     folders = _folders(course, plan, name)
     ledger = Ledger(folders.out)
     if options.dry_run:
@@ -79,13 +75,6 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
                 )
             files[unique] = file
     return files
-
-
-def _name_run(setting: Setting, notebook: NotebookNode) -> PlannedRun:
-    identity = run_id(notebook, {"notebook": setting.notebook, **setting.parameters})
-    words = "_".join(f"{key}-{value}" for key, value in setting.parameters.items())
-    readable = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{setting.notebook}_{words}").strip("._")
-    return PlannedRun(identity, f"{readable[:80]}_{identity[:8]}", setting)
 
 
 def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
@@ -134,21 +123,21 @@ def _show_plan(
     """Print what would run, and an estimate of the time from earlier runs."""
     missing = [run for run in runs if run.id not in done]
     for run in runs[:_MOST_SHOWN]:
-        values = ", ".join(f"{key} = {value!r}" for key, value in run.setting.parameters.items())
+        values = ", ".join(f"{key} = {value!r}" for key, value in run.parameters.items())
         mark = "done  " if run.id in done else "to run"
-        print(f"{mark}  {run.setting.notebook}  {values or 'no parameters'}")
+        print(f"{mark}  {run.notebook}  {values or 'no parameters'}")
     if len(runs) > _MOST_SHOWN:
         print(f"... and {len(runs) - _MOST_SHOWN} more")
     jobs = jobs_at_once(plan)
     total = f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
     print(f"{total}, {len(missing)} to execute, {jobs} at a time. Nothing was started.")
-    unknown = sorted({run.setting.notebook for run in missing} - set(earlier))
+    unknown = sorted({run.notebook for run in missing} - set(earlier))
     if unknown:
         print(f"No estimate: there is no earlier run of {', '.join(unknown)}.")
     elif missing:
         typical = {name: statistics.median(found) for name, found in earlier.items()}
-        seconds = sum(typical[run.setting.notebook] for run in missing) / min(jobs, len(missing))
-        known = sum(len(earlier[name]) for name in {run.setting.notebook for run in missing})
+        seconds = sum(typical[run.notebook] for run in missing) / min(jobs, len(missing))
+        known = sum(len(earlier[name]) for name in {run.notebook for run in missing})
         print(
             f"Estimate: {roughly(seconds)}, from the median of {known} earlier runs"
             f"{' with whatever parameters they had' if plan.varied else ''}."

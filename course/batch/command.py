@@ -60,9 +60,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
         "--fresh-kernels", action="store_true", help="start every kernel as a new Python process"
     )
     how.add_argument(
-        "--pages",
-        action="store_true",
-        help="write a page of every run (default: of failures)",
+        "--pages", action="store_true", help="write a page of every run (default: of failures)"
     )
     how.add_argument("--dry-run", action="store_true", help="show the runs and a time estimate")
     how.add_argument("--retry-failed", action="store_true", help="run again what did not pass")

@@ -9,31 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
-from nbformat import NotebookNode
 
-from course.batch.plan import Setting
 from course.course_folder import CourseError
-from course.execution.jobs import RunResult
 from course.files import PARTIAL, write_atomically
-from course.reports.reported import collect_reported
+from course.reports.reported import Entry
 
-SCHEMA = 2
-
-Entry = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run of a batch: its identity, a readable name, and what it executes."""
-
-    id: str
-    name: str
-    setting: Setting
+SCHEMA = 3
 
 
 class Ledger:
@@ -84,31 +68,3 @@ class Ledger:
                 for leftover in folder.glob(f".*{PARTIAL}"):
                     leftover.unlink()
             yield
-
-
-def make_entry(run: PlannedRun, result: RunResult, executed: NotebookNode | None) -> Entry:
-    """The entry of a finished run; `executed` is its notebook, None if there is none."""
-    metadata = {} if executed is None else executed.metadata
-    return {
-        "id": run.id,
-        "run": run.name,
-        "notebook": run.setting.notebook,
-        "title": metadata.get("title", run.setting.notebook),
-        "parameters": run.setting.parameters,
-        "status": str(result.status),
-        "seconds": round(result.seconds, 2),
-        "begun": result.begun,
-        "attempts": result.attempts,
-        "error": result.error,
-        "note": result.note,
-        # People count cells from 1.
-        "failing_cell": None if result.cell is None else result.cell + 1,
-        "failing_cell_id": result.cell_id,
-        "failing_code": result.source,
-        "host": result.host,
-        "gpu": result.gpu,
-        "versions": result.versions,
-        "reported": {} if executed is None else collect_reported(executed),
-        "file": "",
-        "page": "",
-    }

@@ -7,6 +7,7 @@ after another) and repeats, which differ in their seed.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 from course.execution.parameters import did_you_mean, fit_parameters, parameters_of
+from course.execution.provenance import run_id
 
 _KEYS = (
     "notebooks", "parameters", "grid", "list", "repeats", "seeds", "limits", "retries", "jobs",
@@ -73,11 +75,18 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One run of a plan: a notebook, and its parameters in the types that it takes."""
+class PlannedRun:
+    """One run of a plan: a notebook, and its parameters in the types that it takes.
+
+    Attributes:
+        id: equal if code, parameters and `helpers` are equal.
+        name: readable and unique; a valid file name.
+    """
 
     notebook: str
     parameters: dict[str, object]
+    id: str
+    name: str
 
 
 def read_plan(path: Path) -> dict[str, object]:
@@ -142,14 +151,14 @@ def make_plan(table: Mapping[str, object]) -> Plan:
     return plan
 
 
-def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[Setting]:
+def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun]:
     """All runs of the plan, in its order, with parameters in the types that each notebook takes.
 
     Raises:
         CourseError: no notebook has a parameter of that name, or a value has the wrong type.
     """
     known = {name: parameters_of(notebook) for name, notebook in notebooks.items()}
-    settings: dict[str, Setting] = {}
+    runs: dict[str, PlannedRun] = {}
     seeds = [{"seed": seed} for seed in plan.seeds] or [{}]
     combinations = [
         dict(zip(plan.grid, values, strict=True))
@@ -159,10 +168,18 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[Setting]:
         given = {**plan.parameters, **case, **combination, **seed}
         for name, fitted in fit_parameters(given.items(), known).items():
             parameters = {key: _absolute(value) for key, value in fitted.items()}
+            run = _planned(name, parameters, notebooks[name])
             # A notebook without the varied parameter would run again with the same values.
-            settings.setdefault(f"{name} {sorted(parameters.items())!r}", Setting(name, parameters))
+            runs.setdefault(run.id, run)
     order = list(notebooks)
-    return sorted(settings.values(), key=lambda setting: order.index(setting.notebook))
+    return sorted(runs.values(), key=lambda run: order.index(run.notebook))
+
+
+def _planned(name: str, parameters: dict[str, object], notebook: NotebookNode) -> PlannedRun:
+    identity = run_id(notebook, {"notebook": name, **parameters})
+    words = "_".join(f"{key}-{value}" for key, value in parameters.items())
+    readable = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}_{words}").strip("._")
+    return PlannedRun(name, parameters, identity, f"{readable[:80]}_{identity[:8]}")
 
 
 def _absolute(value: object) -> object:

@@ -29,12 +29,12 @@ from course.execution.progress import LessonProgress, roughly, show_seconds
 from course.execution.provenance import versions
 from course.files import read_notebook
 from course.reports.pages import write_page
-from course.reports.reported import drawn_box
-from course.reports.run_report import CourseRun, LessonRow, make_row, write_report
+from course.reports.reported import Entry, drawn_box, make_entry, result_names, show_value
+from course.reports.run_report import CourseRun, write_report
 
-# What a lesson with its figures and images takes at most, in bytes.
+# The most memory that a lesson with its figures and images uses, in bytes.
 _LESSON_MEMORY = 3 << 30
-# How a lesson reads a clock, itself or through `helpers`.
+# Code with which a lesson reads a clock.
 _CLOCKS = re.compile(r"\b(perf_counter|timeit|timing\.measure|fast_cifar10)\b")
 
 
@@ -69,9 +69,9 @@ def run(
     fitted = fit_parameters(parameters, {name: parameters_of(notebooks[name]) for name in names})
     for finding in outdated(course):
         print(f"Note: {finding}", file=sys.stderr)
-    begun, clock = datetime.now().astimezone(), monotonic()
+    started, clock = datetime.now().astimezone(), monotonic()
     expected = _earlier_seconds(course.runs)
-    folder = _new_folder(course, out, begun)
+    folder = _new_folder(course, out, started)
     anchor_data_folder()
     # Kernels work in the current folder, as with papermill, so that a relative path among the
     # parameters means what it means to the person who typed it.
@@ -91,11 +91,11 @@ def run(
         alone = sum(expected[job.name] for job in to_do if job.alone)
         rest = sum(expected[job.name] for job in to_do) - alone
         print(f"This takes {roughly(alone + rest / workers.jobs)}, judging by the last run.")
-    rows: dict[str, LessonRow] = {}
+    entries: dict[str, Entry] = {}
 
     def describe(result: RunResult) -> str:
-        rows[result.job.name] = row = _make_row(result, names)
-        return _line(row)
+        entries[result.job.name] = entry = _entry_with_page(result, names)
+        return _line(entry)
 
     # nbclient logs dead kernels and time-outs, which would break up the progress bar.
     logging.getLogger("papermill").addHandler(logging.NullHandler())
@@ -106,15 +106,15 @@ def run(
             to_do, progress, workers=workers, limits=RunLimits(cell=cell_timeout)
         )
         for result in results:
-            if result.job.name not in rows:
+            if result.job.name not in entries:
                 progress.write(describe(result))
         stopped = any(r.status in (Status.STOPPED, Status.NOT_RUN) for r in results)
         if stopped:
             _link_existing_pages(folder, names)
         finished = CourseRun(
-            begun,
+            started,
             monotonic() - clock,
-            [rows[name] for name in names],
+            [entries[name] for name in names],
             list(parameters),
             stopped,
             facts_of(course.root),
@@ -182,13 +182,13 @@ def _count_cells(notebook: NotebookNode, parameters: dict[str, object]) -> int:
     return sum(cell.cell_type == "code" for cell in notebook.cells) + bool(parameters)
 
 
-def _new_folder(course: CourseFolder, out: Path | None, begun: datetime) -> Path:
+def _new_folder(course: CourseFolder, out: Path | None, started: datetime) -> Path:
     if out is not None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise CourseError(f"{out} already exists and is not empty. Choose another with --out.")
         out.mkdir(parents=True, exist_ok=True)
         return out.resolve()
-    base = begun.strftime("%Y-%m-%d_%H-%M-%S")
+    base = started.strftime("%Y-%m-%d_%H-%M-%S")
     for number in range(1, 1000):
         folder = course.runs / (base if number == 1 else f"{base}_{number}")
         try:
@@ -213,9 +213,11 @@ def point_latest(runs: Path, name: str) -> None:
     coming.replace(latest)
 
 
-def _make_row(result: RunResult, beside: Sequence[str]) -> LessonRow:
-    executed = result.job.output
-    return make_row(result, write_page(executed, beside=beside).name if executed.exists() else "")
+def _entry_with_page(result: RunResult, beside: Sequence[str]) -> Entry:
+    if not result.job.output.exists():
+        return make_entry(result, None)
+    page = write_page(result.job.output, beside=beside)
+    return make_entry(result, read_notebook(result.job.output), page=page.name)
 
 
 def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
@@ -225,14 +227,16 @@ def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
         write_page(folder / f"{name}.ipynb", beside=existing)
 
 
-def _line(row: LessonRow) -> str:
+def _line(entry: Entry) -> str:
     """One notebook on one line of a terminal."""
-    result = row.result
-    parts = [f"{result.job.name:<28}  {result.status:<11}  {show_seconds(result.seconds):>10}"]
-    if row.passed:
-        parts += [str(row.reported["device"])] if row.reported.get("device") else []
-        parts += [f"{name} {value}" for name, value in row.results[:3]]
-    elif result.error:
-        cell = "" if result.cell is None else f"cell {result.cell + 1}: "
-        parts.append(cell + result.error.splitlines()[0])
-    return "  ".join([*parts, *([result.note] if result.note else [])])
+    seconds = show_seconds(entry["seconds"])
+    parts = [f"{entry['notebook']:<28}  {entry['status']:<11}  {seconds:>10}"]
+    reported = entry["reported"]
+    if entry["status"] == Status.PASSED:
+        parts += [str(reported["device"])] if reported.get("device") else []
+        shown = result_names([entry])[:3]
+        parts += [f"{name.replace('_', ' ')} {show_value(reported[name])}" for name in shown]
+    elif entry["error"]:
+        cell = f"cell {entry['failing_cell']}: " if entry["failing_cell"] else ""
+        parts.append(cell + entry["error"].splitlines()[0])
+    return "  ".join([*parts, *([entry["note"]] if entry["note"] else [])])

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from course.batch.ledger import Entry
 from course.files import write_atomically
-from course.reports.reported import CIRCUMSTANCES, result_names
+from course.reports.reported import CIRCUMSTANCES, Entry, result_names
 
 _FIRST = ("run", "id", "notebook", "status")
 _LAST = (
-    "seconds", "begun", "attempts", "error", "failing_cell", "failing_code", "note", "host", "gpu",
+    "seconds", "started", "attempts", "error", "failing_cell", "failing_code", "note", "host",
+    "gpu",
 )  # fmt: skip
 
 TableRow = dict[str, Any]
@@ -67,31 +67,26 @@ def as_csv(rows: Sequence[TableRow]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     if rows:
         writer.writerow(rows[0])
-    for row in rows:
-        writer.writerow(["" if value is None else _plain(value) for value in row.values()])
+    writer.writerows(map(_plain, row.values()) for row in rows)
     return text.getvalue()
 
 
 def as_parquet(rows: Sequence[TableRow]) -> bytes:
     """The rows as Parquet; a column is numeric or boolean if all of its values are."""
     names = list(rows[0]) if rows else list(_FIRST)
-    columns = {name: _column([row[name] for row in rows]) for name in names}
+    columns = {name: _column([_plain(row[name]) for row in rows]) for name in names}
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
     return buffer.getvalue()
 
 
 def _column(values: Sequence[object]) -> pyarrow.Array:
-    types = {type(value) for value in values if value is not None}
-    if types == {bool}:
-        return pyarrow.array(values, pyarrow.bool_())
-    if types == {int} and all(-(2**63) <= value < 2**63 for value in values if value is not None):
-        return pyarrow.array(values, pyarrow.int64())
-    if types and types <= {int, float}:
-        floats = [None if value is None else float(value) for value in values]
-        return pyarrow.array(floats, pyarrow.float64())
-    texts = [None if value is None else str(_plain(value)) for value in values]
-    return pyarrow.array(texts, pyarrow.string())
+    try:
+        column = pyarrow.array(values)
+    except (pyarrow.ArrowException, OverflowError):
+        # The values have several types, or an integer has more than 64 bits.
+        column = pyarrow.array([None if value is None else str(value) for value in values])
+    return column.cast(pyarrow.string()) if pyarrow.types.is_null(column.type) else column
 
 
 def _plain(value: object) -> object:

@@ -13,8 +13,8 @@ import nbformat
 from nbformat import NotebookNode
 from papermill.iorw import papermill_io
 
-from course.batch.ledger import Entry, Ledger, PlannedRun, make_entry
-from course.batch.plan import Plan
+from course.batch.ledger import Ledger
+from course.batch.plan import Plan, PlannedRun
 from course.batch.tables import make_rows, write_tables
 from course.course_folder import CourseError
 from course.execution import engine, gpus
@@ -25,7 +25,7 @@ from course.execution.progress import BatchProgress, Watcher, show_seconds
 from course.files import read_notebook
 from course.reports.batch_report import write_batch_report
 from course.reports.pages import write_page
-from course.reports.reported import drawn_box
+from course.reports.reported import Entry, drawn_box, make_entry
 
 # How often tables and page are written while the batch runs, in seconds.
 _REFRESH = 60
@@ -99,11 +99,11 @@ class Work(Watcher):
         anchor_data_folder()
         # nbclient logs dead kernels and time-outs, which would break up the progress bar.
         logging.getLogger("papermill").addHandler(logging.NullHandler())
-        begun = monotonic()
+        started = monotonic()
         results: list[RunResult] = []
         try:
             if missing:
-                jobs = [self._job(run, files[run.setting.notebook]) for run in missing]
+                jobs = [self._job(run, files[run.notebook]) for run in missing]
                 self._progress = BatchProgress(len(jobs), _line)
                 limits = RunLimits(self._plan.cell_limit, self._plan.run_limit, self._plan.retries)
                 results = engine.run_jobs(
@@ -120,7 +120,7 @@ class Work(Watcher):
             if self._progress is not None:
                 self._progress.close()
             self._clean_up()
-        return self._sum_up(results, monotonic() - begun)
+        return self._sum_up(results, monotonic() - started)
 
     def ended(self, result: RunResult) -> None:
         """Put the notebook in place, then save the entry: a kill in between repeats the run."""
@@ -133,7 +133,14 @@ class Work(Watcher):
                 result.job.output.unlink()
             else:
                 result.job.output.replace(self._folders.notebook(run))
-        entry = make_entry(run, result, executed)
+        entry = make_entry(
+            result,
+            executed,
+            id=run.id,
+            run=run.name,
+            notebook=run.notebook,
+            parameters=run.parameters,
+        )
         if executed is not None:
             entry["file"] = self._folders.address(run)
             wanted = result.status != Status.PASSED or self._options.all_pages
@@ -158,7 +165,7 @@ class Work(Watcher):
             # A batch that was killed may have left files there.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        output, parameters = self._folders.unfinished(run), run.setting.parameters
+        output, parameters = self._folders.unfinished(run), run.parameters
         return Job(run.name, file, output, folder, parameters, own_folder=not given)
 
     def _workers(self, number: int) -> Workers:

@@ -11,7 +11,7 @@ import contextvars
 import tempfile
 import threading
 import uuid
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,9 +56,10 @@ class ClusterExecutor:
         Raises:
             OSError: the disk is full.
         """
-        if future.cancelled():
+        try:
+            error = future.exception()
+        except CancelledError:
             return RunResult(job, Status.NOT_RUN)
-        error = future.exception()
         if isinstance(error, KilledWorker):
             reason = "Several workers were lost while they executed this notebook."
             return RunResult(job, Status.FAILED, error=reason)
@@ -105,7 +106,7 @@ def _execute(
             folder.mkdir()
         local = replace(job, notebook=given, output=executed, folder=folder)
         # In Dask's own context a task could see the event loop of another one.
-        result = contextvars.Context().run(machine.execute, local, limits)
+        result = contextvars.Context().run(machine.execute, local, limits, Watcher())
         return result, executed.read_bytes() if executed.exists() else b""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 
 from course.execution.jobs import Job, RunLimits, RunResult, Status
-from course.execution.local import LocalExecutor, Workers
+from course.execution.local import Machine, Workers
 from course.execution.progress import Watcher
 
 
@@ -33,7 +33,7 @@ def run_jobs(
     """
     workers, limits = workers or Workers(), limits or RunLimits()
     if workers.cluster is None:
-        executor = LocalExecutor(workers)
+        executor = Machine(workers)
     else:
         # Imported here because Dask is an optional dependency and takes a second to import.
         from course.execution.cluster import ClusterExecutor

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -43,16 +45,11 @@ class KernelServer:
             OSError: the server has ended or does not answer.
         """
         request = {"argv": list(arguments), "cwd": folder, "env": dict(environment)}
-        channel, theirs = socket.socketpair()
-        try:
-            channel.settimeout(_START_SECONDS)
-            with theirs:
-                socket.send_fds(self._requests, [b"k"], [theirs.fileno()])
-            channel.sendall(json.dumps(request).encode() + b"\n")
-            return ForkedKernel(channel)
-        except BaseException:
-            channel.close()
-            raise
+        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel.settimeout(_START_SECONDS)
+        with theirs:
+            socket.send_fds(self._requests, [json.dumps(request).encode()], [theirs.fileno()])
+        return ForkedKernel(channel)
 
     def close(self) -> None:
         """End the server."""
@@ -77,43 +74,29 @@ class ForkedKernel:
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._received = b""
         self.returncode: int | None = None
         self.left_running: list[str] = []
-        while not self._received.endswith(b"\n"):
-            arrived = channel.recv(1)
-            if not arrived:
-                raise ConnectionError("The server of the kernels has ended.")
-            self._received += arrived
-        self.pid = int(self._received)
-        self._received = b""
-        channel.setblocking(False)
+        if not (answer := channel.recv(64)):
+            raise ConnectionError("The server of the kernels has ended.")
+        self.pid = int(answer)
 
     def poll(self) -> int | None:
         """The exit status; None while the kernel runs or is being cleaned up after."""
-        while self.returncode is None:
-            try:
-                arrived = self._channel.recv(4096)
-            except BlockingIOError:
-                return None
-            except OSError:
-                arrived = b""
-            self._received += arrived
-            if self._received.endswith(b"\n"):
-                report = json.loads(self._received)
-                self.returncode, self.left_running = report["status"], report["left_running"]
-            elif not arrived:
+        if self.returncode is None and select.select([self._channel], [], [], 0)[0]:
+            answer = b""
+            with contextlib.suppress(OSError):
+                answer = self._channel.recv(1 << 16)
+            if answer:
+                report = json.loads(answer)
+                self.left_running, self.returncode = report["left_running"], report["status"]
+            elif self.returncode is None:
                 # The keeper was killed; ipykernel ends with it.
                 self.returncode = -signal.SIGKILL
-        self._channel.close()
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int:
+    def wait(self) -> int:
         """Wait for the end and return the exit status."""
-        deadline = None if timeout is None else time.monotonic() + timeout
         while self.poll() is None:
-            if deadline is not None and time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("kernel", timeout)
             time.sleep(0.01)
         return self.returncode
 
@@ -121,10 +104,6 @@ class ForkedKernel:
         """Send a signal, unless the kernel has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        """Ask the kernel to end."""
-        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End the kernel and every process that it has started."""

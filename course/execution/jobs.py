@@ -1,4 +1,4 @@
-"""What is executed, within which limits, and how it ended."""
+"""Jobs, their limits, and their results."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RunResult:
         error: what happened.
         note: something to know about a run whatever its status, for example processes that it
             left running.
-        begun: date and time in ISO format.
+        started: date and time in ISO format.
         host: name of the machine that executed it.
         gpu: the GPU that was reserved for it; empty if there is none.
         versions: of Python and of the packages that results depend on.
@@ -78,7 +78,7 @@ class RunResult:
     error: str = ""
     note: str = ""
     attempts: int = 1
-    begun: str = ""
+    started: str = ""
     host: str = ""
     gpu: str = ""
     versions: dict[str, str] = field(default_factory=dict)

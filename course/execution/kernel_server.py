@@ -4,11 +4,11 @@ Run as a program: `python kernel_server.py [--fresh] MODULE ...`, with a socket 
 It uses the standard library only, so that nothing else is imported before the given modules.
 `kernels.py` has the other side.
 
-Each message on the socket carries one end of a channel for one kernel. A keeper process reads the
-kernel's `argv`, `cwd` and `env` from the channel as a line of JSON, starts the kernel, answers with
-a line that holds its process id, and with a second line when the kernel has ended. If the other
-side of the channel is closed, for example because its process was killed, the keeper ends the
-kernel. In both cases it ends every process that the notebook left running.
+Each message on the socket has `argv`, `cwd` and `env` of one kernel as JSON, and one end of a
+channel. A keeper process starts the kernel, answers with its process id, and answers again when the
+kernel has ended. If the other side of the channel is closed, for example because its process was
+killed, the keeper ends the kernel. In both cases it ends every process that the notebook left
+running.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ def main() -> None:
     del sys.path[0]
     if modules[:1] != ["--fresh"]:
         preload([*KERNEL_MODULES, *modules])
-    # Finished keepers need no waiting for.
+    # The system then removes keepers that have ended.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     requests = socket.socket(fileno=0)
     while True:
-        message, descriptors, *_ = socket.recv_fds(requests, 1, 1)
-        if not message:
+        request, descriptors, *_ = socket.recv_fds(requests, 1 << 20, 1)
+        if not request:
             return
         if fork() == 0:
             requests.detach()
-            keep(socket.socket(fileno=descriptors[0]), fresh=modules[:1] == ["--fresh"])
+            channel = socket.socket(fileno=descriptors[0])
+            keep(channel, json.loads(request), fresh=modules[:1] == ["--fresh"])
         os.close(descriptors[0])
 
 
@@ -89,25 +90,24 @@ def fork() -> int:
         return os.fork()
 
 
-def keep(channel: socket.socket, *, fresh: bool) -> None:
+def keep(channel: socket.socket, request: dict[str, object], *, fresh: bool) -> None:
     """Start one kernel, wait until it ends or `channel` closes, and clean up. Does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Orphans below this process become its children, so that none can escape.
+    # Orphans below this process become its children, so that all of them can be ended.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    request = json.loads(channel.makefile("rb").readline())
     pid = fork()
     if pid == 0:
         channel.close()
         os.setsid()
         become_kernel(request, fresh=fresh)
-    channel.sendall(f"{pid}\n".encode())
+    channel.send(str(pid).encode())
     ended = os.pidfd_open(pid)
     if ended not in select.select([channel, ended], [], [])[0]:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     report = {"status": os.waitstatus_to_exitcode(status), "left_running": end_children()}
     with contextlib.suppress(OSError):
-        channel.sendall(json.dumps(report).encode() + b"\n")
+        channel.send(json.dumps(report).encode())
     os._exit(0)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -40,84 +38,52 @@ class Workers:
 
 
 class Machine:
-    """Executes one job at a time per calling thread, each with its own kernel and GPU."""
+    """Executes jobs in threads of this process, each with its own kernel and GPU."""
 
     def __init__(self, workers: Workers) -> None:
-        self.stopped = threading.Event()
+        self._stopped = threading.Event()
         self._kernels = Kernels(workers.preload)
         # Jobs that run side by side share the cores.
         cores = os.cpu_count() or 1
-        self._threads = str(max(1, cores // workers.jobs)) if workers.jobs > 1 else ""
+        self._cores_per_job = str(max(1, cores // workers.jobs)) if workers.jobs > 1 else ""
+        # Each GPU gets one job before any gets a second.
         names = gpus.visible() if workers.gpus is None else workers.gpus
-        self.places: queue.Queue[str] | None = None
-        if names:
-            self.places = queue.Queue(maxsize=len(names) * workers.share)
-            # Each GPU gets one job before any gets a second.
-            for name in [*names] * workers.share:
-                self.places.put(name)
-
-    def execute(
-        self, job: Job, limits: RunLimits, on_cell_done: Callable[[], None] = lambda: None
-    ) -> RunResult:
-        """Execute one job as soon as a GPU is free."""
-        with self._gpu() as gpu:
-            environment = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
-            if self._threads and not job.alone and "OMP_NUM_THREADS" not in os.environ:
-                environment["OMP_NUM_THREADS"] = self._threads
-            result = run_job(
-                job,
-                limits=limits,
-                kernels=self._kernels.manager_class(environment),
-                stopping=self.stopped,
-                on_cell_done=on_cell_done,
-            )
-        return replace(result, gpu=gpu, host=socket.gethostname(), versions=versions())
-
-    def stop(self) -> None:
-        """Kill all kernels and start no further job."""
-        self.stopped.set()
-        self._kernels.end_all()
-
-    def close(self) -> None:
-        """End the kernels and their server."""
-        self.stop()
-        self._kernels.close()
-
-    @contextlib.contextmanager
-    def _gpu(self) -> Iterator[str]:
-        if self.places is None:
-            yield ""
-            return
-        gpu = self.places.get()
-        try:
-            yield gpu
-        finally:
-            self.places.put(gpu)
-
-
-class LocalExecutor:
-    """Executes jobs in threads of this process."""
-
-    def __init__(self, workers: Workers) -> None:
-        self._machine = Machine(workers)
-        places = self._machine.places
-        at_once = workers.jobs if places is None else min(workers.jobs, places.maxsize)
-        self._threads = ThreadPoolExecutor(at_once)
+        self._gpus = [*names] * workers.share
+        self._free_gpus: queue.Queue[str] = queue.Queue()
+        for name in self._gpus:
+            self._free_gpus.put(name)
+        self._threads = ThreadPoolExecutor(min(workers.jobs, len(self._gpus) or workers.jobs))
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called."""
-        return self._machine.stopped.is_set()
+        return self._stopped.is_set()
 
     def submit(self, job: Job, limits: RunLimits, watcher: Watcher) -> Future[RunResult]:
         """Execute the job when a thread is free."""
-        return self._threads.submit(self._execute, job, limits, watcher)
+        return self._threads.submit(self.execute, job, limits, watcher)
 
-    def _execute(self, job: Job, limits: RunLimits, watcher: Watcher) -> RunResult:
+    def execute(self, job: Job, limits: RunLimits, watcher: Watcher) -> RunResult:
+        """Execute one job as soon as a GPU is free."""
         if self.stopped:
             return RunResult(job, Status.NOT_RUN)
-        watcher.began(job)
-        return self._machine.execute(job, limits, lambda: watcher.cell_done(job))
+        gpu = self._free_gpus.get() if self._gpus else ""
+        try:
+            watcher.started(job)
+            environment = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
+            if self._cores_per_job and not job.alone and "OMP_NUM_THREADS" not in os.environ:
+                environment["OMP_NUM_THREADS"] = self._cores_per_job
+            result = run_job(
+                job,
+                limits=limits,
+                kernels=self._kernels.manager_class(environment),
+                stopping=self._stopped,
+                on_cell_done=lambda: watcher.cell_done(job),
+            )
+        finally:
+            if gpu:
+                self._free_gpus.put(gpu)
+        return replace(result, gpu=gpu, host=socket.gethostname(), versions=versions())
 
     def result(self, job: Job, future: Future[RunResult]) -> RunResult:
         """The result of a job that has ended.
@@ -129,9 +95,11 @@ class LocalExecutor:
 
     def stop(self) -> None:
         """Kill all kernels and start no further job."""
-        self._machine.stop()
+        self._stopped.set()
+        self._kernels.end_all()
 
     def close(self) -> None:
-        """Stop, and wait for the threads."""
-        self._machine.close()
+        """Stop, and wait for the kernels, their server and the threads to end."""
+        self.stop()
+        self._kernels.close()
         self._threads.shutdown()

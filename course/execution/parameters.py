@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
@@ -117,14 +117,14 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
 
 def _fit(name: str, value: object, parameter: Parameter, notebook: str) -> object:
     default, choices = parameter.default, parameter.choices
-    kind, read = _reader(default)
     try:
-        fitting = read(value) if isinstance(value, str) else _same_type(value, default)
-    except (ValueError, SyntaxError):
+        fitting = _converted(value, default)
+    except (ValueError, OverflowError):
         quotes = isinstance(default, str) and not isinstance(value, str)
         raise CourseError(
-            f"Parameter {name!r} of {notebook} must be {kind} (its default is {default!r}), "
-            f"not {value!r}.{' Put it in quotes to pass it as a string.' if quotes else ''}"
+            f"Parameter {name!r} of {notebook} must be {_kind(default)} (its default is "
+            f"{default!r}), not {value!r}."
+            f"{' Put it in quotes to pass it as a string.' if quotes else ''}"
         ) from None
     if choices is not None and fitting not in choices:
         raise CourseError(
@@ -134,67 +134,40 @@ def _fit(name: str, value: object, parameter: Parameter, notebook: str) -> objec
     return fitting
 
 
-def _same_type(value: object, default: object) -> object:
-    """A plan's value if it has the type of the default; an integer is also a valid float."""
+def _converted(value: object, default: object) -> object:
+    """`value` in the type of `default`; text is read as Python unless the default is a string."""
+    if isinstance(value, str) and not isinstance(default, str):
+        is_boolean = isinstance(default, bool)
+        value = _BOOLEANS.get(value.lower(), value) if is_boolean else _any_value(value)
     if default is None or default is UNKNOWN:
         return value
+    # bool is a subclass of int, but neither is a valid value for the other.
     if isinstance(value, bool) is not isinstance(default, bool):
         raise ValueError(value)
-    if isinstance(default, float) and isinstance(value, int):
+    if type(default) in (int, float) and isinstance(value, str):
+        value = float(value)
+    if isinstance(default, float) and isinstance(value, int | float):
         return float(value)
-    if isinstance(default, int) and isinstance(value, float) and value.is_integer():
+    if type(default) is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    expected = list if isinstance(default, tuple | set) else type(default)
-    if not isinstance(value, expected):
+    # Plans and papermill have lists, but neither tuples nor sets.
+    if isinstance(default, tuple | set) and isinstance(value, list | tuple | set):
+        return list(value)
+    if not isinstance(value, type(default)):
         raise ValueError(value)
     return value
 
 
-def _reader(default: object) -> tuple[str, Callable[[str], object]]:
-    """What a value like `default` is called, and the function that reads one from text."""
-    # bool before int, of which it is a subclass.
+def _kind(default: object) -> str:
+    """How a message describes a value like `default`."""
     if isinstance(default, bool):
-        return "true or false", _boolean
-    if isinstance(default, int):
-        return "an integer", _integer
-    if isinstance(default, float):
-        return "a number", float
-    if isinstance(default, str):
-        return "a string", str
-    if isinstance(default, list | tuple | dict | set):
-        kind = type(default)
-        return f"a {kind.__name__} in Python's notation", lambda text: _literal(text, kind)
-    return "any value", _any_value
-
-
-def _boolean(text: str) -> bool:
-    try:
-        return _BOOLEANS[text.lower()]
-    except KeyError:
-        raise ValueError(text) from None
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        number = float(text)
-    # int(inf) would be an OverflowError.
-    if not number.is_integer():
-        raise ValueError(text)
-    return int(number)
-
-
-def _literal(text: str, kind: type) -> object:
-    value = ast.literal_eval(text)
-    if not isinstance(value, kind):
-        raise ValueError(text)
-    # papermill writes lists into a notebook, but neither tuples nor sets.
-    return list(value) if kind in (tuple, set) else value
+        return "true or false"
+    names = {int: "an integer", float: "a number", str: "a string"}
+    return names.get(type(default)) or f"a {type(default).__name__} in Python's notation"
 
 
 def _any_value(text: str) -> object:
-    """None, a boolean or a number if the text is one in Python; otherwise the text itself."""
+    """The Python literal that the text is; otherwise the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -38,12 +38,12 @@ def roughly(seconds: float) -> str:
 
 
 class Watcher:
-    """Is told about the progress of jobs; this one ignores it.
+    """Receives the progress of jobs; this base class ignores it.
 
-    `began` and `cell_done` are called from threads, and not for jobs on a cluster.
+    `started` and `cell_done` are called from threads, but not for jobs on a cluster.
     """
 
-    def began(self, job: Job) -> None:
+    def started(self, job: Job) -> None:
         """A job starts its kernel."""
 
     def cell_done(self, job: Job) -> None:
@@ -57,11 +57,11 @@ class _Progress(Watcher):
     """A progress bar whose clock keeps running; there is no bar if stderr is not a terminal."""
 
     def __init__(self, total: int, form: str, describe: Callable[[RunResult], str]) -> None:
-        shown = sys.stderr.isatty()
-        self._bar = tqdm(total=total, bar_format=form, disable=not shown, leave=False)
+        self._shown = sys.stderr.isatty()
+        self._bar = tqdm(total=total, bar_format=form, disable=not self._shown, leave=False)
         self._describe = describe
         self._closed = threading.Event()
-        if shown:
+        if self._shown:
             threading.Thread(target=self._refresh, daemon=True).start()
 
     def _refresh(self) -> None:
@@ -89,16 +89,16 @@ class LessonProgress(_Progress):
     ) -> None:
         """`cells`: number of code cells by notebook; `expected`: seconds by notebook, if known."""
         super().__init__(sum(cells.values()), _CELLS, describe)
-        self._cells, self._begun = cells, monotonic()
-        # Without earlier times, a cell is taken to last as long as any other.
+        self._cells, self._started = cells, monotonic()
+        # Without earlier times, a cell is assumed to take as long as any other.
         known = expected is not None and set(cells) <= set(expected)
         self._weights = {name: expected[name] if known else cells[name] for name in cells}
         self._done = dict.fromkeys(cells, 0)
-        self._running: list[str] = []
+        self._running: dict[str, None] = {}
 
-    def began(self, job: Job) -> None:
-        self._running.append(job.name)
-        self._bar.set_postfix_str(self._state())
+    def started(self, job: Job) -> None:
+        self._running[job.name] = None
+        self._show_state()
 
     def cell_done(self, job: Job) -> None:
         self._done[job.name] += 1
@@ -106,24 +106,26 @@ class LessonProgress(_Progress):
 
     def ended(self, result: RunResult) -> None:
         name = result.job.name
-        self._running.remove(name)
+        self._running.pop(name, None)
         # The cells after a failure will not run.
         self._bar.update(self._cells[name] - self._done[name])
         self._done[name] = self._cells[name]
-        self._bar.set_postfix_str(self._state(), refresh=False)
-        left = self.seconds_left()
-        end = f"  ({roughly(left)} left)" if left else ""
-        self._bar.write(self._describe(result) + (end if self._bar.disable else ""))
+        self._show_state()
+        left = "" if self._shown else self._left()
+        self.write(self._describe(result) + (f"  ({left})" if left else ""))
 
     def seconds_left(self) -> float:
         """An estimate of the remaining time, from the share of the work that is done."""
         total = sum(self._weights.values())
         done = sum(w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items())
-        return (monotonic() - self._begun) * (total - done) / done if done else 0.0
+        return (monotonic() - self._started) * (total - done) / done if done else 0.0
 
-    def _state(self) -> str:
-        left = self.seconds_left()
-        return ", ".join([*([f"{roughly(left)} left"] if left else []), *self._running])
+    def _left(self) -> str:
+        seconds = self.seconds_left()
+        return f"{roughly(seconds)} left" if seconds else ""
+
+    def _show_state(self) -> None:
+        self._bar.set_postfix_str(", ".join(filter(None, [self._left(), *self._running])))
 
 
 class BatchProgress(_Progress):
@@ -139,12 +141,12 @@ class BatchProgress(_Progress):
 
     def ended(self, result: RunResult) -> None:
         self._ended += 1
+        self._failed += result.status != Status.PASSED
         if result.status != Status.PASSED or result.note:
-            self._bar.write(self._describe(result))
-        if result.status != Status.PASSED:
-            self._failed += 1
+            self.write(self._describe(result))
+        if self._failed:
             self._bar.set_postfix_str(f", {self._failed} did not pass", refresh=False)
         self._bar.update()
-        tenth = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
-        if self._bar.disable and tenth and self._ended < self._total:
+        is_tenth = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
+        if not self._shown and is_tenth and self._ended < self._total:
             print(f"{self._ended} of {self._total} runs ended", flush=True)

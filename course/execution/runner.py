@@ -79,7 +79,7 @@ def run_job(
         job: what to execute.
         limits: time limits and retries.
         kernels: the kernel manager class.
-        stopping: no further cell starts once it is set; whoever sets it kills the kernel.
+        stopping: no further cell starts once it is set; the caller that sets it kills the kernel.
         on_cell_done: called after each code cell that passes.
 
     Raises:
@@ -92,9 +92,9 @@ def run_job(
         if attempt > 1 and job.own_folder:
             shutil.rmtree(job.folder, ignore_errors=True)
             job.folder.mkdir(parents=True, exist_ok=True)
-        begun = datetime.now().astimezone().isoformat(timespec="seconds")
+        started = datetime.now().astimezone().isoformat(timespec="seconds")
         result = _try(job, limits, kernels, stopping, on_cell_done)
-        result = replace(result, attempts=attempt, begun=begun, note=_note(kernels))
+        result = replace(result, attempts=attempt, started=started, note=_note(kernels))
         if result.status == Status.PASSED:
             return result
         if stopping.is_set():
@@ -109,7 +109,7 @@ def _try(
     stopping: threading.Event,
     on_cell_done: Callable[[], None],
 ) -> RunResult:
-    begun = monotonic()
+    started = monotonic()
     reached: int | None = None
 
     def before_cell(cell: NotebookNode, cell_index: int) -> None:
@@ -120,11 +120,11 @@ def _try(
 
     def seconds_for(cell: NotebookNode) -> float | None:
         """How long the next cell may take; nbclient asks before each one."""
-        left = None if limits.run is None else max(0.1, begun + limits.run - monotonic())
+        left = None if limits.run is None else max(0.1, started + limits.run - monotonic())
         return min((limit for limit in (limits.cell, left) if limit is not None), default=None)
 
     def result(status: Status, error: str = "") -> RunResult:
-        seconds = monotonic() - begun
+        seconds = monotonic() - started
         if status in (Status.PASSED, Status.COULD_NOT_RUN) or reached is None:
             return RunResult(job, status, seconds, error=error)
         return _show_failure(RunResult(job, status, seconds, reached, error=unstyle(error)))
@@ -151,7 +151,7 @@ def _try(
     except PapermillExecutionError as error:
         return result(Status.FAILED, f"{error.ename}: {error.evalue}".removesuffix(": "))
     except CellTimeoutError:
-        return result(Status.TIMED_OUT, _limit_reached(limits, monotonic() - begun))
+        return result(Status.TIMED_OUT, _limit_reached(limits, monotonic() - started))
     except DeadKernelError:
         return result(Status.KERNEL_DIED, _why_it_died(kernels))
     except Exception as error:

@@ -7,21 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 from course.execution.jobs import Status
 from course.execution.progress import show_seconds
 from course.files import write_atomically
 from course.reports.charts import Point, chart
-from course.reports.pages import page_environment
-from course.reports.reported import result_names, show_value
+from course.reports.pages import file_link, page_environment
+from course.reports.reported import Entry, result_names, show_value
 
 _MOST_CHARTS = 12
 # Parts of the names of results that say how long a notebook took to get ready.
 _WARM_UP = ("making_ready", "warm_up", "warmup")
-
-Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -84,20 +80,11 @@ def write_batch_report(
             header=header,
             rows=rows,
             charts=charts_of(entries, varied),
-            link=failing_link,
         )
     )
     path = folder / "index.html"
     write_atomically(path, page)
     return path
-
-
-def failing_link(entry: Entry) -> str:
-    """Where the failing cell is shown: in the run's page, or otherwise the notebook."""
-    if not entry["page"]:
-        return _address(entry["file"])
-    anchor = entry["failing_cell_id"]
-    return quote(entry["page"]) + (f"#cell-id={quote(anchor)}" if anchor else "")
 
 
 def table_of(
@@ -118,7 +105,7 @@ def table_of(
         reported = entry["reported"]
         status = "good" if entry["status"] == Status.PASSED else "bad"
         row = [
-            TableCell(str(number), str(number), quote(entry["page"]) or _address(entry["file"])),
+            TableCell(str(number), str(number), file_link(entry["page"] or entry["file"])),
             TableCell(entry["status"], entry["status"], kind=status),
         ]
         if several:
@@ -174,10 +161,6 @@ def _with_unit(result: str) -> str:
     if len(words) > 1 and words[-1] in ("seconds", "milliseconds", "bytes"):
         return f"{' '.join(words[:-1])} ({words[-1]})"
     return " ".join(words)
-
-
-def _address(file: str) -> str:
-    return file if "://" in file else quote(file)
 
 
 def _cell(value: object, kind: str = "") -> TableCell:

@@ -106,7 +106,7 @@ def _title(medians: Sequence[tuple[str, float]], x_name: str, y_name: str) -> st
     low = min(medians, key=lambda pair: pair[1])
     high = max(medians, key=lambda pair: pair[1])
     if low[1] == high[1]:
-        return f"{y_name} is {_show(low[1])} for every {x_name}"
+        return f"{y_name}: the median is {_show(low[1])} for every {x_name}"
     return f"{y_name}: from {_show(low[1])} ({low[0]}) to {_show(high[1])} ({high[0]})"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 from nbconvert import HTMLExporter
@@ -12,7 +13,7 @@ from nbformat import NotebookNode
 
 from course.execution.progress import show_seconds
 from course.files import read_notebook, write_atomically
-from course.reports.reported import show_value
+from course.reports.reported import Entry, result_names, show_value
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # A badge, for example: the page shows its alternative text.
@@ -30,7 +31,21 @@ def page_environment() -> jinja2.Environment:
     )
     environment.filters["seconds"] = show_seconds
     environment.filters["value"] = show_value
+    environment.globals |= {"failing_link": failing_link, "result_names": result_names}
     return environment
+
+
+def failing_link(entry: Entry) -> str:
+    """Where the failing cell is shown: in the run's page, or otherwise the notebook."""
+    if not entry["page"]:
+        return file_link(entry["file"])
+    anchor = entry["failing_cell_id"]
+    return quote(entry["page"]) + (f"#cell-id={quote(anchor)}" if anchor else "")
+
+
+def file_link(file: str) -> str:
+    """A link to a file of the report; an address such as s3://... stays as it is."""
+    return file if "://" in file else quote(file)
 
 
 def write_page(

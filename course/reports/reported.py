@@ -1,4 +1,4 @@
-"""What executed notebooks reported with `lesson.report`, and how values are shown."""
+"""Entries: how a run ended and what its notebook reported, as reports and batches store it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 from nbformat import NotebookNode
 
 from course.authoring.stored_outputs import RESULT_TYPE
+from course.execution.jobs import RunResult
+
+Entry = dict[str, Any]
 
 # What `lesson.start` and `lesson.show_data` report; everything else is a result.
 CIRCUMSTANCES = ("device", "data_set", "provenance", "drawn")
@@ -25,8 +28,34 @@ def collect_reported(notebook: NotebookNode) -> dict[str, object]:
     return reported
 
 
+def make_entry(result: RunResult, executed: NotebookNode | None, **further: object) -> Entry:
+    """The entry of a run that has ended; `executed` is its notebook, None if there is none."""
+    name = result.job.name
+    return {
+        "notebook": name,
+        "title": name if executed is None else executed.metadata.get("title", name),
+        "status": str(result.status),
+        "seconds": round(result.seconds, 2),
+        "started": result.started,
+        "attempts": result.attempts,
+        "error": result.error,
+        "note": result.note,
+        # People count cells from 1.
+        "failing_cell": None if result.cell is None else result.cell + 1,
+        "failing_cell_id": result.cell_id,
+        "failing_code": result.source,
+        "host": result.host,
+        "gpu": result.gpu,
+        "versions": result.versions,
+        "reported": {} if executed is None else collect_reported(executed),
+        "file": "",
+        "page": "",
+        **further,
+    }
+
+
 def result_names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Names of all results that the runs of a batch reported, in order of appearance."""
+    """Names of all results that some runs reported, in order of appearance."""
     names = dict.fromkeys(name for entry in entries for name in entry["reported"])
     return [name for name in names if name not in CIRCUMSTANCES]
 

@@ -93,7 +93,7 @@ def test_row_names_what_the_result_depends_on(done):
     assert row["status"] == "passed"
     assert row["version.python"] == ".".join(map(str, sys.version_info[:3]))
     assert float(row["seconds"]) > 0
-    assert all(row[name] for name in ("id", "begun", "host", "version.torch", "version.helpers"))
+    assert all(row[name] for name in ("id", "started", "host", "version.torch", "version.helpers"))
 
 
 def test_parquet_has_the_same_rows_with_types(done):
@@ -221,11 +221,11 @@ def test_full_disk_loses_no_finished_run(batch, monkeypatch, capsys):
     assert "No space left on device" in capsys.readouterr().err
     assert [entry["parameters"]["x"] for entry in entries_of(batch.out)] == [1]
     assert not list(batch.out.rglob(".*.partial"))
-    first = entries_of(batch.out)[0]["begun"], entries_of(batch.out)[0]["reported"]
+    first = entries_of(batch.out)[0]["started"], entries_of(batch.out)[0]["reported"]
     assert batch("--grid", "x", 1, 2, 3) == 0
     assert [row["parameter.x"] for row in rows_of(batch.out)] == ["1", "2", "3"]
     kept = next(entry for entry in entries_of(batch.out) if entry["parameters"]["x"] == 1)
-    assert (kept["begun"], kept["reported"]) == first
+    assert (kept["started"], kept["reported"]) == first
 
 
 def test_each_run_has_a_gpu_of_its_own(batch):
@@ -290,11 +290,11 @@ def test_ctrl_c_keeps_finished_runs_and_leaves_no_kernel(course, tmp_path):
             time.sleep(0.05)
         time.sleep(0.2)
         processes = psutil.Process(run.pid).children(recursive=True)
-        begun = time.monotonic()
+        started = time.monotonic()
         run.send_signal(signal.SIGINT)
         output = run.stdout.read()
     # The hanging cell sleeps for 600 s.
-    assert time.monotonic() - begun < 120
+    assert time.monotonic() - started < 120
     assert run.returncode == 130
     assert "Stopped with 2 runs to go" in output
     assert not alive(int(pids[0].read_text()))

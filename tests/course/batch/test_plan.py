@@ -20,7 +20,7 @@ def settings(cells):
     def expanded(**table):
         notebook = cells.notebook(cells.code(SOURCE, tags=["parameters"]))
         plan = make_plan({"notebook": "one", **table})
-        return [setting.parameters for setting in expand(plan, {"one": notebook})]
+        return [run.parameters for run in expand(plan, {"one": notebook})]
 
     return expanded
 
@@ -58,7 +58,7 @@ def test_notebook_without_the_varied_parameter_runs_once(cells):
         "two": cells.notebook(cells.code("y = 1", tags=["parameters"])),
     }
     plan = make_plan({"notebooks": ["one", "two"], "grid": {"x": [1, 2]}})
-    found = [(setting.notebook, setting.parameters) for setting in expand(plan, notebooks)]
+    found = [(run.notebook, run.parameters) for run in expand(plan, notebooks)]
     assert found == [("one", {"x": 1}), ("one", {"x": 2}), ("two", {})]
 
 

@@ -223,12 +223,12 @@ def test_interrupted_run_stops_its_kernels_and_writes_the_report(course, tmp_pat
         while not (tmp_path / "out" / "04_hangs.ipynb").exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(1)
-        begun = time.monotonic()
+        started = time.monotonic()
         run.send_signal(number)
         rest = run.stdout.read()
     assert "01_good" in first
     assert run.returncode == 130
-    assert time.monotonic() - begun < 50
+    assert time.monotonic() - started < 50
     assert "stopped before the end" in rest
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert [row["status"] for row in results["notebooks"]] == ["passed", "stopped", "not run"]
@@ -252,13 +252,13 @@ def test_existing_folder_named_latest_is_not_replaced(tmp_path, capsys):
     assert "is a folder" in capsys.readouterr().err
 
 
-def test_a_notebook_that_is_no_notebook_is_refused(small_course, capsys):
+def test_file_that_is_not_a_notebook_is_rejected(small_course, capsys):
     small_course.folder.notebook_of("01_broken").write_text("<<<<<<< HEAD")
     assert cli.main(["--root", str(small_course.root), "run"]) == 1
     assert "01_broken.ipynb is not a notebook that can be read" in capsys.readouterr().err
 
 
-def test_drawn_images_are_announced_on_the_terminal_and_are_no_failure(small_course, cells, capsys):
+def test_drawn_images_are_announced_on_the_terminal_without_a_failure(small_course, cells, capsys):
     reported = f'{{"{RESULT_TYPE}": {{"drawn": True}}, "text/plain": "Results"}}'
     source = f"from IPython.display import display\ndisplay({reported}, raw=True)"
     small_course.write("01_drawn", "# %%\n" + source + "\n")

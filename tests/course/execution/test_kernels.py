@@ -102,10 +102,10 @@ def test_notebook_can_start_processes(run):
 def test_dead_kernel_is_noticed_with_its_exit_status(forking, run):
     manager = forking.manager_class()
     # The time limit of a cell is 60 s.
-    begun = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(DeadKernelError):
         run("import os; os._exit(3)", manager=manager)
-    assert time.monotonic() - begun < 45
+    assert time.monotonic() - started < 45
     assert manager.process.poll() == 3
 
 

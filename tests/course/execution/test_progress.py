@@ -46,7 +46,7 @@ def test_time_left_follows_the_seconds_of_the_last_run(monkeypatch, capsys):
     monkeypatch.setattr("course.execution.progress.monotonic", lambda: now[0])
     progress = LessonProgress({"a": 2, "b": 2}, lambda result: "a", {"a": 100, "b": 300})
     jobs = {name: Job(name, Path(), Path(), Path()) for name in "ab"}
-    progress._running.append("a")
+    progress.started(jobs["a"])
     now[0] = 30.0
     progress.cell_done(jobs["a"])
     # One of two cells of `a` is 50 s of 400 s.

@@ -18,7 +18,7 @@ def entry(number, *, status="passed", parameters=None, reported=None, **changes)
         "reported": reported or {},
         "versions": {},
         "seconds": 2.0 + number,
-        "begun": "",
+        "started": "",
         "attempts": 1,
         "error": "",
         "note": "",

@@ -2,13 +2,12 @@ import json
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
-import nbformat
 import pytest
 
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.execution.jobs import Job, RunResult, Status
-from course.reports.reported import collect_reported, drawn_box, show_value
-from course.reports.run_report import CourseRun, make_row, write_report
+from course.reports.reported import collect_reported, drawn_box, make_entry, show_value
+from course.reports.run_report import CourseRun, write_report
 
 REAL = {"data_set": "CIFAR-10", "provenance": "from an archive", "drawn": False}
 DRAWN = {"data_set": "drawn images", "provenance": "drawn by the program", "drawn": True}
@@ -41,16 +40,16 @@ def report(cells, tmp_path):
     """Writes the report of notebooks given as (name, status, reported, fields of the result)."""
 
     def write(*notebooks, **run):
-        rows = []
+        entries = []
         for name, status, reported, further in notebooks:
             path = tmp_path / f"{name}.ipynb"
             notebook = cells.notebook(cells.code("1", results(cells, **reported)))
             notebook.metadata["title"] = f"Title of {name}"
-            nbformat.write(notebook, path)
             job = Job(name, path, path, tmp_path)
-            rows.append(make_row(RunResult(job, status, 72.0, **further), page=f"{name}.html"))
-        begun = datetime(2026, 11, 5, 9, 30, tzinfo=UTC)
-        page = write_report(CourseRun(begun, 100.0, rows, **run), tmp_path)
+            result = RunResult(job, status, 72.0, **further)
+            entries.append(make_entry(result, notebook, page=f"{name}.html"))
+        started = datetime(2026, 11, 5, 9, 30, tzinfo=UTC)
+        page = write_report(CourseRun(started, 100.0, entries, **run), tmp_path)
         return Reader(page.read_text(encoding="utf-8"))
 
     return write
@@ -123,8 +122,8 @@ def test_real_images_are_not_announced_as_drawn(report):
 
 def test_notebook_that_was_not_run_has_a_row(tmp_path):
     job = Job("one", tmp_path / "one.ipynb", tmp_path / "out.ipynb", tmp_path)
-    row = make_row(RunResult(job, Status.NOT_RUN))
-    page = write_report(CourseRun(datetime.now(UTC), 1.0, [row], stopped=True), tmp_path)
+    entry = make_entry(RunResult(job, Status.NOT_RUN), None)
+    page = write_report(CourseRun(datetime.now(UTC), 1.0, [entry], stopped=True), tmp_path)
     text = Reader(page.read_text(encoding="utf-8")).text
     assert "not run" in text
     assert "stopped before the end" in text
