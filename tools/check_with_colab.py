@@ -61,10 +61,10 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Cola
         try:
             with client.setup_kernel(env=environment):
                 for index, cell in enumerate(content.cells):
-                    begun = monotonic()
+                    started = monotonic()
                     client.execute_cell(cell, index)
                     if "bootstrap" in cell.metadata.get("tags", []):
-                        bootstrap = monotonic() - begun
+                        bootstrap = monotonic() - started
         except CellExecutionError as error:
             return ColabRun(bootstrap, monotonic() - began, f"{error.ename}: {error.evalue}")
         except (CellTimeoutError, DeadKernelError) as error:

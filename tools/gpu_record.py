@@ -60,15 +60,15 @@ def run_transfers(simulated: bool) -> dict[str, Any]:
 def run_batch_and_width(simulated: bool) -> dict[str, Any]:
     """Time per image against batch size, width and depth."""
     if not simulated:
-        return batch_and_width.measure(_source())
+        return batch_and_width.measure("auto")
     small = {"BATCHES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)}
     with mock.patch.multiple(batch_and_width, ROUNDS=3, SECONDS=0.01, **small):
-        return batch_and_width.measure(_source(drawn=True))
+        return batch_and_width.measure("drawn")
 
 
 def run_ladder(simulated: bool) -> dict[str, Any]:
     """Each change to the classic script, alone and on top of those that helped."""
-    dataset = cifar10.load(_source(drawn=simulated))
+    dataset = cifar10.load("drawn" if simulated else "auto")
     device = torch.device("cuda", 0)
     rounds, seconds = (3, 0.01) if simulated else (5, 0.3)
     skip = {"torch.compile": "not tried on the simulated GPU"} if simulated else {}
@@ -88,8 +88,8 @@ def run_race(simulated: bool) -> dict[str, Any]:
     """Lesson 06's recipe: beside airbench if AIRBENCH names its script, otherwise alone."""
     if os.environ.get("AIRBENCH") and not simulated:
         os.environ.setdefault("RACE_RUNS", str(RACE_RUNS))
-        return against_airbench.measure(_source())
-    dataset = cifar10.load(_source(drawn=simulated))
+        return against_airbench.measure("auto")
+    dataset = cifar10.load("drawn" if simulated else "auto")
     if dataset.drawn and not simulated:
         raise RuntimeError("the race needs the real CIFAR-10; set CIFAR10_ROOT")
     device = torch.device("cuda", 0)
@@ -137,10 +137,6 @@ PARTS: dict[str, tuple[Callable[[bool], dict[str, Any]], int]] = {
     "messages": (run_messages, 70),
     "ladder": (run_ladder, 200),
 }
-
-
-def _source(drawn: bool = False) -> str:
-    return "drawn" if drawn else "auto"
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import datetime
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -44,18 +45,10 @@ def run_all(
         if case.gpus > torch.cuda.device_count():
             continue
         happened = run(case.code, case.shows)
-        described = Entry(
-            happened.outcome,
-            happened.type,
-            happened.text,
-            happened.value,
-            source,
-            verified,
-            device,
-            version,
-            today,
+        entry = replace(
+            happened, source=source, verified=verified, device=device, torch=version, date=today
         )
-        found[case.name] = {minor_version(version): described}
+        found[case.name] = {minor_version(version): entry}
         if happened.outcome != case.outcome:
             surprises.append(f"{case.name}: {happened.outcome}, not {case.outcome}: {happened}")
         if case.fix:

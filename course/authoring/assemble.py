@@ -154,11 +154,7 @@ def _notebook(
     # `course build --check` compares these.
     generated = "".join(cell.source for cell in (first, setup, last))
     notebook.metadata["course"] = nbformat.from_dict(
-        {
-            "source": file,
-            "source_sha256": source.sha256,
-            "generated_sha256": _digest(generated),
-        }
+        {"source": file, "source_sha256": source.sha256, "generated_sha256": _digest(generated)}
     )
     _set_stable_ids(notebook)
     return notebook

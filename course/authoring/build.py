@@ -12,12 +12,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.authoring.stored_outputs import (
-    output_problems,
-    outputs_digest,
-    plain_text,
-    tidy,
-)
+from course.authoring.stored_outputs import output_problems, outputs_digest, plain_text, tidy
 from course.authoring.targets import differences, read_stored, targets
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import ThisPython, anchor_data_folder

@@ -68,16 +68,16 @@ def points_of(original: NotebookNode) -> dict[int, int]:
     return points
 
 
-def other_lab(original: NotebookNode, handed_in: NotebookNode) -> str | None:
-    """The lab that `handed_in` belongs to, such as "lab_03", if it is not the original's."""
+def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
+    """The lab that `submitted` belongs to, such as "lab_03", if it is not the original's."""
     own, theirs = (
         {name for cell in notebook.cells for name in _LAB.findall(str(cell.get("source", "")))}
-        for notebook in (original, handed_in)
+        for notebook in (original, submitted)
     )
     return min(theirs) if theirs and not theirs & own else None
 
 
-def merge_answers(original: NotebookNode, handed_in: NotebookNode) -> SubmissionNotebook:
+def merge_answers(original: NotebookNode, submitted: NotebookNode) -> SubmissionNotebook:
     """The original's cells in their order, with the student's answers and additional cells.
 
     An answer is found by the id in its metadata or, if that is lost or its cell was left as it was
@@ -85,7 +85,7 @@ def merge_answers(original: NotebookNode, handed_in: NotebookNode) -> Submission
     cells with one id, the last one that was changed counts. Nothing else is taken from the student,
     so a check that was changed is as it was.
     """
-    theirs = [cell for cell in handed_in.cells if isinstance(cell.get("source"), str)]
+    theirs = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
     stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
     answers, notes = _answers(stubs, theirs)
     taken = set(answers.values())
@@ -225,6 +225,6 @@ def _defined(source: str) -> set[str]:
 
 
 def _grade_id(cell: NotebookNode) -> str:
-    about = cell.get("metadata", {}).get("nbgrader", {})
-    mark = about.get("grade_id", "") if isinstance(about, dict) else ""
+    nbgrader = cell.get("metadata", {}).get("nbgrader", {})
+    mark = nbgrader.get("grade_id", "") if isinstance(nbgrader, dict) else ""
     return mark if isinstance(mark, str) else ""

@@ -1,4 +1,4 @@
-"""Reads a class list, so that students who handed in nothing have a row as well."""
+"""Reads a class list, so that students who submitted nothing have a row as well."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ID_COLUMNS = ("identifier", "id", "sis login id")
 
 
 def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submission]:
-    """A submission without a notebook for everybody on the class list who handed in nothing.
+    """A submission without a notebook for submissions on the class list who submitted nothing.
 
     The list is a CSV file with a column "name" and, if wanted, "id"; Moodle's grading worksheet and
     Canvas's exported gradebook are such files. Students are matched by id, or by name.
@@ -34,9 +34,9 @@ def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submi
             f"The class list {class_list} has no column "
             f"{' or '.join(map(repr, _NAME_COLUMNS))}; it has {', '.join(rows[0])}."
         )
-    ids = {one.about.id for one in found} - {""}
-    names = {file_name(one.about.name).casefold() for one in found}
-    platform = next((one.about.platform for one in found if one.about.platform), "")
+    ids = {one.identity.id for one in found} - {""}
+    names = {file_name(one.identity.name).casefold() for one in found}
+    platform = next((one.identity.platform for one in found if one.identity.platform), "")
     absent = []
     for row in rows:
         name = next((row[column].strip() for column in _NAME_COLUMNS if column in row), "")
@@ -47,6 +47,6 @@ def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submi
         if file_name(name).casefold() in names and not (number and ids):
             continue
         absent.append(Student(name, number, platform))
-    shown = display_names([*(one.about for one in found), *absent])
-    problem = "nothing was handed in"
-    return [Submission(shown[who.key], "", problem=problem, about=who) for who in absent]
+    shown = display_names([*(one.identity for one in found), *absent])
+    problem = "nothing was submitted"
+    return [Submission(shown[who.key], "", problem=problem, identity=who) for who in absent]

@@ -7,8 +7,12 @@ import os
 import sys
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course.command_line import above_zero, count, end_as_by_ctrl_c
+
+if TYPE_CHECKING:
+    from course.grading.marking import GradedSubmission
 
 _UNPROTECTED = (
     "Without it, time, memory and processes are limited, but the students' code can use the "
@@ -30,7 +34,7 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     add = command.add_argument
     add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
-    add("--class-list", type=Path, metavar="CSV", help="everybody who should have a row")
+    add("--class-list", type=Path, metavar="CSV", help="submissions who should have a row")
     add("--due", type=_time, metavar="TIME", help='mark later files as late: "2026-11-20 23:59"')
     add("--anonymous", action="store_true", help="no names in the feedback pages")
     add("--regrade", action="store_true", help="judge everything again, changed or not")
@@ -40,13 +44,8 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
         ("--seconds", 300, "S", "seconds for one submission"),
         ("--memory", 3, "GIB", "memory for one submission, in GiB"),
     ):
-        add(
-            name,
-            type=above_zero,
-            default=default,
-            metavar=metavar,
-            help=f"{text}; default: {default}",
-        )
+        text += f"; default: {default}"
+        add(name, type=above_zero, default=default, metavar=metavar, help=text)
     add(
         "--no-sandbox",
         action="store_true",
@@ -82,18 +81,14 @@ def _grade(options: argparse.Namespace) -> int:
         root = hasattr(os, "geteuid") and os.geteuid() == 0
         more = ", and change files where this program, which runs as root, cannot become nobody"
         print(f"course: no sandbox. {_UNPROTECTED}{more if root else ''}.", file=sys.stderr)
-    limits = SandboxLimits(
-        cell_seconds=options.cell_seconds,
-        seconds=options.seconds,
-        memory=int(options.memory * 2**30),
-    )
+    memory = int(options.memory * 2**30)
     print(f"{original.stem}: the lab's own solution first, then the submissions.", flush=True)
     graded = grade(
         original,
         options.submissions,
         out,
         GradingOptions(
-            limits=limits,
+            limits=SandboxLimits(options.cell_seconds, seconds=options.seconds, memory=memory),
             jobs=options.jobs,
             isolated=not options.no_sandbox,
             anonymous=options.anonymous,
@@ -120,11 +115,9 @@ def _grade(options: argparse.Namespace) -> int:
     return 1 if names else 0
 
 
-def _show_progress(graded: object, done: int, count: int) -> None:
-    student = graded.submission.student
-    print(
-        f"{done:>4} of {count}  {student:<32}  {graded.points:>3} of {graded.of} points", flush=True
-    )
+def _show_progress(graded: GradedSubmission, done: int, count: int) -> None:
+    points = f"{graded.points:>3} of {graded.of} points"
+    print(f"{done:>4} of {count}  {graded.submission.student:<32}  {points}", flush=True)
 
 
 def add_similar(commands: argparse._SubParsersAction) -> None:

@@ -8,14 +8,13 @@ import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.files import write_atomically
 from course.grading.answers import CellKind
-from course.grading.marking import GradedSubmission, Mark
+from course.grading.marking import GradedSubmission
 from course.grading.students import file_name
 from course.reports.pages import write_page
 
@@ -56,29 +55,26 @@ def _notebook_of(graded: GradedSubmission, title: str, table: str) -> nbformat.N
         if cell.kind is CellKind.TEXT:
             cells.append(new_markdown_cell(_ATTACHED.sub(r"\1", cell.source)))
             continue
-        outputs = [_output(one) for one in result.get("outputs", [])]
+        outputs = [
+            new_output("stream", **one) if "name" in one else new_output("display_data", **one)
+            for one in result.get("outputs", [])
+        ]
         if result.get("error"):
             name, _, value = result["error"].partition(": ")
             trace = result.get("traceback", "") if cell.kind is CellKind.STUDENT else ""
             error = new_output("error", ename=name, evalue=value, traceback=trace.splitlines())
             outputs.append(error)
         cells.append(new_code_cell(cell.source, outputs=outputs))
-    notebook = new_notebook(cells=cells, metadata={"title": title})
-    notebook.metadata.kernelspec = {
-        "display_name": "Python 3", "language": "python", "name": "python3",
-    }  # fmt: skip
-    return notebook
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return new_notebook(cells=cells, metadata={"title": title, "kernelspec": kernel})
 
 
 def _page_name(graded: GradedSubmission, *, anonymous: bool) -> str:
     student = graded.submission.student
     if not anonymous:
         return file_name(student)
-    return f"participant-{graded.submission.about.id or _short_hash(student)}"
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:10]
+    digest = hashlib.sha256(student.encode("utf-8", "replace")).hexdigest()
+    return f"participant-{graded.submission.identity.id or digest[:10]}"
 
 
 def _marks_as_table(graded: GradedSubmission, title: str, *, anonymous: bool) -> str:
@@ -90,43 +86,33 @@ def _marks_as_table(graded: GradedSubmission, title: str, *, anonymous: bool) ->
     ]
     lines[-1] += "".join(
         f"\n| {mark.exercise} | {mark.points if mark.status.has_points else ''} | {mark.of} "
-        f"| {_text(_described(mark))} |"
+        f"| {_text(mark.description)} |"
         for mark in graded.marks
     )
     return "\n\n".join(lines)
 
 
-def _described(mark: Mark) -> str:
-    return f"{mark.status}: {mark.message}" if mark.message else str(mark.status)
-
-
 def _text(text: str) -> str:
-    """A text as Markdown that shows it unchanged, whoever wrote it."""
+    """A text as Markdown that shows it unchanged: a student may have written it."""
     flat = " ".join(text.split())
     return re.sub(r"[\\`*_{}\[\]<>#|&$~!]", lambda match: f"&#{ord(match[0])};", flat)
 
 
-def _output(found: dict[str, Any]) -> nbformat.NotebookNode:
-    if "name" in found:
-        return new_output("stream", name=found["name"], text=found["text"])
-    return new_output("display_data", data=found["data"])
-
-
-def write_feedback_zip(everybody: Sequence[GradedSubmission], out: Path) -> Path:
+def write_feedback_zip(submissions: Sequence[GradedSubmission], out: Path) -> Path:
     """Write `feedback.zip` with the names that Moodle's and Canvas's uploads expect.
 
     Moodle: "upload multiple feedback files in a zip". Canvas: "upload submissions".
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for graded in everybody:
+        for graded in submissions:
             if not graded.page:
                 continue
-            about = graded.submission.about
-            folder = about.root or file_name(graded.submission.student)
+            identity = graded.submission.identity
+            folder = identity.root or file_name(graded.submission.student)
             name = f"{folder}/feedback.html"
-            if about.platform == "canvas":
-                name = re.sub(r"\.[^/]*$", "", about.root) + ".html"
+            if identity.platform == "canvas":
+                name = re.sub(r"\.[^/]*$", "", identity.root) + ".html"
             archive.writestr(name, (out / graded.page).read_bytes())
     file = out / FEEDBACK_ZIP
     write_atomically(file, content.getvalue())

@@ -21,13 +21,12 @@ from course.grading.limits import SandboxLimits
 from course.grading.marking import GradedSubmission, Mark, MarkStatus, judge, unjudged
 from course.grading.preflight import check_machine, unexpected_marks
 from course.grading.results import StoredResults, read_manual, with_manual
-from course.grading.session import Cancelled
+from course.grading.session import Canceled
 from course.grading.submissions import Submission, find_submissions
 
-# How many submissions are judged between two times that the lab's own solution is.
+# The lab's own solution is judged again after this many submissions.
 _BETWEEN_CANARIES = 10
 _MACHINE_FAILED = "the lab's own solution failed at the same time, so this machine was too busy"
-_CANARY = Submission("the lab's own solution", "")
 
 
 @dataclass(frozen=True)
@@ -113,13 +112,11 @@ class _Class:
         self.original, self.notebook, self.found, self.out = original, notebook, found, out
         self.options, self.progress = options, progress
         self.title = notebook.metadata.get("title", original.stem)
-        isolated = options.isolated
-        self.stored = StoredResults(out, original, options.limits, isolated=isolated)
+        self.stored = StoredResults(out, original, options.limits, isolated=options.isolated)
         self.manual = read_manual(out)
         self.graded: dict[str, GradedSubmission] = {}
         self._lock = threading.Lock()
         self._cancel = threading.Event()
-        self._done: set[str] = set()
 
     def grade(self) -> list[GradedSubmission]:
         waiting = []
@@ -129,40 +126,34 @@ class _Class:
                 waiting.append(submission)
                 continue
             if stored is None:
-                absent = not submission.path
-                status = MarkStatus.MISSING if absent else MarkStatus.UNREADABLE
+                status = MarkStatus.UNREADABLE if submission.path else MarkStatus.MISSING
                 stored = unjudged(self.notebook, submission, status, submission.problem)
             self._finish(stored, final=True)
         if waiting:
             check_machine(self.original, self.options.limits, isolated=self.options.isolated)
-            suspicious = self._judge_all(waiting)
-            self._judge_again_alone(suspicious)
+            self._judge_again_alone(self._judge_all(waiting))
         self._write_tables(last=True)
         return [self.graded[one.student] for one in self.found]
 
     def _judge_all(self, waiting: list[Submission]) -> set[str]:
-        """Judge all, several at once; returns those beside whom the solution failed."""
-        jobs: list[Submission] = []
-        for place, submission in enumerate(waiting, start=1):
-            jobs.append(submission)
-            if place % _BETWEEN_CANARIES == 0:
-                jobs.append(_CANARY)
+        """Judge all, several at once; return the students beside whom the solution failed."""
         suspicious: set[str] = set()
-        since: list[str] = []
+        failed = False
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
-            futures = [pool.submit(self._judge, submission) for submission in jobs]
+            chunks = []
+            for start in range(0, len(waiting), _BETWEEN_CANARIES):
+                chunk = waiting[start : start + _BETWEEN_CANARIES]
+                futures = [pool.submit(self._judge, submission) for submission in chunk]
+                is_whole = len(chunk) == _BETWEEN_CANARIES
+                canary = pool.submit(self._solution_fails) if is_whole else None
+                chunks.append((chunk, futures, canary))
             try:
-                failed_before = False
-                for submission, future in zip(jobs, futures, strict=True):
-                    failed = future.result()
-                    if submission is not _CANARY:
-                        since.append(submission.student)
-                        continue
+                for chunk, futures, canary in chunks:
+                    for future in futures:
+                        future.result()
+                    failed_before, failed = failed, canary is not None and canary.result()
                     if failed or failed_before:
-                        suspicious.update(since)
-                    failed_before, since = failed, []
-                if failed_before:
-                    suspicious.update(since)
+                        suspicious.update(submission.student for submission in chunk)
             except BaseException:
                 # Ctrl-C, or a full disk: do not wait for the sandboxes that still run.
                 self._cancel.set()
@@ -170,51 +161,36 @@ class _Class:
                 raise
         return suspicious
 
-    def _judge(self, submission: Submission) -> bool:
-        """Judge and store one; returns whether it was the solution, and it failed."""
-        if submission is _CANARY:
-            return self._solution_fails()
+    def _judge(self, submission: Submission) -> None:
         graded = self._judged(submission)
         self._finish(graded, final=all(mark.is_final for mark in graded.marks))
-        return False
 
     def _judged(self, submission: Submission) -> GradedSubmission:
-        options = self.options
+        limits, isolated = self.options.limits, self.options.isolated
         try:
-            return judge(
-                self.notebook,
-                submission,
-                options.limits,
-                isolated=options.isolated,
-                cancel=self._cancel,
-            )
-        except Cancelled:
+            return judge(self.notebook, submission, limits, isolated=isolated, cancel=self._cancel)
+        except Canceled:
             raise
         except Exception as error:  # whatever it is, it must not end the class
             why = f"the grader failed: {type(error).__name__}: {error}"
             return unjudged(self.notebook, submission, MarkStatus.NOT_JUDGED, why)
 
     def _solution_fails(self) -> bool:
-        marks, _ = unexpected_marks(
-            self.original, self.options.limits, isolated=self.options.isolated
-        )
-        return bool(marks)
+        limits, isolated = self.options.limits, self.options.isolated
+        return bool(unexpected_marks(self.original, limits, isolated=isolated)[0])
 
     def _judge_again_alone(self, suspicious: set[str]) -> None:
-        """Judge again what a busy machine may have decided, one after another."""
-        again = [
-            graded
-            for graded in list(self.graded.values())
-            if any(self._is_doubtful(mark, graded, suspicious) for mark in graded.marks)
-        ]
-        for first in again:
+        """Judge again, one after another, what may depend on how busy the machine was."""
+        for first in list(self.graded.values()):
+            doubtful = [self._is_doubtful(mark, first, suspicious) for mark in first.marks]
+            if not any(doubtful):
+                continue
             second = self._judged(first.submission)
-            fails = any(not mark.is_final for mark in second.marks) and self._solution_fails()
+            undecided = not all(mark.is_final for mark in second.marks)
+            machine_failed = undecided and self._solution_fails()
             marks = [
-                self._decided(one, other, machine_failed=fails)
-                if self._is_doubtful(one, first, suspicious)
-                else one
-                for one, other in zip(first.marks, second.marks, strict=True)
+                self._decided(two, machine_failed=machine_failed) if doubt else one
+                for doubt, one, two in zip(doubtful, first.marks, second.marks, strict=True)
             ]
             notes = list(dict.fromkeys([*first.notes, *second.notes]))
             self._finish(replace(second, marks=marks, notes=notes), final=True)
@@ -223,11 +199,10 @@ class _Class:
         affected = graded.submission.student in suspicious and mark.points < mark.of
         return graded.submission.notebook is not None and (affected or not mark.is_final)
 
-    def _decided(self, first: Mark, second: Mark, *, machine_failed: bool) -> Mark:
-        if machine_failed and not second.is_final:
-            status = MarkStatus.NOT_JUDGED
-            return replace(second, points=0, status=status, message=_MACHINE_FAILED)
-        return second
+    def _decided(self, mark: Mark, *, machine_failed: bool) -> Mark:
+        if machine_failed and not mark.is_final:
+            return replace(mark, points=0, status=MarkStatus.NOT_JUDGED, message=_MACHINE_FAILED)
+        return mark
 
     def _finish(self, graded: GradedSubmission, *, final: bool) -> None:
         """Store a result, and write its feedback page and all tables."""
@@ -245,14 +220,13 @@ class _Class:
             # The page has them now.
             shown.cells, graded.cells = shown.cells[:1], graded.cells[:1]
             self.graded[graded.submission.student] = shown
-            self._done.add(graded.submission.student)
             self._write_tables()
-            self.progress(shown, len(self._done), len(self.found))
+            self.progress(shown, len(self.graded), len(self.found))
 
     def _write_tables(self, *, last: bool = False) -> None:
-        everybody = [self.graded[one.student] for one in self.found if one.student in self.graded]
+        submissions = [self.graded[one.student] for one in self.found if one.student in self.graded]
         lab = self.original.stem
-        files = write_tables(everybody, lab, self.title, self.out)
+        files = write_tables(submissions, lab, self.title, self.out)
         if last:
-            write_feedback_zip(everybody, self.out)
-        write_class_page(everybody, lab, self.title, files, self.out)
+            write_feedback_zip(submissions, self.out)
+        write_class_page(submissions, lab, self.title, files, self.out)

@@ -11,47 +11,45 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup, escape
 
 from course.files import write_atomically
 from course.grading.feedback import FEEDBACK_ZIP
 from course.grading.marking import GradedSubmission, MarkStatus
+from course.reports.pages import page_environment
 
 COLUMNS = (
     "student", "id", "lab", "exercise", "points", "of", "status", "message", "hint", "late", "file",
     "notes",
 )  # fmt: skip
-_TEMPLATES = Path(__file__).parents[1] / "reports" / "templates"
 
 
 def write_tables(
-    everybody: Sequence[GradedSubmission], lab: str, title: str, out: Path
+    submissions: Sequence[GradedSubmission], lab: str, title: str, out: Path
 ) -> list[Path]:
     """Write `gradebook.csv`, `totals.csv`, and `moodle.csv` or `canvas.csv` where names have ids.
 
     An exercise that was not judged has no points, rather than 0, and its student no total.
     """
-    rows: list[Sequence[object]] = [COLUMNS]
-    for one in everybody:
-        about = one.submission
-        who = [about.student, about.about.id, lab]
-        late = "late" if about.late else ""
-        for mark in one.marks:
-            points = mark.points if mark.status.has_points else ""
-            row = [mark.exercise, points, mark.of, mark.status, mark.message, mark.hint or ""]
-            rows.append([*who, *row, late, about.path, "; ".join(one.notes)])
-    files = [_write_csv(out / "gradebook.csv", rows)]
-    numbers = [mark.exercise for mark in everybody[0].marks] if everybody else []
-    rows = [["student", "id", "points", "of", *(f"exercise {n}" for n in numbers), "late", "notes"]]
-    for one in everybody:
+    numbers = [mark.exercise for mark in submissions[0].marks] if submissions else []
+    exercises: list[Sequence[object]] = [COLUMNS]
+    totals: list[Sequence[object]] = [
+        ["student", "id", "points", "of", *(f"exercise {n}" for n in numbers), "late", "notes"]
+    ]
+    for one in submissions:
+        who = [one.submission.student, one.submission.identity.id]
+        late, notes = "late" if one.submission.late else "", "; ".join(one.notes)
         points = [mark.points if mark.status.has_points else "" for mark in one.marks]
-        late = "late" if one.submission.late else ""
-        who = [one.submission.student, one.submission.about.id, _total(one), one.of]
-        rows.append([*who, *points, late, "; ".join(one.notes)])
-    files.append(_write_csv(out / "totals.csv", rows))
+        totals.append([*who, _total(one), one.of, *points, late, notes])
+        for mark, shown in zip(one.marks, points, strict=True):
+            row = [lab, mark.exercise, shown, mark.of, mark.status, mark.message, mark.hint or ""]
+            exercises.append([*who, *row, late, one.submission.path, notes])
+    files = [
+        _write_csv(out / "gradebook.csv", exercises),
+        _write_csv(out / "totals.csv", totals),
+    ]
     for platform, write in {"moodle": _moodle, "canvas": _canvas}.items():
-        chosen = [one for one in everybody if one.submission.about.platform == platform]
+        chosen = [one for one in submissions if one.submission.identity.platform == platform]
         if chosen:
             files.append(_write_csv(out / f"{platform}.csv", write(chosen, title)))
     return files
@@ -64,30 +62,30 @@ def _total(one: GradedSubmission) -> object:
 def _comment(one: GradedSubmission) -> str:
     """A line for every exercise without all its points."""
     return "\n".join(
-        f"Exercise {mark.exercise}: {mark.status}{': ' if mark.message else ''}{mark.message}"
+        f"Exercise {mark.exercise}: {mark.description}"
         for mark in one.marks
         if mark.points != mark.of
     )
 
 
-def _moodle(everybody: list[GradedSubmission], title: str) -> list[Sequence[object]]:
+def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
     """An offline grading worksheet of Moodle."""
     header = ("Identifier", "Full name", "Grade", "Maximum Grade", "Feedback comments")
     rows: list[Sequence[object]] = [header]
-    for one in everybody:
-        who = one.submission.about
+    for one in submissions:
+        who = one.submission.identity
         rows.append((f"Participant {who.id}", who.name, _total(one), one.of, _comment(one)))
     return rows
 
 
-def _canvas(everybody: list[GradedSubmission], title: str) -> list[Sequence[object]]:
+def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
     """A gradebook of Canvas with a column for this lab."""
     rows: list[Sequence[object]] = [
         ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title),
-        ("    Points Possible", "", "", "", "", everybody[0].of),
+        ("    Points Possible", "", "", "", "", submissions[0].of),
     ]
-    for one in everybody:
-        who = one.submission.about
+    for one in submissions:
+        who = one.submission.identity
         rows.append((who.name, who.id, "", "", "", _total(one)))
     return rows
 
@@ -107,28 +105,23 @@ def _harmless(value: object) -> object:
 
 
 def write_class_page(
-    everybody: Sequence[GradedSubmission], lab: str, title: str, files: Sequence[Path], out: Path
+    submissions: Sequence[GradedSubmission], lab: str, title: str, files: Sequence[Path], out: Path
 ) -> Path:
-    """Write `index.html`: the class at a glance, what to teach again, and everybody's marks."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Write `index.html`: results by exercise, frequent hints, and all marks."""
+    environment = page_environment()
     environment.filters["code"] = _with_code
-    exercises = sorted({mark.exercise for one in everybody for mark in one.marks})
+    exercises = sorted({mark.exercise for one in submissions for mark in one.marks})
     page = environment.get_template("grades.html.j2").render(
         title=title,
         lab=lab,
         now=datetime.now(),
-        everybody=everybody,
-        exercises=[_exercise(number, everybody) for number in exercises],
-        hints=commonest_hints(everybody),
-        not_isolated=any(one.cells and not one.isolated for one in everybody),
-        unjudged=[one.submission.student for one in everybody if not one.judged],
-        to_review=[one.submission.student for one in everybody if one.to_review],
-        points=[one.points for one in everybody],
+        submissions=submissions,
+        exercises=[_exercise(number, submissions) for number in exercises],
+        hints=commonest_hints(submissions),
+        not_isolated=any(one.cells and not one.isolated for one in submissions),
+        unjudged=[one.submission.student for one in submissions if not one.judged],
+        to_review=[one.submission.student for one in submissions if one.to_review],
+        points=[one.points for one in submissions],
         files=[path.name for path in files],
         feedback_zip=FEEDBACK_ZIP if (out / FEEDBACK_ZIP).is_file() else "",
         Status=MarkStatus,
@@ -143,8 +136,8 @@ def _with_code(text: str) -> Markup:
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _exercise(number: int, everybody: Sequence[GradedSubmission]) -> dict[str, Any]:
-    marks = [mark for one in everybody for mark in one.marks if mark.exercise == number]
+def _exercise(number: int, submissions: Sequence[GradedSubmission]) -> dict[str, Any]:
+    marks = [mark for one in submissions for mark in one.marks if mark.exercise == number]
     passed = sum(mark.status is MarkStatus.PASSED for mark in marks)
     others = Counter(str(mark.status) for mark in marks if mark.status is not MarkStatus.PASSED)
     return {
@@ -157,10 +150,12 @@ def _exercise(number: int, everybody: Sequence[GradedSubmission]) -> dict[str, A
     }
 
 
-def commonest_hints(everybody: Sequence[GradedSubmission], most: int = 12) -> list[dict[str, Any]]:
-    """The hints that the most students ended with: exercise, hint, how many, and its text."""
+def commonest_hints(
+    submissions: Sequence[GradedSubmission], most: int = 12
+) -> list[dict[str, Any]]:
+    """The hints that most students got last: exercise, hint, number of students, and text."""
     found: dict[tuple[int, str], list[str]] = {}
-    for one in everybody:
+    for one in submissions:
         for mark in one.marks:
             if mark.hint and mark.status is not MarkStatus.PASSED:
                 found.setdefault((mark.exercise, mark.hint), []).append(mark.message)

@@ -1,8 +1,8 @@
 """Finds code that reaches into Python, or into the checks, by reading its syntax tree.
 
 The checks run in one process with the answer. Code that takes apart Python's frames, or finds the
-checks' objects, can deceive them, and an honest answer to an exercise needs none of that. Whoever
-uses it gets no points until a person has read the answer.
+checks' objects, can deceive them, and an honest answer to an exercise needs none of that. An answer
+that uses it gets no points until a person has read the answer.
 """
 
 from __future__ import annotations

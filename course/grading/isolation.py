@@ -19,8 +19,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/
 _SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd")
 _HOME = "/home/student"
 _WRITABLE = (_HOME, "/tmp")
-# Root on the host is nobody inside, and nothing inside can become anybody else.
-_POWERLESS = (
+# Inside, every user is `nobody`, and no process can get other privileges.
+_UNPRIVILEGED = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
     *("--uid", "65534", "--gid", "65534", "--die-with-parent", "--new-session"),
 )
@@ -32,7 +32,7 @@ def bubblewrap() -> str | None:
     program = shutil.which("bwrap")
     if program is None:
         return None
-    command = [program, "--ro-bind", "/", "/", *_POWERLESS, "true"]
+    command = [program, "--ro-bind", "/", "/", *_UNPRIVILEGED, "true"]
     try:
         tried = subprocess.run(command, capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -80,7 +80,7 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
     # The folders in between are read-only too.
     for folder in [*between, Path("/dev"), Path("/")]:
         options += ["--remount-ro", str(folder)]
-    return [*options, *_POWERLESS, "--hostname", "lab", "--chdir", _HOME]
+    return [*options, *_UNPRIVILEGED, "--hostname", "lab", "--chdir", _HOME]
 
 
 def own_folders() -> list[Path]:
@@ -105,7 +105,7 @@ def _between(own: list[Path]) -> list[Path]:
     """The folders directly below a writable one that lead to one of these.
 
     Each gets a mount of its own. Otherwise a student's code could rename the folder and put its
-    own course in the place of this one.
+    own course there.
     """
     found = set()
     for path in own:

@@ -18,7 +18,7 @@ from course.grading.submissions import Submission
 
 
 class MarkStatus(enum.StrEnum):
-    """What an exercise's points stand for."""
+    """How an exercise was judged."""
 
     PASSED = "passed"
     WRONG = "wrong"
@@ -50,6 +50,11 @@ class Mark:
     message: str = ""
     hint: str | None = None
     stop: StopReason | None = None
+
+    @property
+    def description(self) -> str:
+        """The status, and the message if there is one."""
+        return f"{self.status}: {self.message}" if self.message else str(self.status)
 
     @property
     def is_final(self) -> bool:
@@ -113,7 +118,7 @@ def judge(
     """Judge every exercise of `submission`.
 
     Raises:
-        Cancelled: soon after `cancel` was set.
+        Canceled: soon after `cancel` was set.
     """
     if submission.notebook is None:
         return unjudged(original, submission, MarkStatus.UNREADABLE, submission.problem)
@@ -124,18 +129,18 @@ def judge(
         other = f"; it is {lab.replace('_', ' ')}" if lab else ""
         why = f"none of this lab's exercises is in the notebook{other}"
         return unjudged(original, submission, MarkStatus.MISSING, why)
-    begun = time.monotonic()
+    started = time.monotonic()
     session = Session(merged.cells, limits, cancel or threading.Event(), isolated=isolated)
     session.run()
     notes = [*merged.notes, *session.notes]
     if submission.others:
-        notes.append(f"also handed in, not graded: {', '.join(submission.others)}")
+        notes.append(f"also submitted, not graded: {', '.join(submission.others)}")
     marks = [_mark_of(session, n, of, missing=n in merged.missing) for n, of in points.items()]
     if used := _internals_in(merged.cells):
         notes.append(used)
         marks = [_held_back(mark, used) for mark in marks]
     cells = [(cell, session.results.get(place, {})) for place, cell in enumerate(merged.cells)]
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - started
     return GradedSubmission(submission, marks, notes, cells, seconds, session.isolated)
 
 

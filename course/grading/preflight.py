@@ -75,8 +75,7 @@ def _described(failed: list[Mark]) -> list[str]:
     """A line for each thing that went wrong, with the exercises that it went wrong in."""
     same: dict[str, list[str]] = {}
     for mark in failed:
-        text = f"{mark.status}: {mark.message}" if mark.message else str(mark.status)
-        same.setdefault(text, []).append(str(mark.exercise))
+        same.setdefault(mark.description, []).append(str(mark.exercise))
     return [
         f"  exercise{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}"
         for text, numbers in same.items()

@@ -46,16 +46,10 @@ class StoredResults:
             data = json.loads(self._file(submission).read_text(encoding="utf-8"))
             if data["key"] != self._key(submission) or not data["final"]:
                 return None
-            marks = [
-                Mark(
-                    **{
-                        **mark,
-                        "status": MarkStatus(mark["status"]),
-                        "stop": StopReason(mark["stop"]) if mark["stop"] else None,
-                    }
-                )
-                for mark in data["marks"]
-            ]
+            for mark in data["marks"]:
+                mark["status"] = MarkStatus(mark["status"])
+                mark["stop"] = StopReason(mark["stop"]) if mark["stop"] else None
+            marks = [Mark(**mark) for mark in data["marks"]]
             return GradedSubmission(
                 submission, marks, data["notes"], seconds=data["seconds"], isolated=data["isolated"]
             )

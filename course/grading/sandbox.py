@@ -73,7 +73,7 @@ class Sandbox:
         self._seen: dict[int, psutil.Process] = {}
         self._module = module
         self._worker: int | None = None
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         self._waited = 0.0
 
     @property
@@ -92,7 +92,7 @@ class Sandbox:
                 for one in self._family():
                     if one.cmdline()[-2:] == ["-m", self._module] and "python" in one.name():
                         self._worker = one.pid
-        wall = time.monotonic() - self._begun
+        wall = time.monotonic() - self._started
         if self._worker is None:
             return wall / _WALL_PER_SECOND
         try:
@@ -176,8 +176,8 @@ def _memory_files(process: psutil.Process) -> int:
         for file in Path(f"/proc/{process.pid}/fd").iterdir():
             with contextlib.suppress(OSError):
                 if str(file.readlink()).startswith("/memfd:"):
-                    about = file.stat()
-                    found[about.st_ino] = about.st_blocks * 512
+                    info = file.stat()
+                    found[info.st_ino] = info.st_blocks * 512
     return sum(found.values())
 
 

@@ -1,4 +1,4 @@
-"""Runs one submission in its sandbox, as often as it takes to judge every exercise.
+"""Runs one submission in its sandbox, until every exercise is judged.
 
 A cell that ends the process, or has to be stopped, is left out when the submission runs again, so
 that one bad answer does not affect the others. What ends before any of the student's code has run
@@ -8,20 +8,17 @@ is not the student's fault and is kept apart.
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import select
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from course.grading.answers import CellKind, SubmittedCell
 from course.grading.limits import SandboxLimits, Stop, StopReason
+from course.grading.messages import read_lines, read_message
 from course.grading.sandbox import Sandbox
 
 _WORKER = "course.grading.worker"
-_TICK = 0.1
 # Starting Python and importing torch.
 _START_SECONDS = 120.0
 # A machine on which a cell gets less than a fiftieth of its wall time cannot judge it.
@@ -29,16 +26,16 @@ _LONGEST_WAIT = 50
 _RESTART = Stop(StopReason.RESTART, "")
 
 
-class Cancelled(Exception):
-    """The session was cancelled because the grading is to end."""
+class Canceled(Exception):
+    """The session was canceled because the grading is to end."""
 
 
 class Session:
-    """One submission on its way through the sandbox.
+    """The runs of one submission in the sandbox, and what they found.
 
-    `results` holds what each cell showed, by its index, and `verdicts` the verdict on each
-    exercise. `stops` says why a cell was stopped. `fault`, if it is not "", says what kept this
-    machine from running the submission at all.
+    `results` has what each cell showed, by its index, and `verdicts` the verdict on each exercise.
+    `stops` says why a cell was stopped. `fault` says what kept this machine from running the
+    submission at all; None if nothing did.
     """
 
     def __init__(
@@ -65,10 +62,10 @@ class Session:
         self._used = 0.0
 
     def run(self) -> None:
-        """Run the cells until all are through, leaving out more of them each time.
+        """Run the cells until all have ended, leaving out those that had to be stopped.
 
         Raises:
-            Cancelled: soon after `cancel` was set.
+            Canceled: soon after `cancel` was set.
         """
         between = faults = 0
         while True:
@@ -137,7 +134,7 @@ class Session:
         place, clock = None, _Clock(sandbox, _START_SECONDS)
         used_before = self._used
         first_of_student: float | None = None
-        for line in _lines(sandbox):
+        for line in read_lines(sandbox):
             now = clock.now()
             if first_of_student is not None:
                 self._used = used_before + now - first_of_student
@@ -145,13 +142,13 @@ class Session:
                     return place, Stop(StopReason.TIME, "used the time for the whole lab")
             if line is None:
                 if self._cancel.is_set():
-                    raise Cancelled
+                    raise Canceled
                 if stop := sandbox.over_limit() or clock.over():
                     return place, stop
                 continue
             if isinstance(line, int):
                 return place, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
-            message = self._message(line, secret)
+            message = read_message(line, secret, self.cells)
             if message is None:
                 self._note("wrote into the grader's channel")
                 continue
@@ -159,7 +156,8 @@ class Session:
                 return None, None
             if "begin" in message:
                 place = message["begin"]
-                clock.start(message["seconds"] + self.limits.grace)
+                seconds = min(message["seconds"], 10 * self.limits.seconds)
+                clock.start(seconds + self.limits.grace)
                 if self.cells[place].kind is not CellKind.GIVEN and not self._student_code_ran:
                     self._student_code_ran, first_of_student = True, now
                 continue
@@ -177,34 +175,6 @@ class Session:
             place = None
             clock.start(self.limits.cell_seconds + self.limits.grace)
         return place, sandbox.how_it_ended()
-
-    def _message(self, line: bytes, secret: str) -> dict[str, Any] | None:
-        """The message on a line if it comes from the worker and is well formed; else None."""
-        given, _, text = line.partition(b" ")
-        if not secrets.compare_digest(given, secret.encode()):
-            return None
-        try:
-            message = json.loads(text)
-            if message.get("end") is True:
-                return message
-            place = message["begin"] if "begin" in message else message["cell"]
-            good = type(place) is int and 0 <= place < len(self.cells)
-            if "begin" in message:
-                good = good and 0 <= float(message["seconds"]) <= 10 * self.limits.seconds
-                return message if good else None
-            texts = [message["error"], message["traceback"], message["stop"]]
-            if self.cells[place].kind is CellKind.CHECK:
-                texts += [message["message"], message["hint"] or ""]
-                texts += [*message["restored"], *message["replaced"]]
-                good = good and type(message["passed"]) is bool
-            for output in message["outputs"]:
-                texts += [output["name"], output["text"]] if "name" in output else []
-                texts += [] if "name" in output else output["data"].values()
-            good = good and all(isinstance(text, str) for text in texts)
-            good = good and message["stop"] in ("", *StopReason)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-            return None
-        return message if good else None
 
     def _keep(self, place: int, result: dict[str, Any]) -> None:
         cell = self.cells[place]
@@ -244,29 +214,3 @@ class _Clock:
         if time.monotonic() > self._wall_until:
             return Stop(StopReason.BUSY, "got too little time on this busy machine")
         return None
-
-
-def _lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
-    """The lines that come from a sandbox; None for every moment without one.
-
-    An `int` is the number of bytes when there were more than it may send.
-    """
-    channel = sandbox.process.stdout.fileno()
-    rest, total = b"", 0
-    looked = time.monotonic()
-    while True:
-        ready, _, _ = select.select([channel], [], [], _TICK)
-        if not ready or time.monotonic() - looked > _TICK:
-            looked = time.monotonic()
-            yield None
-        if not ready:
-            continue
-        part = os.read(channel, 1 << 16)
-        if not part:
-            return
-        total += len(part)
-        if total > sandbox.limits.answer:
-            yield total
-            return
-        *lines, rest = (rest + part).split(b"\n")
-        yield from lines

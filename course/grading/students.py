@@ -1,4 +1,4 @@
-"""Reads which student handed in a file from the names that learning platforms give to files."""
+"""Finds out who submitted a file, from the names that learning platforms give to files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$"
 
 @dataclass(frozen=True)
 class Student:
-    """Who handed something in: the name, and the id that the learning platform's names carry.
+    """Who submitted a file: the name, and the id that the learning platform adds to it.
 
     `platform` is "moodle", "canvas" or "". `root` is the part of the path to reuse when feedback
     is uploaded. Two files belong to one student if both name and id are equal.
@@ -29,7 +29,7 @@ class Student:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells students apart."""
+        """Identifies the student."""
         return self.name, self.id
 
 
@@ -57,26 +57,32 @@ def student_of(path: str, lab: str) -> Student:
 
 
 def without_wrapper(paths: Iterable[str], lab: str) -> int:
-    """How many leading folders all paths share that are no student's: those of a packed class."""
+    """How many leading folders all paths share that do not belong to a student.
+
+    >>> without_wrapper(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
+    2
+    """
     split = [PurePosixPath(path).parts for path in paths]
-    own = {lab, "labs", "notebooks", "source"}
-    depth = 0
-    while split and all(len(parts) > depth + 1 for parts in split):
-        folders = {parts[depth] for parts in split}
-        # A folder with further folders for several students, or with files named after them.
-        below = {parts[depth + 1] for parts in split}
-        named = _MOODLE.match(next(iter(folders))) is not None
-        files = all(len(parts) == depth + 2 for parts in split)
-        marked = files and all(student_of(name, lab).platform for name in below)
-        if folders == {"submitted"}:  # nbgrader's
-            depth += 1
-            continue
-        if len(folders) > 1 or named or (len(below) < 2 and not marked) or below & own:
+    shared = 0
+    while split and all(p[shared : shared + 1] == split[0][shared : shared + 1] for p in split):
+        if any(len(parts) == shared + 1 for parts in split):
             break
-        if files and not marked and not all(_named_after_students(name, lab) for name in below):
-            break
-        depth += 1
-    return depth
+        shared += 1
+    if not split or shared == 0:
+        return 0
+    for depth, folder in enumerate(split[0][:shared]):
+        if _MOODLE.match(folder):
+            return depth
+    # Below the shared folders are the students' folders, or files named after students.
+    below = {parts[shared] for parts in split}
+    if all(len(parts) == shared + 1 for parts in split):
+        marked = all(student_of(name, lab).platform for name in below)
+        named = len(below) > 1 and all(_named_after_students(name, lab) for name in below)
+        is_class = marked or named
+    else:
+        is_class = len(below) > 1 and not below & {lab, "labs", "notebooks", "source"}
+    # nbgrader's folder is called `submitted`.
+    return shared if is_class else int(split[0][0] == "submitted")
 
 
 def _named_after_students(file: str, lab: str) -> bool:

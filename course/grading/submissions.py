@@ -1,4 +1,4 @@
-"""Finds what students handed in, in a folder or zip of any learning platform."""
+"""Finds what students submitted, in a folder or zip of any learning platform."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from course.grading.students import Student, display_names, student_of, without_
 LARGEST = 100_000_000
 MOST_IN_ZIP = 20_000
 _NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")
-# What platforms and systems put beside what students hand in.
-_NOT_HANDED_IN = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
+# What platforms and systems put beside what students submit.
+_NOT_SUBMITTED = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What one student handed in.
+    """What one student submitted.
 
     `student` is a name that no other submission has. `notebook` is None where there is none that
     can be read, and `problem` says why. `others` are further files of the student, which are not
@@ -44,14 +44,14 @@ class Submission:
     problem: str = ""
     digest: str = ""
     others: tuple[str, ...] = ()
-    about: Student = field(default_factory=lambda: Student(""))
+    identity: Student = field(default_factory=lambda: Student(""))
     modified: datetime | None = None
     late: bool = False
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file inside what was handed in: its content, or why that cannot be read."""
+    """A file inside what was submitted: its content, or why that cannot be read."""
 
     path: str
     content: bytes | None = None
@@ -81,12 +81,12 @@ def find_submissions(
     students: dict[tuple[str, str], Student] = {}
     for file in files:
         inside = "/".join(PurePosixPath(file.path).parts[depth:])
-        about = student_of(inside, lab)
-        if not _is_notebook(file.path) and not about.platform and "/" not in inside:
+        identity = student_of(inside, lab)
+        if not _is_notebook(file.path) and not identity.platform and "/" not in inside:
             continue  # a list or a note beside the submissions
-        first = students.setdefault(about.key, about)
-        students[about.key] = replace(first, late=first.late or about.late)
-        found.setdefault(about.key, []).append(_read(about, file))
+        first = students.setdefault(identity.key, identity)
+        students[identity.key] = replace(first, late=first.late or identity.late)
+        found.setdefault(identity.key, []).append(_read(identity, file))
     if not any(_is_notebook(file.path) for file in files):
         raise CourseError(f"There is no notebook (.ipynb) in {folder}.")
     names = display_names(students.values())
@@ -94,8 +94,8 @@ def find_submissions(
     for key, candidates in found.items():
         best = _best(candidates, original)
         late = students[key].late or bool(due and best.modified and best.modified > due)
-        about = replace(students[key], late=late)
-        submissions.append(replace(best, student=names[key], about=about, late=late))
+        identity = replace(students[key], late=late)
+        submissions.append(replace(best, student=names[key], identity=identity, late=late))
     return sorted(submissions, key=lambda one: one.student.casefold())
 
 
@@ -131,18 +131,18 @@ def _files(folder: Path) -> Iterator[_File]:
 
 def _is_ignored(parts: Iterable[str]) -> bool:
     """Whether it is a copy that Jupyter or macOS left, or no student's work."""
-    return any(part.startswith(".") or part.lower() in _NOT_HANDED_IN for part in parts)
+    return any(part.startswith(".") or part.lower() in _NOT_SUBMITTED for part in parts)
 
 
 def _file(file: Path, place: str) -> _File:
     try:
-        about = file.lstat()
-        if not stat.S_ISREG(about.st_mode):
+        info = file.lstat()
+        if not stat.S_ISREG(info.st_mode):
             return _File(place, problem="it is not an ordinary file")
-        if about.st_size > LARGEST:
-            return _File(place, problem=_too_large(about.st_size))
+        if info.st_size > LARGEST:
+            return _File(place, problem=_too_large(info.st_size))
         content = file.read_bytes() if _is_read(place) else None
-        return _File(place, content, "", datetime.fromtimestamp(about.st_mtime))
+        return _File(place, content, "", datetime.fromtimestamp(info.st_mtime))
     except OSError as error:
         return _File(place, problem=f"it cannot be read: {error.strerror}")
 
@@ -150,7 +150,7 @@ def _file(file: Path, place: str) -> _File:
 def _members(archive: zipfile.ZipFile, name: Path | str) -> Iterator[_File]:
     members = archive.infolist()
     if len(members) > MOST_IN_ZIP:
-        raise CourseError(f"{name} has {len(members):,} files, more than a class hands in.")
+        raise CourseError(f"{name} has {len(members):,} files, more than a class submits.")
     for member in members:
         parts = [part for part in PurePosixPath(member.filename).parts if part not in ("/", "..")]
         if member.is_dir() or not parts or _is_ignored(parts):
@@ -176,7 +176,7 @@ def _too_large(size: int) -> str:
 
 
 def _unpacked(file: _File) -> Iterator[_File]:
-    """The notebooks in a zip that a student handed in; any other file as it is."""
+    """The notebooks in a zip that a student submitted; any other file as it is."""
     if not file.path.lower().endswith(".zip") or file.content is None:
         yield file
         return
@@ -194,7 +194,7 @@ def _unpacked(file: _File) -> Iterator[_File]:
 
 
 def _read(student: Student, file: _File) -> Submission:
-    made = Submission(student.name, file.path, about=student, modified=file.modified)
+    made = Submission(student.name, file.path, identity=student, modified=file.modified)
     if file.content is None:
         problem = f"{PurePosixPath(file.path).name} is not a notebook (.ipynb)"
         return replace(made, problem=file.problem or problem)

@@ -1,4 +1,4 @@
-"""A lab to hand in, and one class that is judged once for all tests that look at it."""
+"""A lab to submit, and one class that is judged once for all tests that look at it."""
 
 import csv
 import ctypes
@@ -11,38 +11,38 @@ import pytest
 from course.grading.grade import GradingOptions, grade
 from course.grading.limits import SandboxLimits
 from course.grading.students import Student
-from tools.grade_a_class import LABS, NAME, Desk, Member
+from tools.grade_a_class import LABS, NAME, ClassBuilder, Member
 
 LAB = LABS / f"{NAME}.ipynb"
 PR_SET_CHILD_SUBREAPER = 36
 
 
 @pytest.fixture(scope="session")
-def desk():
-    return Desk()
+def builder():
+    return ClassBuilder()
 
 
 class JudgedClass:
-    """A class of seven, handed in as a zip from Moodle, and what grading it wrote."""
+    """A class of seven, submitted as a zip from Moodle, and what grading it wrote."""
 
     options = GradingOptions(limits=SandboxLimits(cell_seconds=10), jobs=2)
 
-    def __init__(self, desk, folder):
+    def __init__(self, builder, folder):
         self.folder, self.out, self.progress = folder, folder / "out", []
         shown = (
             "from IPython.display import HTML, display\ndisplay(HTML('<script>steal()</script>'))"
         )
-        script = f"{shown}\nprint('<img src=x onerror=steal()>')\n{desk.answer(1)}"
-        surrogate = json.loads(Member("", desk.solution, {}).text())
+        script = f"{shown}\nprint('<img src=x onerror=steal()>')\n{builder.answer(1)}"
+        surrogate = json.loads(Member("", builder.solution, {}).text())
         surrogate["cells"][-1]["source"] = "half of a pair: \ud800"
-        reads_frames = "import sys\n" + desk.answer(6) + "\nframe = sys._getframe()"
+        reads_frames = "import sys\n" + builder.answer(6) + "\nframe = sys._getframe()"
         members = {
-            ("<b>Eve</b>", 1): desk.with_answer(1, script),
+            ("<b>Eve</b>", 1): builder.with_answer(1, script),
             ("=Bob", 2): b"",
-            ("Ada", 3): desk.with_answer(3, "answer = input('Which device? ')"),
-            ("Ada", 4): desk.with_answer(2, "import os\nos._exit(0)"),
+            ("Ada", 3): builder.with_answer(3, "answer = input('Which device? ')"),
+            ("Ada", 4): builder.with_answer(2, "import os\nos._exit(0)"),
             ("Sur", 5): json.dumps(surrogate).encode(),
-            ("Frames", 6): desk.with_answer(6, reads_frames),
+            ("Frames", 6): builder.with_answer(6, reads_frames),
         }
         self.zip = folder / "class.zip"
         with zipfile.ZipFile(self.zip, "w") as archive:
@@ -72,8 +72,8 @@ class JudgedClass:
 
 
 @pytest.fixture(scope="session")
-def judged_class(desk, tmp_path_factory):
-    return JudgedClass(desk, tmp_path_factory.mktemp("class"))
+def judged_class(builder, tmp_path_factory):
+    return JudgedClass(builder, tmp_path_factory.mktemp("class"))
 
 
 @pytest.fixture

@@ -21,9 +21,10 @@ from course.grading.grade import GradingOptions, grade
 from course.grading.isolation import bubblewrap
 from course.grading.limits import SandboxLimits, StopReason
 from course.grading.marking import GradedSubmission, Mark, MarkStatus, judge, unjudged
-from course.grading.session import Cancelled
+from course.grading.session import Canceled
 from course.grading.submissions import Submission
-from tools.grade_a_class import HARMLESS, HOSTILE, LABS, NAME, REVIEWED, Member, grade_id
+from tools.grade_a_class import LABS, NAME, Member, grade_id
+from tools.hostile_answers import HARMLESS, HOSTILE, REVIEWED
 
 LAB = LABS / f"{NAME}.ipynb"
 LIMITS = SandboxLimits(cell_seconds=4, grace=4, memory=3 << 29)
@@ -43,7 +44,7 @@ TOGETHER = (
         "kills its parent",
         "leaves processes behind",
         "takes all memory",
-        "copies what others hand in",
+        "copies what others submit",
         "leaves its files in the package",
     ),
     (
@@ -62,16 +63,16 @@ ALIKE = {
 }
 
 
-def submission_of(desk, names):
+def submission_of(builder, names):
     """One submission with the answers of several, and the points it should get."""
-    notebook = copy.deepcopy(desk.solution)
+    notebook = copy.deepcopy(builder.solution)
     bad = []
     for name in names:
         number, source = HOSTILE[name]
         cell = next(c for c in notebook.cells if grade_id(c) == f"exercise-{number}")
-        cell.source = source.replace("{right}", desk.answer(number))
+        cell.source = source.replace("{right}", builder.answer(number))
         bad += [] if name in HARMLESS else [number]
-    points = desk.all_but(*bad)
+    points = builder.all_but(*bad)
     return Submission("party", "party", notebook), bad, points
 
 
@@ -87,10 +88,10 @@ def test_every_hostile_answer_is_tested():
 @needs_bubblewrap
 @pytest.mark.slow
 @pytest.mark.parametrize("names", TOGETHER, ids=lambda names: names[0])
-def test_a_hostile_answer_costs_its_own_exercise_only(desk, processes_left, names):
+def test_a_hostile_answer_costs_its_own_exercise_only(builder, processes_left, names):
     before = empty_checks()
-    submission, bad, points = submission_of(desk, names)
-    graded = judge(desk.original, submission, LIMITS)
+    submission, bad, points = submission_of(builder, names)
+    graded = judge(builder.original, submission, LIMITS)
     if REVIEWED & set(names):
         passed = {m.exercise for m in graded.marks if m.status is MarkStatus.TO_REVIEW}
         assert passed == set(points) - set(bad), graded.marks
@@ -101,11 +102,11 @@ def test_a_hostile_answer_costs_its_own_exercise_only(desk, processes_left, name
     assert processes_left() == []
 
 
-def test_points_and_reviews_of_a_class(desk, judged_class):
-    whole = sum(desk.of.values())
+def test_points_and_reviews_of_a_class(builder, judged_class):
+    whole = sum(builder.of.values())
     assert judged_class.of("<b>Eve</b>").points == whole
-    assert judged_class.of("Ada 3").points == whole - desk.of[3]
-    assert judged_class.of("Ada 4").points == whole - desk.of[2]
+    assert judged_class.of("Ada 3").points == whole - builder.of[3]
+    assert judged_class.of("Ada 4").points == whole - builder.of[2]
     assert judged_class.of("Sur").points == whole
     assert judged_class.of("Frames").points == 0
     assert {m.status for m in judged_class.of("Frames").marks} == {MarkStatus.TO_REVIEW}
@@ -117,9 +118,9 @@ def test_os_exit_is_reported_as_the_end_of_the_process(judged_class):
     assert stopped.message == "its code ended the process with exit status 0"
 
 
-def test_tables_have_ids_totals_and_no_formulas(desk, judged_class):
+def test_tables_have_ids_totals_and_no_formulas(builder, judged_class):
     rows = judged_class.rows()
-    assert len(rows) == 7 * len(desk.of)
+    assert len(rows) == 7 * len(builder.of)
     assert {row["status"] for row in rows if row["student"] == "'=Bob"} == {"unreadable"}
     totals = {row["student"]: row for row in judged_class.rows("totals.csv")}
     assert (totals["Ada 3"]["id"], totals["Ada 3"]["points"]) == ("3", "12")
@@ -136,13 +137,13 @@ def test_feedback_zip_has_the_names_that_moodle_gave(judged_class):
         assert "Ada_3_assignsubmission_file_/feedback.html" in archive.namelist()
 
 
-def test_class_page_links_to_feedback(desk, judged_class):
+def test_class_page_links_to_feedback(builder, judged_class):
     page = (judged_class.out / "index.html").read_text()
     assert "7 submissions" in page
     assert 'href="feedback/Ada%203.html"' in page
-    whole = sum(desk.of.values())
+    whole = sum(builder.of.values())
     feedback = (judged_class.out / "feedback" / "Ada 3.html").read_text()
-    assert f"{whole - desk.of[3]} of {whole} points" in feedback
+    assert f"{whole - builder.of[3]} of {whole} points" in feedback
 
 
 class _Text(HTMLParser):
@@ -199,51 +200,51 @@ def test_anonymous_feedback_has_no_names(judged_class, monkeypatch):
 
 
 @pytest.mark.slow
-def test_limits_hold_without_a_sandbox(desk):
-    submission = Submission("Ada", "Ada", desk.with_answer(6, "while True: pass"))
-    graded = judge(desk.original, submission, LIMITS, isolated=False)
-    assert {m.exercise: m.points for m in graded.marks} == desk.all_but(6)
+def test_limits_hold_without_a_sandbox(builder):
+    submission = Submission("Ada", "Ada", builder.with_answer(6, "while True: pass"))
+    graded = judge(builder.original, submission, LIMITS, isolated=False)
+    assert {m.exercise: m.points for m in graded.marks} == builder.all_but(6)
     assert not graded.isolated
 
 
-def test_cancelling_does_not_wait_for_sandboxes(desk, processes_left):
+def test_cancelling_does_not_wait_for_sandboxes(builder, processes_left):
     cancel = threading.Event()
     cancel.set()
-    with pytest.raises(Cancelled):
-        judge(desk.original, Submission("Ada", "Ada", desk.solution), LIMITS, cancel=cancel)
+    with pytest.raises(Canceled):
+        judge(builder.original, Submission("Ada", "Ada", builder.solution), LIMITS, cancel=cancel)
     assert processes_left() == []
 
 
-def test_results_inside_the_submissions_are_refused(desk, tmp_path):
-    Member("Ada", desk.solution, {}).write(tmp_path / "in")
+def test_results_inside_the_submissions_are_refused(builder, tmp_path):
+    Member("Ada", builder.solution, {}).write(tmp_path / "in")
     with pytest.raises(CourseError, match="Name another folder"):
         grade(LAB, tmp_path / "in", tmp_path / "in" / "out")
 
 
-def test_results_that_cannot_be_written_are_one_clear_error(desk, tmp_path):
+def test_results_that_cannot_be_written_are_one_clear_error(builder, tmp_path):
     Member("Ada", b"", {}).write(tmp_path / "in")
     (tmp_path / "out").write_text("a file")
     with pytest.raises(CourseError, match="cannot be written to"):
         grade(LAB, tmp_path / "in", tmp_path / "out" / "deeper")
 
 
-def test_another_lab_is_named_in_one_sentence(desk):
+def test_another_lab_is_named_in_one_sentence(builder):
     cells = [nbformat.v4.new_code_cell("from helpers.checks import lab_03 as check")]
     other = nbformat.v4.new_notebook(cells=cells)
-    graded = judge(desk.original, Submission("a", "a", other), LIMITS)
+    graded = judge(builder.original, Submission("a", "a", other), LIMITS)
     assert {(m.status, m.message) for m in graded.marks} == {
         (MarkStatus.MISSING, "none of this lab's exercises is in the notebook; it is lab 03")
     }
 
 
 class Judges:
-    """Stands in for judging: gives what a test wants for each student and attempt."""
+    """Replaces judging: returns what a test wants for each student and attempt."""
 
-    def __init__(self, monkeypatch, desk, tmp_path, results, canaries=()):
-        self.desk, self.results, self.asked = desk, results, []
+    def __init__(self, monkeypatch, builder, tmp_path, results, canaries=()):
+        self.builder, self.results, self.asked = builder, results, []
         self.canaries, self.folder = iter(canaries), tmp_path
         for name in results:
-            Member(name, desk.solution, {}).write(tmp_path / "in")
+            Member(name, builder.solution, {}).write(tmp_path / "in")
         monkeypatch.setattr(grading, "judge", self.judge)
         monkeypatch.setattr(grading, "check_machine", lambda *a, **k: None)
         monkeypatch.setattr(grading, "unexpected_marks", self.unexpected_marks)
@@ -255,7 +256,7 @@ class Judges:
         self.asked.append(name)
         if isinstance(result, BaseException):
             raise result
-        marks = [Mark(n, of, of, MarkStatus.PASSED) for n, of in self.desk.of.items()]
+        marks = [Mark(n, of, of, MarkStatus.PASSED) for n, of in self.builder.of.items()]
         return GradedSubmission(submission, [result or marks[0], *marks[1:]])
 
     def unexpected_marks(self, *args, **options):
@@ -273,30 +274,32 @@ SLOW = Mark(1, 0, 2, MarkStatus.STOPPED, "its code took too long", stop=StopReas
 WRONG = Mark(1, 0, 2, MarkStatus.WRONG, "wrong", "a-hint")
 
 
-def test_a_stop_for_time_is_judged_again_alone_before_it_costs_points(desk, tmp_path, monkeypatch):
-    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
+def test_a_stop_for_time_is_judged_again_alone_before_it_costs_points(
+    builder, tmp_path, monkeypatch
+):
+    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
     graded = judges.grade()
     assert judges.asked == ["Ada", "Bob", "Ada"]
     assert graded["Ada"].points == graded["Ada"].of
 
 
 def test_a_stop_for_time_counts_if_it_happens_twice_and_the_solution_passes(
-    desk, tmp_path, monkeypatch
+    builder, tmp_path, monkeypatch
 ):
-    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [SLOW, SLOW]})
+    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]})
     assert judges.grade()["Ada"].marks[0].status is MarkStatus.STOPPED
 
 
-def test_a_stop_for_time_is_not_judged_if_the_solution_fails_too(desk, tmp_path, monkeypatch):
-    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [SLOW, SLOW]}, canaries=[True])
+def test_a_stop_for_time_is_not_judged_if_the_solution_fails_too(builder, tmp_path, monkeypatch):
+    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]}, canaries=[True])
     mark = judges.grade()["Ada"].marks[0]
     assert mark.status is MarkStatus.NOT_JUDGED
     assert "this machine was too busy" in mark.message
 
 
-def test_submissions_beside_a_failing_solution_are_judged_again(desk, tmp_path, monkeypatch):
+def test_submissions_beside_a_failing_solution_are_judged_again(builder, tmp_path, monkeypatch):
     names = {f"s{n:02}": [None] for n in range(10)} | {"s03": [WRONG, None], "s07": [WRONG, WRONG]}
-    judges = Judges(monkeypatch, desk, tmp_path, dict(sorted(names.items())), canaries=[True])
+    judges = Judges(monkeypatch, builder, tmp_path, dict(sorted(names.items())), canaries=[True])
     graded = judges.grade()
     assert judges.asked[10:] == ["s03", "s07"]
     assert graded["s03"].points == graded["s03"].of
@@ -304,19 +307,19 @@ def test_submissions_beside_a_failing_solution_are_judged_again(desk, tmp_path, 
 
 
 def test_an_unforeseen_error_costs_one_submission_its_verdict_and_no_more(
-    desk, tmp_path, monkeypatch
+    builder, tmp_path, monkeypatch
 ):
     error = ValueError("unforeseen")
-    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [error, error], "Bob": [None]})
+    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [error, error], "Bob": [None]})
     graded = judges.grade()
     assert {m.status for m in graded["Ada"].marks} == {MarkStatus.NOT_JUDGED}
     assert "ValueError: unforeseen" in graded["Ada"].marks[0].message
     assert graded["Bob"].points == graded["Bob"].of
 
 
-def test_an_interrupted_grading_keeps_what_was_judged_and_resumes(desk, tmp_path, monkeypatch):
+def test_an_interrupted_grading_keeps_what_was_judged_and_resumes(builder, tmp_path, monkeypatch):
     stop = KeyboardInterrupt()
-    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [None], "Bob": [stop, None]})
+    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None], "Bob": [stop, None]})
     with pytest.raises(KeyboardInterrupt):
         judges.grade()
     assert "Ada" in (tmp_path / "out" / "gradebook.csv").read_text()
@@ -324,27 +327,27 @@ def test_an_interrupted_grading_keeps_what_was_judged_and_resumes(desk, tmp_path
     assert judges.asked == ["Ada", "Bob", "Bob"]
 
 
-def test_a_full_disk_is_one_clear_error(desk, tmp_path, monkeypatch):
+def test_a_full_disk_is_one_clear_error(builder, tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [None]})
+    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None]})
     monkeypatch.setattr(grading, "write_tables", full)
     with pytest.raises(CourseError, match="No space left on device"):
         judges.grade()
 
 
-def test_a_failing_feedback_page_costs_no_marks(desk, tmp_path, monkeypatch):
+def test_a_failing_feedback_page_costs_no_marks(builder, tmp_path, monkeypatch):
     def fail(*args, **options):
         raise ValueError("cannot be shown")
 
-    judges = Judges(monkeypatch, desk, tmp_path, {"Ada": [None]})
+    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None]})
     monkeypatch.setattr(grading, "write_feedback", fail)
     graded = judges.grade()["Ada"]
     assert graded.points == graded.of
     assert any("the feedback page could not be written" in note for note in graded.notes)
 
 
-def test_unjudged_submissions_have_no_points(desk):
-    one = unjudged(desk.original, Submission("a", "a"), MarkStatus.NOT_JUDGED, "why")
+def test_unjudged_submissions_have_no_points(builder):
+    one = unjudged(builder.original, Submission("a", "a"), MarkStatus.NOT_JUDGED, "why")
     assert not one.judged

@@ -14,8 +14,8 @@ CELLS = [(SubmittedCell(CellKind.STUDENT, "x = 1", 1), {"outputs": []})]
 
 
 def graded(name, *marks, isolated=True, platform="", late=False):
-    about = Student(name, "7" if platform else "", platform)
-    submission = Submission(name, name, about=about, late=late)
+    identity = Student(name, "7" if platform else "", platform)
+    submission = Submission(name, name, identity=identity, late=late)
     return GradedSubmission(submission, list(marks), cells=CELLS, isolated=isolated)
 
 

@@ -103,10 +103,10 @@ def test_no_right_answer_uses_internals(number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_on_the_checks_gets_no_points(desk, name):
+def test_an_attack_on_the_checks_gets_no_points(builder, name):
     number, source = ATTACKS[name]
-    handed_in = desk.with_answer(number, source)
-    graded = judge(desk.original, Submission("a", "a", handed_in), SandboxLimits())
+    submitted = builder.with_answer(number, source)
+    graded = judge(builder.original, Submission("a", "a", submitted), SandboxLimits())
     assert graded.points == 0
     assert graded.to_review
     assert any("internals" in note for note in graded.notes)

@@ -24,15 +24,15 @@ def broken_bubblewrap(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def lab(desk, tmp_path):
+def lab(builder, tmp_path):
     """The lab alone in a folder, without its solution."""
     file = tmp_path / f"{NAME}.ipynb"
     file.write_bytes((LABS / file.name).read_bytes())
     return file
 
 
-def test_a_sandbox_that_does_not_start_is_not_the_students_fault(desk, broken_bubblewrap):
-    graded = judge(desk.original, Submission("Ada", "Ada", desk.solution), SandboxLimits())
+def test_a_sandbox_that_does_not_start_is_not_the_students_fault(builder, broken_bubblewrap):
+    graded = judge(builder.original, Submission("Ada", "Ada", builder.solution), SandboxLimits())
     assert {mark.status for mark in graded.marks} == {MarkStatus.NOT_JUDGED}
     assert not graded.judged
     for mark in graded.marks:
@@ -41,8 +41,8 @@ def test_a_sandbox_that_does_not_start_is_not_the_students_fault(desk, broken_bu
 
 
 @pytest.mark.slow
-def test_nothing_is_graded_if_the_sandbox_does_not_start(desk, broken_bubblewrap, tmp_path):
-    Member("Ada", desk.solution, {}).write(tmp_path / "in")
+def test_nothing_is_graded_if_the_sandbox_does_not_start(builder, broken_bubblewrap, tmp_path):
+    Member("Ada", builder.solution, {}).write(tmp_path / "in")
     with pytest.raises(CourseError) as caught:
         grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "out", GradingOptions())
     message = str(caught.value)

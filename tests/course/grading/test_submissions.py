@@ -1,4 +1,4 @@
-"""What students hand in is found, whatever platform and form it comes in."""
+"""What students submit is found, whatever platform and form it comes in."""
 
 import copy
 import io
@@ -142,6 +142,9 @@ def students(folder):
         (["ada/x", "Ada/x", "ada./x"], ["Ada", "ada (2)", "ada. (2)"]),
         (["class/ada/x", "class/bob/x"], ["ada", "bob"]),
         (["class/ada", "class/bob"], ["ada", "bob"]),
+        (["export/lab 1/ada/x", "export/lab 1/bob/x"], ["ada", "bob"]),
+        (["export/lab 1/ada", "export/lab 1/bob"], ["ada", "bob"]),
+        (["export/lab 1/Ada_1_assignsubmission_file_/x"], ["Ada"]),
         (["ada/x"], ["ada"]),
         (["ada"], ["ada"]),
         (["submitted/ada/01_tensors/01_tensors"], ["ada"]),
@@ -161,7 +164,7 @@ def test_nobody_is_merged_and_nobody_is_lost(tmp_path, paths, expected):
 def test_late_is_read_from_canvas_names(tmp_path, name):
     put(tmp_path, name, a_notebook())
     (one,) = find_submissions(tmp_path, LAB)
-    assert (one.student, one.about.id, one.late) == ("a", "1", True)
+    assert (one.student, one.identity.id, one.late) == ("a", "1", True)
 
 
 def test_late_is_what_changed_after_the_due_date(tmp_path):
@@ -276,7 +279,7 @@ def test_everybody_on_the_class_list_has_a_row(tmp_path, rows):
     put(tmp_path, "list.csv", rows)
     found = find_submissions(tmp_path / "in", LAB)
     (absent,) = absent_students(tmp_path / "list.csv", found)
-    assert (absent.student, absent.problem) == ("Bob", "nothing was handed in")
+    assert (absent.student, absent.problem) == ("Bob", "nothing was submitted")
 
 
 def test_class_list_without_names_is_an_error(tmp_path):
