@@ -21,11 +21,6 @@ NAMES = {"Makefile", "Containerfile"}
 SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.yml"}
 
 NOT_YET_REWRITTEN = (
-    "course/batch/",
-    "course/execution/",
-    "course/grading/",
-    "course/reports/",
-    "docs/for_instructors.md",
     "helpers/plots/",
     "helpers/checkpoints.py",
     "helpers/conditions.py",
@@ -37,13 +32,8 @@ NOT_YET_REWRITTEN = (
     "helpers/training.py",
     "index.md",
     "notebooks/",
-    "tests/course/batch/",
-    "tests/course/execution/",
-    "tests/course/grading/",
-    "tests/course/reports/",
     "tests/helpers/",
     "tests/notebooks/",
-    "tools/",
 )
 
 # A pattern, without regard to case, and what to write instead. An underscore counts as a blank,
