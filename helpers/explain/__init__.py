@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from helpers.explain.box import Explanation
 from helpers.explain.diagnosis import sites_of
+from helpers.explain.explanation import Explanation
 from helpers.explain.notebook import (
     ExplainedBlock,
     explain,

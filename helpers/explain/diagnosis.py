@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import torch
 from torch import nn
 
 from helpers.explain import other_fixes
-from helpers.explain.box import ADVICE, REASONS, TITLES, Explanation
 from helpers.explain.cause import find_mix
 from helpers.explain.edits import Fix
-from helpers.explain.fixes import advise
-from helpers.explain.memory import full_device, largest_variables, memory_reason, size_text
-from helpers.explain.messages import Kind, Message, mentions_devices, recognize
-from helpers.explain.places import Operand
+from helpers.explain.explanation import Explanation
+from helpers.explain.messages import MEMORY, MIX, Kind, Message, mentions_devices, recognize
+from helpers.explain.mix_fixes import advise
+from helpers.explain.operands import Operand
 from helpers.explain.source import Site, is_raised_by_python_code, student_sites
 from helpers.explain.values import value_of, with_comprehension_variables
 
 _ADVISERS = {
-    Kind.NUMPY: other_fixes.copy_to_cpu,
-    Kind.PIN: other_fixes.copy_to_cpu,
-    Kind.MUST_BE_CPU: other_fixes.copy_integers_to_cpu,
-    Kind.GENERATOR: other_fixes.create_generator,
-    Kind.LOAD: other_fixes.load_elsewhere,
-    Kind.NO_GPU: other_fixes.choose_device,
-    Kind.ORDINAL: other_fixes.name_existing_device,
-    Kind.NAME: other_fixes.name_existing_device,
-    Kind.CUDA_METHOD: other_fixes.name_existing_device,
+    "numpy": other_fixes.copy_to_cpu,
+    "pin": other_fixes.copy_to_cpu,
+    "must-be-cpu": other_fixes.copy_integers_to_cpu,
+    "generator": other_fixes.create_generator,
+    "load": other_fixes.load_elsewhere,
+    "ordinal": other_fixes.name_existing_device,
+    "name": other_fixes.name_existing_device,
 }
-# The meaning of these errors is clear and helps even if the cause in the line is not known.
-_CLEAR = (Kind.NO_GPU, Kind.ORDINAL, Kind.NAME, Kind.FORK, Kind.ASSERT, Kind.CUDA)
+_LARGEST = 3  # variables that the box of a full memory names
+_MIN_SIZE = 1 << 20  # bytes; smaller variables do not help to explain the error
 
 
 def diagnose(error: BaseException) -> Explanation | None:
@@ -40,19 +38,17 @@ def diagnose(error: BaseException) -> Explanation | None:
         cause = error.__cause__
         return _unknown_message(error) or (diagnose(cause) if cause is not None else None)
     kind, sites = message.kind, sites_of(error)
-    if kind == Kind.MIX:
+    if kind is MIX:
         return _mix(sites, message) or _unknown_cause(sites, message)
-    if kind == Kind.MEMORY:
-        return _memory(sites, str(error))
-    for site in sites:
-        if kind not in _ADVISERS or site.source is None or site.node is None:
-            continue
-        advice = _ADVISERS[kind](site, message)
+    if kind is MEMORY:
+        return _memory(sites, message)
+    adviser = _ADVISERS.get(kind.name)
+    for site in sites if adviser else ():
+        advice = adviser(site, message) if site.source and site.node else None
         if advice is not None:
             places = _places(kind, advice.places, 2)
-            why = REASONS.get(kind, advice.why)
-            return _explanation(kind, [site], places, advice.fix, why=why)
-    return _explanation(kind, sites) if kind in _CLEAR else _unknown_cause(sites, message)
+            return _explanation(kind, [site], places, advice.fix, why=kind.why or advice.why)
+    return _explanation(kind, sites) if kind.advice else _unknown_cause(sites, message)
 
 
 def sites_of(error: BaseException) -> list[Site]:
@@ -74,17 +70,38 @@ def _mix(sites: list[Site], message: Message, *, certain: bool = False) -> Expla
     if mix is None:
         return None
     advice = advise(mix, dtypes_differ=message.dtypes_differ)
-    places = _places(Kind.MIX, mix.culprits, 2) + _places(Kind.MIX, mix.others, 1)
-    return _explanation(Kind.MIX, [mix.site], places, advice.fix, why=advice.why)
+    places = _places(MIX, mix.culprits, 2) + _places(MIX, mix.others, 1)
+    return _explanation(MIX, [mix.site], places, advice.fix, why=advice.why)
 
 
-def _memory(sites: list[Site], text: str) -> Explanation:
-    device = full_device(text)
-    if not sites or device is None:
-        return _explanation(Kind.MEMORY, sites)
-    largest = largest_variables(sites, device)
-    places = tuple((name, f"uses {size_text(size)}") for name, size in largest)
-    return _explanation(Kind.MEMORY, sites, places, why=memory_reason(text, device))
+def _memory(sites: list[Site], message: Message) -> Explanation:
+    """Say how much of the GPU's memory is in use, and which variables use most of it."""
+    if not sites or not torch.cuda.is_available():
+        return _explanation(MEMORY, sites)
+    number = re.search(r"GPU (\d+)", message.text)
+    device = torch.device("cuda", int(number[1]) if number else torch.cuda.current_device())
+    sizes: dict[str, int] = {}
+    for name, value in [pair for site in sites for pair in site.names.items()]:
+        values = value[:1000] if isinstance(value, list | tuple) else [value]
+        if isinstance(value, nn.Module):
+            values = [*value.parameters(), *value.buffers()]
+        tensors = {id(t): t for t in values if isinstance(t, torch.Tensor) and t.device == device}
+        size = sum(t.nbytes for t in tensors.values())
+        if size >= _MIN_SIZE and not name.startswith("_"):
+            sizes[name] = max(size, sizes.get(name, 0))
+    largest = sorted(sizes.items(), key=lambda item: -item[1])[:_LARGEST]
+    places = tuple((name, f"uses {_size_text(size)}") for name, size in largest)
+    used = _size_text(torch.cuda.memory_allocated(device))
+    why = f"The line needs more memory than is free: {used} are in use on {device}."
+    return _explanation(MEMORY, sites, places, why=why)
+
+
+def _size_text(count: float) -> str:
+    """Return a number of bytes with a unit: "1.5 GiB"."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << power:
+            return f"{count / (1 << power):.1f} {unit}"
+    return f"{count:.0f} bytes"
 
 
 def _unknown_cause(sites: list[Site], message: Message) -> Explanation:
@@ -120,7 +137,7 @@ def _places(kind: Kind, operands: tuple[Operand, ...], most: int) -> tuple[tuple
 
 
 def _place(kind: Kind, operand: Operand) -> tuple[str, str]:
-    if kind == Kind.LOAD:
+    if kind.name == "load":
         return operand.text, "is loaded to a GPU" if operand.moved else "was saved on a GPU"
     if not operand.text:
         return "", f"the numbers are drawn on {operand.device}"
@@ -139,6 +156,5 @@ def _explanation(
     """Build an explanation for the line of the first of `sites`."""
     line, where = (sites[0].line, sites[0].where) if sites and sites[0].line else ("", "")
     if not advice and fix is None:
-        advice = ADVICE.get(kind, ())
-    why = why or REASONS.get(kind, "")
-    return Explanation(kind, TITLES[kind], line, where, places, why, fix, advice)
+        advice = kind.advice
+    return Explanation(kind.title, line, where, places, why or kind.why, fix, advice)

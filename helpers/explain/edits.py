@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
-from textwrap import dedent
+from dataclasses import dataclass
 
-from helpers.explain.places import Operand
+from helpers.explain.operands import Operand
 from helpers.explain.source import Site, Source
 
 _WIDTH = 96
 
-Edit = tuple[tuple[int, int], tuple[int, int], str]  # (line, byte) start, (line, byte) end, text
+Edit = tuple[int, int, str]  # replaces the text from the first position to the second
 
 
 @dataclass(frozen=True)
 class Fix:
-    """A replacement for the lines `first` to `last` of one cell or file.
+    """A change of one cell or file.
 
     Attributes:
-        added: the new lines, if the fix only adds lines before the failing one.
+        text: the whole cell or file with the change.
+        added: the new lines, if the change only adds lines before the failing one.
         where: where the change is, if not in the failing line, such as "line 2".
         shown: the old and the new code to show, on one line each where they fit.
     """
 
-    first: int
-    last: int
-    new: str
-    added: str = ""
-    where: str = ""
-    shown: tuple[str, str] = ("", "")
-
-    def applied_to(self, text: str) -> str:
-        """Return the text of the cell or file with the fix applied."""
-        lines = text.split("\n")
-        return "\n".join([*lines[: self.first - 1], self.new, *lines[self.last :]])
+    text: str
+    added: str
+    where: str
+    shown: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -46,62 +39,46 @@ class Advice:
     why: str = ""
 
 
-def span(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the (line, byte) positions at which `node` starts and ends."""
-    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-
-
-def replace_node(node: ast.AST, text: str) -> Edit:
+def replace_node(source: Source, node: ast.AST, text: str) -> Edit:
     """Replace `node` with `text`."""
-    return (*span(node), text)
+    return (*source.span(node), text)
 
 
-def insert_before(node: ast.AST, text: str) -> Edit:
-    """Insert `text` before `node`."""
-    return (span(node)[0], span(node)[0], text)
+def wrap(source: Source, node: ast.AST, before: str, after: str) -> list[Edit]:
+    """Write `before` and `after` around `node`."""
+    start, end = source.span(node)
+    return [(start, start, before), (end, end, after)]
 
 
-def replace_method(call: ast.Call, text: str) -> Edit:
+def replace_method(source: Source, call: ast.Call, text: str) -> Edit:
     """Replace the method call `.name(...)` at the end of `call` with `text`."""
-    return (span(call.func.value)[1], span(call)[1], text)
+    return (source.span(call.func.value)[1], source.span(call)[1], text)
 
 
 def add_keyword(source: Source, call: ast.Call, name: str, value: str) -> list[Edit]:
     """Pass `name=value` to a call, or change the value it passes."""
     for word in call.keywords:
         if word.arg == name:
-            return [replace_node(word.value, value)]
-    line, column = call.end_lineno, call.end_col_offset - 1
-    text = source.lines[line - 1].encode()[:column]
-    while not text.strip() and line > call.lineno:  # the closing parenthesis has its own line
-        line -= 1
-        text = source.lines[line - 1].encode()
-    place = (line, len(text.rstrip()))
-    ending = text.rstrip()[-1:]
-    comma = "" if ending == b"(" else " " if ending == b"," else ", "
+            return [replace_node(source, word.value, value)]
+    start, end = source.span(call)
+    inside = source.text[start : end - 1].rstrip()
+    comma = "" if inside.endswith("(") else " " if inside.endswith(",") else ", "
+    place = start + len(inside)
     return [(place, place, f"{comma}{name}={value}")]
 
 
-def add_method(node: ast.AST, method: str) -> list[Edit]:
+def add_method(source: Source, node: ast.AST, method: str) -> list[Edit]:
     """Call a method on the value of `node`: `x.cpu()`, or `(a + b).cpu()`."""
-    start, end = span(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.List):
-        return [(end, end, method)]
-    return [(start, start, "("), (end, end, ")" + method)]
+        return wrap(source, node, "", method)
+    return wrap(source, node, "(", ")" + method)
 
 
 def create_on(site: Site, factory: ast.Call, device: str) -> list[Edit]:
     """Make a call such as `torch.ones(3)` create its tensor on `device`."""
     if isinstance(factory.func, ast.Attribute) and factory.func.attr == "from_numpy":
-        return add_method(factory, f".to({device})")
+        return add_method(site.source, factory, f".to({device})")
     return add_keyword(site.source, factory, "device", device)
-
-
-def add_lines(site: Site, *lines: str) -> Fix | None:
-    """Return the fix that adds `lines` before the failing statement; None if it cannot."""
-    if not takes_a_line_before(site):
-        return None
-    return make_fix(site.source, [], site.statement, lines)
 
 
 def make_fix(
@@ -112,42 +89,32 @@ def make_fix(
     Returns None if there is nothing to change, or if the result would not be valid Python, which
     can happen in f-strings.
     """
-    touched = [line for (line, _), (end, _), _ in edits for line in (line, end)]
-    touched += [at.lineno] if before else []
-    if not touched:
+    if not edits and not before:
         return None
-    first, last = min(touched), max(touched)
-    old = source.lines[first - 1 : last]
-    raw = [line.encode() for line in old]
-    for (line, start), (end_line, end), text in sorted(edits, reverse=True):
-        changed = raw[line - first][:start] + text.encode() + raw[end_line - first][end:]
-        raw[line - first : end_line - first + 1] = [changed]
-    new = b"\n".join(raw).decode().split("\n")
-    indent = source.lines[at.lineno - 1].encode()[: at.col_offset].decode()
-    place = at.lineno - first
-    new[place:place] = [indent + line for line in before]
-    fix = Fix(first, last, "\n".join(new), "" if edits else "\n".join(before), where)
-    try:
-        tree = ast.parse(fix.applied_to(source.text))
-    except SyntaxError:
+    text = source.text
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    changed = Source.parse(source.filename, text)
+    if changed is None:
         return None
-    return replace(fix, shown=_on_one_line(at, tree, before) or _changed_lines(old, new))
+    pairs = zip(source.lines, changed.lines, strict=False)
+    lines = [(old.strip(), new.strip()) for old, new in pairs if old != new]
+    if at.end_lineno != at.lineno and not hasattr(at, "body") and not before:
+        same = (n for n in ast.walk(changed.tree) if isinstance(n, type(at)))
+        pair = ast.unparse(at), ast.unparse(next(n for n in same if n.lineno == at.lineno))
+        lines = [pair] if max(map(len, pair)) <= _WIDTH else lines
+    old, new = ("\n".join(side) for side in zip(*lines, strict=True)) if lines else ("", "")
+    added = "\n".join(before)
+    if before:
+        whole, indent = text.split("\n"), source.lines[at.lineno - 1][: _indent(source, at)]
+        whole[at.lineno - 1 : at.lineno - 1] = [indent + line for line in before]
+        text = "\n".join(whole)
+    return Fix(text, "" if edits else added, where, (old, f"{added}\n{new}" if before else new))
 
 
-def _on_one_line(at: ast.stmt, tree: ast.Module, before: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return a statement over several lines on one line, before and after; None if too long."""
-    if before or hasattr(at, "body") or at.end_lineno == at.lineno:
-        return None
-    changed = next(n for n in ast.walk(tree) if isinstance(n, type(at)) and n.lineno == at.lineno)
-    pair = ast.unparse(at), ast.unparse(changed)
-    return pair if max(map(len, pair)) <= _WIDTH else None
-
-
-def _changed_lines(old: list[str], new: list[str]) -> tuple[str, str]:
-    if len(old) == len(new):
-        pairs = [(a, b) for a, b in zip(old, new, strict=True) if a != b]
-        old, new = [a for a, _ in pairs], [b for _, b in pairs]
-    return dedent("\n".join(old)).strip(), dedent("\n".join(new)).strip()
+def _indent(source: Source, statement: ast.stmt) -> int:
+    line = source.lines[statement.lineno - 1]
+    return len(line) - len(line.lstrip())
 
 
 def takes_a_line_before(site: Site) -> bool:
@@ -156,7 +123,7 @@ def takes_a_line_before(site: Site) -> bool:
     if statement is None or source is None or isinstance(statement, ast.While):
         return False
     line = source.lines[statement.lineno - 1]
-    return not line[: statement.col_offset].strip() and not line.lstrip().startswith(
+    return _indent(source, statement) == statement.col_offset and not line.lstrip().startswith(
         ("elif", "else", "@", "case", "except", "def ", "class ")
     )
 
@@ -164,12 +131,11 @@ def takes_a_line_before(site: Site) -> bool:
 def can_assign(site: Site, name: ast.Name) -> bool:
     """Return whether `name = ...` before the failing line changes what the line uses."""
     binders = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    for outer in site.source.parents(name):
-        for part in ast.walk(outer) if isinstance(outer, binders) else ():
-            stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-            if (stored and part.id == name.id) or (
-                isinstance(part, ast.arg) and part.arg == name.id
-            ):
-                return False
+    around = [outer for outer in site.source.parents(name) if isinstance(outer, binders)]
+    for part in (part for outer in around for part in ast.walk(outer)):
+        if isinstance(part, ast.arg) and part.arg == name.id:
+            return False
+        if isinstance(part, ast.Name) and part.id == name.id and isinstance(part.ctx, ast.Store):
+            return False
     code = site.frame.f_code
     return not site.in_function or name.id in code.co_varnames or name.id in code.co_cellvars

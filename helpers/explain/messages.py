@@ -1,76 +1,144 @@
-"""Recognize PyTorch's device errors by their messages."""
+"""The kinds of PyTorch's device errors: their messages, and what a student reads about each."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
 import torch
 
 
-class Kind(StrEnum):
-    """The kinds of device errors that the explainer tells apart."""
+@dataclass(frozen=True)
+class Kind:
+    """One kind of device error.
 
-    MIX = "mix"  # tensors on two devices in one operation
-    NUMPY = "numpy"
-    GENERATOR = "generator"
-    LOAD = "load"
-    MEMORY = "memory"
-    NO_GPU = "no-gpu"
-    ORDINAL = "ordinal"  # a GPU number that does not exist
-    NAME = "name"  # a device name that does not exist
-    CUDA_METHOD = "cuda-method"  # `x.cuda("cpu")`
-    PIN = "pin"
-    MUST_BE_CPU = "must-be-cpu"
-    FORK = "fork"
-    ASSERT = "assert"
-    CUDA = "cuda"  # any other error that the GPU reports
+    Attributes:
+        name: a short name for programs.
+        pattern: a regular expression that its messages match, in torch 2.11 to 2.14.
+        title: what went wrong, in a few words.
+        why: why torch refuses the line; "" if it depends on the line.
+        advice: what to do where no fix can be written.
+    """
+
+    name: str
+    pattern: str
+    title: str
+    why: str = ""
+    advice: tuple[str, ...] = ()
 
 
-# Messages of torch 2.11 to 2.14. The first pattern that matches decides: narrow ones come first.
-_PATTERNS: tuple[tuple[Kind, str], ...] = (
-    (Kind.MEMORY, r"(CUDA|HIP|XPU|MPS|CUDA error:) (backend )?out of memory"),
-    (Kind.NUMPY, r"can't convert .*device type tensor to numpy"),
-    (Kind.GENERATOR, r"Expected a '\w+' device type for generator"),
-    (Kind.LOAD, r"Attempting to deserialize object on"),
-    (Kind.FORK, r"Cannot re-initialize CUDA in forked subprocess"),
-    (Kind.ASSERT, r"device-side assert triggered"),
-    (Kind.NAME, r"device type at start of device string|Invalid device string"),
-    (Kind.CUDA_METHOD, r"Invalid device, must be \w+ device"),
-    (Kind.ORDINAL, r"invalid device ordinal|Invalid device id"),
-    (Kind.PIN, r"dense CPU tensors can be pinned|cannot pin "),
-    (
-        Kind.NO_GPU,
+# The first pattern that matches decides: narrow ones come first.
+KINDS = (
+    Kind(
+        "memory",
+        r"(CUDA|HIP|XPU|MPS|CUDA error:) (backend )?out of memory",
+        "The GPU is out of memory",
+        "The line needs more memory than is free.",
+        (
+            "Use smaller batches, `del` tensors that you no longer need, and evaluate under "
+            "`torch.no_grad()`.",
+            "Add `loss.item()` to a running total, not `loss`, which keeps the whole graph in "
+            "memory.",
+        ),
+    ),
+    Kind(
+        "numpy",
+        r"can't convert .*device type tensor to numpy",
+        "NumPy reads only the CPU's memory",
+        "NumPy cannot access GPU memory: copy the tensor to the CPU first.",
+    ),
+    Kind(
+        "generator",
+        r"Expected a '\w+' device type for generator",
+        "The generator is on another device",
+        "Random numbers are drawn on the device of their generator.",
+        ("Create it on that device: `torch.Generator(device=device)`.",),
+    ),
+    Kind(
+        "load",
+        r"Attempting to deserialize object on",
+        "The file was saved on a GPU that this machine does not have",
+        "torch loads each tensor to the device it was saved on, unless you pass `map_location`.",
+        ("Pass `map_location='cpu'` to `torch.load`.",),
+    ),
+    Kind(
+        "fork",
+        r"Cannot re-initialize CUDA in forked subprocess",
+        "A DataLoader worker cannot use the GPU",
+        "A forked worker process cannot use the CUDA context of its parent process.",
+        ("Return CPU tensors from the data set, and move each batch in the training loop.",),
+    ),
+    Kind(
+        "assert",
+        r"device-side assert triggered",
+        "The GPU stopped at an invalid value",
+        "The usual cause is a label or an index out of range: the labels of C classes are 0 to "
+        "C - 1.",
+        (
+            "Restart the kernel and run the same code on the CPU: there the message names the "
+            "line and the value.",
+        ),
+    ),
+    Kind(
+        "name",
+        r"device type at start of device string|Invalid device string|Invalid device, must be",
+        "There is no device with this name",
+        advice=("Write `'cpu'`, `'cuda'` or, for one of several GPUs, `'cuda:1'`.",),
+    ),
+    Kind(
+        "ordinal",
+        r"invalid device ordinal|Invalid device id",
+        "There is no GPU with this number",
+        advice=("GPUs are numbered from 0 to `torch.cuda.device_count() - 1`.",),
+    ),
+    Kind(
+        "pin",
+        r"dense CPU tensors can be pinned|cannot pin ",
+        "Only CPU tensors can be pinned",
+        "Pinned memory is CPU memory from which copies to the GPU are fast.",
+    ),
+    Kind(
+        "no-gpu",
         r"Found no NVIDIA driver|NVIDIA driver on your system is too old|No CUDA GPUs are available"
         r"|Torch not compiled with \w+ enabled|not linked with support for \w+ devices"
         r"|driver version is insufficient|no CUDA-capable device|No HIP GPUs are available"
         r"|Cannot access accelerator device when none is available"
         r"|MPS backend is supported on MacOS|[Pp]inned memory requires CUDA",
+        "This machine has no GPU that torch can use",
+        "Let the program use the GPU where there is one, and the CPU elsewhere.",
+        (
+            "Choose once: `device = 'cuda' if torch.cuda.is_available() else 'cpu'`. Then write "
+            "`.to(device)` in place of `.cuda()`, and `device=device` in place of `device='cuda'`.",
+        ),
     ),
-    (
-        Kind.MUST_BE_CPU,
+    Kind(
+        "must-be-cpu",
         r"'lengths' argument should be a 1D CPU|batch_sizes (tensor )?should (always )?be on CPU"
         r"|tensor_indices_or_sections to be on cpu|only implemented on CPU tensors",
+        "This argument must stay on the CPU",
+        "torch reads these numbers on the CPU to plan the work of the GPU.",
     ),
-    (
-        Kind.MIX,
-        r"same devices?\b|same type of device|same GPU|different devices?\b|at least two devices"
-        r"|tensors? to be on \w+ *, but|expected device \S+ but got|expected (it|them) to be on GPU"
-        r"|should be either on cpu or on the same device|device type \w+ but got device type"
+    Kind(
+        "mix",
+        r"same devices?\b|different devices?\b|at least two devices"
+        r"|expected device \S+ but got|expected (it|them) to be on GPU"
         r"|gradient (with device type|located on device)|is not on the expected device"
-        r"|expected '\w+' to be a? ?(CUDA|CPU)|to have \S+ device, but got tensor with"
-        r"|must be on (the )?(CUDA|GPU|CPU)|must be a (CUDA|CPU) tensor"
-        r"|storage has not been allocated on MPS|must be on the current device"
-        r"|device '?\w+'? does not (equal|match)|device type of \w+ .* (must|should|does)",
+        r"|to have \S+ device, but got tensor with|storage has not been allocated on MPS",
+        "Two devices in one operation",
+        "An operation needs all its tensors on one device; torch does not copy them for you.",
     ),
-    (Kind.CUDA, r"^(CUDA|HIP|cuDNN|CUBLAS) error|CUDNN_STATUS|CUBLAS_STATUS"),
+    Kind(
+        "cuda",
+        r"^(CUDA|HIP|cuDNN|CUBLAS) error|CUDNN_STATUS|CUBLAS_STATUS",
+        "The GPU reported an error",
+        "The GPU runs asynchronously, so the line that caused the error may be an earlier one.",
+        ("Restart the kernel and run again with the environment variable CUDA_LAUNCH_BLOCKING=1.",),
+    ),
 )
-_COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
+_NAMED = {kind.name: kind for kind in KINDS}
+MEMORY, MIX = _NAMED["memory"], _NAMED["mix"]
 _INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
-_DEVICE_NAMES = re.compile(
-    r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu|hip|hpu|mtia|xla)(?::\d+)?)\b'?", re.IGNORECASE
-)
+_DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -90,15 +158,15 @@ def recognize(error: BaseException) -> Message | None:
     text = str(error)
     devices = tuple(dict.fromkeys(name.lower() for name in _DEVICE_NAMES.findall(text)))
     if isinstance(error, torch.OutOfMemoryError):
-        return Message(Kind.MEMORY, devices, text)
+        return Message(MEMORY, devices, text)
     if types := _INPUT_TYPES.search(text):
         return _from_tensor_types(text, *types.groups())
-    kinds = (kind for kind, pattern in _COMPILED if pattern.search(text))
+    kinds = (kind for kind in KINDS if re.search(kind.pattern, text, re.IGNORECASE))
     kind = next(kinds, None)
     return Message(kind, devices, text) if kind else None
 
 
-def mentions_devices(error: BaseException) -> Message | None:
+def mentions_devices(error: Exception) -> Message | None:
     """Return a message for an unknown text that may be about devices.
 
     The text mentions a device, or two data types of tensors that may also be on two devices. An
@@ -107,23 +175,20 @@ def mentions_devices(error: BaseException) -> Message | None:
     if isinstance(error, AttributeError | NameError | LookupError):
         return None
     if _INPUT_TYPES.search(str(error)):
-        return Message(Kind.MIX, dtypes_differ=True)
+        return Message(MIX, dtypes_differ=True)
     mentioned = re.search(r"\b(devices?|cuda|gpu|cpu|mps|xpu)\b", str(error), re.IGNORECASE)
-    return Message(Kind.MIX) if mentioned else None
+    return Message(MIX) if mentioned else None
 
 
 def _from_tensor_types(text: str, first: str, second: str) -> Message | None:
     """Read the devices from tensor types such as `torch.cuda.FloatTensor` or `MPSFloatType`."""
 
     def split(name: str) -> tuple[str, str]:
-        place = re.search(r"cuda|xpu|mps|hpu", name, re.IGNORECASE)
-        dtype = re.search(r"([A-Z][a-z0-9]+)(Tensor|Type)$", name)
-        return (
-            place.group().lower() if place else "cpu",
-            dtype.group(1).removeprefix("MPS") if dtype else name,
-        )
+        place = re.search(r"cuda|xpu|mps", name, re.IGNORECASE)
+        dtype = re.search(r"[A-Z][a-z0-9]+(?=Tensor|Type)", name)
+        return place.group().lower() if place else "cpu", dtype.group() if dtype else name
 
     (device, dtype), (other_device, other_dtype) = split(first), split(second)
     if device == other_device and first != second:
         return None  # two data types on one device
-    return Message(Kind.MIX, (device, other_device), text, dtypes_differ=dtype != other_dtype)
+    return Message(MIX, (device, other_device), text, dtypes_differ=dtype != other_dtype)

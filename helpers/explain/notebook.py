@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any, overload
+from typing import Any
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from helpers.explain.box import Explanation
 from helpers.explain.diagnosis import diagnose
+from helpers.explain.explanation import Explanation
 
 _MARK = "_explained_by_the_course"
 
@@ -84,12 +84,6 @@ class ExplainedBlock:
             return False
         self.explanation = _show_box(error, with_message=self.go_on)
         return self.go_on and self.explanation is not None
-
-
-@overload
-def explain(error: BaseException) -> Explanation | None: ...
-@overload
-def explain(*, go_on: bool = False) -> ExplainedBlock: ...
 
 
 def explain(

@@ -17,19 +17,14 @@ import torch
 
 import simulated_cuda
 
-_POSITION = ("lineno", "end_lineno", "col_offset", "end_col_offset")  # as in `co_positions`
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-_COURSE = (
-    Path(__file__).resolve().parents[1],
-    Path(simulated_cuda.__file__).resolve().parent,
+_COURSE = tuple(
+    Path(file).resolve().parent for file in (Path(__file__).parent, simulated_cuda.__file__)
 )
 _LIBRARIES = (
     *_COURSE,
     Path(torch.__file__).resolve().parent,
-    *(
-        Path(sysconfig.get_path(name)).resolve()
-        for name in ("stdlib", "platstdlib", "purelib", "platlib")
-    ),
+    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib")),
 )
 
 
@@ -59,13 +54,22 @@ class Source:
         except (SyntaxError, ValueError):
             return None
 
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return where `node` starts and ends, as positions in `text`."""
+        ends = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+        start, end = (self.position(line, column) for line, column in ends)
+        return start, end
+
+    def position(self, line: int, column: int) -> int:
+        """Return the position in `text` of a column, which Python counts in bytes."""
+        before = sum(len(text) + 1 for text in self.lines[: line - 1])
+        return before + len(self.lines[line - 1].encode()[:column].decode())
+
     def segment(self, node: ast.AST) -> str:
         """Return the code of `node` on one line, as the student wrote it where possible."""
-        line = getattr(node, "lineno", None)
-        if line is None or node.end_lineno != line:
+        if getattr(node, "lineno", None) is None or node.end_lineno != node.lineno:
             return ast.unparse(node)
-        # Python counts columns in bytes.
-        return self.lines[line - 1].encode()[node.col_offset : node.end_col_offset].decode()
+        return self.text[slice(*self.span(node))]
 
     def parents(self, node: ast.AST) -> list[ast.AST]:
         """Return the nodes around `node`, from the inside out."""
@@ -85,31 +89,25 @@ class Source:
 
     def find(self, code: CodeType, lasti: int, lineno: int) -> ast.AST | None:
         """Return the node that instruction `lasti` of `code` was computing."""
-        position = next(islice(code.co_positions(), lasti // 2, None), (None,) * 4)
-        if None not in position:
-            exact = [
-                node
-                for node in ast.walk(self.tree)
-                if tuple(getattr(node, name, None) for name in _POSITION) == position
-            ]
-            if exact:  # an expression statement and its expression have the same position
-                node = next((node for node in exact if isinstance(node, ast.expr)), exact[0])
-                stores = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
-                return self.statement_of(node) if stores else node
-            # The position of a method call over several lines starts at its dot.
-            for node in ast.walk(self.tree):
-                if (
-                    isinstance(node, ast.Call)
-                    and (node.end_lineno, node.end_col_offset) == (position[1], position[3])
-                    and node.lineno <= position[0]
-                ):
-                    return node
+        first, last, start, end = next(islice(code.co_positions(), lasti // 2, None), (None,) * 4)
+        ending = [
+            node
+            for node in ast.walk(self.tree)
+            if (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)) == (last, end)
+        ]
+        exact = [node for node in ending if (node.lineno, node.col_offset) == (first, start)]
+        if exact:  # an expression statement and its expression have the same position
+            node = next((node for node in exact if isinstance(node, ast.expr)), exact[0])
+            stores = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
+            return self.statement_of(node) if stores else node
+        # The position of a method call over several lines starts at its dot.
+        calls = [n for n in ending if isinstance(n, ast.Call) and n.lineno <= first]
         inside = [
             node
             for node in ast.walk(self.tree)
             if isinstance(node, ast.stmt) and node.lineno <= lineno <= (node.end_lineno or lineno)
         ]
-        return inside[-1] if inside else None
+        return next(iter([*calls, *inside[-1:]]), None)
 
 
 @dataclass(frozen=True)
@@ -138,9 +136,9 @@ class Site:
     def arguments(self) -> tuple[str, ...]:
         """The names of the function's parameters; empty outside a function."""
         code = self.frame.f_code
+        starred = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
         count = code.co_argcount + code.co_kwonlyargcount
-        count += bool(code.co_flags & inspect.CO_VARARGS)
-        count += bool(code.co_flags & inspect.CO_VARKEYWORDS)
+        count += sum(bool(code.co_flags & flag) for flag in starred)
         return code.co_varnames[:count] if self.in_function else ()
 
     @property
@@ -148,10 +146,8 @@ class Site:
         """The line's number, the file unless it is a notebook cell, and the function."""
         path = Path(self.frame.f_code.co_filename)
         cell = path.name.startswith("<") or path.parent.name.startswith("ipykernel_")
-        parts = [f"line {self.lineno}{'' if cell else f' of {path.name}'}"]
-        if self.in_function:
-            parts.append(f"in `{self.frame.f_code.co_name}`")
-        return ", ".join(parts)
+        function = f", in `{self.frame.f_code.co_name}`" if self.in_function else ""
+        return f"line {self.lineno}{'' if cell else f' of {path.name}'}{function}"
 
     @property
     def line(self) -> str:
@@ -186,8 +182,8 @@ def student_sites(traceback: TracebackType | None) -> list[Site]:
         if not is_library(frame.f_code.co_filename):
             site = _site(frame, traceback.tb_lasti, traceback.tb_lineno, timed)
             if frame.f_code.co_name in _COMPREHENSIONS and sites:
-                # Before Python 3.12 a comprehension has its own frame; to the student it is part
-                # of the line around it.
+                # A generator, or before Python 3.12 a list, has its own frame; to the student it
+                # is part of the line around it.
                 outer = sites.pop()
                 names = ChainMap(frame.f_locals, *outer.names.maps)
                 site = replace(site, frame=outer.frame, names=names)

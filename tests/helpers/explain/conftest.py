@@ -41,7 +41,7 @@ class StudentCode:
         explanation = self.explain(text)
         assert explanation is not None, "the error is not explained"
         assert explanation.fix is not None, f"there is no fix in {explanation}"
-        return explanation.fix.applied_to(text)
+        return explanation.fix.text
 
 
 @pytest.fixture

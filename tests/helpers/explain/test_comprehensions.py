@@ -12,15 +12,7 @@ from helpers.explain.values import with_comprehension_variables
 W = "w = torch.ones(3, device=device)\nparts = [torch.ones(3), torch.ones(3)]\n"
 CODES = {
     "a list": (W + "[w * b for b in parts]", "b"),
-    "a list in place": (W + "[w * b for b in [parts[0]]]", "b"),
     "pairs": (W + "pairs = [(1, parts[0])]\n[w * b for a, b in pairs]", "b"),
-    "numbered elements": (W + "[w * b for i, b in enumerate(parts)]", "b"),
-    "two lists": (W + "[w * b for a, b in zip(parts, parts)]", "b"),
-    "a dictionary": (W + "named = {'x': parts[0]}\n[w * b for k, b in named.items()]", "b"),
-    "the values of a dictionary": (
-        W + "named = {'x': parts[0]}\n{k: w * k for k in named.values()}",
-        "k",
-    ),
     "an element of an element": (
         W + "rows = [{'x': parts[0]}]\n[w * r['x'] for r in rows]",
         "r['x']",
@@ -29,11 +21,6 @@ CODES = {
     "the layers of a network": (
         W + "net = nn.Sequential(nn.Linear(3, 2))\n[layer(w) for layer in net]",
         "layer.weight",
-    ),
-    "a loader": (
-        W + "data = torch.utils.data.TensorDataset(torch.ones(2, 3))\n"
-        "loader = torch.utils.data.DataLoader(data)\n[w * X for (X,) in loader]",
-        "X",
     ),
 }
 

@@ -96,11 +96,6 @@ REWRITTEN = [
         "z = [x + b.to(device) for b in [y]]",
     ),
     (
-        "a name used twice that cannot be assigned",
-        MIX + "z = [x * b + b for b in [y]]",
-        "z = [x * b.to(device) + b.to(device) for b in [y]]",
-    ),
-    (
         "an argument of a lambda",
         MIX + "f = lambda v: x + v\nz = f(y)",
         "f = lambda v: x + v.to(x.device)",
@@ -140,14 +135,6 @@ REWRITTEN = [
         "    def forward(self, x):\n        return x * self.scale\n\n"
         "net = Net().to(device)\nnet(torch.ones(2, 3, device=device))",
         "self.register_buffer('scale', torch.ones(3))  # later",
-    ),
-    (
-        "two plain attributes",
-        "class Net(nn.Module):\n    def __init__(self, mean, std):\n"
-        "        super().__init__()\n        self.mean = mean\n        self.std = std\n\n"
-        "    def forward(self, x):\n        return (x - self.mean) / self.std\n\n"
-        "net = Net(torch.ones(3), torch.ones(3)).to(device)\nnet(torch.ones(2, 3, device=device))",
-        "self.register_buffer('mean', mean)\nself.register_buffer('std', std)",
     ),
     (
         "a trained tensor in a plain attribute",
@@ -198,7 +185,7 @@ NEEDS_DATA = {"a tensor passed to NumPy", "a list for NumPy", "a result for NumP
 def test_adds_lines_for(student, code, lines):
     explanation = student.explain(code)
     assert explanation.fix.added == lines
-    assert student.error_of(explanation.fix.applied_to(code)) is None
+    assert student.error_of(explanation.fix.text) is None
 
 
 @pytest.mark.parametrize(("name", "code", "line"), REWRITTEN, ids=[c[0] for c in REWRITTEN])
@@ -206,7 +193,7 @@ def test_rewrites(student, name, code, line):
     explanation = student.explain(code)
     assert explanation.fix.shown[1] == line
     if name not in NEEDS_DATA:
-        assert student.error_of(explanation.fix.applied_to(code)) is None
+        assert student.error_of(explanation.fix.text) is None
 
 
 def test_a_mix_in_an_f_string_is_fixed_in_a_line_before(student):
@@ -227,23 +214,6 @@ def test_a_leaf_tensor_of_an_earlier_cell_is_moved_where_it_is_used(student):
     assert student.error_of("w = torch.ones(3, requires_grad=True)", names) is None
     explanation = student.explain("z = w * torch.ones(3, device=device)", names)
     assert explanation.fix.shown[1] == "z = w.to(device) * torch.ones(3, device=device)"
-
-
-def test_a_dict_batch_is_moved_as_a_whole(student):
-    code = (
-        "batch = {'x': torch.ones(3), 'y': torch.ones(3)}\nx = torch.ones(3, device=device)\n"
-        "x + batch['x']"
-    )
-    assert student.explain(code).fix.added == (
-        "batch = {key: value.to(device) for key, value in batch.items()}"
-    )
-
-
-def test_a_list_with_numbers_and_tensors_is_copied_for_numpy(student):
-    code = "losses = [0.5, torch.ones((), device=device)]\nnp.array(losses)"
-    assert student.explain(code).fix.shown[1] == (
-        "np.array([torch.as_tensor(item).cpu() for item in losses])"
-    )
 
 
 def test_the_result_of_a_function_is_copied_for_numpy(student):

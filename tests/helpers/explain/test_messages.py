@@ -49,7 +49,7 @@ OTHERS = {
     "\nDevice-side assertion tracking was not enabled by user.": "ordinal",
     "Expected one of cpu, cuda, ipu, xpu device type at start of device string: gpu": "name",
     "Invalid device string: 'cuda:x'": "name",
-    "Invalid device, must be cuda device": "cuda-method",
+    "Invalid device, must be cuda device": "name",
     "cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned": "pin",
     "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor": (
         "must-be-cpu"
@@ -80,7 +80,7 @@ NONE = [
 
 @pytest.mark.parametrize("text", MIXES)
 def test_a_mix_of_devices_is_recognized(text):
-    assert recognize(RuntimeError(text)).kind == "mix"
+    assert recognize(RuntimeError(text)).kind.name == "mix"
 
 
 def recorded_messages():
@@ -100,7 +100,7 @@ def test_recorded_messages_are_recognized(text):
 
 @pytest.mark.parametrize(("text", "kind"), OTHERS.items())
 def test_other_device_errors_are_told_apart(text, kind):
-    assert recognize(RuntimeError(text)).kind == kind
+    assert recognize(RuntimeError(text)).kind.name == kind
 
 
 @pytest.mark.parametrize("text", NONE)
@@ -124,4 +124,4 @@ def test_an_interrupt_is_not_a_device_error():
 
 
 def test_out_of_memory_is_recognized_by_its_type():
-    assert recognize(torch.OutOfMemoryError("no room")).kind == "memory"
+    assert recognize(torch.OutOfMemoryError("no room")).kind.name == "memory"

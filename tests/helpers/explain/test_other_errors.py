@@ -27,7 +27,7 @@ def on_cuda(student, code):
     names = student.names() | {"device": "cuda"}
     explanation = student.explain(code, dict(names))
     fix = explanation.fix
-    left = student.error_of(fix.applied_to(code), dict(names)) if fix else "no fix"
+    left = student.error_of(fix.text, dict(names)) if fix else "no fix"
     return explanation, left
 
 
@@ -46,12 +46,6 @@ def test_the_largest_variables_are_named_when_memory_is_full(one_gpu, student):
     assert "3.5 GiB are in use on cuda:0" in explanation.why
 
 
-def test_a_tensor_larger_than_the_whole_gpu_is_reported_as_such(one_gpu, student):
-    code = "x = torch.empty(1 << 40, dtype=torch.uint8, device=device)"
-    explanation, _ = on_cuda(student, code)
-    assert explanation.why == "The line needs 1024.0 GiB; cuda:0 has 4.0 GiB in all."
-
-
 def test_out_of_memory_has_advice_and_no_fix_that_would_change_the_result(one_gpu, student):
     code = "x = torch.empty(1 << 40, dtype=torch.uint8, device=device)"
     explanation, _ = on_cuda(student, code)
@@ -59,19 +53,12 @@ def test_out_of_memory_has_advice_and_no_fix_that_would_change_the_result(one_gp
     assert "smaller batches" in explanation.advice[0]
 
 
-def test_a_generator_in_a_loop_is_not_seeded_again_in_each_iteration(one_gpu, student):
-    names = student.names() | {"device": "cuda"}
-    assert student.error_of("dice = torch.Generator().manual_seed(7)", names) is None
-    code = "for _ in range(2):\n    x = torch.rand(3, device=device, generator=dice)"
-    explanation = student.explain(code, names)
-    assert (explanation.culprit, explanation.fix) == ("dice", None)
-
-
-def test_a_generator_of_an_earlier_cell_is_created_again_with_its_seed(one_gpu, student):
+def test_a_generator_of_an_earlier_cell_is_not_seeded_again(one_gpu, student):
     names = student.names() | {"device": "cuda"}
     assert student.error_of("dice = torch.Generator().manual_seed(7)", names) is None
     explanation = student.explain("x = torch.rand(3, device=device, generator=dice)", names)
-    assert explanation.fix.added == "dice = torch.Generator(device=device).manual_seed(7)"
+    assert (explanation.culprit, explanation.fix) == ("dice", None)
+    assert "torch.Generator(device=device)" in explanation.advice[0]
 
 
 def test_lengths_are_copied_to_the_cpu_and_the_data_is_not(student):
@@ -136,31 +123,10 @@ def test_with_two_gpus_the_data_moves_to_the_network(student):
     assert left is None
 
 
-WITHOUT = [
-    ("net = nn.Linear(2, 1).cuda()", "net = nn.Linear(2, 1).to(device)"),
-    ("x = torch.zeros(3, device='cuda')", "x = torch.zeros(3, device=device)"),
-    ("x = torch.ones(3).to('mps')", "x = torch.ones(3).to(device)"),
-    ("torch.cuda.synchronize()", "    torch.cuda.synchronize()"),
-    (
-        "device = 'cuda'\nx = torch.zeros(3, device=device)",
-        "device = 'cuda' if torch.cuda.is_available() else 'cpu'",
-    ),
-    (
-        "def make(place):\n    return torch.zeros(2, device=place)\n\nx = make('cuda:0')",
-        "x = make(device)",
-    ),
-]
-
-
-@pytest.mark.parametrize(("code", "line"), WITHOUT)
-def test_without_a_gpu_the_line_is_rewritten_for_both_devices(no_gpu, student, code, line):
-    names = student.names()
-    del names["device"]
-    explanation = student.explain(code, dict(names))
+def test_without_a_gpu_the_box_says_how_to_choose_the_device(no_gpu, student):
+    explanation = student.explain("net = nn.Linear(2, 1).cuda()")
     assert explanation.title == "This machine has no GPU that torch can use"
-    fixed = explanation.fix.applied_to(code)
-    assert line in fixed.split("\n")
-    assert student.error_of(fixed, dict(names)) is None
+    assert "`device = 'cuda' if torch.cuda.is_available() else 'cpu'`" in explanation.advice[0]
 
 
 def test_a_file_mapped_to_a_missing_gpu_is_loaded_to_the_cpu(no_gpu, student, tmp_path):
@@ -169,4 +135,4 @@ def test_a_file_mapped_to_a_missing_gpu_is_loaded_to_the_cpu(no_gpu, student, tm
     code = f"state = torch.load({str(path)!r}, map_location='cuda')"
     explanation = student.explain(code)
     assert explanation.places == ((repr(str(path)), "is loaded to a GPU"),)
-    assert student.error_of(explanation.fix.applied_to(code)) is None
+    assert student.error_of(explanation.fix.text) is None

@@ -41,7 +41,7 @@ def test_a_missing_move_is_fixed_in_at_most_three_steps(student, body):
         explanation = explain(error)
         assert explanation is not None, f"no box for {error}"
         assert explanation.fix is not None, f"no fix in\n{explanation}"
-        text = explanation.fix.applied_to(text)
+        text = explanation.fix.text
         error = student.error_of(text, {})
         if error is None:
             break

@@ -153,7 +153,7 @@ def box_styles() -> list[str]:
             lesson.box("title", "text", warning=warning)
         shown.append(captured.outputs[0].data["text/html"])
     InteractiveShell.clear_instance()
-    shown.append(Explanation("kind", "title", "line", "where", (), "why")._repr_html_())
+    shown.append(Explanation("title", "line", "where", (), "why")._repr_html_())
     return [STYLE.search(html)[1] for html in shown] + [tables.MARKED_STYLE]
 
 

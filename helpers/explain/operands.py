@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections import UserDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,9 +24,9 @@ _FACTORIES = re.findall(
     "randn randperm tensor zeros",
 )
 _BUILTINS_OF_TENSORS = ("sum", "max", "min", "abs", "next", "pow", "getattr")
-MOVES = ("to", "cpu", "cuda")
+_MOVES = ("to", "cpu", "cuda")
 # Methods and attributes of a tensor or network whose result is not a tensor.
-NOT_TENSORS = re.findall(
+_NOT_TENSORS = re.findall(
     r"\w+",
     "item tolist numpy size dim numel get_device data_ptr shape dtype device ndim is_cuda "
     "parameters named_parameters state_dict",
@@ -46,7 +45,6 @@ class Operand:
         created: the expression creates it, as `torch.ones(3)` does.
         moved: the expression moves it, as `x.to(device)` does.
         index: the expression uses it to index another tensor.
-        indirect: it goes through a function of unknown result before the operation.
         inputs: for the result of a network, the network's tensors and its arguments.
     """
 
@@ -58,7 +56,6 @@ class Operand:
     created: bool = False
     moved: bool = False
     index: bool = False
-    indirect: bool = False
     inputs: tuple[Operand, ...] = ()
 
     @property
@@ -66,19 +63,21 @@ class Operand:
         """Whether it is a tensor without dimensions, which torch accepts from the CPU."""
         return isinstance(self.value, torch.Tensor) and self.value.dim() == 0
 
-
-def operands(site: Site) -> list[Operand]:
-    """Return the operands of the failing expression in the order of the text."""
-    return [operand for operand in _all(site) if operand.device is not None]
-
-
-def unknown_operands(site: Site) -> list[Operand]:
-    """Return results of the student's functions, which may be on any device."""
-    return [operand for operand in _all(site) if operand.device is None]
+    @property
+    def trained_leaf(self) -> bool:
+        """Whether it is trained, so that a moved copy would get no gradient."""
+        return isinstance(self.value, torch.Tensor) and (
+            self.value.is_leaf and self.value.requires_grad
+        )
 
 
-def _all(site: Site) -> list[Operand]:
-    return [o for node in _evaluated(site.node) for o in _collect(site, node, top=True)]
+def operands(site: Site) -> tuple[list[Operand], list[Operand]]:
+    """Return the operands of the failing expression in the order of the text.
+
+    The second list has the results of the student's functions, which may be on any device.
+    """
+    found = [o for node in _evaluated(site.node) for o in _collect(site, node, top=True)]
+    return [o for o in found if o.device is not None], [o for o in found if o.device is None]
 
 
 def _evaluated(node: ast.AST | None) -> list[ast.AST]:
@@ -88,9 +87,9 @@ def _evaluated(node: ast.AST | None) -> list[ast.AST]:
             return []
         case ast.If(test=test) | ast.While(test=test):
             return [test]
-        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
+        case ast.For(iter=iterated):
             return [iterated]
-        case ast.With(items=items) | ast.AsyncWith(items=items):
+        case ast.With(items=items):
             return [item.context_expr for item in items]
         case ast.Assign(targets=targets, value=value):
             changed = [t for t in targets if isinstance(t, ast.Subscript)]
@@ -113,11 +112,11 @@ def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
             indices = [replace(o, index=True) for o in _collect(site, key)]
             return (_collect(site, base) or _unknown(site, node)) + indices
         case ast.Attribute(value=base, attr=attr):
-            return [] if attr in NOT_TENSORS else _collect(site, base) or _unknown(site, node)
+            return [] if attr in _NOT_TENSORS else _collect(site, base) or _unknown(site, node)
         case ast.Lambda() | ast.FormattedValue():
             return []
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            return [o for part in node.generators for o in _indirect(_collect(site, part.iter))]
+            return []
     return [o for part in ast.iter_child_nodes(node) for o in _collect(site, part)]
 
 
@@ -136,21 +135,19 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
         inputs = tuple(o for o in own + given if o.device is not None)
         return [Operand(text, own[0].device, call, None, called, inputs=inputs)]
     if not isinstance(call.func, ast.Attribute):
-        if top or calls_torch(site, call):
-            return given
-        return _unknown(site, call) + _indirect(given)
+        return given if top or _calls_torch(site, call) else _unknown(site, call)
     receiver, method = call.func.value, call.func.attr
     received = _collect(site, receiver)
     if top:
         return received + given
-    if method in MOVES:
+    if method in _MOVES:
         device = device_argument(site, call)
         return [Operand(text, device, call, moved=True)] if device else []
-    if method in NOT_TENSORS:
+    if method in _NOT_TENSORS:
         return []
     if received or isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor):
         return received + given
-    return _unknown(site, call) + _indirect(given)
+    return _unknown(site, call)
 
 
 def _unknown(site: Site, node: ast.AST) -> list[Operand]:
@@ -159,10 +156,6 @@ def _unknown(site: Site, node: ast.AST) -> list[Operand]:
     if function in vars(builtins) and function not in _BUILTINS_OF_TENSORS:
         return []
     return [Operand(site.source.segment(node), None, node)]
-
-
-def _indirect(found: list[Operand]) -> list[Operand]:
-    return [replace(operand, indirect=True) for operand in found]
 
 
 def _tensors_in(
@@ -176,13 +169,8 @@ def _tensors_in(
             yield Operand(text + name, with_index(tensor.device), node, tensor, value)
     elif isinstance(value, torch.optim.Optimizer):
         yield from _tensors_of_optimizer(site, text, value, node)
-    elif depth < 3:
-        value = value.data if isinstance(value, UserDict) else value
-        pairs: Any = ()
-        if isinstance(value, dict):
-            pairs = dict.items(value)
-        elif isinstance(value, list | tuple):
-            pairs = enumerate(value)
+    elif isinstance(value, dict | list | tuple) and depth < 3:
+        pairs: Any = dict.items(value) if isinstance(value, dict) else enumerate(value)
         for key, element in islice(pairs, _MAX_ELEMENTS):
             name = f"{text}[{key!r}]"
             yield from _tensors_in(site, name, element, node, holder or value, depth + 1)
@@ -228,13 +216,10 @@ def is_factory(site: Site, node: ast.AST) -> bool:
     return node.func.attr in _FACTORIES and value_of(node.func.value, site.names) is torch
 
 
-def calls_torch(site: Site, node: ast.AST) -> bool:
-    """Return whether `node` calls a network, a layer, a loss or a function of torch."""
-    if not isinstance(node, ast.Call):
-        return False
-    called = value_of(node.func, site.names)
-    of_torch = str(getattr(called, "__module__", "")).startswith("torch")
-    return isinstance(called, nn.Module) or (callable(called) and of_torch)
+def _calls_torch(site: Site, call: ast.Call) -> bool:
+    """Return whether `call` calls a function of torch by its own name, such as `relu(x)`."""
+    called = value_of(call.func, site.names)
+    return callable(called) and str(getattr(called, "__module__", "")).startswith("torch")
 
 
 def device_argument(site: Site, call: ast.Call) -> torch.device | None:
@@ -243,7 +228,7 @@ def device_argument(site: Site, call: ast.Call) -> torch.device | None:
     if method in ("cpu", "cuda") and not call.args:
         return with_index(torch.device(method))
     words = [word.value for word in call.keywords if word.arg == "device"]
-    words += call.args[:1] if method in MOVES else []
+    words += call.args[:1] if method in _MOVES else []
     for node in words:
         device = as_device(value_of(node, site.names))
         if device is None and isinstance(node, ast.Attribute) and node.attr == "device":

@@ -1,0 +1,107 @@
+"""The box that a student reads under a device error, as text and as HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from html import escape
+
+from helpers.explain.edits import Fix
+
+_WIDTH = 100
+# JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
+# only explicit colors are readable in both themes.
+_COLORS = "color:#1a1a1a;background:#F3F8FC"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an error means for the student's line.
+
+    Attributes:
+        title: what went wrong, in a few words.
+        line: the failing line; "" if it is not available.
+        where: its number, file and function.
+        places: names in the line and where each is, the culprit first.
+        why: why torch refuses the line.
+        fix: the change that fixes it; None if none could be written.
+        advice: sentences about what to do if there is no fix.
+    """
+
+    title: str
+    line: str
+    where: str
+    places: tuple[tuple[str, str], ...]
+    why: str
+    fix: Fix | None = None
+    advice: tuple[str, ...] = ()
+
+    @property
+    def culprit(self) -> str:
+        """The name of what is on the wrong device; "" if unknown."""
+        return self.places[0][0] if self.places else ""
+
+    @property
+    def without_fix(self) -> str:
+        """Where each tensor is and why that fails; a check leaves the fix to the student."""
+        names = (f"{_quoted(name)}{what}" for name, what in self.places)
+        place = f"In `{self.line}`, {' and '.join(names)}. " if self.places else ""
+        place = place or f"It happens in `{self.line}`. "
+        return f"{place if self.line else ''}{self.why}"
+
+    def __repr__(self) -> str:
+        lines = [self.title, *self._failing_line]
+        lines += [f"  - {_quoted(name)}{what}" for name, what in self.places]
+        lines.append(self.why)
+        width = max((len(label) for label, _ in self._change), default=0)
+        for label, code in self._change:
+            if "\n" in code:
+                lines += [label, textwrap.indent(code, "    ")]
+            else:
+                lines.append(f"{label.ljust(width)}  {code}")
+        return "\n".join([*lines, *self.advice])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{_to_html(_quoted(n) + what)}</li>" for n, what in self.places)
+        style = f"{_COLORS};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
+        changes = (
+            f'<div>{_to_html(label)}<pre style="{style}">{escape(code)}</pre></div>'
+            for label, code in self._change
+        )
+        parts = [
+            f"<strong>{escape(self.title)}</strong>",
+            *(f"<br>{_to_html(line)}" for line in self._failing_line),
+            f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>",
+            _to_html(self.why),
+            *changes,
+            *(f"<div>{_to_html(line)}</div>" for line in self.advice),
+        ]
+        box = f"border:1px solid #0072B2;{_COLORS};padding:0.6em 1em;margin:0.4em 0"
+        return f'<div role="note" style="{box}">{"".join(parts)}</div>'
+
+    @property
+    def _failing_line(self) -> list[str]:
+        if not self.line:
+            return []
+        line = textwrap.shorten(self.line, _WIDTH, placeholder=" ...")
+        return [f"In `{line}`{f' ({self.where})' if self.where else ''}:"]
+
+    @property
+    def _change(self) -> list[tuple[str, str]]:
+        if self.fix is None:
+            return []
+        if self.fix.added:
+            return [("Add before this line:", self.fix.added)]
+        where = f" in {self.fix.where}" if self.fix.where else ""
+        old, new = self.fix.shown
+        return [(f"Replace{where}:", old), ("with:", new)]
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}` " if name else ""
+
+
+def _to_html(text: str) -> str:
+    code = f'<code style="{_COLORS}">'
+    pieces = (escape(piece) for piece in text.split("`"))
+    return "".join(f"{code}{p}</code>" if i % 2 else p for i, p in enumerate(pieces))

@@ -1,0 +1,269 @@
+"""Fix two devices in one line: where the tensor was created, or else where it is used."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+
+import torch
+from torch import nn
+
+from helpers.explain.cause import Mix
+from helpers.explain.edits import (
+    Advice,
+    Edit,
+    Fix,
+    add_method,
+    can_assign,
+    create_on,
+    make_fix,
+    replace_method,
+    takes_a_line_before,
+    wrap,
+)
+from helpers.explain.operands import Operand, device_argument, is_factory
+from helpers.explain.source import Site, Source, is_library
+from helpers.explain.values import MISSING, device_code, local_tensors, value_of
+
+
+def advise(mix: Mix, *, dtypes_differ: bool = False) -> Advice:
+    """Write the fix for two devices in one line, where the tensor was created if possible."""
+    advice = _at_origin(mix)
+    if advice is not None:
+        return advice
+    why = "torch computes on one device, and with one data type." if dtypes_differ else ""
+    return Advice(_move(mix, dtypes_differ), why=why)
+
+
+def _at_origin(mix: Mix) -> Advice | None:
+    culprit = mix.culprits[0]
+    if isinstance(culprit.holder, torch.optim.Optimizer):
+        return _optimizer_left_behind(mix.site, culprit)
+    advice = None
+    only_one = len({ast.dump(o.node) for o in mix.culprits}) == 1 and culprit.holder is None
+    if only_one and isinstance(culprit.node, ast.Name):
+        advice = _dropped_move(mix, culprit.node.id) or _created_in_function(mix, culprit)
+    return advice or _not_registered(mix)
+
+
+def _optimizer_left_behind(site: Site, culprit: Operand) -> Advice:
+    name = site.source.segment(culprit.node)
+    why = (
+        "The optimizer's state stays on the device where it was created; loading it moves it to "
+        "the parameters. Better: move the network before you create the optimizer."
+    )
+    line = f"{name}.load_state_dict({name}.state_dict())"
+    before = (line,) if takes_a_line_before(site) else ()
+    return Advice(make_fix(site.source, [], site.statement, before), why=why)
+
+
+def _dropped_move(mix: Mix, name: str) -> Advice | None:
+    """Fix the line `x.to(device)` above, whose result is not assigned."""
+    site = mix.site
+    scope = site.source.scope_of(site.statement)
+    for node in ast.walk(scope):
+        match node:
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to" | "cuda"))
+            ) if (
+                moved == name
+                and node.lineno < site.statement.lineno
+                and site.source.scope_of(node) is scope
+                and device_argument(site, node.value) == mix.target
+            ):
+                edits = wrap(site.source, node.value, f"{name} = ", "")
+                fix = make_fix(site.source, edits, node, (), f"line {node.lineno}")
+                call = site.source.segment(node.value)
+                why = f"`{call}` returns a copy, which is not assigned; `{name}` does not change."
+                return Advice(fix, why=why)
+    return None
+
+
+def _created_in_function(mix: Mix, culprit: Operand) -> Advice | None:
+    """Create a tensor on the right device, if the failing function created it or it is trained."""
+    site = mix.site
+    definition = site.definition_of(culprit.node.id)
+    if not (site.in_function or culprit.trained_leaf) or definition is None:
+        return None
+    calls = [part for part in ast.walk(definition.value) if is_factory(site, part)]
+    if len(calls) != 1:
+        return None
+    tensors = local_tensors(site, mix.target, list(site.arguments))
+    edits = create_on(site, calls[0], device_code(site, mix.target, tensors))
+    fix = make_fix(site.source, edits, definition, (), f"line {definition.lineno}")
+    function, text = site.frame.f_code.co_name, culprit.text
+    why = f"`{function}` creates `{text}`, and torch creates tensors on the CPU by default."
+    if not site.in_function:
+        why = f"`{text}` is trained, and `{text}.to(...)` would be a copy that is not."
+    elif function == "forward":
+        why = f"`forward` creates `{text}`, and `net.to()` moves only parameters and buffers."
+    return Advice(fix, why=why)
+
+
+def _not_registered(mix: Mix) -> Advice | None:
+    """Register what a network stores in a way that its `.to()` does not see."""
+    site, culprit = mix.site, mix.culprits[0]
+    owner = site.names.get("self")
+    if not (site.in_function and isinstance(owner, nn.Module)):
+        return None
+    own = [o for o in mix.culprits if o.text.startswith("self.")]
+    if len({ast.dump(o.node) for o in mix.culprits}) > 1 and len(own) < len(mix.culprits):
+        return None
+    stored = culprit.holder if isinstance(culprit.holder, nn.Module) else culprit.value
+    if any(module is stored for module in owner.modules()):
+        return None
+    for attribute, value in vars(owner).items():
+        found = None if attribute.startswith("_") else _assignment(owner, attribute)
+        if found is None:
+            continue
+        source, assignment = found
+        if value is stored and isinstance(value, torch.Tensor):
+            why = "`.to()` moves parameters and buffers; it does not move a plain tensor attribute."
+            edits = _register_tensor(site, source, assignment, value)
+        elif wrapper := _container_of(value, stored):
+            why = "`.to()` moves registered parts; it does not look into a plain list or dict."
+            edits = wrap(source, assignment.value, f"{_nn(site)}.{wrapper}(", ")")
+        else:
+            continue
+        where = f"`{type(owner).__name__}.__init__`"
+        return Advice(make_fix(source, edits, assignment, where=where), why=why)
+    return None
+
+
+def _register_tensor(
+    site: Site, source: Source, assignment: ast.Assign, tensor: torch.Tensor
+) -> list[Edit]:
+    """Turn `self.scale = tensor` into a buffer, or a parameter if it is trained."""
+    if tensor.requires_grad:
+        return wrap(source, assignment.value, f"{_nn(site)}.Parameter(", ")")
+    start, end = source.span(assignment)
+    name = assignment.targets[0].attr
+    value = source.span(assignment.value)[0]
+    return [(start, value, f"self.register_buffer({name!r}, "), (end, end, ")")]
+
+
+def _container_of(value: object, stored: object) -> str:
+    """Return the container of `torch.nn` for a list or dict with `stored` in it, or ""."""
+    kind = next((k for k in (nn.Module, nn.Parameter) if isinstance(stored, k)), None)
+    elements = value.values() if isinstance(value, dict) else value
+    if kind is None or not isinstance(value, list | tuple | dict):
+        return ""
+    if not any(element is stored for element in elements):
+        return ""
+    return f"{kind.__name__}{'Dict' if isinstance(value, dict) else 'List'}"
+
+
+def _assignment(owner: nn.Module, attribute: str) -> tuple[Source, ast.Assign] | None:
+    """Return `self.attribute = ...` in the `__init__` of the network's class or a base class."""
+    for kind in type(owner).__mro__:
+        init = vars(kind).get("__init__")
+        if not isinstance(init, FunctionType) or is_library(init.__code__.co_filename):
+            continue
+        source = Source.of(init.__code__.co_filename, init.__globals__)
+        functions = [
+            node
+            for node in (ast.walk(source.tree) if source else ())
+            if isinstance(node, ast.FunctionDef) and node.lineno == init.__code__.co_firstlineno
+        ]
+        for part in (part for function in functions for part in ast.walk(function)):
+            targets = part.targets if isinstance(part, ast.Assign) else []
+            if [ast.unparse(target) for target in targets] == [f"self.{attribute}"]:
+                return source, part
+    return None
+
+
+def _nn(site: Site) -> str:
+    """Return the student's name for `torch.nn`."""
+    return next((name for name, value in site.names.items() if value is nn), "torch.nn")
+
+
+def _move(mix: Mix, dtypes_differ: bool) -> Fix | None:
+    """Move each culprit in a new line before the failing one, or else within the line."""
+    site = mix.site
+    tensors = local_tensors(site, mix.target, [o.text for o in mix.others])
+    device = device_code(site, mix.target, tensors)
+    dtypes = [o.value.dtype for o in mix.others if o.value is not None]
+    to = f"{device}, {dtypes[0]}" if dtypes_differ and dtypes else device
+    before: list[str] = []
+    edits: list[Edit] = []
+    for operand in _to_move(mix):
+        line = _line_before(site, operand, device, to) if takes_a_line_before(site) else ""
+        if line:
+            before += [line] if line not in before else []
+        elif operand.created:
+            edits += create_on(site, operand.node, to)
+        elif operand.moved:  # x.to(device), where `device` is the wrong one
+            edits.append(replace_method(site.source, operand.node, f".to({to})"))
+        elif operand.holder is None or isinstance(operand.holder, nn.Module):
+            edits += add_method(site.source, operand.node, f".to({to})")
+        else:
+            return None
+    return make_fix(site.source, edits, site.statement, tuple(before))
+
+
+def _to_move(mix: Mix) -> list[Operand]:
+    """Return one operand for each network, variable or element that must move."""
+    first: dict[object, Operand] = {}
+    for operand in (inner for o in mix.culprits for inner in _inputs_to_move(o, mix.target)):
+        in_collection = isinstance(operand.holder, list | tuple | dict)
+        first.setdefault(operand.text if in_collection else operand.node, operand)
+    return list(first.values())
+
+
+def _inputs_to_move(operand: Operand, target: torch.device) -> list[Operand]:
+    """Return what must move so that `net(x)` is computed on `target`: the network and its input."""
+    inputs = [o for inner in operand.inputs for o in _inputs_to_move(inner, target)]
+    return [o for o in inputs if o.device != target and not o.scalar] or [operand]
+
+
+def _line_before(site: Site, operand: Operand, device: str, to: str) -> str:
+    """Return the line that moves `operand` before it is used; "" if none can."""
+    node, name = operand.node, site.source.segment(operand.node)
+    if operand.created or operand.inputs:
+        return ""
+    match operand.holder:
+        case nn.Module():
+            return f"{name}.to({device})" if value_of(node, site.names) is not MISSING else ""
+        case list() | tuple() | dict():
+            return _move_elements(site, operand, name, to)
+    if isinstance(node, ast.Name) and can_assign(site, node) and not operand.trained_leaf:
+        names = _loop_variables(site, name) or [name]
+        return f"{', '.join(names)} = {', '.join(f'{n}.to({to})' for n in names)}"
+    if isinstance(node, ast.Attribute | ast.Subscript) and _is_modified(site, node):
+        return f"{name} = {name}.to({to})"
+    return ""
+
+
+def _move_elements(site: Site, operand: Operand, name: str, to: str) -> str:
+    holder = operand.holder
+    elements = holder.values() if isinstance(holder, dict) else holder
+    all_tensors = all(isinstance(element, torch.Tensor) for element in elements)
+    assignable = isinstance(operand.node, ast.Name) and can_assign(site, operand.node)
+    if not (all_tensors and assignable):
+        return "" if isinstance(holder, tuple) else f"{operand.text} = {operand.text}.to({to})"
+    if isinstance(holder, dict):
+        return f"{name} = {{key: value.to({to}) for key, value in {name}.items()}}"
+    if isinstance(holder, tuple):
+        return f"{name} = tuple(item.to({to}) for item in {name})"
+    return f"{name} = [item.to({to}) for item in {name}]"
+
+
+def _loop_variables(site: Site, name: str) -> list[str]:
+    """Return both names of `for X, y in loader:`, to move the batch together; else nothing."""
+    for outer in site.source.parents(site.statement):
+        for part in ast.walk(outer.target) if isinstance(outer, ast.For) else ():
+            names = [e.id for e in getattr(part, "elts", ()) if isinstance(e, ast.Name)]
+            if name in names and len(names) == len(part.elts) == 2:
+                pair = [site.names.get(n) for n in names]
+                if all(isinstance(t, torch.Tensor) and t.device == pair[0].device for t in pair):
+                    return names
+    return []
+
+
+def _is_modified(site: Site, node: ast.AST) -> bool:
+    """Return whether the line writes into `node`, so that a moved copy would lose the result."""
+    outer = site.source.parents(node)[0]
+    in_place = isinstance(outer, ast.Attribute) and outer.attr.endswith("_")
+    out_argument = isinstance(outer, ast.keyword) and outer.arg == "out"
+    assigned = any(isinstance(getattr(n, "ctx", None), ast.Store) for n in (node, outer))
+    return assigned or in_place or out_argument
