@@ -23,14 +23,7 @@ from pathlib import Path
 from time import monotonic, process_time
 from types import FrameType, TracebackType
 
-import torch
-
-import simulated_cuda
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None
+from helpers.checks.memory import bytes_in_use, free_bytes, limit_addresses, restore_addresses
 
 GIB = 1 << 30
 # What the code may allocate beyond what the process already uses: checked with every tick, and
@@ -47,8 +40,6 @@ _LONGEST_IMPORT = 120
 # On systems that do not report how long a thread waited for a processor, code may take this many
 # times its limit in wall time, as long as its processor time stays within the limit.
 _PATIENCE = 6
-_PROCESS = Path("/proc/self/statm")
-_MACHINE = Path("/proc/meminfo")
 
 
 class Stopped(BaseException):
@@ -111,9 +102,9 @@ class CodeLimits:
     def __enter__(self) -> "CodeLimits":
         self._boundary = self._boundary or sys._getframe(1)
         self._trace = sys.gettrace()
-        self._most = _bytes_in_use() + min(self.memory, _free_bytes() // 2)
+        self._most = bytes_in_use() + min(self.memory, free_bytes() // 2)
         self._time = _OwnTime(threading.current_thread())
-        self._addresses = _limit_addresses(max(ADDRESSES, 2 * self.memory))
+        self._addresses = limit_addresses(max(ADDRESSES, 2 * self.memory))
         on_main = threading.current_thread() is threading.main_thread()
         self._watchdog = None
         if on_main and hasattr(signal, "setitimer"):
@@ -148,8 +139,7 @@ class CodeLimits:
             self._watchdog.join()
             _raise_in(threading.get_ident(), None)
         sys.settrace(self._trace)
-        if self._addresses is not None:
-            resource.setrlimit(resource.RLIMIT_AS, self._addresses)
+        restore_addresses(self._addresses)
 
     def _verdict(self, frame: FrameType | None) -> type[Stopped] | None:
         importing = self._is_importing(frame)
@@ -158,7 +148,7 @@ class CodeLimits:
             return OutOfTime
         if importing:
             return None
-        return OutOfMemory if _bytes_in_use() > self._most else None
+        return OutOfMemory if bytes_in_use() > self._most else None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         # The next signal may arrive during these calls.
@@ -244,36 +234,3 @@ def _raise_in(ident: int | None, kind: type[BaseException] | None) -> None:
     if ident is not None:
         argument = ctypes.py_object(kind) if kind else None
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), argument)
-
-
-def _bytes_in_use() -> int:
-    """Return the bytes of memory that this process uses; 0 if the system does not report it."""
-    if resource is None or not _PROCESS.exists():
-        return 0
-    return int(_PROCESS.read_text().split()[1]) * resource.getpagesize()
-
-
-def _free_bytes() -> int:
-    if not _MACHINE.exists():
-        return 1 << 60
-    with contextlib.suppress(StopIteration, ValueError):
-        lines = _MACHINE.read_text().splitlines()
-        return 1024 * int(
-            next(line for line in lines if line.startswith("MemAvailable")).split()[1]
-        )
-    return 1 << 60
-
-
-def _limit_addresses(more: int) -> tuple[int, int] | None:
-    """Limit the process to `more` bytes of additional addresses; return the previous limit.
-
-    With a real GPU there is no limit: CUDA reserves far more addresses than memory.
-    """
-    real_gpu = torch.cuda.is_available() and not simulated_cuda.is_enabled()
-    if resource is None or not _PROCESS.exists() or real_gpu:
-        return None
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    taken = int(_PROCESS.read_text().split()[0]) * resource.getpagesize()
-    others = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([taken + more, *others]), before[1]))
-    return before

@@ -17,11 +17,19 @@ from helpers.checks.limits import OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
 from helpers.checks.sandbox import AskedForInput, EndedTheProgram, settings_restored
-from helpers.explain import Explanation, explanation_of, sites_of
+from helpers.explain import explanation_of, sites_of
 
 # A student's function, as a check receives it.
 Answer = Callable[..., Any]
 _LONGEST_ERROR = 200
+_HINTS = (
+    (NotImplementedError, hints.NOT_WRITTEN),
+    (RecursionError, hints.TOO_DEEP),
+    (OutOfTime, hints.TOO_LONG),
+    ((OutOfMemory, MemoryError, torch.OutOfMemoryError), hints.TOO_MUCH_MEMORY),
+    ((EndedTheProgram, SystemExit), hints.ENDS_THE_PROGRAM),
+    (AskedForInput, hints.ASKS_FOR_INPUT),
+)
 
 
 @dataclass(frozen=True)
@@ -169,28 +177,19 @@ class Trial:
         name = self.name
         if isinstance(error, NotRight):
             return error
-        if isinstance(error, NotImplementedError):
-            return hints.NOT_WRITTEN.of(name=name)
-        if isinstance(error, RecursionError):
-            return hints.TOO_DEEP.of(name=name)
-        if isinstance(error, OutOfTime):
-            return hints.TOO_LONG.of(name=name, seconds=self.seconds)
         # torch reports a failed allocation on the CPU as a plain RuntimeError.
-        if isinstance(error, OutOfMemory | MemoryError | torch.OutOfMemoryError) or (
-            "can't allocate memory" in one_line(error)
-        ):
+        if "can't allocate memory" in one_line(error):
             return hints.TOO_MUCH_MEMORY.of(name=name)
-        if isinstance(error, EndedTheProgram | SystemExit):
-            return hints.ENDS_THE_PROGRAM.of(name=name)
-        if isinstance(error, AskedForInput):
-            return hints.ASKS_FOR_INPUT.of(name=name)
+        for kinds, hint in _HINTS:
+            if isinstance(error, kinds):
+                return hint.of(name=name, seconds=self.seconds)
         if isinstance(error, Stopped):
             raise error
         if (hidden := self.hidden(any_value=True)) is not None:
             return hidden
         explanation = explanation_of(error)
         if explanation is not None:
-            return hints.DEVICE_ERROR.of(name=name, explained=_without_fix(explanation))
+            return hints.DEVICE_ERROR.of(name=name, explained=explanation.without_fix)
         line = ""
         with suppress(Exception):
             line = sites_of(error)[0].line
@@ -214,19 +213,6 @@ class Trial:
     def watch(self) -> Watch:
         """Record the moves between devices in a block: `with trial.watch() as watch:`."""
         return Watch()
-
-
-def _without_fix(explanation: Explanation) -> str:
-    """Say where each tensor is and why that fails; the fix is for the student to find."""
-    parts = []
-    if explanation.line and explanation.places:
-        places = " and ".join(
-            f"`{name}` {what}" if name else what for name, what in explanation.places
-        )
-        parts.append(f"In `{explanation.line}`, {places}.")
-    elif explanation.line:
-        parts.append(f"It happens in `{explanation.line}`.")
-    return " ".join([*parts, explanation.why])
 
 
 def one_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.checks import limits
+from helpers.checks import limits, memory
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime
 
 MIB = 1 << 20
@@ -165,9 +165,9 @@ def test_signals_do_not_interrupt_each_other(monkeypatch):
 
 
 def test_memory_is_checked_where_the_system_cannot_limit_it(monkeypatch):
-    if not limits._PROCESS.exists():
+    if not memory._PROCESS.exists():
         pytest.skip("this system does not report the memory of a process")
-    monkeypatch.setattr(limits, "_limit_addresses", lambda more: None)
+    monkeypatch.setattr(limits, "limit_addresses", lambda more: None)
     kept = []
     with pytest.raises(OutOfMemory), CodeLimits(20, memory=100 * MIB):
         while True:
@@ -176,7 +176,7 @@ def test_memory_is_checked_where_the_system_cannot_limit_it(monkeypatch):
 
 
 def test_huge_tensor_is_refused_at_once():
-    if limits._limit_addresses is None or not limits._PROCESS.exists():
+    if not memory._PROCESS.exists():
         pytest.skip("this system does not limit addresses")
     if torch.cuda.is_available():
         pytest.skip("beside a real GPU addresses are not limited")
