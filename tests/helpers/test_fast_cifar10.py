@@ -41,7 +41,7 @@ def drawn():
 
 @pytest.fixture
 def numbered():
-    """One image whose pixel at (row, column) is 7 * row + column, in all colours."""
+    """One image whose pixel at (row, column) is 7 * row + column, in all channels."""
     rows, columns = torch.meshgrid(torch.arange(32), torch.arange(32), indexing="ij")
     return (7 * rows + columns).to(torch.uint8)[None, :, :, None].expand(1, 32, 32, 3).contiguous()
 
@@ -273,7 +273,7 @@ def test_learning_rates_end_near_nothing_unless_they_are_held(drawn, monkeypatch
     assert first["lr"] == 0.0  # those of the first layer have long stopped to learn
 
 
-def test_a_loss_that_is_no_number_is_an_error_that_says_what_to_change(drawn):
+def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(drawn):
     trainer = Trainer(replace(TINY, head_lr=float("inf")), *drawn[0], "cpu")
     with pytest.raises(FloatingPointError, match="diverged"):
         trainer.run(steps=4)

@@ -135,7 +135,7 @@ def test_an_autocast_that_only_warns_and_computes_in_float32_is_noticed(monkeypa
     assert not recwarn.list  # the reason says it; a warning beside it says it twice
 
 
-def test_one_thread_is_no_setting_of_a_gpu():
+def test_one_thread_is_only_a_setting_of_cpus():
     assert "CPU" in why_not(Setting(one_thread=True), "cuda:0")
 
 

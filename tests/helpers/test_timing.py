@@ -112,7 +112,7 @@ def test_three_rounds_must_agree_more_closely():
 
 
 @pytest.mark.parametrize(("rounds", "differs"), [(7, False), (9, True)])
-def test_few_rounds_must_lie_on_the_same_side(rounds, differs):
+def test_few_rounds_differ_only_if_all_are_on_the_same_side(rounds, differs):
     values = (0.99, *(1.1 + i / 1000 for i in range(rounds - 1)))
     assert Ratio("new", "old", values).differs is differs
 

@@ -189,7 +189,7 @@ def test_small_batches_leave_torchs_settings_as_they_were():
     assert (torch.get_num_threads(), torch.backends.mkldnn.enabled) == (threads, onednn)
 
 
-def test_a_loss_that_is_no_number_stops_training_and_says_why():
+def test_loss_of_nan_or_infinity_stops_training_and_says_why():
     with pytest.raises(FloatingPointError, match=r"diverged.*learning rate below 1e\+30"):
         seeded_run(5, make_optimizer=lambda p: torch.optim.SGD(p, lr=1e30), loss_steps=1)
 

@@ -21,18 +21,8 @@ NAMES = {"Makefile", "Containerfile"}
 SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.yml"}
 
 NOT_YET_REWRITTEN = (
-    "helpers/plots/",
-    "helpers/checkpoints.py",
-    "helpers/conditions.py",
-    "helpers/lesson.py",
-    "helpers/loaders.py",
-    "helpers/networks.py",
-    "helpers/records.py",
-    "helpers/timing.py",
-    "helpers/training.py",
     "index.md",
     "notebooks/",
-    "tests/helpers/",
     "tests/notebooks/",
 )
 

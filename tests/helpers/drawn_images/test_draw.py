@@ -1,4 +1,4 @@
-"""The drawn images are the same everywhere, and told apart by shape and not by colour."""
+"""The drawn images are the same everywhere, and only shape tells the classes apart, not color."""
 
 import hashlib
 
@@ -84,15 +84,15 @@ def accuracy_of_a_linear_model(features, drawn):
     return ((features(test.images) - mean) @ weights).argmax(1).eq(test.labels).double().mean()
 
 
-def test_colours_do_not_give_the_class_away(drawn):
+def test_colors_do_not_give_the_class_away(drawn):
     """Mean and spread of each channel tell at most how much of the image a shape covers."""
 
-    def colours(images):
+    def colors(images):
         pixels = images.double().flatten(2) / 255
         mean, spread = pixels.mean(2), pixels.std(2)
         return torch.cat([mean, spread, mean**2, spread**2, mean * spread], 1)
 
-    assert accuracy_of_a_linear_model(colours, drawn) < 0.2
+    assert accuracy_of_a_linear_model(colors, drawn) < 0.2
 
 
 def test_no_weighing_of_pixels_gives_the_class_away(drawn):

@@ -67,7 +67,7 @@ def test_the_confusion_matrix_bears_a_class_without_images():
     assert "nan" not in [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_wrong_answers_are_marked_by_more_than_colour():
+def test_wrong_answers_are_marked_by_more_than_color():
     images = torch.zeros(3, 3, 4, 4, dtype=torch.uint8)
     figure = plots.image_grid(images, CLASSES, right=[True, False, True], columns=2)
     titles = [axis.get_title() for axis in figure.axes]
