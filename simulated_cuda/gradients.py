@@ -46,15 +46,16 @@ def get_gradient(mode, func, args, kwargs):
 
 def settle(mode, gradient: Tensor, where: int) -> None:
     """Note the device of a gradient that autograd computed; a known device is kept."""
-    place = place_of(gradient)
-    if place.sure and (not place.guessed or place.index == where):
-        return
     try:
         storage = storage_of(gradient)
     except (NotImplementedError, RuntimeError):
-        put_all(gradient, where, mode.memories, guess=True)
+        storage = None
+    place = place_of(gradient) if storage is None else storage.place
+    if place.sure and (not place.guessed or place.index == where):
         return
-    if where >= 0:
+    if storage is None:
+        put_all(gradient, where, mode.memories, guess=True)
+    elif where >= 0:
         move_storage(storage, where, mode.memories, guess=True)
     else:
         storage.place = UNKNOWN

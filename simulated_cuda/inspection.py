@@ -26,7 +26,21 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.__array__: array,
         Tensor.__dlpack__: dlpack,
         Tensor.__dlpack_device__: dlpack_device,
+        **dict.fromkeys(_FACTS, fact),
     }
+
+
+# The same on every device, and no tensors: optimizers ask for these many times in each step.
+_FACTS = (
+    Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
+    Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, Tensor.dim,
+    Tensor.is_complex, Tensor.is_floating_point, Tensor.numel, Tensor.size, Tensor.untyped_storage,
+)  # fmt: skip
+
+
+def fact(mode, func, args, kwargs):
+    """A fact about a tensor that does not depend on its device, such as `Tensor.shape`."""
+    return func(*args, **kwargs)
 
 
 def device(mode, func, args, kwargs):

@@ -26,7 +26,16 @@ from . import (
     tracebacks,
 )  # fmt: skip
 from .machine import Machine
-from .places import PLAIN, UNKNOWN, place_of, put_all, storage_of, thread
+from .places import (
+    PLAIN,
+    UNKNOWN,
+    device_of_storage,
+    move_storage,
+    place_of,
+    put_all,
+    storage_of,
+    thread,
+)  # fmt: skip
 
 Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 DeviceHandler = Callable[
@@ -107,10 +116,15 @@ class SimulatedCUDA(TorchFunctionMode):
         if type(result) is torch.Tensor:
             # A shortcut for `put_all`, since this runs once for every operation.
             try:
-                if storage_of(result).place is not UNKNOWN:
+                storage = storage_of(result)
+                if storage.place is not UNKNOWN:
                     return result
+                simple = device_of_storage(storage).type == "cpu"
             except (NotImplementedError, RuntimeError):
-                pass
+                simple = False
+            if simple:
+                move_storage(storage, where, self.memories, thread.backward_depth > 0)
+                return result
         put_all(result, where, self.memories, guess=thread.backward_depth > 0)
         return result
 

@@ -57,21 +57,15 @@ def to(mode, func, args, kwargs):
     if (where is None and device is not None) or tensor.device.type != "cpu":
         return _to_another_kind(func, tensor, device, dtype, options)
     here = index_of(tensor)
-    if where is None or where == here:
-        result = tensor.to(
-            dtype or tensor.dtype, copy=copy, memory_format=options.get("memory_format")
-            or torch.preserve_format,
-        )  # fmt: skip
-        if result is not tensor:
-            _note(mode, result, here)
-        return result
-    if where >= 0:
-        mode.memories[where].check(bytes_of(tensor, dtype))
+    target = here if where is None else where
+    if target >= 0 and target != here:
+        mode.memories[target].check(bytes_of(tensor, dtype))
     result = tensor.to(
-        dtype or tensor.dtype, copy=True,
+        dtype or tensor.dtype, copy=copy or target != here,
         memory_format=options.get("memory_format") or torch.preserve_format,
     )  # fmt: skip
-    _note(mode, result, where)
+    if result is not tensor:
+        _note(mode, result, target)
     return result
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from weakref import WeakSet
+from weakref import ref
 
 import torch
 
@@ -20,7 +20,7 @@ from .memory import DeviceMemory
 CPU = -1
 
 storage_of = torch.Tensor.untyped_storage
-_device_of = torch.UntypedStorage.device.__get__
+device_of_storage = torch.UntypedStorage.device.__get__
 # Types without a `__torch_function__` of their own.
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
@@ -45,12 +45,15 @@ class Place:
 
     def __del__(self) -> None:
         if self.memory is not None and self.block is not None:
+            _on_devices.pop(id(self), None)
             self.memory.release(self.block)
 
 
 UNKNOWN = Place(CPU, sure=False)
 _HOST = Place(CPU)
-_on_devices: WeakSet[Place] = WeakSet()
+# The places on devices, by their `id`. A WeakSet, whose callbacks are written in Python, would
+# cost more than the rest of noting a place.
+_on_devices: dict[int, ref[Place]] = {}
 
 
 class _Thread(threading.local):
@@ -77,8 +80,10 @@ def uninstall() -> None:
 
 def forget_all() -> None:
     """Set every storage's place to the CPU: the devices no longer exist."""
-    for place in _on_devices:
-        place.index = CPU
+    for reference in list(_on_devices.values()):
+        place = reference()
+        if place is not None:
+            place.index = CPU
     _on_devices.clear()
 
 
@@ -144,7 +149,7 @@ def put(
             return
         if storage.place.sure:
             return
-        if _device_of(storage).type == "meta":
+        if device_of_storage(storage).type == "meta":
             if tensor.is_meta:
                 return
             raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
@@ -165,7 +170,7 @@ def move_storage(
     place.block = memory.claim(nbytes)
     place.memory = memory
     place.nbytes = nbytes
-    _on_devices.add(place)
+    _on_devices[id(place)] = ref(place)
     storage.place = place
 
 

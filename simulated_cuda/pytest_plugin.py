@@ -88,7 +88,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     marker = item.get_closest_marker("simulated_cuda")
     before = simulated_cuda._installation()
     if marker is None:
-        if before is not None:
+        # A simulation that the tests started themselves is theirs to reset.
+        if before is not None and item.config.option.simulated_cuda is not None:
             before.machine.reset()
         return (yield)
     memory = settings.parse_size(str(marker.kwargs.get("memory", "8GiB")))

@@ -1,9 +1,11 @@
 """The pytest plugin, the command `python -m simulated_cuda`, and the search for missing moves."""
 
+import importlib
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -79,6 +81,26 @@ def test_without_option_only_marked_tests_have_gpus(tmp_path):
     (tmp_path / "test_it.py").write_text(TESTS)
     done = run_pytest(tmp_path)
     assert "2 passed, 4 skipped" in done.stdout, done.stdout + done.stderr
+
+
+def test_simulation_that_the_tests_started_is_not_reset(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import torch, simulated_cuda\n"
+        "def test_enables():\n    simulated_cuda.enable(2)\n    torch.cuda.set_device(1)\n"
+        "def test_continues():\n    assert torch.cuda.current_device() == 1\n"
+    )
+    done = run_pytest(tmp_path)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_course_and_package_declare_the_same_plugin():
+    declared = [
+        tomllib.loads(path.read_text(encoding="utf-8"))["project"]["entry-points"]["pytest11"]
+        for path in (ROOT / "pyproject.toml", ROOT / "simulated_cuda" / "pyproject.toml")
+    ]
+    assert declared[0] == declared[1]
+    (name,) = declared[0].values()
+    assert hasattr(importlib.import_module(name), "pytest_addoption")
 
 
 def test_path_after_option_is_not_its_value(tmp_path):
