@@ -92,7 +92,7 @@ class Row:
     bytes: int
 
 
-class Whereabouts:
+class TensorTable:
     """A table of tensors: name, shape, dtype, device, and size; a notebook shows it as HTML."""
 
     _COLUMNS = ("name", "shape", "dtype", "device", "size")
@@ -133,7 +133,7 @@ class Whereabouts:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def where(*things: Any, **named: Any) -> Whereabouts:
+def where(*things: Any, **named: Any) -> TensorTable:
     """List every tensor in `things` with its shape, dtype, device, and size in bytes.
 
     Args:
@@ -155,7 +155,7 @@ def where(*things: Any, **named: Any) -> Whereabouts:
             known.setdefault(id(tensor), label)
             size = tensor.numel() * tensor.element_size()
             rows.append(Row(label, tuple(tensor.shape), tensor.dtype, tensor.device, size))
-    return Whereabouts(rows)
+    return TensorTable(rows)
 
 
 def _name_of(thing: Any, scopes: list[Mapping[str, Any]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from helpers.devices import Row, Whereabouts
+from helpers.devices import Row, TensorTable
 from helpers.plots.shapes import LINE_COLOR, arrow, box
 from helpers.plots.style import (
     CPU_AREA,
@@ -117,7 +117,7 @@ def draw_waiting(steps: int = 4) -> None:
     )
 
 
-def draw_network(tables: Mapping[str, Whereabouts], *, title: str) -> None:
+def draw_network(tables: Mapping[str, TensorTable], *, title: str) -> None:
     """Show which memory holds each tensor of a network.
 
     Args:
@@ -156,14 +156,14 @@ def _draw_memories(axis: Axes, rows: list[Row]) -> None:
         axis.plot(ends, (y, y), color="#888888", linewidth=0.8)
 
 
-def _summary(table: Whereabouts) -> str:
+def _summary(table: TensorTable) -> str:
     counts: dict[str, int] = {}
     for row in table.rows:
         counts[str(row.device)] = counts.get(str(row.device), 0) + 1
     return ", ".join(f"{count} on {device}" for device, count in counts.items()) or "no tensors"
 
 
-def plot_stages(stages: Mapping[str, Whereabouts], *, title: str) -> None:
+def plot_stages(stages: Mapping[str, TensorTable], *, title: str) -> None:
     """Show the device of every tensor (rows) after each stage (columns).
 
     Args:

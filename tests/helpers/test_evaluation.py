@@ -36,27 +36,27 @@ def test_counts_do_not_depend_on_the_batch_size(batch_size):
     assert evaluation.accuracy == 4 / 7
 
 
-def test_rows_are_true_classes_and_columns_answers():
+def test_rows_are_true_classes_and_columns_predictions():
     evaluation = evaluate(Answers(), told([2, 2, 5], [1, 1, 5]))
     assert evaluation.confusion[1, 2] == 2
     assert evaluation.confusion[5, 5] == 1
     assert evaluation.confusion.sum() == 3
 
 
-def test_a_class_without_images_has_no_accuracy():
+def test_class_without_images_has_nan_accuracy():
     per_class = evaluate(Answers(), told([0, 1], [0, 0])).per_class(list("abcdefghij"))
     assert per_class["a"] == 0.5
     assert per_class["b"] != per_class["b"]
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_the_networks_mode_is_put_back(training):
+def test_mode_of_the_network_is_restored(training):
     net = Answers().train(training)
     evaluate(net, told([0], [0]))
     assert net.modes == [False]
     assert net.training is training
 
 
-def test_no_batch_is_an_error():
+def test_empty_loader_is_an_error():
     with pytest.raises(ValueError, match="no images to evaluate on"):
         evaluate(Answers(), [])

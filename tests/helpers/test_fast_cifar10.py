@@ -1,4 +1,4 @@
-"""Lesson 06's network, augmentation, Muon and trainer do what the lesson says of them."""
+"""Lesson 06's network, augmentation, Muon and trainer work as the lesson describes."""
 
 from dataclasses import replace
 
@@ -66,7 +66,7 @@ def test_only_the_strongest_directions_are_kept_with_either_sign():
     assert FastNet(replace(TINY, directions=4)).whiten.out_channels == 8
 
 
-def test_whitened_patches_are_uncorrelated_and_vary_alike():
+def test_whitened_patches_are_uncorrelated_with_equal_variance():
     images = drawn_images.draw(train=300, test=0)[0].images
     x = augment(*still(on_device(images, torch.zeros(300), "cpu")[0]))
     filters = whitening_filters(x, 3, floor=0.0)
@@ -81,14 +81,14 @@ def still(images):
 
 
 @pytest.mark.parametrize("dirac", [True, False])
-def test_a_group_starts_as_a_copy_of_its_input_only_if_asked(dirac):
+def test_group_starts_as_identity_only_on_request(dirac):
     group = Group(4, 8, "relu", dirac)
     group.start_as_identity()
     x = torch.randn(2, 4, 8, 8)
     assert torch.equal(group.conv1(x)[:, :4], x) == dirac
 
 
-def test_a_reset_draws_new_weights_into_the_old_tensors():
+def test_reset_draws_new_weights_into_the_same_tensors():
     net = FastNet(TINY)
     before, place = net.head.weight.clone(), net.head.weight.data_ptr()
     net.reset()
@@ -96,17 +96,17 @@ def test_a_reset_draws_new_weights_into_the_old_tensors():
     assert net.head.weight.data_ptr() == place
 
 
-def test_an_image_left_alone_comes_back_the_same(numbered):
+def test_image_without_augmentation_is_unchanged(numbered):
     assert torch.equal(gathered(numbered), numbered[0, :, :, 0])
 
 
-def test_a_mirrored_image_is_the_image_flipped(numbered):
+def test_mirrored_image_is_flipped(numbered):
     assert torch.equal(gathered(numbered, mirrored=True), numbered[0, :, :, 0].flip(1))
 
 
 @pytest.mark.parametrize("shift", [(2, 0), (0, -2), (-1, 2)])
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_a_moved_image_is_a_window_of_the_reflected_one(numbered, shift, mirrored):
+def test_shifted_image_is_a_window_of_the_padded_one(numbered, shift, mirrored):
     image = numbered[:, :, :, 0].float()
     image = image.flip(2) if mirrored else image
     padded = torch.nn.functional.pad(image[None], (2,) * 4, "reflect")[0, 0]
@@ -115,7 +115,7 @@ def test_a_moved_image_is_a_window_of_the_reflected_one(numbered, shift, mirrore
     assert torch.equal(gathered(numbered, mirrored, shift), window)
 
 
-def test_batches_lie_with_channels_last(numbered):
+def test_batches_are_channels_last(numbered):
     x = augment(numbered, *still(numbered)[1:])
     assert x.is_contiguous(memory_format=torch.channels_last)
 
@@ -133,18 +133,18 @@ def mirrored_in_epochs(flip):
     return epochs
 
 
-def test_alternating_mirrors_show_each_image_both_ways_in_two_epochs():
+def test_alternating_flip_shows_each_image_both_ways_in_two_epochs():
     first, second = mirrored_in_epochs("alternating")
     assert torch.equal(first, ~second)
     assert 0 < first.sum() < 40
 
 
-def test_random_mirrors_show_some_images_the_same_way_twice():
+def test_random_flip_shows_some_images_the_same_way_twice():
     first, second = mirrored_in_epochs("random")
     assert 0 < (first == second).sum() < 40
 
 
-def test_without_mirrors_no_image_is_mirrored():
+def test_without_flip_no_image_is_mirrored():
     first, second = mirrored_in_epochs("none")
     assert not first.any()
     assert not second.any()
@@ -178,12 +178,12 @@ def test_the_iteration_keeps_the_singular_vectors():
     assert torch.allclose(inner, inner.diagonal().diag(), atol=1e-9)
 
 
-def test_the_straight_step_has_the_length_of_an_orthogonal_one():
+def test_step_without_orthogonalization_has_the_same_norm():
     matrix = torch.randn(1, 6, 10)
     assert straight(matrix).norm().item() == pytest.approx(6**0.5)
 
 
-def test_muon_keeps_the_length_of_a_filter_and_steps_by_its_share():
+def test_muon_keeps_the_norm_of_a_filter_and_scales_its_step():
     weight = torch.nn.Parameter(torch.randn(6, 4, 3, 3))
     weight.grad = torch.randn(6, 4, 3, 3)
     before = weight.detach() * (6**0.5 / weight.detach().norm())
@@ -203,7 +203,7 @@ def test_a_recipe_names_the_ideas_it_uses():
     assert "Muon" not in ideas_in(switched_off(TINY, "Muon"))
 
 
-def test_an_unknown_idea_is_refused_with_those_there_are():
+def test_unknown_idea_raises_an_error_that_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"'magic'.*whitening"):
         switched_off(CPU, "magic")
 
@@ -225,7 +225,7 @@ def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(drawn):
     assert torch.equal(trainer.net.head.weight, first)
 
 
-def test_a_run_by_the_clock_ends_when_its_time_is_over(drawn, monkeypatch):
+def test_run_with_a_time_limit_ends_in_time(drawn, monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
     run = Trainer(TINY, *drawn[0], "cpu").run(seconds=5.0)
@@ -233,7 +233,7 @@ def test_a_run_by_the_clock_ends_when_its_time_is_over(drawn, monkeypatch):
 
 
 @pytest.mark.parametrize("quicker", [1, 2])
-def test_a_cpu_is_left_with_the_quicker_number_of_threads(drawn, monkeypatch, quicker):
+def test_cpu_uses_the_faster_number_of_threads(drawn, monkeypatch, quicker):
     trainer = Trainer(TINY, *drawn[0], "cpu")
     monkeypatch.setattr(training, "THREADS", 2)
 
@@ -245,7 +245,7 @@ def test_a_cpu_is_left_with_the_quicker_number_of_threads(drawn, monkeypatch, qu
     assert torch.get_num_threads() == quicker
 
 
-def test_observing_takes_no_time_from_the_clock(drawn, monkeypatch):
+def test_time_of_the_observer_is_not_counted(drawn, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
     seen = []
@@ -260,7 +260,7 @@ def test_observing_takes_no_time_from_the_clock(drawn, monkeypatch):
 
 
 @pytest.mark.parametrize("falling", [True, False])
-def test_learning_rates_end_near_nothing_unless_they_are_held(drawn, monkeypatch, falling):
+def test_learning_rates_end_near_zero_unless_they_are_constant(drawn, monkeypatch, falling):
     trainer = Trainer(replace(TINY, falling=falling), *drawn[0], "cpu")
     made = []
     original = training.optimizers
@@ -279,7 +279,7 @@ def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(drawn)
         trainer.run(steps=4)
 
 
-def test_answers_from_six_views_do_not_change_when_the_image_is_mirrored(drawn):
+def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(drawn):
     trainer = Trainer(TINY, *drawn[0], "cpu")
     trainer.run(steps=3)
     images, _ = on_device(*drawn[1], "cpu")

@@ -1,4 +1,4 @@
-"""The ladder keeps what helps, leaves out what does not, and outlives what fails."""
+"""The ladder keeps what helps, leaves out what does not, and continues after a failure."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def part():
 
 
 def speeds(monkeypatch, seconds):
-    """Let settings take what `seconds` says of them, in place of measuring."""
+    """Replace measuring by the times that `seconds` gives for the settings."""
 
     def compared(self, base, setting):
         found = {"without": seconds(base), "with": seconds(setting)}
@@ -29,14 +29,14 @@ def one_helps_one_hurts(setting):
     return (0.5 if setting.resident else 1.0) * (3.0 if setting.bf16 else 1.0)
 
 
-def test_what_helps_is_kept_and_what_hurts_is_left_out(part, monkeypatch):
+def test_changes_that_help_are_kept_and_others_are_not(part, monkeypatch):
     speeds(monkeypatch, one_helps_one_hurts)
     climb, top = Ladder(*part, "cpu").climb()
     assert [rung.name for rung in climb if rung.kept] == ["resident data", "what helped"]
     assert top == Setting(resident=True)
 
 
-def test_the_last_rungs_stand_against_the_classic_script(part, monkeypatch):
+def test_last_rungs_are_compared_with_the_classic_script(part, monkeypatch):
     speeds(monkeypatch, one_helps_one_hurts)
     helped, everything = Ladder(*part, "cpu").climb()[0][-2:]
     assert (helped.ratio, everything.ratio) == pytest.approx((2.0, 2 / 3))
@@ -56,7 +56,7 @@ def test_alone_each_change_is_measured_on_the_classic_script(part, monkeypatch):
     assert set(bases) == {Setting()}
 
 
-def test_a_compiler_that_fails_costs_its_rung_alone(part, monkeypatch):
+def test_failing_compiler_affects_its_own_rung_only(part, monkeypatch):
     def seconds(setting):
         if setting.compiled:
             raise RuntimeError("cc1plus: no such thing\nand a long trace")
@@ -86,7 +86,7 @@ def test_a_change_can_be_left_out_with_its_reason(part, monkeypatch):
     assert left_out.finding == "not measured"
 
 
-def test_a_rung_is_measured_for_real(part):
+def test_rung_is_measured(part):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -66,7 +66,7 @@ def test_order_does_not_depend_on_torchs_global_generator():
     assert list(EpochOrder(100)) == first
 
 
-def test_an_epoch_begun_in_the_middle_goes_on_with_the_same_batches():
+def test_epoch_resumed_in_the_middle_continues_with_the_same_batches():
     loader = ResidentLoader(*some_images(40), 4)
     whole = [y for _, y in loader]
     loader.sampler.start_at(0, skip=12)
@@ -75,7 +75,7 @@ def test_an_epoch_begun_in_the_middle_goes_on_with_the_same_batches():
     assert all(torch.equal(a, b) for a, b in zip(whole[3:], rest, strict=True))
 
 
-def test_an_epoch_begun_at_its_end_gives_no_batch():
+def test_epoch_resumed_at_its_end_has_no_batch():
     loader = ResidentLoader(*some_images(8), 4)
     loader.sampler.start_at(0, skip=8)
     assert list(loader) == []
@@ -83,18 +83,18 @@ def test_an_epoch_begun_at_its_end_gives_no_batch():
 
 @pytest.mark.parametrize("batch_size", [0, -4, 2.5, "4", True])
 @pytest.mark.parametrize("make", [ResidentLoader, worker_loader])
-def test_a_batch_size_that_cannot_be_is_refused(make, batch_size):
+def test_invalid_batch_size_is_refused(make, batch_size):
     with pytest.raises(ValueError, match="batch_size must be an integer of at least 1"):
         make(*some_images(4), batch_size)
 
 
-def test_labels_that_do_not_go_with_the_images_are_refused():
+def test_labels_that_do_not_match_the_images_are_refused():
     images, labels = some_images(4)
     with pytest.raises(ValueError, match="differ in number: 4 and 3"):
         ResidentLoader(images, labels[:3], 2)
 
 
-def test_images_that_were_converted_before_are_refused():
+def test_images_that_are_already_converted_are_refused():
     images, labels = some_images(4)
     with pytest.raises(ValueError, match=r"must be uint8.*torch\.float32"):
         ResidentLoader(images.float(), labels, 2)

@@ -1,4 +1,4 @@
-"""What benchmarks record is found again, device by device, wherever the package lies."""
+"""Records of benchmarks are found again, device by device, wherever the package is installed."""
 
 import importlib
 import json
@@ -38,18 +38,18 @@ def test_the_newest_record_of_a_kind_of_device_is_read(tmp_path):
     assert records.newest("curves", "mps", tmp_path) is None
 
 
-def test_what_nobody_has_recorded_is_none(tmp_path):
+def test_missing_record_is_none(tmp_path):
     assert records.newest("curves", "cuda", tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["{", '{"other": 1}', '{"records": [{"device": "x"}]}'])
-def test_a_damaged_record_is_told(tmp_path, text):
+def test_damaged_record_is_an_error(tmp_path, text):
     (tmp_path / "curves.json").write_text(text)
     with pytest.raises(ValueError, match="not a record of a benchmark"):
         records.read("curves", tmp_path)
 
 
-def test_what_one_machine_records_leaves_the_records_of_others(recording, tmp_path):
+def test_records_of_other_machines_are_kept(recording, tmp_path):
     other = entry("a GPU", "cuda", "2026-01-02")
     (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
     found = recording.merged(
@@ -60,20 +60,20 @@ def test_what_one_machine_records_leaves_the_records_of_others(recording, tmp_pa
     assert records.newest("curves", "cuda").device == "a GPU"
 
 
-def test_what_a_machine_records_again_replaces_its_record(recording, tmp_path):
+def test_new_record_of_a_machine_replaces_its_old_one(recording, tmp_path):
     for x in (1, 2):
         mine = recording.record(torch.device("cpu"), {"x": x})
         (tmp_path / "curves.json").write_text(json.dumps(recording.merged("curves", "", [mine])))
     assert [record.figures for record in records.read("curves")] == [{"x": 2}]
 
 
-def test_a_machine_with_nothing_to_record_keeps_what_is_there(recording, tmp_path):
+def test_machine_without_new_records_keeps_the_old_ones(recording, tmp_path):
     other = entry("a GPU", "cuda", "2026-01-02")
     (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
     assert recording.merged("curves", "", [])["records"] == [other]
 
 
-def test_records_travel_with_the_package():
+def test_records_are_part_of_the_package():
     assert records.RESULTS.parent == Path(helpers.__file__).parent
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     patterns = settings["setuptools"]["package-data"]["helpers"]

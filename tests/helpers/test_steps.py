@@ -1,4 +1,4 @@
-"""Settings of a training step do what they say, and what a machine cannot run is said in words."""
+"""Settings of a training step have their effect, and a setting that cannot run has a reason."""
 
 import contextlib
 import platform
@@ -50,7 +50,7 @@ def test_endless_begins_the_next_epoch(part):
     assert [len(next(batches)[1]) for _ in range(5)] == [16] * 5
 
 
-def test_whole_batches_leave_the_rest_out(part):
+def test_whole_batches_drop_the_remainder(part):
     images, labels = whole_batches(*part, 12)
     assert len(images) == len(labels) == 24
 
@@ -97,20 +97,20 @@ def test_the_parts_of_a_step_come_in_their_order(part):
     assert seen == ["data", "forward", "backward", "optimizer"]
 
 
-def test_one_thread_is_given_back(part):
+def test_number_of_threads_is_restored(part):
     torch.set_num_threads(2)
     TrainingStep(Setting(resident=True, one_thread=True), *part)()
     assert torch.get_num_threads() == 2
 
 
-def test_no_compiler_is_said_before_anything_is_compiled(monkeypatch):
+def test_missing_compiler_is_reported_before_compiling(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     assert "g++" in why_not(Setting(compiled=True), "cpu")
     assert not why_not(Setting(), "cpu")
 
 
-def test_windows_is_said_before_anything_is_compiled(monkeypatch):
+def test_windows_is_reported_before_compiling(monkeypatch):
     monkeypatch.setattr(platform, "system", lambda: "Windows")
     assert "Windows" in why_not(Setting(compiled=True), "cpu")
 
@@ -120,7 +120,7 @@ def test_the_cpu_computes_in_bf16():
 
 
 @pytest.mark.skipif(torch.backends.mps.is_available(), reason="here there is such a device")
-def test_a_device_that_cannot_compute_in_bf16_is_told():
+def test_device_without_bf16_is_reported():
     assert why_not(Setting(bf16=True), "mps") == "autocast to bfloat16 does not work on mps here"
 
 
@@ -144,7 +144,7 @@ def test_width_and_depth_one_is_the_classic_network():
     assert [tuple(p.shape) for p in ScaledClassicNet().parameters()] == classic
 
 
-def test_a_scaled_network_gives_the_answers_of_the_classic_one_for_its_weights():
+def test_scaled_network_with_the_classic_weights_gives_the_same_outputs():
     classic, scaled = ClassicNet(), ScaledClassicNet()
     own = dict(zip(scaled.state_dict(), classic.state_dict().values(), strict=True))
     scaled.load_state_dict(own)
@@ -153,11 +153,11 @@ def test_a_scaled_network_gives_the_answers_of_the_classic_one_for_its_weights()
 
 
 @pytest.mark.parametrize(("width", "depth"), [(3, 1), (1, 4), (2, 2)])
-def test_a_wider_or_deeper_network_still_gives_ten_answers(width, depth):
+def test_wider_or_deeper_network_has_ten_outputs(width, depth):
     assert ScaledClassicNet(width, depth)(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "2"])
-def test_a_width_that_is_none_is_refused(size):
+def test_invalid_width_is_refused(size):
     with pytest.raises(ValueError, match="width must be an integer"):
         ScaledClassicNet(width=size)

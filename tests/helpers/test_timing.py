@@ -1,4 +1,4 @@
-"""The stopwatch warms up, waits, repeats, takes turns, and calls a small difference none."""
+"""The stopwatch warms up, waits, repeats, alternates, and does not report small differences."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ def counting(seconds=0.0):
 
 @pytest.fixture
 def sleep(monkeypatch):
-    """A clock of its own for `helpers.timing`, and the function that lets time pass on it."""
+    """A clock for `helpers.timing`, and the function that advances it."""
     now = [0.0]
     monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
 
@@ -49,7 +49,7 @@ def test_slow_first_call_is_not_in_the_result(sleep):
     assert max(measure(call, runs=3, seconds=0.01).seconds) == pytest.approx(0.001)
 
 
-def test_ways_take_turns():
+def test_ways_are_measured_alternately():
     order = []
     compare(
         {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=4, seconds=1e-9
@@ -58,7 +58,7 @@ def test_ways_take_turns():
     assert changes == ["a", "b"] * 5  # once to warm up and to estimate, then 4 rounds
 
 
-def test_torch_keeps_its_number_of_threads():
+def test_number_of_threads_is_unchanged():
     before = torch.get_num_threads()
     seen = set()
     torch.set_num_threads(2)
@@ -78,7 +78,7 @@ def test_the_clock_waits_for_an_accelerator(monkeypatch):
     assert set(waited) == {torch.device("mps")}
 
 
-def test_spread_is_the_distance_between_the_quartiles():
+def test_spread_is_the_interquartile_range():
     found = Measurement("x", (1.0, 2.0, 3.0, 4.0, 100.0), "cpu")
     assert found.median == 3.0
     assert found.quartiles == (2.0, 4.0)
@@ -93,14 +93,14 @@ def test_a_ratio_is_taken_pair_by_pair():
     assert Comparison(slowing_down).ratio("twice as fast").values == (2.0, 2.0, 2.0)
 
 
-def test_a_difference_inside_the_spread_is_none():
+def test_difference_within_the_spread_does_not_count():
     ratio = Ratio("new", "old", (0.9, 1.2, 1.05, 0.95, 1.1, 1.0, 1.15))
     assert not ratio.differs
     assert "no difference" in str(ratio)
 
 
 @pytest.mark.parametrize("factor", [1.5, 0.5])
-def test_a_difference_outside_the_spread_is_told(factor):
+def test_difference_outside_the_spread_counts(factor):
     ratio = Ratio("new", "old", tuple(factor * x for x in (0.98, 1.0, 1.02, 1.01, 0.99, 1.0, 1.0)))
     assert ratio.differs
     assert f"{factor:.2f} times as fast" in str(ratio)
@@ -117,11 +117,11 @@ def test_few_rounds_differ_only_if_all_are_on_the_same_side(rounds, differs):
     assert Ratio("new", "old", values).differs is differs
 
 
-def test_a_large_ratio_may_scatter():
+def test_large_ratio_may_vary():
     assert Ratio("new", "old", (2.1, 3.0, 3.5, 5.0, 6.0)).differs
 
 
-def test_both_ways_round_the_verdict_is_the_same():
+def test_verdict_does_not_depend_on_the_order():
     generator = torch.Generator().manual_seed(1)
     for noise in torch.randn(500, 5, generator=generator, dtype=torch.float64):
         values = tuple((1.05 * (0.05 * noise).exp()).tolist())
@@ -147,7 +147,7 @@ def test_fewer_than_one_in_twenty_equal_ways_are_called_different(rounds):
         ({"seconds": float("nan")}, "above 0"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(arguments, message):
+def test_invalid_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         compare({"a": lambda: None}, **arguments)
 
@@ -168,7 +168,7 @@ def test_the_simulated_gpu_is_refused_before_anything_runs(monkeypatch):
     assert not calls
 
 
-def test_the_cpu_is_measured_beside_the_simulated_gpu(monkeypatch):
+def test_cpu_is_measured_while_a_gpu_is_simulated(monkeypatch):
     monkeypatch.setitem(sys.modules, "simulated_cuda", None)
     timing.refuse_simulated("cpu")
 
@@ -181,7 +181,7 @@ def test_a_duration_is_written_in_the_unit_that_fits(seconds, text):
     assert duration(seconds) == text
 
 
-def test_a_comparison_reads_as_one_line_a_way():
+def test_comparison_has_one_line_per_way():
     found = Comparison(
         {
             "old": Measurement("old", (0.002,) * 7, "cpu"),

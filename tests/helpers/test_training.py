@@ -1,4 +1,4 @@
-"""Training: learns, resumes bit for bit, stops between steps, and says what is wrong."""
+"""Training learns, resumes bit for bit, stops between steps, and reports bad input."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ IMAGES, BATCH_SIZE = 48, 4
 
 
 class SmallNet(nn.Module):
-    """A network with what makes resuming hard: dropout, and BatchNorm's buffers."""
+    """A network whose state is easily lost: dropout, and the buffers of BatchNorm."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class SmallNet(nn.Module):
 
 
 def some_images(count: int = IMAGES) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images whose class shows: class i is bright where others are dark."""
+    """Images of class i that are bright where the others are dark."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.arange(count) % 10
     images = torch.randint(0, 60, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
@@ -157,7 +157,7 @@ def test_another_loader_is_resumed_at_an_epochs_start(tmp_path):
     assert same_weights(whole, parts)
 
 
-def test_a_finished_run_resumed_is_left_as_it_is(tmp_path):
+def test_resuming_a_finished_run_changes_nothing(tmp_path):
     file = tmp_path / "checkpoint.pt"
     whole, _ = seeded_run(2, checkpoint=file)
     again, history = seeded_run(2, checkpoint=file, resume=True)
@@ -195,7 +195,7 @@ def test_loss_of_nan_or_infinity_stops_training_and_says_why():
 
 
 @pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", True])
-def test_epochs_that_cannot_be_are_refused(epochs):
+def test_invalid_number_of_epochs_is_refused(epochs):
     with pytest.raises(ValueError, match="epochs must be an integer of at least 1"):
         seeded_run(epochs)
 
@@ -231,14 +231,14 @@ def test_a_truncated_checkpoint_is_refused(tmp_path, size):
         seeded_run(2, checkpoint=file, resume=True)
 
 
-def test_saved_weights_are_not_taken_for_a_checkpoint(tmp_path):
+def test_saved_weights_are_not_accepted_as_a_checkpoint(tmp_path):
     file = tmp_path / "net.pt"
     torch.save(SmallNet().state_dict(), file)
     with pytest.raises(ValueError, match="not a checkpoint of a training run"):
         seeded_run(2, checkpoint=file, resume=True)
 
 
-def test_a_full_disk_costs_the_checkpoint_and_not_the_training(tmp_path):
+def test_training_continues_if_the_disk_is_full(tmp_path):
     full = "/dev/full"
     if not Path(full).exists():
         pytest.skip("this system has no device that is always full")

@@ -205,13 +205,13 @@ def trains_on_the_cpu_and_moves_at_the_end(net, batches):
 # Exercise 2: accuracy(net, batches)
 
 
-def _lies(net):
+def _device_of(net):
     return next(net.parameters()).device
 
 
 @answers.right(2)
 def counts_on_the_device(net, batches):
-    device = _lies(net)
+    device = _device_of(net)
     training = net.training
     net.eval()
     correct, images = torch.zeros((), dtype=torch.int64, device=device), 0
@@ -229,7 +229,9 @@ def keeps_a_list_and_joins_it(net, batches):
     try:
         net.train(False)
         with torch.inference_mode():
-            right = [net(X.to(_lies(net))).argmax(-1).eq(y.to(_lies(net))) for X, y in batches]
+            right = [
+                net(X.to(_device_of(net))).argmax(-1).eq(y.to(_device_of(net))) for X, y in batches
+            ]
             return float(torch.cat(right).float().mean())
     finally:
         net.train(before)
@@ -245,14 +247,14 @@ def with_the_courses_helper(net, batches):
 def on_a_copy_of_the_network(net, batches):
     judge = copy.deepcopy(net).eval()
     judge.modes, judge.gradients = net.modes, net.gradients
-    images = torch.cat([inputs for inputs, _ in batches]).to(_lies(net))
-    labels = torch.cat([targets for _, targets in batches]).to(_lies(net))
+    images = torch.cat([inputs for inputs, _ in batches]).to(_device_of(net))
+    labels = torch.cat([targets for _, targets in batches]).to(_device_of(net))
     return ((judge(images).max(dim=1).indices == labels).sum() / len(labels)).item()
 
 
 def _share(net, batches, *, evaluation=True, put_back=True, gradients=False, item=True):
     """The right answer, with one thing left out."""
-    training, device = net.training, _lies(net)
+    training, device = net.training, _device_of(net)
     if evaluation:
         net.eval()
     correct, images = torch.zeros((), device=device), 0
@@ -322,7 +324,7 @@ def leaves_the_images_on_the_cpu(net, batches):
 def leaves_the_labels_on_the_cpu(net, batches):
     net.eval()
     with torch.no_grad():
-        return sum((net(X.to(_lies(net))).argmax(1) == y).sum() for X, y in batches).item() / 9
+        return sum((net(X.to(_device_of(net))).argmax(1) == y).sum() for X, y in batches).item() / 9
 
 
 @answers.wrong(2, "many-fetches")
@@ -332,8 +334,8 @@ def fetches_each_batch(net, batches):
     correct = images = 0
     with torch.no_grad():
         for inputs, targets in batches:
-            found = net(inputs.to(_lies(net))).argmax(1)
-            correct += (found == targets.to(_lies(net))).sum().item()
+            found = net(inputs.to(_device_of(net))).argmax(1)
+            correct += (found == targets.to(_device_of(net))).sum().item()
             images += len(targets)
     net.train(training)
     return correct / images
@@ -346,7 +348,7 @@ def brings_the_answers_back(net, batches):
     correct = images = 0
     with torch.no_grad():
         for inputs, targets in batches:
-            correct += (net(inputs.to(_lies(net))).argmax(1).cpu() == targets).sum().item()
+            correct += (net(inputs.to(_device_of(net))).argmax(1).cpu() == targets).sum().item()
             images += len(targets)
     net.train(training)
     return correct / images
@@ -406,7 +408,7 @@ def turns_gradients_off_for_good(net, batches):
 
 @torch.no_grad()
 def _table(net, batches):
-    device = _lies(net)
+    device = _device_of(net)
     counts = torch.zeros(100, dtype=torch.int64, device=device)
     for inputs, targets in batches:
         found = net(inputs.to(device)).argmax(1)
@@ -422,7 +424,7 @@ def by_counting_pairs(net, batches):
 
 @answers.right(3)
 def by_counting_twice(net, batches):
-    device = _lies(net)
+    device = _device_of(net)
     right, total = torch.zeros(10, device=device), torch.zeros(10, device=device)
     with torch.no_grad():
         for inputs, targets in batches:
@@ -437,7 +439,7 @@ def by_counting_twice(net, batches):
 @answers.right(3)
 @torch.inference_mode()
 def by_comparing_with_every_class(net, batches):
-    device = _lies(net)
+    device = _device_of(net)
     labels = torch.cat([y for _, y in batches]).to(device)
     found = torch.cat([net(X.to(device)).argmax(1) for X, _ in batches])
     right = [(found[labels == c] == c).float().mean() for c in range(10)]
@@ -454,7 +456,9 @@ def the_classic_loop(net, batches):
     right, total = [0] * 10, [0] * 10
     with torch.no_grad():
         for inputs, targets in batches:
-            good = (net(inputs.to(_lies(net))).argmax(1) == targets.to(_lies(net))).squeeze()
+            good = (
+                net(inputs.to(_device_of(net))).argmax(1) == targets.to(_device_of(net))
+            ).squeeze()
             for i in range(4):
                 right[targets[i]] += good[i].item()
                 total[targets[i]] += 1
@@ -466,7 +470,9 @@ def squeezes_the_batch_of_one_away(net, batches):
     total = [0] * 10
     with torch.no_grad():
         for inputs, targets in batches:
-            good = (net(inputs.to(_lies(net))).argmax(1) == targets.to(_lies(net))).squeeze()
+            good = (
+                net(inputs.to(_device_of(net))).argmax(1) == targets.to(_device_of(net))
+            ).squeeze()
             for i in range(len(targets)):
                 total[targets[i]] += good[i]
     return total
@@ -526,7 +532,7 @@ def image_by_image(net, batches):
     right, total = [0] * 10, [0] * 10
     with torch.no_grad():
         for inputs, targets in batches:
-            found = net(inputs.to(_lies(net))).argmax(1)
+            found = net(inputs.to(_device_of(net))).argmax(1)
             for answer, label in zip(found, targets, strict=True):
                 right[label] += answer.item() == label.item()
                 total[label] += 1
@@ -536,17 +542,17 @@ def image_by_image(net, batches):
 @answers.wrong(3, "keeps-gradients")
 def tracks_gradients(net, batches):
     with torch.enable_grad():
-        found = [net(X.to(_lies(net))).argmax(1) for X, _ in batches]
-    labels = torch.cat([y for _, y in batches]).to(_lies(net))
+        found = [net(X.to(_device_of(net))).argmax(1) for X, _ in batches]
+    labels = torch.cat([y for _, y in batches]).to(_device_of(net))
     right = [(torch.cat(found)[labels == c] == c).float().mean() for c in range(10)]
     return torch.stack(right).tolist()
 
 
 @answers.wrong(3, "device-error")
 def labels_stay_on_the_cpu(net, batches):
-    counts = torch.zeros(100, dtype=torch.int64, device=_lies(net))
+    counts = torch.zeros(100, dtype=torch.int64, device=_device_of(net))
     for inputs, targets in batches:
-        found = net(inputs.to(_lies(net))).argmax(1)
+        found = net(inputs.to(_device_of(net))).argmax(1)
         counts += torch.bincount(10 * targets + found, minlength=100)
     return counts.tolist()
 
@@ -564,9 +570,9 @@ def counts_the_wrong_ones(net, batches):
 
 @answers.wrong(3, "raised")
 def adds_tables_of_two_sizes(net, batches):
-    counts = torch.zeros(10, dtype=torch.int64, device=_lies(net))
+    counts = torch.zeros(10, dtype=torch.int64, device=_device_of(net))
     for _, targets in batches:
-        counts += torch.bincount(targets.to(_lies(net)), minlength=11)
+        counts += torch.bincount(targets.to(_device_of(net)), minlength=11)
     return counts.tolist()
 
 
@@ -580,7 +586,7 @@ def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weigh=Tr
     optimizer.zero_grad()
     total, images = 0.0, 0
     for inputs, targets in batches:
-        inputs, targets = inputs.to(_lies(net)), targets.to(_lies(net))
+        inputs, targets = inputs.to(_device_of(net)), targets.to(_device_of(net))
         if zero:
             optimizer.zero_grad()
         loss = F.cross_entropy(net(inputs), targets)
@@ -599,7 +605,7 @@ def all_three_fixed(net, batches, optimizer):
 
 @answers.right(4)
 def clears_after_each_step(net, batches, optimizer):
-    device = _lies(net)
+    device = _device_of(net)
     net.train()
     losses = torch.zeros((), device=device)
     for inputs, targets in batches:
@@ -616,7 +622,7 @@ def with_the_sum_of_the_losses(net, batches, optimizer):
     net.train(True)
     total = images = 0
     for batch in batches:
-        X, y = [tensor.to(_lies(net)) for tensor in batch]
+        X, y = [tensor.to(_device_of(net)) for tensor in batch]
         output = net(X)
         optimizer.zero_grad(set_to_none=False)
         (F.cross_entropy(output, y, reduction="sum") / len(y)).backward()
@@ -669,7 +675,7 @@ def clears_between_backward_and_step(net, batches, optimizer):
     net.train()
     total, images = 0.0, 0
     for inputs, targets in batches:
-        loss = F.cross_entropy(net(inputs.to(_lies(net))), targets.to(_lies(net)))
+        loss = F.cross_entropy(net(inputs.to(_device_of(net))), targets.to(_device_of(net)))
         loss.backward()
         optimizer.zero_grad()
         optimizer.step()
@@ -688,7 +694,7 @@ def steps_before_backward(net, batches, optimizer):
     net.train()
     total, images = 0.0, 0
     for inputs, targets in batches:
-        loss = F.cross_entropy(net(inputs.to(_lies(net))), targets.to(_lies(net)))
+        loss = F.cross_entropy(net(inputs.to(_device_of(net))), targets.to(_device_of(net)))
         optimizer.step()
         optimizer.zero_grad()
         loss.backward()
@@ -734,8 +740,8 @@ def no_loss_at_all(net, batches, optimizer):
 def drops_the_moved_images(net, batches, optimizer):
     net.train()
     for inputs, targets in batches:
-        inputs.to(_lies(net))
-        F.cross_entropy(net(inputs), targets.to(_lies(net))).backward()
+        inputs.to(_device_of(net))
+        F.cross_entropy(net(inputs), targets.to(_device_of(net))).backward()
     return 0.0
 
 

@@ -74,7 +74,7 @@ def test_unfinished_event_has_no_time():
             start.elapsed_time(end)
 
 
-def test_asking_again_and_again_takes_time():
+def test_repeated_queries_take_time():
     device = Device()
     with replaces_the_gpu(device):
         device.launch(0.1)

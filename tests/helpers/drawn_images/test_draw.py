@@ -10,7 +10,7 @@ from helpers.drawn_images import CLASSES, draw
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """On a busy machine several threads keep waiting for each other, so small are the tensors."""
+    """Use one thread: with such small tensors, several threads wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -22,7 +22,7 @@ def drawn():
     return draw(4000, 1000)
 
 
-def test_images_and_labels_are_as_cifar10_has_them(drawn):
+def test_images_and_labels_have_the_format_of_cifar10(drawn):
     for split, count in zip(drawn, (4000, 1000), strict=True):
         assert split.images.shape == (count, 3, 32, 32)
         assert split.images.dtype == torch.uint8
@@ -30,7 +30,7 @@ def test_images_and_labels_are_as_cifar10_has_them(drawn):
         assert split.labels.dtype == torch.int64
 
 
-def test_every_class_is_there_equally_often(drawn):
+def test_classes_are_equally_frequent(drawn):
     train, test = drawn
     assert len(CLASSES) == 10
     assert torch.bincount(train.labels).tolist() == [400] * 10
@@ -38,7 +38,7 @@ def test_every_class_is_there_equally_often(drawn):
 
 
 def test_the_images_are_the_same_on_every_machine():
-    """The checksum was made once; who changes the drawings on purpose changes it."""
+    """Update the checksum after an intended change of the drawings."""
     digest = hashlib.sha256()
     for split in draw(300, 100, seed=3):
         digest.update(split.images.numpy())
@@ -56,7 +56,7 @@ def test_no_test_image_is_a_training_image(drawn):
     assert not train & test
 
 
-def test_drawing_leaves_the_random_numbers_of_torch_alone():
+def test_drawing_does_not_change_the_generator_of_torch():
     torch.manual_seed(0)
     expected = torch.rand(3)
     torch.manual_seed(0)
@@ -84,7 +84,7 @@ def accuracy_of_a_linear_model(features, drawn):
     return ((features(test.images) - mean) @ weights).argmax(1).eq(test.labels).double().mean()
 
 
-def test_colors_do_not_give_the_class_away(drawn):
+def test_colors_alone_do_not_predict_the_class(drawn):
     """Mean and spread of each channel tell at most how much of the image a shape covers."""
 
     def colors(images):
@@ -95,15 +95,15 @@ def test_colors_do_not_give_the_class_away(drawn):
     assert accuracy_of_a_linear_model(colors, drawn) < 0.2
 
 
-def test_no_weighing_of_pixels_gives_the_class_away(drawn):
+def test_linear_model_of_pixels_does_not_predict_the_class(drawn):
     def coarse(images):
         return torch.nn.functional.avg_pool2d(images.double() / 255, 4).flatten(1)
 
     assert accuracy_of_a_linear_model(coarse, drawn) < 0.2
 
 
-def test_the_shape_does_give_the_class_away(drawn):
-    """A small convolutional network learns it from 400 images a class within seconds."""
+def test_small_network_predicts_the_class_from_the_shape(drawn):
+    """A small convolutional network learns it from 400 images per class within seconds."""
     torch.manual_seed(0)
     net = torch.nn.Sequential(
         torch.nn.Conv2d(3, 16, 5, stride=2),

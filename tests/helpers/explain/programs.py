@@ -1,4 +1,4 @@
-"""Small whole programs as students write them, right on a GPU; `HEAD` stands before each."""
+"""Small complete programs as students write them, correct on a GPU; `HEAD` precedes each."""
 
 HEAD = """\
 import numpy as np

@@ -61,7 +61,7 @@ def test_confusion_matrix_names_most_common_mistake_by_share():
     assert figure.axes[0].get_title() == "Most common mistake: cow taken for bee"
 
 
-def test_the_confusion_matrix_bears_a_class_without_images():
+def test_confusion_matrix_handles_empty_class():
     counts = torch.tensor([[5, 0, 0], [0, 0, 0], [1, 0, 4]])
     figure = plots.confusion_matrix(Evaluation(counts), CLASSES)
     assert "nan" not in [text.get_text() for text in figure.axes[0].texts]

@@ -7,7 +7,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from helpers.devices import Row, Whereabouts
+from helpers.devices import Row, TensorTable
 from helpers.plots import devices
 
 
@@ -28,17 +28,17 @@ def shown():
     InteractiveShell.clear_instance()
 
 
-def table(**devices: str) -> Whereabouts:
+def table(**devices: str) -> TensorTable:
     """A table of one-number tensors, each on the device that is given for its name."""
     rows = [Row(n, (), torch.float32, torch.device(d), 4) for n, d in devices.items()]
-    return Whereabouts(rows)
+    return TensorTable(rows)
 
 
 def test_move_alt_text_describes_a_copy(shown):
     assert "copies 32 bytes" in shown(devices.draw_move)
 
 
-def test_bytes_are_told_in_megabytes_of_a_million(shown):
+def test_sizes_are_in_megabytes_of_a_million_bytes(shown):
     sizes = {"one": 1_000_000, "many": 1_234_567_890}
     alt = shown(devices.plot_bytes, sizes, title="t", xlabel="x")
     assert alt == "Bar chart of bytes: one 1.0 MB, many 1,234.6 MB."
