@@ -6,6 +6,7 @@ A machine replaces only its own recordings.
 import datetime
 import os
 import platform
+import statistics
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 
 from helpers import records
 from helpers.records import Record
+from helpers.timing import Comparison
 
 
 def devices() -> list[torch.device]:
@@ -39,3 +41,25 @@ def merged(
     new = {one.device for one in found}
     kept = [old for old in records.read(name, results) if old.device not in new]
     return {"what": what, "records": [asdict(one) for one in [*found, *kept]]}
+
+
+def rates(comparison: Comparison, name: str, baseline: str) -> dict[str, Any]:
+    """Return how many units per second one way processes, and its ratio to the baseline."""
+    ratio = comparison.ratio(name, baseline)
+    return {
+        "images_per_second": round(1 / comparison[name].median),
+        "ratio_median": round(ratio.median, 2),
+        "ratio_range": [round(min(ratio.values), 2), round(max(ratio.values), 2)],
+    }
+
+
+def ratios(values: dict[str, list[float]], baseline: str) -> dict[str, Any]:
+    """Return median and range of each way's ratio to the baseline, round by round."""
+    found = {
+        name: [mine / base for mine, base in zip(each, values[baseline], strict=True)]
+        for name, each in values.items()
+    }
+    return {
+        "ratio_median": {n: round(statistics.median(v), 2) for n, v in found.items()},
+        "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in found.items()},
+    }

@@ -125,9 +125,9 @@ def _run(settings: Settings, dataset: Dataset, seed: int, clock: float) -> dict[
         "images": run.images,
         "accuracy_one_view": round(trainer.accuracy(*test, views=False), 4),
         "accuracy_six_views": round(trainer.accuracy(*test), 4),
-        "seconds_making_ready": round(ready, 2),
+        "seconds_of_warm_up": round(ready, 2),
         "threads": THREADS,
-        "seconds_judging": round(time.perf_counter() - evaluation_started, 1),
+        "seconds_of_evaluation": round(time.perf_counter() - evaluation_started, 1),
     }
 
 

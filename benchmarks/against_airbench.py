@@ -90,7 +90,7 @@ def figures_of(
         },
         "ratio_of_times_median": round(statistics.median(ratios), 3),
         "ratio_of_times_range": [round(min(ratios), 3), round(max(ratios), 3)],
-        "seconds_making_ready": ready,
+        "seconds_of_warm_up": ready,
         "command": f"AIRBENCH=.../airbench94_muon.py python -m benchmarks {NAME}",
     }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merged, rates, record
 from helpers import cifar10
 from helpers.loaders import ResidentLoader, worker_loader
 from helpers.steps import endless, photo_loader, whole_batches
@@ -29,7 +29,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     """Return images per second of each way and its ratio to the baseline, for each batch size."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
-    found: dict[str, dict[str, dict[str, object]]] = {}
+    found: dict[str, dict[str, object]] = {}
     for batch in BATCHES:
         part = whole_batches(*dataset.train, batch)
         ways = {
@@ -43,12 +43,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         units = dict.fromkeys(ways, BATCHES_PER_CALL * batch)
         comparison = compare(calls, device, rounds=ROUNDS, seconds=SECONDS, units=units)
         for name in ways:
-            ratio = comparison.ratio(name, BASELINE)
-            found.setdefault(name, {})[str(batch)] = {
-                "images_per_second": round(1 / comparison[name].median),
-                "ratio_median": round(ratio.median, 2),
-                "ratio_range": [round(min(ratio.values), 2), round(max(ratio.values), 2)],
-            }
+            found.setdefault(name, {})[str(batch)] = rates(comparison, name, BASELINE)
     figures = {
         "baseline": BASELINE,
         "rounds": ROUNDS,

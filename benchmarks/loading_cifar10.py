@@ -24,9 +24,11 @@ import torch
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import PILToTensor
 
+from benchmarks._recording import ratios
 from helpers import cifar10
 from helpers.cifar10 import Images
 
+BASELINE = "ImageFolder, one by one"
 ROUNDS = 5
 
 
@@ -40,7 +42,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         folders = _image_folders(cifar10_root, Path(scratch) / "unpacked")
         cache = Path(scratch) / "cache"
         ways: dict[str, Callable[[], tuple[Images, Images]]] = {
-            "ImageFolder, one by one": lambda: _one_by_one(folders),
+            BASELINE: lambda: _one_by_one(folders),
             "load, first time": lambda: _load(cifar10_root, cache),
             "load, from the cache": lambda: _load(cifar10_root, cache),
         }
@@ -57,18 +59,17 @@ def measure(cifar10_root: Path) -> dict[str, object]:
                 expected = expected or splits
                 _assert_equal(splits, expected)
         provenance = cifar10.load(cifar10_root, cache=cache).provenance
-    ratios, cpu_ratios = _ratios(seconds), _ratios(cpu_seconds)
+    # The first round is the warm-up. Processor time does not count other programs on the machine.
+    times = {n: v[1:] for n, v in seconds.items()}
+    cpu_times = {n: v[1:] for n, v in cpu_seconds.items()}
     return {
         "what": "loading all of CIFAR-10 as uint8 tensors",
         "data": provenance,
-        "baseline": "ImageFolder, one by one",
-        "seconds": {n: round(statistics.median(v[1:]), 2) for n, v in seconds.items()},
-        "ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios.items()},
-        "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios.items()},
-        # Processor time does not count other programs on the machine.
-        "cpu_seconds": {n: round(statistics.median(v[1:]), 2) for n, v in cpu_seconds.items()},
-        "cpu_ratio_median": {n: round(statistics.median(v), 2) for n, v in cpu_ratios.items()},
-        "cpu_ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in cpu_ratios.items()},
+        "baseline": BASELINE,
+        "seconds": {n: round(statistics.median(v), 2) for n, v in times.items()},
+        **ratios(_speeds(times), BASELINE),
+        "cpu_seconds": {n: round(statistics.median(v), 2) for n, v in cpu_times.items()},
+        **{f"cpu_{key}": v for key, v in ratios(_speeds(cpu_times), BASELINE).items()},
         "same_pixels": True,
         "rounds": ROUNDS,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
@@ -78,13 +79,8 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     }
 
 
-def _ratios(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
-    """Speed relative to the baseline in each round; the first round is the warm-up."""
-    baseline = seconds["ImageFolder, one by one"][1:]
-    return {
-        name: [base / value for base, value in zip(baseline, values[1:], strict=True)]
-        for name, values in seconds.items()
-    }
+def _speeds(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
+    return {name: [1 / value for value in values] for name, values in seconds.items()}
 
 
 def _image_folders(root: Path, unpacked: Path) -> Path:

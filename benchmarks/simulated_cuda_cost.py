@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import merged, record
+from benchmarks._recording import merged, ratios, record
 
 NAME = "simulated_cuda_cost"
 STEPS = 400
@@ -71,15 +71,10 @@ def measure(cifar10_root: Path | None = None) -> dict[str, object]:
             seconds[kind].append(float(worker.stdout.readline()))
     for worker in workers.values():
         worker.communicate()
-    ratios = {
-        kind: [mine / base for mine, base in zip(seconds[kind], seconds["plain"], strict=True)]
-        for kind in kinds
-    }
     figures = {
         "baseline": "plain",
         "microseconds": {k: round(1e6 * statistics.median(v)) for k, v in seconds.items()},
-        "ratio_median": {k: round(statistics.median(v), 2) for k, v in ratios.items()},
-        "ratio_range": {k: [round(min(v), 2), round(max(v), 2)] for k, v in ratios.items()},
+        **ratios(seconds, "plain"),
         "rounds": ROUNDS,
         "command": f"python -m benchmarks {NAME}",
     }

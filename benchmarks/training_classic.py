@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 from torchvision import datasets, transforms
 
-from benchmarks._recording import merged, record
+from benchmarks._recording import merged, ratios, record
 from helpers import cifar10
 from helpers.loaders import ResidentLoader, worker_loader
 from helpers.networks import ClassicNet
@@ -50,19 +50,13 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             way()
             speeds[name].append(IMAGES / (time.perf_counter() - started))
     speeds = {name: values[1:] for name, values in speeds.items()}  # the first round is the warm-up
-    baseline = speeds["classic script"]
-    ratios = {
-        name: [speed / base for speed, base in zip(values, baseline, strict=True)]
-        for name, values in speeds.items()
-    }
     figures = {
         "data": dataset.provenance,
         "batch_size": BATCH_SIZE,
-        "images_a_run": IMAGES,
+        "images_per_run": IMAGES,
         "baseline": "classic script",
         "images_per_second": {n: round(statistics.median(v)) for n, v in speeds.items()},
-        "ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios.items()},
-        "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios.items()},
+        **ratios(speeds, "classic script"),
         "rounds": ROUNDS,
         "command": f"python -m benchmarks {NAME}",
     }

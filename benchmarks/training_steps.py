@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merged, rates, record
 from helpers import cifar10
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
@@ -30,7 +30,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     """Return images per second of each way and its ratio to the classic script, by batch size."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
-    found: dict[str, dict[str, dict[str, object]]] = {}
+    found: dict[str, dict[str, object]] = {}
     for batch, count in IMAGES.items():
         part = whole_batches(*dataset.train, batch)
         classic = TrainingStep(Setting(batch_size=batch), *part, device)
@@ -44,15 +44,10 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         units = dict.fromkeys(ways, count) | {BASELINE: CLASSIC_STEPS * batch}
         comparison = compare(ways, device, rounds=ROUNDS, seconds=SECONDS, units=units)
         for name in ways:
-            ratio = comparison.ratio(name, BASELINE)
-            found.setdefault(name, {})[str(batch)] = {
-                "images_per_second": round(1 / comparison[name].median),
-                "ratio_median": round(ratio.median, 2),
-                "ratio_range": [round(min(ratio.values), 2), round(max(ratio.values), 2)],
-            }
+            found.setdefault(name, {})[str(batch)] = rates(comparison, name, BASELINE)
     figures = {
         "baseline": BASELINE,
-        "images_a_run": {str(batch): count for batch, count in IMAGES.items()},
+        "images_per_run": {str(batch): count for batch, count in IMAGES.items()},
         "rounds": ROUNDS,
         "command": "python -m benchmarks training_steps",
         "data": dataset.provenance,

@@ -44,7 +44,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     recipes = {EVERYTHING: settings}
     recipes |= {idea: switched_off(settings, idea) for idea in ideas_in(settings)}
     trainers = {name: Trainer(one, images, labels, device) for name, one in recipes.items()}
-    making_ready = {name: round(trainer.warm_up(), 2) for name, trainer in trainers.items()}
+    warm_up_seconds = {name: round(trainer.warm_up(), 2) for name, trainer in trainers.items()}
     test = on_device(*(part[:: 3 if cpu else 1] for part in dataset.test), device)
     runs = []
     for seed in map(int, wanted.split(",")):
@@ -62,14 +62,13 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "images": len(labels),
         "test_images": len(test[1]),
         "epochs": settings.epochs,
-        "settings": json.loads(
-            json.dumps(asdict(settings))
-        ),  # lists instead of tuples, as in the file
+        # Lists instead of tuples, as in the file.
+        "settings": json.loads(json.dumps(asdict(settings))),
     }
     found = record(device, {})
     before = [old.figures for old in records.read(NAME) if old.device == found.device]
     figures = figures_of(runs, conditions, before[0] if before else None)
-    figures |= {"seconds_making_ready": making_ready, "command": f"python -m benchmarks {NAME}"}
+    figures |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
     what = "test accuracy with one idea switched off"
     return merged(NAME, what, [replace(found, figures=figures)])
 

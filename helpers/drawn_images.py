@@ -132,30 +132,6 @@ def _checks(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.maximum(-np.sign(p * q) * np.minimum(np.abs(p), np.abs(q)), _box(u, v, 0.9, 0.9))
 
 
-def _crescent(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.maximum(_from_center(u, v) - 0.95, np.float32(0.75) - _from_center(u - 0.45, v))
-
-
-def _cross(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.minimum(_box(u, v, 0.95, 0.28), _box(u, v, 0.28, 0.95))
-
-
-def _disc(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return _from_center(u, v) - 0.85
-
-
-def _frame(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.abs(_box(u, v, 0.7, 0.7)) - 0.17
-
-
-def _ring(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.abs(_from_center(u, v) - 0.75) - 0.17
-
-
-def _square(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return _box(u, v, 0.78, 0.78)
-
-
 def _star(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     # Five lines make a pentagram: a point is inside if it is beyond at most one of them.
     worst = second = None
@@ -182,12 +158,14 @@ def _triangle(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 _SHAPES: dict[str, _Distance] = {
     "checks": _checks,
-    "crescent": _crescent,
-    "cross": _cross,
-    "disc": _disc,
-    "frame": _frame,
-    "ring": _ring,
-    "square": _square,
+    "crescent": lambda u, v: np.maximum(
+        _from_center(u, v) - 0.95, np.float32(0.75) - _from_center(u - 0.45, v)
+    ),
+    "cross": lambda u, v: np.minimum(_box(u, v, 0.95, 0.28), _box(u, v, 0.28, 0.95)),
+    "disc": lambda u, v: _from_center(u, v) - 0.85,
+    "frame": lambda u, v: np.abs(_box(u, v, 0.7, 0.7)) - 0.17,
+    "ring": lambda u, v: np.abs(_from_center(u, v) - 0.75) - 0.17,
+    "square": lambda u, v: _box(u, v, 0.78, 0.78),
     "star": _star,
     "stripes": _stripes,
     "triangle": _triangle,

@@ -44,20 +44,15 @@ def start(
     chosen = choose_device("cuda" if practice and str(device) == "auto" else device)
     torch.manual_seed(seed)
     what = describe_device(chosen)
+    versions = f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}"
+    title = f"This notebook computes on {what}."
     if practice and simulated_cuda.is_enabled():
-        box(
-            f"This notebook uses a simulated GPU: {what}.",
+        title = f"This notebook uses a simulated GPU: {what}."
+        versions = (
             "Devices, copies and error messages behave as on a real GPU. The arithmetic runs on "
-            f"the CPU, so no time measured here is a GPU's. torch {torch.__version__}, seed {seed}"
-            f"{_colab_gpu_advice()}",
-            results={"device": what},
+            f"the CPU, so no time measured here is a GPU's. {versions}"
         )
-    else:
-        box(
-            f"This notebook computes on {what}.",
-            f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}",
-            results={"device": what},
-        )
+    box(title, versions, results={"device": what})
     return chosen
 
 
@@ -76,15 +71,11 @@ def _colab_gpu_advice() -> str:
 def show_data(dataset: "Dataset") -> None:
     """Show which images the notebook uses; drawn images get a warning box."""
     results = {"data_set": dataset.name, "provenance": dataset.provenance, "drawn": dataset.drawn}
+    title, text = f"The images are {dataset.name}.", f"{dataset.provenance}."
     if dataset.drawn:
-        box(
-            "These images are not CIFAR-10: the program draws them.",
-            f"{dataset.provenance}. The accuracies below say nothing about CIFAR-10.",
-            warning=True,
-            results=results,
-        )
-    else:
-        box(f"The images are {dataset.name}.", f"{dataset.provenance}.", results=results)
+        title = "These images are not CIFAR-10: the program draws them."
+        text += " The accuracies below say nothing about CIFAR-10."
+    box(title, text, warning=dataset.drawn, results=results)
 
 
 def report(**results: str | bool | int | float | None) -> None:

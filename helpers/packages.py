@@ -1,12 +1,12 @@
-"""Names the packages that the notebooks import and this Python lacks, before an import fails.
+"""Check, before an import fails, that the packages of the notebooks are installed.
 
-Imports none of them: looking takes a millisecond, importing torch takes seconds.
+No package is imported: reading its version takes a millisecond, importing torch takes seconds.
 """
 
 from importlib import metadata
 
-# What pyproject.toml asks for, as the oldest version; a test holds the two together. IPython is
-# left out: where this runs, it runs.
+# The oldest versions that pyproject.toml allows; a test compares the two. IPython is not listed,
+# because it runs the notebook.
 OLDEST = {
     "filelock": "3.13",
     "matplotlib": "3.9",
@@ -19,7 +19,7 @@ OLDEST = {
 
 
 def require() -> None:
-    """Do nothing where every package is there and new enough.
+    """Check that every package is installed and new enough.
 
     Raises:
         ModuleNotFoundError: the message names each one that is missing or too old, and the
@@ -37,7 +37,7 @@ def require() -> None:
         wanted.append(f'"{name}>={oldest}"')
     if problems:
         raise ModuleNotFoundError(
-            f"The course needs other packages than this Python has: {', '.join(problems)}. Run\n"
+            f"Packages of the course are missing or too old: {', '.join(problems)}. Run\n"
             f"    %pip install {' '.join(wanted)}\n"
             "in a cell, restart the kernel, and run the notebook from the top."
         )
@@ -51,6 +51,6 @@ def _installed(name: str) -> str | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The release's first two numbers: "2.11.0+cu128" is (2, 11)."""
+    """Return the release's first two numbers: "2.11.0+cu128" is (2, 11)."""
     parts = version.split("+")[0].split(".")[:2]
     return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
