@@ -64,23 +64,21 @@ def settle(mode, gradient: Tensor, where: int) -> None:
 def set_gradient(mode, func, args, kwargs):
     """`tensor.grad = gradient`, which must be on the tensor's device."""
     owner, gradient = args
-    if isinstance(gradient, Tensor) and gradient is not owner:
-        here, there = index_of(owner), index_of(gradient)
-        if here != there:
-            if min(here, there) == CPU:
-                kinds = ("cpu" if there == CPU else "cuda", "cpu" if here == CPU else "cuda")
-                raise RuntimeError(
-                    f"attempting to assign a gradient with device type '{kinds[0]}' to a tensor "
-                    f"with device type '{kinds[1]}'. Please ensure that the gradient and the "
-                    "tensor are on the same device"
-                )
-            raise RuntimeError(
-                # PyTorch prints the indices as characters.
-                f"attempting to assign a gradient located on device with index '{chr(there)}' to "
-                f"a tensor located on device with index '{chr(here)}'. Please ensure that the "
-                "gradient and the tensor are on the same device"
-            )
-    return func(*args)
+    here = index_of(owner)
+    there = index_of(gradient) if isinstance(gradient, Tensor) else here
+    if here == there:
+        return func(*args)
+    if CPU in (here, there):
+        kinds = ("cpu", "cuda") if there == CPU else ("cuda", "cpu")
+        places = f"with device type '{kinds[0]}'", f"with device type '{kinds[1]}'"
+    else:
+        # PyTorch prints the indices as characters.
+        text = "located on device with index"
+        places = f"{text} '{chr(there)}'", f"{text} '{chr(here)}'"
+    raise RuntimeError(
+        f"attempting to assign a gradient {places[0]} to a tensor {places[1]}. Please ensure that "
+        "the gradient and the tensor are on the same device"
+    )
 
 
 def set_data(mode, func, args, kwargs):
@@ -116,9 +114,8 @@ def gradients_of(mode, func, args, kwargs):
 
 
 def _check_seeds(mode, outputs: object, seeds: object) -> None:
-    for number, (output, seed) in enumerate(
-        zip(_as_tuple(outputs), _as_tuple(seeds), strict=False)
-    ):
+    pairs = zip(_as_tuple(outputs), _as_tuple(seeds), strict=False)
+    for number, (output, seed) in enumerate(pairs):
         if isinstance(output, Tensor) and isinstance(seed, Tensor):
             here, there = index_of(output), index_of(seed)
             if here != there:

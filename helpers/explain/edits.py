@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+import torch
+
 from helpers.explain.operands import Operand
 from helpers.explain.source import Site, Source
 
@@ -139,3 +141,24 @@ def can_assign(site: Site, name: ast.Name) -> bool:
             return False
     code = site.frame.f_code
     return not site.in_function or name.id in code.co_varnames or name.id in code.co_cellvars
+
+
+def loop_variables(site: Site, name: str) -> list[str]:
+    """Return both names of `for X, y in loader:`, to move the batch together; else nothing."""
+    for outer in site.source.parents(site.statement):
+        for part in ast.walk(outer.target) if isinstance(outer, ast.For) else ():
+            names = [e.id for e in getattr(part, "elts", ()) if isinstance(e, ast.Name)]
+            if name in names and len(names) == len(part.elts) == 2:
+                pair = [site.names.get(n) for n in names]
+                if all(isinstance(t, torch.Tensor) and t.device == pair[0].device for t in pair):
+                    return names
+    return []
+
+
+def is_modified(site: Site, node: ast.AST) -> bool:
+    """Return whether the line writes into `node`, so that a moved copy would lose the result."""
+    outer = site.source.parents(node)[0]
+    in_place = isinstance(outer, ast.Attribute) and outer.attr.endswith("_")
+    out_argument = isinstance(outer, ast.keyword) and outer.arg == "out"
+    assigned = any(isinstance(getattr(n, "ctx", None), ast.Store) for n in (node, outer))
+    return assigned or in_place or out_argument

@@ -16,6 +16,8 @@ from helpers.explain.edits import (
     add_method,
     can_assign,
     create_on,
+    is_modified,
+    loop_variables,
     make_fix,
     replace_method,
     takes_a_line_before,
@@ -227,9 +229,9 @@ def _line_before(site: Site, operand: Operand, device: str, to: str) -> str:
         case list() | tuple() | dict():
             return _move_elements(site, operand, name, to)
     if isinstance(node, ast.Name) and can_assign(site, node) and not operand.trained_leaf:
-        names = _loop_variables(site, name) or [name]
+        names = loop_variables(site, name) or [name]
         return f"{', '.join(names)} = {', '.join(f'{n}.to({to})' for n in names)}"
-    if isinstance(node, ast.Attribute | ast.Subscript) and _is_modified(site, node):
+    if isinstance(node, ast.Attribute | ast.Subscript) and is_modified(site, node):
         return f"{name} = {name}.to({to})"
     return ""
 
@@ -246,24 +248,3 @@ def _move_elements(site: Site, operand: Operand, name: str, to: str) -> str:
     if isinstance(holder, tuple):
         return f"{name} = tuple(item.to({to}) for item in {name})"
     return f"{name} = [item.to({to}) for item in {name}]"
-
-
-def _loop_variables(site: Site, name: str) -> list[str]:
-    """Return both names of `for X, y in loader:`, to move the batch together; else nothing."""
-    for outer in site.source.parents(site.statement):
-        for part in ast.walk(outer.target) if isinstance(outer, ast.For) else ():
-            names = [e.id for e in getattr(part, "elts", ()) if isinstance(e, ast.Name)]
-            if name in names and len(names) == len(part.elts) == 2:
-                pair = [site.names.get(n) for n in names]
-                if all(isinstance(t, torch.Tensor) and t.device == pair[0].device for t in pair):
-                    return names
-    return []
-
-
-def _is_modified(site: Site, node: ast.AST) -> bool:
-    """Return whether the line writes into `node`, so that a moved copy would lose the result."""
-    outer = site.source.parents(node)[0]
-    in_place = isinstance(outer, ast.Attribute) and outer.attr.endswith("_")
-    out_argument = isinstance(outer, ast.keyword) and outer.arg == "out"
-    assigned = any(isinstance(getattr(n, "ctx", None), ast.Store) for n in (node, outer))
-    return assigned or in_place or out_argument
