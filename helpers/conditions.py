@@ -39,7 +39,7 @@ def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
 
     For so little work, waking a second thread and preparing a oneDNN convolution cost more than
     they save, and on a busy machine each step waits for the slower thread. The measurements are in
-    benchmarks/training_classic.py.
+    benchmarks/training_steps.py.
     """
     batch_size = getattr(loader, "batch_size", None)
     if device.type != "cpu" or batch_size is None or batch_size > 4:
