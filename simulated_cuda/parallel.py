@@ -20,7 +20,9 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
     def group_by_device_and_dtype(lists: list[list[Any]], with_indices: bool = False) -> Groups:
         groups: Groups = {}
         for (device, dtype), (columns, indices) in group(lists, with_indices).items():
-            places = [index_of(tensor) for tensor in columns[0]]
+            # Without this, the mode would run for every tensor.
+            with torch._C.DisableTorchFunction():
+                places = [index_of(tensor) for tensor in columns[0]]
             for where in dict.fromkeys(places):
                 chosen = [number for number, place in enumerate(places) if place == where]
                 key = (device if where < 0 else machine.devices[where], dtype)
