@@ -181,9 +181,10 @@ def _lab_opening(
     if needed:
         parts.append("**Before you start, you need**\n\n" + _bullets(needed))
     parts.append(
-        "Replace each line that raises `NotImplementedError` with your answer, run the cell, and "
-        "run the check below it. A check tries your code on its own inputs and says what it finds. "
-        "Try as often as you like: each hint says a little more, and the points stay the same."
+        "In each exercise, replace the line that raises `NotImplementedError`, or edit the given "
+        "code. Run the cell, and then run the check below it, which tries your code on its own "
+        "inputs. If a check fails, it shows a hint; run it again for the next hint. You can try as "
+        "often as you like: the points stay the same."
     )
     return parts
 

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
@@ -67,35 +68,25 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     show(figure, f"Bar chart of bytes: {listed}.")
 
 
-def draw_waiting(steps: int = 4) -> None:
-    """Show the CPU and the GPU over `steps` steps, with a wait in every step or one at the end.
+def draw_waiting() -> None:
+    """Show the CPU and the GPU over four steps, with a wait in every step or one at the end.
 
     A drawing, not a measurement.
     """
-    launch, compute = 1.0, 1.6  # a step takes the GPU longer than the CPU takes to launch it
-    each, each_ends = [], 0.0
-    for number in range(steps):
-        each.append((number, each_ends, each_ends + launch))
-        each_ends += launch + compute
-    last, free = [], 0.0
-    for number in range(steps):
-        free = max(free, (number + 1) * launch)
-        last.append((number, number * launch, free))
-        free += compute
+    steps, launch, compute = 4, 1.0, 1.6  # the GPU takes longer than the CPU takes to launch
+    # For each step, when the CPU launches it and when the GPU begins.
+    each = [((launch + compute) * n, (launch + compute) * n + launch) for n in range(steps)]
+    last = [(launch * n, launch + compute * n) for n in range(steps)]
+    each_ends, last_ends = (plan[-1][1] + compute for plan in (each, last))
     waiting = {"facecolor": WAITING_AREA, "hatch": "///", "edgecolor": "#999999"}
     figure, ((top,), (bottom,)) = new_figure(2, 1, width=7.5, height=4.2)
     for axis, plan, end, title in (
         (top, each, each_ends, "loss.item() in every step: the GPU is idle while the CPU launches"),
-        (
-            bottom,
-            last,
-            free,
-            "one .item() after the last step: the GPU always has work",
-        ),
+        (bottom, last, last_ends, "one .item() after the last step: the GPU always has work"),
     ):
-        for number, launched, begun in plan:
-            box(axis, launched, 1.1, launch, 0.8, f"launch {number + 1}", facecolor=CPU_AREA)
-            box(axis, begun, 0.1, compute, 0.8, f"step {number + 1}", facecolor=GPU_AREA)
+        for number, (launched, begun) in enumerate(plan, start=1):
+            box(axis, launched, 1.1, launch, 0.8, f"launch {number}", facecolor=CPU_AREA)
+            box(axis, begun, 0.1, compute, 0.8, f"step {number}", facecolor=GPU_AREA)
             if plan is each:
                 box(axis, begun, 1.1, compute, 0.8, **waiting)
         if plan is last:
@@ -157,9 +148,7 @@ def _draw_memories(axis: Axes, rows: list[Row]) -> None:
 
 
 def _summary(table: TensorTable) -> str:
-    counts: dict[str, int] = {}
-    for row in table.rows:
-        counts[str(row.device)] = counts.get(str(row.device), 0) + 1
+    counts = Counter(str(row.device) for row in table.rows)
     return ", ".join(f"{count} on {device}" for device, count in counts.items()) or "no tensors"
 
 

@@ -14,6 +14,7 @@ from helpers.plots.style import (
     OTHER_COLORS,
     device_color,
     new_figure,
+    scale_to_sizes,
     show,
 )
 
@@ -42,7 +43,7 @@ def draw_computer() -> None:
     axis.text(6.65, 3.62, "instructions", ha="center", fontsize=9)
     arrow(axis, (7.9, 1.75), (5.4, 1.75), arrowstyle="<|-|>")
     axis.text(6.65, 1.87, "LOAD, STORE", ha="center", fontsize=9)
-    arrow(axis, (7.9, 0.75), (5.4, 0.75), arrowstyle="<|-|>")
+    arrow(axis, (5.4, 0.75), (7.9, 0.75))
     axis.text(6.65, 0.87, "OUT", ha="center", fontsize=9)
     arrow(axis, (2.6, 1.2), (3.2, 1.2), arrowstyle="<|-|>")
     arrow(axis, (1.1, 2.7), (1.1, 1.9))
@@ -57,7 +58,8 @@ def draw_computer() -> None:
         "the flags N and Z, and registers. Next to it are one memory, with the program in its "
         "first cells and the data after it, and input and output devices. Instructions go from "
         "memory to the control unit, which tells ALU and registers what to do; flags go back to "
-        "it; numbers go both ways between memory, registers and ALU.",
+        "it; numbers go both ways between memory, registers and ALU, and from "
+        "the registers to the output.",
     )
 
 
@@ -121,9 +123,10 @@ def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
     show(figure, f"Drawings of a cube in perspective, side by side: {', '.join(cubes)}.")
 
 
-def draw_matrix_product(rows: int = 4, inner: int = 3, columns: int = 5) -> None:
+def draw_matrix_product() -> None:
     """Show which numbers of `x` (rows, inner) and `w` (inner, columns) a cell of `x @ w` needs."""
-    row, column = min(1, rows - 1), min(3, columns - 1)
+    rows, inner, columns = 4, 3, 5
+    row, column = 1, 3
     figure, axis = new_figure(width=7.0, height=3.9)
     axis.axis("off")
     axis.set_aspect("equal")
@@ -192,10 +195,8 @@ def plot_relu(lengths: Sequence[int], speeds: Sequence[float], *, title: str) ->
     """
     figure, axis = new_figure(height=3.2)
     axis.plot(lengths, speeds, marker="o", color=CPU_COLOR)
-    axis.set_xscale("log", base=2)
     ticks = lengths[::2]
-    axis.set_xticks(ticks, [_bytes(4 * length) for length in ticks])
-    axis.minorticks_off()
+    scale_to_sizes(axis, ticks, [_bytes(4 * length) for length in ticks])
     axis.set_ylim(0, 1.1 * max(speeds))
     axis.set(xlabel="size of the tensor (log scale)", ylabel="billion numbers/s")
     axis.set_title(title, fontsize=11)
@@ -219,10 +220,8 @@ def plot_speeds(sizes: Sequence[int], speeds: Mapping[str, Sequence[float]], *, 
         dashed = "--" if number else "-"
         color = device_color(name)
         axis.plot(sizes, values, dashed, marker=_MARKERS[number % 3], label=name, color=color)
-    axis.set_xscale("log", base=2)
     axis.set_yscale("log")
-    axis.set_xticks(sizes, [str(size) for size in sizes])
-    axis.minorticks_off()
+    scale_to_sizes(axis, sizes)
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.yaxis.set_major_formatter("{x:,g}")
     axis.set(xlabel="rows and columns of each matrix", ylabel="GFLOP/s (log scale)", title=title)

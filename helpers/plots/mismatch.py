@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
 
+from helpers.plots.shapes import arrow, box
 from helpers.plots.style import (
     COLORS,
     CPU_AREA,
@@ -23,25 +23,7 @@ def _tensor(axis: Axes, x: float, y: float, name: str, values: Sequence[int], co
     """Draw a tensor at its lower left corner: its name and one square per number."""
     axis.text(x - 0.12, y + 0.35, name, ha="right", va="center", fontsize=9, family="monospace")
     for i, value in enumerate(values):
-        square = Rectangle((x + 0.8 * i, y), 0.8, 0.7, facecolor="white", edgecolor=color)
-        axis.add_patch(square)
-        axis.text(x + 0.8 * i + 0.4, y + 0.35, str(value), ha="center", va="center", fontsize=9)
-
-
-def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], color: str) -> None:
-    """Draw an arrow from `start` to `end`."""
-    axis.add_patch(
-        FancyArrowPatch(
-            start,
-            end,
-            arrowstyle="-|>",
-            mutation_scale=14,
-            linewidth=1.6,
-            color=color,
-            shrinkA=0,
-            shrinkB=0,
-        )
-    )
+        box(axis, x + 0.8 * i, y, 0.8, 0.7, str(value), edgecolor=color)
 
 
 def draw_two_memories() -> None:
@@ -54,7 +36,7 @@ def draw_two_memories() -> None:
             (0.1, 4.9, "CPU memory", CPU_AREA),
             (8.0, 5.9, "cuda:0 memory", GPU_AREA),
         ):
-            axis.add_patch(Rectangle((left, 0.1), width, 3.4, facecolor=color, edgecolor="#333333"))
+            box(axis, left, 0.1, width, 3.4, facecolor=color)
             axis.text(left + width / 2, 3.68, name, ha="center", fontsize=9, weight="bold")
         _tensor(axis, 1.9, 1.4, "y", (10, 20, 30), CPU_COLOR)
         _tensor(axis, 11.2, 2.55, "x", (1, 2, 3), GPU_COLOR)
@@ -67,7 +49,7 @@ def draw_two_memories() -> None:
     fixed.text(0.1, 4.25, "x + y.to(device)", fontsize=11, family="monospace")
     _tensor(fixed, 11.2, 1.4, "copy of y", (10, 20, 30), CPU_COLOR)
     _tensor(fixed, 11.2, 0.25, "sum", (11, 22, 33), _GREEN)
-    _arrow(fixed, (4.5, 1.75), (9.0, 1.75), CPU_COLOR)
+    arrow(fixed, (4.5, 1.75), (9.0, 1.75), color=CPU_COLOR)
     fixed.text(6.5, 2.0, "a copy", ha="center", fontsize=9, color=CPU_COLOR)
     figure.suptitle(
         "An operation reads one memory; .to(device) copies the other tensor to it", fontsize=12
@@ -99,7 +81,7 @@ def draw_message() -> None:
     axis.axis("off")
     for row, (piece, meaning, color) in enumerate(_PIECES):
         y = 4.1 - row
-        axis.add_patch(Rectangle((0.1, y), 9.9, 0.8, facecolor=color, edgecolor="#666666"))
+        box(axis, 0.1, y, 9.9, 0.8, facecolor=color, edgecolor="#666666")
         axis.text(0.25, y + 0.4, piece, va="center", fontsize=8.5, family="monospace")
         axis.text(10.3, y + 0.4, meaning, va="center", fontsize=9.5)
     axis.text(

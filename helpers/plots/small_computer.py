@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from helpers.plots.style import OTHER_COLORS, ink_on, new_figure, show
+from helpers.plots.style import OTHER_COLORS, ink_on, new_figure, scale_to_sizes, show
 from helpers.small_computer import Cost, Trace
 from helpers.small_computer.instruction_set import CATEGORIES
 
@@ -53,10 +53,8 @@ def plot_cycles(lanes: Sequence[int], cycles: Mapping[str, Sequence[int]], *, ti
     lines = zip(cycles.items(), OTHER_COLORS, _MARKERS, strict=False)
     for (name, values), color, marker in lines:
         axis.plot(lanes, values, marker=marker, markersize=5, label=name, color=color)
-    axis.set_xscale("log", base=2)
     axis.set_yscale("log")
-    axis.set_xticks(lanes, [str(count) for count in lanes])
-    axis.minorticks_off()
+    scale_to_sizes(axis, lanes)
     axis.yaxis.set_major_formatter("{x:,g}")
     axis.set(xlabel="lanes (log scale)", ylabel="cycles (log scale)", title=title)
     axis.legend(frameon=False)
@@ -84,7 +82,7 @@ def plot_lanes(trace: Trace, *, title: str) -> None:
     axis.grid(visible=False)
     axis.invert_yaxis()
     axis.set_yticks(range(len(active)))
-    axis.set(xlabel="step", ylabel="lane", title=title)
+    axis.set(xlabel="step (dark: the lane is active; light: it waits)", ylabel="lane", title=title)
     busy = ", ".join(f"lane {lane}: {row.sum()}" for lane, row in enumerate(active))
     show(
         figure,

@@ -3,11 +3,13 @@
 import base64
 import io
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import matplotlib.pyplot as plt
 from IPython.display import display
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
@@ -18,11 +20,10 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E6
 # Vermilion, dark enough for small text on a light background.
 RED_INK = "#B34F00"
 
-# One color per device in every figure of the course: for lines and bars, for areas such as a drawn
-# memory, and for text on a light background.
+# One color per device in every figure of the course: for lines and bars, and for areas such as a
+# drawn memory.
 CPU_COLOR, GPU_COLOR = COLORS[0], COLORS[1]
 CPU_AREA, GPU_AREA = "#E9F4FC", "#FFF0E0"
-CPU_INK, GPU_INK = "#005A8C", RED_INK
 # For everything that is not a device.
 OTHER_COLORS = (COLORS[2], COLORS[6], COLORS[3], COLORS[4], COLORS[5])
 WAITING_AREA = "#D9D9D9"
@@ -55,6 +56,13 @@ def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: f
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.3)
     return figure, axes
+
+
+def scale_to_sizes(axis: Axes, sizes: Sequence[int], labels: Sequence[str] | None = None) -> None:
+    """Make the x axis logarithmic to base 2, with a tick at each of `sizes`."""
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(sizes, labels or [str(size) for size in sizes])
+    axis.minorticks_off()
 
 
 def show(figure: Figure, alt: str) -> None:

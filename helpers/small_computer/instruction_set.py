@@ -67,14 +67,18 @@ def _jump(name: str, meaning: str, condition: tuple[str, bool] | None = None) ->
 
 
 _LIST = (
-    Opcode("LOAD", "data movement", ("register", "address"), 4, "copy a memory cell to a register"),
-    Opcode("STORE", "data movement", ("register", "address"), 4, "copy a register to memory"),
-    _compute("SET", "data movement", "put a value in a register", lambda old, value: value),
-    _compute("ADD", "arithmetic", "register + value", operator.add),
-    _compute("SUB", "arithmetic", "register - value", operator.sub),
-    _compute("MUL", "arithmetic", "register * value", operator.mul),
-    _compute("DIV", "arithmetic", "quotient, rounded down", operator.floordiv),
-    _compute("MOD", "arithmetic", "remainder of DIV", operator.mod),
+    Opcode(
+        "LOAD", "data movement", ("register", "address"), 4, "copy a memory cell to the register"
+    ),
+    Opcode(
+        "STORE", "data movement", ("register", "address"), 4, "copy the register to a memory cell"
+    ),
+    _compute("SET", "data movement", "copy the value to the register", lambda old, value: value),
+    _compute("ADD", "arithmetic", "add the value to the register", operator.add),
+    _compute("SUB", "arithmetic", "subtract the value from the register", operator.sub),
+    _compute("MUL", "arithmetic", "multiply the register by the value", operator.mul),
+    _compute("DIV", "arithmetic", "divide by the value and round down", operator.floordiv),
+    _compute("MOD", "arithmetic", "remainder of that division", operator.mod),
     _compute("CMP", "arithmetic", "compare: SUB that only sets the flags", operator.sub),
     _compute("AND", "logic", "1 where both bits are 1", operator.and_),
     _compute("OR", "logic", "1 where at least one bit is 1", operator.or_),
@@ -88,9 +92,11 @@ _LIST = (
     _jump("JZ", "jump if zero: flag Z is 1", ("Z", True)),
     _jump("JNZ", "jump if not zero: flag Z is 0", ("Z", False)),
     Opcode("HALT", "control flow", (), 1, "stop"),
-    Opcode("OUT", "input/output", ("register",), 4, "send a register to the screen"),
+    Opcode("OUT", "input/output", ("register",), 4, "send the register to the screen"),
     _compute("RELU", "special", "replace a negative number with 0", lambda a: max(a, 0), values=0),
-    _compute("MAC", "special", "add value * value", lambda a, b, c: a + b * c, values=2),
+    _compute(
+        "MAC", "special", "add value * value to the register", lambda a, b, c: a + b * c, values=2
+    ),
 )
 OPCODES = {opcode.name: opcode for opcode in _LIST}
 SPECIAL = tuple(opcode.name for opcode in _LIST if opcode.category == "special")

@@ -59,13 +59,13 @@ class SmallComputer:
         self.program, self.labels, self.addresses = assemble(program, sizes, special)
         self._initial = [*self.program, *chain.from_iterable(blocks.values())]
         self._width = memory_width
-        self.reset(lanes)
+        self._lane_count = lanes
+        self.reset()
 
-    def reset(self, lanes: int | None = None) -> "SmallComputer":
+    def reset(self) -> "SmallComputer":
         """Reload the program and its data and return to cell 0; return the computer."""
-        count = lanes or len(self.lanes)
         self.memory: list[Instruction | Number] = list(self._initial)
-        self.lanes = [Lane(number, count) for number in range(count)]
+        self.lanes = [Lane(number, self._lane_count) for number in range(self._lane_count)]
         self.output: list[Number] = []  # what OUT has sent to the screen
         self._fetched = self._cycles = self._slots = 0
         self._categories = Counter[str]()

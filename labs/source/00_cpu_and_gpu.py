@@ -4,8 +4,8 @@
 #   course:
 #     title: CPU and GPU
 #     promise: >-
-#       You program the small computer of the lesson: first one lane, then many, and you predict
-#       what your programs cost.
+#       You write programs for the small computer of the lesson, with one lane and with many, and
+#       predict what they cost.
 #     minutes: 50
 #     objectives:
 #       - write programs with comparisons, jumps and loops
@@ -26,26 +26,38 @@ from helpers.checks import lab_00 as check
 from helpers.small_computer import INSTRUCTION_SET, SmallComputer
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # seed of the random numbers in the checks
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed)
 
 # %% [markdown]
-# The small computer has these instructions. LOAD, STORE and OUT take four cycles, all others take
-# one.
+# The small computer has these instructions. In this lab, it does not have the last two, RELU and
+# MAC. A *value* is a number or a register: to use data in memory, LOAD them first.
 
 # %%
 INSTRUCTION_SET
 
 # %% [markdown]
-# In exercises 1, 2, 3 and 5 you write a function that returns the text of a program. To watch a
-# program at work, run it in a new cell, as in `SmallComputer(absolute(), x=-3, y=0).trace()`.
+# In exercises 1, 2, 3 and 5 you write a function that returns the text of a program. This one
+# doubles x:
+#
+# ```python
+# def double():
+#     return """
+#             LOAD  A, x
+#             ADD   A, A
+#             STORE A, y
+#             HALT
+#     """
+# ```
+#
+# To see each step of a program, run it in a new cell: `SmallComputer(double(), x=-3, y=0).trace()`.
 #
 # ## Exercise 1: the absolute value (2 points)
 #
-# `x` and `y` are numbers in memory. Write a program that stores the absolute value of `x` in `y`:
-# 3 for 3, and 3 for -3. `x` itself does not change.
+# `x` and `y` are numbers in memory. Write a program that stores the absolute value of `x` in `y`: 3
+# for 3, and 3 for -3. `x` itself does not change.
 
 
 # %% exercise=1
@@ -72,9 +84,9 @@ check.exercise_1(absolute)
 # Some networks for phones use a ReLU with an upper limit, so that its results fit into few bits:
 # ReLU6, for example, has the limit 6. Write a program for any limit. It stores in `y`
 #
-# - 0, if `x` is negative,
-# - the number in `limit`, if `x` is larger than that,
-# - and otherwise `x`.
+# - 0, if `x` is negative;
+# - the number in `limit`, if `x` is larger than that;
+# - `x` otherwise.
 
 
 # %% exercise=2
@@ -137,7 +149,8 @@ check.exercise_3(largest)
 #
 # This program adds up the squares of the `n` numbers in `x`. How many cycles does it take? Write
 # `cycles(n)`, a Python function that computes the answer for any `n` from 0 up. Predict the answer
-# for n = 3 on paper before you run the program.
+# for n = 3 on paper before you run the program. (For n = 0, run it with `x=[0]`: a list in memory
+# has at least one number.)
 
 # %%
 sum_of_squares = """
@@ -175,16 +188,19 @@ check.exercise_4(cycles)
 # ## Exercise 5: a dot product on many lanes (4 points)
 #
 # The dot product of two lists `x` and `w` of `n` numbers is `x[0] * w[0] + x[1] * w[1] + ...`.
-# Write a program that computes it on several lanes. Each lane adds up its own share of the products
-# and stores it in `part[LANE]`; the sum of all parts is the dot product.
+# Write a program that computes it on several lanes. Each lane adds up some of the products and
+# stores its sum in `part[LANE]`; the sum of all parts is the dot product.
 #
 # Your program has to work for any number of lanes and for any `n`, also if `n` is not a multiple of
 # the number of lanes, or smaller. A lane without products stores 0. All lanes should have about the
-# same amount of work: the more lanes, the fewer cycles.
+# same amount of work: up to `n` lanes, more lanes take fewer cycles.
 #
-# Every lane can read two registers of its own: `LANE` holds its number, 0 for the first lane, and
-# `LANES` holds the number of lanes. To try it:
-# `SmallComputer(dot_product(), lanes=2, x=[1, 2, 3], w=[4, 5, 6], n=3, part=[0, 0]).trace()`
+# Every lane can read two more registers: `LANE` is the number of the lane, 0 for the first one, and
+# `LANES` is how many lanes there are. To try your program:
+#
+# ```python
+# SmallComputer(dot_product(), lanes=2, x=[1, 2, 3], w=[4, 5, 6], n=3, part=[0, 0]).trace()
+# ```
 
 
 # %% exercise=5
@@ -215,9 +231,9 @@ check.exercise_5(dot_product)
 # %% [markdown]
 # ## Exercise 6: avoid divergence (2 points)
 #
-# This program treats negative numbers in one way and all others in another way, on four lanes. A
-# lane that takes the other branch waits, so a group of four numbers costs more cycles if its lanes
-# disagree.
+# On four lanes, this program computes one thing for negative numbers and another for all others.
+# While some lanes execute one branch, the others wait, so a group of four numbers takes more cycles
+# if its lanes take both branches.
 
 # %%
 two_ways = """
@@ -237,8 +253,8 @@ save:   STORE A, y[LANE]
 SmallComputer(two_ways, lanes=4, x=[5, -2, 8, -6], y=[0] * 4).trace()
 
 # %% [markdown]
-# You have eight numbers, none of them 0, and four lanes: they need two runs. Write `groups(x)`. It
-# splits the list of eight numbers into two lists of four so that both runs together take as few
+# You have eight numbers, none of them 0, and four lanes, so you need two runs. Write `groups(x)`.
+# It splits the list of eight numbers into two lists of four so that both runs together take as few
 # cycles as possible.
 
 

@@ -4,17 +4,17 @@
 #   course:
 #     title: Tensors and devices
 #     promise: >-
-#       You write six small functions that move tensors, make them in the right place, and bring
-#       numbers back without making the CPU wait more than once.
+#       You write six small functions that move tensors, create them on the right device, and read
+#       their numbers while the CPU waits for the GPU only once.
 #     minutes: 40
 #     objectives:
 #       - move tensors, and only those that have to move
 #       - find the devices of any machine
-#       - make a tensor where it is needed
-#       - work out what a tensor takes of the GPU's memory
+#       - create a tensor where it is needed
+#       - compute how much GPU memory a tensor takes
 #       - fetch numbers from the GPU once, and as NumPy arrays
 #     prerequisites:
-#       - "no GPU is needed: without one, you practice on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated GPU"
 #     credits:
 #       - >-
 #         `try_gpu` and `try_all_gpus` follow the chapter on GPUs of
@@ -28,17 +28,17 @@ from helpers import lesson
 from helpers.checks import lab_01 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # seed of the random numbers in the checks
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# ## Exercise 1: move them all (2 points)
+# ## Exercise 1: move a list of tensors (2 points)
 #
-# Write `move_all(tensors, device)`. It takes a list of tensors, each of them anywhere, and returns
-# a new list with the same tensors on `device`, in the same order and with the same types. A tensor
-# that is there already is not copied, and the list that was handed in stays as it is.
+# Write `move_all(tensors, device)`. It takes a list of tensors on any devices, and returns a new
+# list with the same tensors on `device`, in the same order and with the same data types. A tensor
+# that is already there is not copied, and the given list does not change.
 
 
 # %% exercise=1
@@ -55,18 +55,18 @@ check.exercise_1(move_all)
 # %% [markdown]
 # ## Exercise 2: find the devices (3 points)
 #
-# Write the two functions that the lesson shows, without looking them up.
+# Write the two functions from the lesson, without looking them up.
 #
 # - `try_gpu(i)` returns the device of GPU number `i`, such as `cuda:0`, if this machine has it, and
-#   the CPU if it has not.
-# - `try_all_gpus()` returns a list of all GPUs, or a list with the CPU alone where there is none.
+#   otherwise the CPU.
+# - `try_all_gpus()` returns a list of all GPUs, or a list with only the CPU if there are none.
 #
-# The check runs them on machines with several numbers of GPUs, none among them.
+# The check simulates machines with no GPU, with one, and with several.
 
 
 # %% exercise=2
 def try_gpu(i=0):
-    """Return GPU `i` if there is one, else the CPU."""
+    """Return GPU `i` if it exists, else the CPU."""
     ### BEGIN SOLUTION
     if i < torch.cuda.device_count():
         return torch.device("cuda", i)
@@ -75,7 +75,7 @@ def try_gpu(i=0):
 
 
 def try_all_gpus():
-    """Return all GPUs, or the CPU alone if there is none."""
+    """Return a list of all GPUs, or of the CPU if there are none."""
     ### BEGIN SOLUTION
     gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
     return gpus if gpus else [torch.device("cpu")]
@@ -86,7 +86,7 @@ def try_all_gpus():
 check.exercise_2(try_gpu, try_all_gpus)
 
 # %% [markdown]
-# ## Exercise 3: make it where it is needed (2 points)
+# ## Exercise 3: create a tensor where it is needed (2 points)
 #
 # `X` is a matrix of floating-point numbers on some device. Write `add_ramp(X)`, which returns a new
 # matrix: `X` with 0 added to its first column, 1 to its second, 2 to its third, and so on. For
@@ -94,18 +94,18 @@ check.exercise_2(try_gpu, try_all_gpus)
 #     5 5 5
 #     7 7 7
 #
-# that is
+# it returns
 #
 #     5 6 7
 #     7 8 9
 #
-# The result has the type of `X` and is where `X` is, and **nothing is carried from one device to
-# another**: what you add is made where `X` is. `X` itself stays as it was.
+# The result has the data type and the device of `X`. **Nothing is copied from one device to
+# another**: create what you add on the device of `X`. `X` itself does not change.
 
 
 # %% exercise=3
 def add_ramp(X):
-    """Return X plus 0, 1, 2, ... along its columns, without carrying anything."""
+    """Return X with 0, 1, 2, ... added to its columns, without a copy between devices."""
     ### BEGIN SOLUTION
     return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
     ### END SOLUTION
@@ -115,12 +115,12 @@ def add_ramp(X):
 check.exercise_3(add_ramp)
 
 # %% [markdown]
-# ## Exercise 4: what does it take? (2 points)
+# ## Exercise 4: how much memory does it take? (2 points)
 #
-# Write `gpu_bytes(shape, dtype)`: how many bytes of a GPU's memory does torch hand out for a tensor
-# of this shape and type? Remember in which pieces it does so. A shape is a tuple such as `(128, 3,
-# 32, 32)`; `()` is that of a single number. Some shapes that the check asks for fit into no memory,
-# so do not make the tensor.
+# Write `gpu_bytes(shape, dtype)`. It returns how many bytes of a GPU's memory torch allocates for a
+# tensor of this shape and data type, a multiple of the size that you saw in the lesson. A shape is
+# a tuple such as `(128, 3, 32, 32)`; the shape of a single number is `()`. Some tensors in the
+# check are too large for any memory, so compute the size without creating the tensor.
 
 
 # %% exercise=4
@@ -128,8 +128,8 @@ def gpu_bytes(shape, dtype):
     """Return the bytes that a tensor of this shape and dtype takes on a GPU, as an int."""
     ### BEGIN SOLUTION
     size = torch.empty(shape, dtype=dtype, device="meta").nbytes
-    pieces = -(-size // 512)
-    return 512 * pieces
+    blocks = -(-size // 512)
+    return 512 * blocks
     ### END SOLUTION
 
 
@@ -137,11 +137,11 @@ def gpu_bytes(shape, dtype):
 check.exercise_4(gpu_bytes)
 
 # %% [markdown]
-# ## Exercise 5: one mean, one wait (3 points)
+# ## Exercise 5: compute a mean and wait once (3 points)
 #
 # `batches` is a list of tensors on one device; the last one is smaller than the others. Write
-# `mean_of(batches)`, which returns the mean of all their numbers as a Python number. However many
-# batches there are, **numbers are fetched from the GPU once**.
+# `mean_of(batches)`, which returns the mean of all their numbers as a Python number. For any number
+# of batches, **fetch from the GPU only once**.
 
 
 # %% exercise=5
@@ -161,11 +161,11 @@ def mean_of(batches):
 check.exercise_5(mean_of)
 
 # %% [markdown]
-# ## Exercise 6: over to NumPy (2 points)
+# ## Exercise 6: convert to NumPy (2 points)
 #
 # Write `to_numpy(X)`, which returns a NumPy array with the numbers of `X`. It works for a tensor on
-# any device, for one that needs a gradient (`requires_grad=True`) and for one that does not. The
-# array is the caller's own: writing into it leaves `X` as it was.
+# any device, with or without `requires_grad=True`. The array has its own memory: a change of the
+# array does not change `X`.
 
 
 # %% exercise=6

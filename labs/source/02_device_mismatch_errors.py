@@ -4,8 +4,8 @@
 #   course:
 #     title: Device mismatch errors
 #     promise: >-
-#       You fix eight lines that mix devices, read seven messages, and write code whose losses and
-#       batches work on any device.
+#       You fix eight lines that mix devices, read seven error messages, and write code that works
+#       on any device.
 #     minutes: 40
 #     objectives:
 #       - find the tensor on the wrong device in a line of code, and move it
@@ -13,7 +13,7 @@
 #       - move labels and class weights to the device of the network
 #       - select rows of a large table without moving the table
 #     prerequisites:
-#       - "no GPU is needed: without one, you practice on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated GPU"
 #     credits:
 #       - >-
 #         The messages are those of torch 2.11 to 2.14. Which devices an operation accepts:
@@ -28,7 +28,7 @@ from helpers import lesson
 from helpers.checks import lab_02 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # seed of the random numbers in the checks
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)
@@ -40,8 +40,8 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # of its arguments are on the same device. Fix them so that they also work when they are not. The
 # rules (the last two items are exceptions):
 #
-# - **The computation runs on the device of the first argument**, whichever that is, and the result
-#   is there too. A network or an embedding is where its weights are.
+# - **The computation runs on the device of the first argument**, and the result is there too. The
+#   device of a network or an embedding is that of its weights.
 # - The arguments stay unchanged and on their devices: you may copy the second argument to the
 #   device of the first, but not the first to that of the second.
 # - `total`, in `divide`, is a tensor with a single number and no dimensions.
@@ -200,7 +200,7 @@ check.exercise_2(moves)
 #
 # Write `evaluate_batch(net, loss, images, labels)`. It returns two Python numbers: the loss of the
 # batch, a float, and how many of the network's predictions are correct, an int. The prediction for
-# an image is the class with the highest score.
+# an image is the class with the highest score. You need no gradients.
 #
 # - `net` maps images to scores of shape `(N, classes)`. It is on some device and stays there.
 # - `loss` is an `nn.CrossEntropyLoss` with class weights: call it as `loss(scores, labels)`. It may

@@ -14,11 +14,11 @@
 #       - write a `forward` that runs on any device
 #       - save a checkpoint on one machine and continue from it on another
 #     prerequisites:
-#       - "no GPU is needed: without one, you practice on a simulated one"
+#       - "no GPU is needed: without one, you practice on a simulated GPU"
 #     credits:
 #       - >-
 #         Checkpoints follow PyTorch's guide to [saving and loading
-#         models](https://pytorch.org/tutorials/beginner/saving_loading_models.html).
+#         models](https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html).
 # ---
 
 # %%
@@ -29,7 +29,7 @@ from helpers import lesson
 from helpers.checks import lab_03 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # seed of the random numbers in the checks
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)
@@ -74,7 +74,7 @@ check.exercise_1(devices_of)
 # gain, and adds up the scores of two heads, which are linear layers. It works on the CPU, but not
 # after it has been moved.
 #
-# Fix `__init__` so that after `net.to(device)` everything is on the device, and so that
+# Fix `__init__` so that `net.to(device)` moves everything, and so that
 #
 # - `mean` is saved with the network but **not** learned;
 # - `gain` is saved and learned;
@@ -109,7 +109,7 @@ class Ranker(nn.Module):
 check.exercise_2(Ranker)
 
 # %% [markdown]
-# ## Exercise 3: the optimizer was there first (3 points)
+# ## Exercise 3: move the network after creating the optimizer (3 points)
 #
 # A program created an optimizer and took some steps on the CPU. It now wants to continue on the GPU
 # without losing the optimizer's state.
@@ -135,14 +135,14 @@ def move_both(net, optimizer, device):
 check.exercise_3(move_both)
 
 # %% [markdown]
-# ## Exercise 4: tensors made in `forward` (2 points)
+# ## Exercise 4: tensors created in `forward` (2 points)
 #
 # `Recurrent` processes a sequence of shape `(N, steps, inputs)` step by step and keeps a state of
-# shape `(N, hidden)`. It creates two tensors on the way, and that is why it only works on the CPU.
+# shape `(N, hidden)`. It works only on the CPU, because of two tensors that it creates.
 #
-# Fix `forward` so that the same network works wherever it is moved together with its input, also
-# when it is moved again later. **Nothing is copied from one device to another** in a call:
-# `forward` creates what it needs on the right device.
+# Fix `forward` so that the same network works on any device to which you move it and its input,
+# also if you move it again. **Nothing is copied from one device to another** in a call: `forward`
+# creates what it needs on the right device.
 
 
 # %% exercise=4

@@ -9,13 +9,13 @@
 #     minutes: 50
 #     objectives:
 #       - name a device, count the GPUs, and write code that takes one only if it is there
-#       - find out where a tensor lives, and create it in the right place
+#       - find out where a tensor is stored, and create it in the right place
 #       - move tensors, and say when a move copies and when it does not
 #       - compute and measure how much memory a tensor takes
 #       - transfer few bytes between CPU and GPU, and find the lines where the CPU waits
 #     prerequisites:
 #       - "[Lesson 00](00_cpu_and_gpu.ipynb): what a CPU and a GPU are made of"
-#       - "no GPU is needed: without one, you use a simulated one"
+#       - "no GPU is needed: without one, the lesson uses a simulated GPU"
 #     credits:
 #       - >-
 #         `try_gpu` and `try_all_gpus` follow the chapter on GPUs of
@@ -50,22 +50,21 @@ seed: int = 0  # seed of the random numbers
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# The box says which GPU you have. On a machine without one, it is a simulated GPU: it behaves and
-# fails as CUDA does, while the CPU does the arithmetic. Only speed cannot be simulated: cells that
-# measure time do so on a real GPU only, and say so.
+# The box says which GPU you have. Without one, you use a simulated GPU: it behaves and fails as
+# CUDA does, while the CPU does the arithmetic. Only speed and waiting cannot be simulated: cells
+# that measure time do so on a real GPU only.
 #
 # ## The name of a device (4 minutes)
 #
 # A **device** is a processor with its memory: the CPU or one GPU. A **tensor** is an array of
-# numbers, all of one data type, in the memory of one device, and what you compute with it is
-# computed there. torch names a device by its type and, where there can be several, its **index**,
-# which starts at 0.
+# numbers, all of one data type, in the memory of one device, which also computes with it. torch
+# names a device by its type and, where there can be several, its **index**, which starts at 0.
 
 # %%
 torch.device("cpu"), torch.device("cuda"), torch.device("cuda:1"), torch.device("cuda", 1)
 
 # %% [markdown]
-# The last two are spellings of one device, with two parts:
+# The last two name the same device. It has two parts:
 
 # %%
 second_gpu = torch.device("cuda:1")
@@ -80,7 +79,7 @@ second_gpu.type, second_gpu.index, str(second_gpu)
 #
 # <details><summary>Answer</summary>
 #
-# No. A `torch.device` is only a name. *Using* it fails, as the cell after the next one shows.
+# No. A `torch.device` is only a name. *Using* it fails, as in the next example.
 #
 # </details>
 
@@ -97,8 +96,8 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# *Ordinal* means index. A type that does not exist raises an error at once, with a list of those
-# that torch knows:
+# *Ordinal* means index. A type that does not exist raises an error at once, with a list of the
+# types that torch knows:
 
 # %%
 try:
@@ -111,8 +110,8 @@ except RuntimeError as error:
 #
 # <details><summary>Answer</summary>
 #
-# No. `cuda` without an index means *the current GPU*, GPU 0 unless you change it. A tensor
-# always reports the index.
+# No. `cuda` without an index means *the current GPU*, GPU 0 unless you change it. A tensor always
+# reports the index.
 #
 # </details>
 
@@ -133,8 +132,8 @@ x = torch.zeros(1, device="cuda")
 {f"cuda:{i}": torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())}
 
 # %% [markdown]
-# A program that others run cannot assume a GPU. Two small functions return the GPU you ask for if
-# it exists, and the CPU if it does not.
+# A program for other people cannot assume a GPU. `try_gpu(i)` returns GPU `i` if it exists, and
+# otherwise the CPU. `try_all_gpus()` returns a list of all GPUs, or of the CPU if there are none.
 
 
 # %%
@@ -165,15 +164,14 @@ try_gpu(), try_gpu(99)
 try_all_gpus()
 
 # %% [markdown]
-# The same two functions are in `helpers.devices`, so that later lessons can import them. They know
-# only CUDA. For programs that should also run on Apple's or Intel's GPUs, torch has a general term,
-# **accelerator**:
+# Later lessons import them from `helpers.devices`. They know only CUDA. For programs that should
+# also run on Apple's or Intel's GPUs, torch has a general term, **accelerator**:
 
 # %%
 torch.accelerator.current_accelerator(check_available=True)
 
 # %% [markdown]
-# Without an accelerator this is `None`, and your program falls back to the CPU.
+# Without an accelerator this is `None`.
 
 # %% [markdown]
 # ## Where a tensor lives (5 minutes)
@@ -189,8 +187,9 @@ X = torch.ones(2, 3, device=device)
 X, X.device, X.is_cuda
 
 # %% [markdown]
-# A tensor on the GPU shows its device, and one on the CPU does not. Functions that create a tensor
-# accept `device=`, and functions such as `zeros_like` use the device of the tensor they are given:
+# When printed, a tensor on the GPU shows its device, and one on the CPU does not. Functions that
+# create a tensor accept `device=`. `zeros_like(X)` and `X.new_tensor(numbers)` create a tensor on
+# the device of `X`:
 
 # %%
 tensors = [
@@ -204,7 +203,8 @@ tensors = [
 
 # %% [markdown]
 # `torch.from_numpy` has no `device=`: its tensor is on the CPU, because it *shares its memory* with
-# the NumPy array. A change of one changes the other:
+# the NumPy array. (NumPy's default type is `float64`, and torch's is `float32`.) If you change one,
+# the other changes too:
 
 # %%
 array = np.zeros(3)
@@ -213,7 +213,7 @@ array[0] = 7
 shared
 
 # %% [markdown]
-# To set a device for a block, use a `with` statement:
+# A `with` statement sets the default device for a block:
 
 # %%
 with torch.device(device):
@@ -222,17 +222,16 @@ with torch.device(device):
 y.device, Y.device, torch.arange(3).device
 
 # %% [markdown]
-# Create a tensor where it is needed, instead of creating it on the CPU and moving it: that avoids a
-# transfer.
+# To avoid a transfer, create a tensor where it is needed, instead of on the CPU.
 #
 # **Think first.** `X` is on `cuda:0`. Where are `X + 1`, the view `X[0]`, the single number
 # `X.sum()`, and the shape `X.shape`?
 #
 # <details><summary>Answer</summary>
 #
-# Results stay on the device of their operands, and a view is where the whole tensor is. The sum
-# is a tensor on the GPU, too, although it is one number. Only the shape is an ordinary Python
-# object that the CPU can read at any time.
+# Results stay on the device of their operands, and a view is where the whole tensor is. The sum is
+# a tensor on the GPU, too, although it is one number. Only the shape is an ordinary Python object
+# that the CPU can read at any time.
 #
 # </details>
 
@@ -255,8 +254,8 @@ y
 # <details><summary>Answer</summary>
 #
 # Still on the CPU. `.to` *returns* a new tensor and does not change the old one. Write
-# `x = x.to(device)` to keep the result. [Lesson 03](03_moving_a_network.ipynb) shows what happens
-# if you forget the `x =`, and why networks are different.
+# `x = x.to(device)` to keep the result. [Lesson 03](03_moving_a_network.ipynb) shows why networks
+# are different.
 #
 # </details>
 
@@ -267,14 +266,15 @@ x.device, y.device
 figures.draw_move()
 
 # %% [markdown]
-# If you change one, the other keeps its numbers:
+# The copy moves 32 bytes: `torch.arange(4)` has four integers of 8 bytes (`int64`). If you change
+# one tensor, the other keeps its numbers:
 
 # %%
 y += 10
 x, y
 
 # %% [markdown]
-# There are other spellings, and all of them return a tensor:
+# Other calls also return a tensor:
 #
 # | you write | the result is on |
 # |---|---|
@@ -300,23 +300,22 @@ x.to(device, torch.float16)
 #
 # <details><summary>Answer</summary>
 #
-# No. If the tensor is already there, with that data type, `.to` returns the same object. So you can
-# write `.to(device)` without an `if`. To force a copy, write `y.to(device, copy=True)` or
-# `y.clone()`.
+# No. If the tensor is already there, with that data type, `.to` and `.cpu` return the same object,
+# so you do not need an `if`. To force a copy, write `y.to(device, copy=True)` or `y.clone()`.
 #
 # </details>
 
 # %%
-results = {
-    "y.to(device)": y.to(device),
-    "y.cuda()": y.cuda(),
-    "y.to(device, copy=True)": y.to(device, copy=True),
-    "y.cpu()": y.cpu(),
+same = {
+    "y.to(device)": y.to(device) is y,
+    "y.cuda()": y.cuda() is y,
+    "x.cpu()": x.cpu() is x,
+    "y.to(device, copy=True)": y.to(device, copy=True) is y,
 }
-{code: "the same tensor" if result is y else "a copy" for code, result in results.items()}
+{code: "the same tensor" if is_same else "a copy" for code, is_same in same.items()}
 
 # %% [markdown]
-# That can surprise you. Read this function and decide what it does to its caller's tensor.
+# That can surprise you, as in this function:
 
 
 # %%
@@ -333,8 +332,8 @@ def brighten(pixels, device):
 # <details><summary>Answer</summary>
 #
 # On the GPU the function works on a copy, and `dark` does not change. On the CPU it overwrites its
-# argument: the same program, two results, and no error. The fix is to create a new tensor in any
-# case: `pixels = pixels.to(device) + 10`.
+# argument: the same program, two results, and no error. The fix is to always create a new tensor:
+# `pixels = pixels.to(device) + 10`.
 #
 # </details>
 
@@ -354,8 +353,9 @@ dark
 #
 # <details><summary>Answer</summary>
 #
-# Nowhere: it is an error. torch does not move tensors automatically, because a transfer takes time
-# that you should know about. [Lesson 02](02_device_mismatch_errors.ipynb) is about this error.
+# Nowhere: it is an error. torch does not move tensors automatically (except a single number on the
+# CPU), because a transfer takes time that you should know about.
+# [Lesson 02](02_device_mismatch_errors.ipynb) is about this error.
 #
 # </details>
 
@@ -366,7 +366,7 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# The fix is a line you have seen:
+# The fix:
 
 # %%
 x.to(y.device) + y
@@ -374,8 +374,8 @@ x.to(y.device) + y
 # %% [markdown]
 # ## A second GPU (4 minutes)
 #
-# Each GPU has its own memory. This lesson simulates two GPUs; on a machine with one real GPU,
-# `try_gpu(1)` returns the CPU instead of the second, and every cell still runs.
+# This lesson simulates two GPUs. On a machine with one real GPU, `try_gpu(1)` returns the CPU
+# instead, and every cell still runs.
 
 # %% tags=["nbval-ignore-output"]
 X = torch.ones(2, 3, device=device)
@@ -402,16 +402,16 @@ X + Z.to(X.device)
 #
 # - `device="cuda:1"` puts one tensor on GPU 1.
 # - `with torch.cuda.device(1):` makes GPU 1 the current GPU in a block, so that `cuda` without an
-#   index means GPU 1.
-# - `CUDA_VISIBLE_DEVICES=1 python train.py` shows the program only GPU 1, which it then calls
-#   `cuda:0`. On a shared machine, use this: your program cannot touch other people's GPUs by
-#   accident.
+#   index means GPU 1. Unlike `with torch.device("cuda:1"):`, it puts no new tensors there.
+# - `CUDA_VISIBLE_DEVICES=1 python train.py` (in the shells of Linux and macOS) shows the program
+#   only GPU 1, which it then calls `cuda:0`. On a shared machine, use this: your program cannot use
+#   other people's GPUs by accident.
 
 # %% [markdown]
 # ## How much memory a tensor takes (7 minutes)
 #
-# A GPU has its own memory, usually less than the machine around it, and your program fails if it is
-# full. A tensor takes the number of its elements times the bytes of one element.
+# A GPU usually has less memory than the machine around it, and your program fails if it is full. A
+# tensor takes the number of its elements times the bytes of one element.
 
 # %%
 X = torch.ones(2, 3, device=device)
@@ -423,8 +423,8 @@ X.shape, X.numel(), X.element_size(), X.nbytes
 #
 # <details><summary>Answer</summary>
 #
-# 19.3 MB and 77.1 MB. A tensor on the `meta` device has a shape and a data type but no numbers, so
-# the next cell computes the sizes without using memory.
+# 19.3 MB and 77.1 MB. A tensor on the `meta` device has no numbers, so the next cell computes the
+# sizes without using memory.
 #
 # </details>
 
@@ -442,10 +442,10 @@ figures.plot_bytes(
 
 # %% [markdown]
 # A T4 has 16 GB, but training also keeps the output of nearly every layer for the backward pass,
-# which takes much more than the images.
+# which computes the gradients. That takes much more than the images.
 #
-# Now measure. `torch.cuda.memory_allocated` returns the bytes that your tensors hold on a GPU. This
-# cell shows how many `big` adds, and how many are left when it is deleted:
+# `torch.cuda.memory_allocated` returns the bytes that your tensors hold on a GPU. This cell shows
+# how many `big` adds, and how many are left when it is deleted:
 
 # %%
 before = torch.cuda.memory_allocated(device)
@@ -455,7 +455,7 @@ del big
 with_big - before, torch.cuda.memory_allocated(device) - before
 
 # %% [markdown]
-# 1024 · 1024 numbers of 4 bytes. The memory is free as soon as nothing refers to the tensor.
+# 1024 · 1024 numbers of 4 bytes. The memory is freed as soon as nothing refers to the tensor.
 #
 # **Think first.** Here `row`, the first of 1024 rows, exists longer than `big`. How many bytes does
 # it hold?
@@ -479,9 +479,9 @@ with_row - before, torch.cuda.memory_allocated(device) - before
 
 # %% [markdown]
 # A notebook also keeps the result of every cell in `Out`: a tensor that a cell has shown stays in
-# memory until you restart.
+# memory until you restart the kernel or run `%reset -f out`.
 #
-# Small tensors show one more thing:
+# How much memory do small tensors take?
 
 
 # %%
@@ -500,7 +500,8 @@ def allocated_by(numbers):
 #
 # torch also keeps freed memory for the next tensor, because asking the driver is slow. So
 # `nvidia-smi` shows more than `memory_allocated`: it includes what torch keeps
-# (`torch.cuda.memory_reserved`) and what CUDA itself needs. This is your GPU as the driver sees it:
+# (`torch.cuda.memory_reserved`) and what CUDA itself needs. The driver also reports the free memory
+# of your GPU (a simulated GPU pretends to have 8 GiB; 1 GiB is 2^30 bytes):
 
 # %% tags=["nbval-ignore-output"]
 free, total = torch.cuda.mem_get_info(device)
@@ -508,14 +509,14 @@ f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 
 # %% [markdown]
 # If a tensor does not fit, torch raises `torch.OutOfMemoryError`. Then use smaller batches or a
-# smaller data type, and look for tensors that you no longer need.
+# smaller data type, and delete tensors that you no longer need.
 
 # %% [markdown]
 # ## What a transfer costs (6 minutes)
 #
-# CPU memory and GPU memory are connected by a bus, and it is slow compared with the memories. For
-# example, a T4 reads its own memory at up to 320 GB/s (NVIDIA's product brief). The bus, PCI
-# Express 3.0 x16, transfers a little less than 16 GB/s in one direction.
+# The **bus** between CPU memory and GPU memory is slow compared with the memories. For example, a
+# T4 reads its own memory at up to 320 GB/s (NVIDIA's product brief). Its bus, PCI Express 3.0 x16,
+# transfers a little less than 16 GB/s in one direction.
 #
 # **Think first.** How much longer does it take to transfer the batch of `float32` images to the GPU
 # than to read it there?
@@ -532,8 +533,8 @@ transfer, read = bytes_of_batch / 16e9, bytes_of_batch / 320e9
 f"{1e6 * transfer:,.0f} microseconds to transfer, {1e6 * read:,.0f} microseconds to read"
 
 # %% [markdown]
-# So the rule is: **transfer few bytes, and transfer them once.** The next three programs go ten
-# times over a thousand small images, convert them to `float32`, and add them up on the GPU. `Bus`
+# So the rule is: **transfer few bytes, and transfer them once.** In each of ten passes, the next
+# three programs convert a thousand small images to `float32` and add them up on the GPU. `Bus`
 # counts the bytes that they transfer.
 
 
@@ -593,13 +594,13 @@ transferred, results
 # %%
 figures.plot_bytes(
     transferred,
-    title="Forty times fewer bytes for the same result",
+    title="One fortieth of the bytes for the same result",
     xlabel="transferred between CPU and GPU",
 )
 
 # %% [markdown]
-# Each transfer also has a fixed cost, so a thousand small transfers take much longer than one large
-# transfer of the same total size.
+# Each transfer also has a fixed cost, so a thousand small transfers take much longer than one
+# transfer of all the bytes.
 #
 # ### Pinned memory
 #
@@ -659,8 +660,9 @@ pinned += 10
 on_gpu, pinned
 
 # %% [markdown]
-# Without `synchronize`, the result on a real GPU would depend on timing. A
-# `DataLoader(..., pin_memory=True)` pins each batch for you and does not change it afterwards.
+# Without `synchronize`, the result on a real GPU would depend on timing; a simulated GPU always
+# gives this one. A `DataLoader` with `pin_memory=True`, which prepares batches for training, pins
+# them for you and does not change them afterward.
 
 # %% [markdown]
 # ## Hidden waiting (9 minutes)
@@ -669,17 +671,18 @@ on_gpu, pinned
 # the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and the GPU
 # executes the launched kernels one after another. `y` is a tensor at once, with a shape, a type,
 # and a device; its numbers come later. Only when Python needs a *number* must the CPU wait for the
-# GPU. This is called **synchronization**, and it hides in lines that do not look like it.
+# GPU. This is called **synchronization**, and many lines hide it.
 #
 # `count_fetches` from `helpers.devices` runs a function and counts how often torch fetches a single
-# number for Python. It works on the simulated GPU, too.
+# number for Python. (`.cpu()` and `.tolist()` fetch many at once: they wait too, but do not count.)
 #
-# **Think first.** `X` is on the GPU. Which of these six lines have to fetch a number?
+# **Think first.** `X` is on the GPU. Which of these fetch a number: `X * 2 + 1`, `X.sum()`,
+# `len(X)`, `X.sum().item()`, `f"{X.sum():.2f}"`, and `if X.sum() > 0`?
 #
 # <details><summary>Answer</summary>
 #
-# The last three. The CPU knows the shape, so `len` does not wait. `.item()` asks for the number
-# openly; the formatted string and the `if` ask without saying so.
+# The last three. The CPU knows the shape, so `len` does not wait. `.item()`, the formatted string,
+# and the `if` need the number itself.
 #
 # </details>
 
@@ -705,12 +708,11 @@ X = torch.ones(2, 3, device=device)
 # | `x.to(device)` without `non_blocking=True` | torch waits for the end of the copy |
 #
 # While Python builds numbers for `print` or `.tolist()`, it also holds the **GIL** (global
-# interpreter lock): only one thread at a time can execute Python code. A thread that prepares the
-# next batch must wait.
+# interpreter lock): only one CPU thread at a time can execute Python code, and the others wait.
 #
-# On a real GPU, torch itself reports most of these lines. `torch.cuda.set_sync_debug_mode("warn")`
-# makes every synchronization that it detects warn "called a synchronizing CUDA operation";
-# `"error"` stops there, with a traceback to your line.
+# On a real GPU, torch itself reports most of these lines. After
+# `torch.cuda.set_sync_debug_mode("warn")`, it warns of each synchronization that it detects:
+# "called a synchronizing CUDA operation". With `"error"`, it raises an error there.
 
 # %% tags=["nbval-ignore-output"]
 with warnings.catch_warnings(record=True) as caught:
@@ -725,7 +727,7 @@ else:
 
 # %% [markdown]
 # `.numpy()` raises an error for a tensor on the GPU. A NumPy array shares its memory with the
-# tensor, and NumPy cannot use GPU memory, so you must ask for the copy:
+# tensor, and NumPy cannot use GPU memory, so you have to write the copy:
 
 # %%
 try:
@@ -739,15 +741,15 @@ X.cpu().numpy()
 # %% [markdown]
 # ### Logging without waiting
 #
-# One wait does no harm. A wait in every step of a loop does, because the GPU then has nothing to do
-# until the CPU launches the next kernel.
+# One wait takes little time. With a wait in every step of a loop, the GPU has nothing to do until
+# the CPU launches the next kernel.
 
 # %%
 figures.draw_waiting()
 
 # %% [markdown]
-# The most common case is the loss in a training loop. Here are a hundred losses and two ways to log
-# them. The second one keeps the values on the GPU and fetches them all at the end.
+# The most common case is the loss in a training loop. Here are two ways to log a hundred losses.
+# The second one keeps the values on the GPU and fetches them all at the end.
 
 
 # %%
@@ -761,7 +763,7 @@ def log_numbers():
 def log_tensors():
     history = []
     for loss in losses:
-        history.append(loss.detach())  # no graph, no wait
+        history.append(loss.detach())  # the value, without its graph for the backward pass
     return torch.stack(history).tolist()  # one transfer
 
 
@@ -770,8 +772,8 @@ def log_tensors():
 #
 # <details><summary>Answer</summary>
 #
-# 100 and 0: the second one transfers all values at once, which is a single wait. The lists are
-# equal. In training, log in this way and print every few hundred steps.
+# 100 and 0: the second one transfers all values at once and waits once. The lists are equal. In
+# training, log in this way and print every few hundred steps.
 #
 # </details>
 
@@ -825,30 +827,30 @@ else:
     print(f"all at once {milliseconds(all_at_once):.3f} ms")
 
 # %% [markdown]
-# `milliseconds` calls `synchronize` before it reads the clock. Without it, you measure how long the
-# *launch* takes, which hardly depends on the size of the tensors.
+# `milliseconds` calls `synchronize` before it reads the clock. Without it, you measure the time of
+# the *launch*, which hardly depends on the size of the tensors.
 
 # %% [markdown]
 # ## Summary
 #
-# - A device has a type and an index. `cpu` means all cores, `cuda:0` one card, and a tensor on a
+# - A device has a type and an index. `cpu` means all cores, and `cuda:0` one card. A tensor on a
 #   GPU always reports the index.
 # - `try_gpu(i)` returns GPU `i` or the CPU; use `device` everywhere in your program.
 # - Create tensors where they are needed: `device=`, `zeros_like`, `with torch.device(device):`.
 # - `.to(device)` returns a copy on the device, or the same tensor if it is already there.
 # - A tensor takes `numel()` times `element_size()` bytes, on the GPU rounded up to a multiple of
-#   512, as long as a name or a view refers to it.
+#   512, as long as a variable or a view refers to it.
 # - The bus between CPU and GPU is slow. Transfer small data types, and transfer them once. Do not
 #   change pinned memory during a non-blocking copy.
 # - The CPU runs ahead of the GPU until a line needs a number: `print`, `.item()`, `.cpu()`, `if`.
 #   Keep such lines out of the inner loop, log on the GPU, and synchronize before you read a clock.
 # - One large operation is faster than many small ones.
 #
-# The [glossary](../docs/glossary.md) explains the terms of this course in one place.
+# The [glossary](../docs/glossary.md) explains the terms of this course.
 #
 # **To try:**
 #
 # 1. Write `mean_of(batches)`, which takes a list of tensors on the GPU and returns their overall
-#    mean as a Python number. How few fetches does it need? Check with `count_fetches`.
+#    mean as a Python number. How few times does it make the CPU wait?
 # 2. How much memory do the training images of CIFAR-10 (50,000 x 3 x 32 x 32 numbers) take in each
 #    of the four data types above? How many of these data sets fit into your GPU's free memory?

@@ -4,8 +4,8 @@
 #   course:
 #     title: Device mismatch errors, and how to read them
 #     promise: >-
-#       You cause the device errors that people really meet, read their messages, fix the lines,
-#       and leave with a routine and a table for the next device error in your own code.
+#       You cause common device errors, read their messages, and fix them. You leave with a routine
+#       and a table for device errors in your own code.
 #     minutes: 50
 #     objectives:
 #       - read a device error piece by piece, and say what the message leaves out
@@ -25,9 +25,6 @@
 #         notes.
 # ---
 
-# %% [markdown]
-# ## Set up
-
 # %%
 from contextlib import contextmanager
 
@@ -39,7 +36,7 @@ from helpers import lesson
 from helpers.plots import mismatch as figures
 
 # %% tags=["parameters"]
-seed: int = 0  # for all random numbers
+seed: int = 0  # seed of the random numbers
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True)
@@ -80,14 +77,14 @@ y = torch.tensor([10.0, 20.0, 30.0])
 x.device, y.device
 
 # %% [markdown]
-# **Think first:** for `x + y`, torch could copy `y` to the GPU, copy `x` to the CPU, or raise an
-# error. What does it do, and why?
+# **Think first:** in [lesson 01](01_tensors_and_devices.ipynb), `x + y` on two devices was an
+# error. Why does torch not copy one of them?
 #
 # <details><summary>Answer</summary>
 #
-# It raises an error. A copy between the two memories is much slower than the addition. If torch
-# copied automatically, one missing `.to` would slow down every step of your training, and nothing
-# would tell you. So torch asks you to write the copy.
+# A copy between the two memories is much slower than the addition. If torch copied automatically,
+# one missing `.to` would slow down every step of your training, and nothing would tell you. So
+# torch asks you to write the copy.
 #
 # </details>
 
@@ -122,9 +119,9 @@ x + y.to(device)
 # `x.cpu() + y` also works; its result is then on the CPU. Choose the device on which you need the
 # result. In training that is almost always the GPU, because the network is there.
 #
-# `.to` does not change `y`; it returns a new tensor. If you write `y.to(device)` on a line of its
-# own, nothing moves. Write `y = y.to(device)`. [Lesson 03](03_moving_a_network.ipynb) explains why
-# a network behaves differently.
+# `.to` does not change `y`; it returns a new tensor. The line `y.to(device)` alone moves nothing.
+# Write `y = y.to(device)`. [Lesson 03](03_moving_a_network.ipynb) explains why a network behaves
+# differently.
 #
 # **Think first:** what will the message for `y + x` say? Will it name the devices in the opposite
 # order?
@@ -214,8 +211,8 @@ scores.shape, scores.device
 # <details><summary>Answer</summary>
 #
 # `mat1` again, but on `cuda:0`. The bias is checked first and is on the CPU, so the input is the
-# first argument that differs. Compare the devices: **`mat1 is on cpu`: move the batch. `mat1 is on
-# cuda:0`: move the network.**
+# first argument that differs. Compare the devices: **`mat1 is on cpu`: move the batch.
+# `mat1 is on cuda:0`: move the network.**
 #
 # </details>
 
@@ -251,7 +248,7 @@ with expect_error():
 #
 # If both types contain `cuda`, or neither does, the devices are right and the data types differ.
 #
-# If you forget to move the network instead, the message has the two types the other way round:
+# If you forget to move the network instead, the message has the two types the other way around:
 
 # %%
 with expect_error():
@@ -392,7 +389,7 @@ x * torch.tensor(2.0)
 #
 # Both. `torch.tensor([2.0])` has one dimension, of length 1, and the exception is for tensors
 # without dimensions. It also works in one direction only: to read a number from the GPU, the CPU
-# would have to wait for the GPU. If you want that, write it: `number.item()`.
+# would have to wait for the GPU. If you want that, write `number.item()`.
 #
 # </details>
 
@@ -413,8 +410,8 @@ x
 # %% [markdown]
 # ## Tensors that your code creates (9 minutes)
 #
-# So far you could fix the error in the line that uses the network or the tensors. Here the mistake
-# is in the network's own code, or in a line that creates a tensor.
+# So far, you could fix the line that uses the network or the tensors. Here the mistake is in the
+# network's own code, or in a line that creates a tensor.
 #
 # ### In `forward`
 #
@@ -506,8 +503,8 @@ output.shape, hidden.device
 # on two GPUs, the first device in the message is that of the first tensor in your line.
 #
 # **Think first:** a student writes `torch.arange(n, device="cuda:0")` in `forward`. It works on one
-# GPU. On a machine with two GPUs, `nn.DataParallel` puts a copy of the network and a part of
-# the batch on each of them. What happens?
+# GPU. On a machine with two GPUs, `nn.DataParallel` puts a copy of the network and a part of the
+# batch on each of them. What happens?
 #
 # <details><summary>Answer</summary>
 #
@@ -581,8 +578,8 @@ with explain(go_on=True):
     a @ b
 
 # %% [markdown]
-# The message names `mat2`, your `b`. The box lists both and suggests moving `a`, because it
-# assumes that you want to work on the GPU. It also finds the line that created a tensor:
+# The message names `mat2`, your `b`. The box lists both and suggests moving `a`, because it assumes
+# that you want to work on the GPU. It also finds the line that created a tensor:
 
 
 # %%
@@ -598,8 +595,8 @@ with explain(go_on=True):
 # %% [markdown]
 # The box guesses what you want, and outside this course there is no box. Read the message first.
 #
-# **To try:** add a cell below this one, write `b + torch.ones(3, 4)` in it, and run it. Read the
-# last line of the traceback, decide which tensor to move, and then compare with the box below it.
+# **To try:** run `b + torch.ones(3, 4)` in a new cell. Read the last line of the traceback, decide
+# which tensor to move, and then compare with the box below it.
 
 # %% [markdown]
 # ## The table to keep (5 minutes)
@@ -610,7 +607,7 @@ with explain(go_on=True):
 #    what are they in your code?
 # 2. **Go up to the first line that is yours**, and print the device of everything in it: `x.device`
 #    for a tensor, `next(net.parameters()).device` for a network. Decide where you want to work.
-#    Whatever is somewhere else is wrong, even if the message names another tensor.
+#    Move what is somewhere else, even if the message names another tensor.
 # 3. **Fix it where it comes from.** Data and labels: move the batch in the training loop. A network
 #    or a loss with weights: move it once, before the loop. A tensor created in `forward`:
 #    `device=x.device`. A tensor on its way to NumPy: `.detach().cpu()`.
@@ -651,7 +648,7 @@ with explain(go_on=True):
 # <td><code>Input type (torch.FloatTensor) and weight type</code>
 # <code>(torch.cuda.FloatTensor) should be the same</code></td>
 # <td>the images on the CPU, the convolution on the GPU; with <code>cuda</code> in the first
-# parentheses, the other way round</td>
+# parentheses, the other way around</td>
 # <td><code>net(images.to(device))</code>; else <code>net = net.to(device)</code></td>
 # </tr>
 # <tr>
@@ -695,7 +692,7 @@ with explain(go_on=True):
 # </tbody>
 # </table>
 #
-# If a message says `is on cuda:0` where the table says `is on cpu`, it is the other way round: the
+# If a message says `is on cuda:0` where the table says `is on cpu`, it is the other way around: the
 # other tensors are on the CPU, usually because the network was not moved.
 #
 # Rarer messages, and messages that are not about two devices:

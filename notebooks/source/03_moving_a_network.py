@@ -39,7 +39,7 @@ from helpers import lesson
 from helpers.plots import devices as figures
 
 # %% tags=["parameters"]
-seed: int = 0  # for all random numbers
+seed: int = 0  # seed of the random numbers
 output: str = "output"  # folder for the saved network
 
 # %% tags=["nbval-ignore-output"]
@@ -132,8 +132,8 @@ before
 # returns the same network, so that you can write `net = LeNet().to(device)`.
 #
 # A module can move in place because it is a container: it replaces the data inside it. A tensor
-# refers to numbers in one memory, and other variables and views may use the same numbers. So
-# `x.to` leaves `x` as it is and returns another tensor.
+# refers to numbers in one memory, and other variables and views may use the same numbers. So `x.to`
+# leaves `x` as it is and returns another tensor.
 #
 # </details>
 
@@ -208,7 +208,7 @@ scores.shape, scores.device
 
 # %% [markdown]
 # Remember: **a module moves in place; for a tensor, assign the result.** `net = net.to(device)` is
-# right too, so you can use one habit for both.
+# right too, so you can write the same for both.
 #
 # ### Half a network
 #
@@ -220,8 +220,7 @@ next(net.parameters()).device, net.out.weight.device
 
 # %% [markdown]
 # To find the device of a network, people often use its first parameter. Here that is wrong for the
-# last layer, in which the network fails. `device_of` from `helpers.devices` checks all tensors of
-# the network:
+# last layer. `device_of` from `helpers.devices` checks all tensors of the network:
 
 # %%
 from helpers.devices import device_of
@@ -436,8 +435,7 @@ where(layer, optimizer)
 #
 # Yes, with most optimizers. The parameters are the same objects after the move, and an optimizer
 # such as SGD or Adam creates its state in the first step, where the parameters are then. (Adagrad
-# creates its state at once.) If you create the optimizer after the move, you never have to think
-# about it.
+# creates its state at once.) It is simpler to create the optimizer after the move.
 #
 # </details>
 
@@ -571,12 +569,12 @@ gpu_scores.argmax(dim=1), cpu_scores.argmax(dim=1)
 # - A GPU adds numbers in another order, which changes the last digits of `float32` results.
 # - GPUs since the Ampere generation (A100, RTX 30 series) can round the inputs of convolutions to
 #   the shorter format TF32, which is faster. PyTorch allows this for convolutions by default;
-#   `torch.backends.cudnn.allow_tf32 = False` turns it off. Older GPUs such as the T4 do not have
-#   TF32.
+#   `torch.backends.cudnn.conv.fp32_precision = "ieee"` turns it off (in older code,
+#   `allow_tf32 = False`). Older GPUs such as the T4 do not have TF32.
 #
 # So compare the results of two devices with a tolerance and never with `==`. For example,
 # `torch.allclose(gpu_scores, cpu_scores, atol=1e-2)` accepts differences up to 0.01. The default
-# tolerance of `allclose`, a relative error of 10<sup>-5</sup>, is too small for TF32.
+# tolerance of `allclose`, a relative error of 10^-5, is too small for TF32.
 
 # %% [markdown]
 # ## Saving and loading (9 minutes)

@@ -48,9 +48,10 @@ def test_zero_bytes_are_drawn(shown):
     assert "once 0.0 MB" in shown(devices.plot_bytes, {"once": 0}, title="t", xlabel="x")
 
 
-@pytest.mark.parametrize("steps", [1, 6])
-def test_waiting_accepts_any_number_of_steps(shown, steps):
-    assert f"over {steps} steps" in shown(devices.draw_waiting, steps)
+def test_waiting_has_alt_text_for_both_timelines(shown):
+    alt = shown(devices.draw_waiting)
+    assert "In the upper one" in alt
+    assert "In the lower one" in alt
 
 
 def test_network_alt_text_counts_tensors_per_device(shown):

@@ -42,10 +42,6 @@ def test_lanes_alt_text_counts_active_steps(shown, relu_all):
     assert f"lane 0: {len(trace.steps) - 1}, lane 1: {len(trace.steps)}" in alt
 
 
-def test_matrix_product_accepts_any_shape(shown):
-    assert "x with 5 rows and 2 columns" in shown(hardware.draw_matrix_product, 5, 2, 6)
-
-
 @pytest.mark.parametrize("seconds", [{"CPU": 0.1}, {"CPU": 3e-6, "cuda:0 (some GPU)": 2e-9}])
 def test_times_alt_text_is_the_same_on_every_machine(shown, seconds):
     expected = "Dot chart of the measured times on a log scale, one dot per measurement."

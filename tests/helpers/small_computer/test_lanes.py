@@ -95,8 +95,3 @@ def test_single_lane_is_lane_0_of_1():
     computer = SmallComputer("SET A, LANE\nSET B, LANES\nSTORE A, x\nSTORE B, y\nHALT", x=9, y=9)
     computer.run()
     assert (computer["x"], computer["y"]) == (0, 1)
-
-
-def test_reset_can_change_the_number_of_lanes(relu_all):
-    computer = relu_with(relu_all, 1)
-    assert computer.reset(lanes=8).run() == relu_with(relu_all, 8).cost
