@@ -868,8 +868,8 @@ f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations
 #
 # <details><summary>Answers</summary>
 #
-# 1. One that finds the highest bit of a number, as `LZCNT` does on x86.
+# 1. One that finds the highest 1 bit of a number, such as `BSR` on x86.
 # 2. More groups of eight have no negative number, and then all lanes skip `SET A, 0`.
-# 3. 854 instead of 218. A wider memory or a cache would help.
+# 3. 854 instead of 218. A wider memory or a cache helps.
 #
 # </details>
