@@ -26,37 +26,49 @@ METRICS = (
 
 
 class Statistic:
-    """A number with the names that `torch.cuda.memory_stats` uses."""
+    """A number with the names that `torch.cuda.memory_stats` uses.
+
+    Each name has a list: of the large pool, of the small pool, and of both together.
+    """
 
     __slots__ = ("allocated", "current", "freed", "peak")
 
     def __init__(self) -> None:
-        self.current = self.peak = self.allocated = self.freed = 0
+        self.current, self.peak = [0, 0, 0], [0, 0, 0]
+        self.allocated, self.freed = [0, 0, 0], [0, 0, 0]
 
-    def add(self, change: int) -> None:
-        """Change the current number."""
-        self.current += change
+    def add(self, small: bool, change: int) -> None:
+        """Change the current number of a pool. Written for speed: every tensor gets here."""
+        current = self.current
+        mine = current[small] = current[small] + change
+        both = current[2] = current[2] + change
         if change < 0:
-            self.freed -= change
-        else:
-            self.allocated += change
-            if self.current > self.peak:
-                self.peak = self.current
+            freed = self.freed
+            freed[small] -= change
+            freed[2] -= change
+            return
+        allocated, peak = self.allocated, self.peak
+        allocated[small] += change
+        allocated[2] += change
+        if mine > peak[small]:
+            peak[small] = mine
+        if both > peak[2]:
+            peak[2] = both
 
 
 class DeviceMemory:
-    """The memory of one simulated device: segments, their blocks, and statistics about both.
-
-    `statistics[metric]` has one `Statistic` for the large pool and one for the small pool, and a
-    third one for both together.
-    """
+    """The memory of one simulated device: segments, their blocks, and statistics about both."""
 
     def __init__(self, index: int, total: int) -> None:
         self.index = index
         self.total = total
         # Less than `total` after set_per_process_memory_fraction.
         self.limit = total
-        self.statistics = {metric: [Statistic() for _ in range(3)] for metric in METRICS}
+        self.statistics = {metric: Statistic() for metric in METRICS}
+        self._allocated, self._requested, self._count = (
+            self.statistics[metric].add
+            for metric in ("allocated_bytes", "requested_bytes", "allocation")
+        )
         self.out_of_memory_errors = self.retries = 0
         self._segments: list[Block] = []  # the first block of each
         # The unused blocks of the large and of the small pool, sorted by size and address.
@@ -75,14 +87,15 @@ class DeviceMemory:
     def current(self, metric: str) -> int:
         """The current number of a metric, of both pools."""
         self.collect()
-        return self.statistics[metric][2].current
+        return self.statistics[metric].current[2]
 
     def claim(self, nbytes: int) -> Block | None:
         """Allocate `nbytes` bytes, or raise `torch.OutOfMemoryError`; None for 0 bytes."""
         if nbytes == 0:
             return None
         with self._lock:
-            self._collect()
+            if self._freed:
+                self._collect()
             return self._take(nbytes)
 
     def check(self, nbytes: int) -> None:
@@ -90,7 +103,7 @@ class DeviceMemory:
         if nbytes:
             with self._lock:
                 self._collect()
-                self._find(nbytes)
+                self._find(nbytes, rounded(nbytes))
 
     def release(self, block: Block) -> None:
         """Free a block; its memory stays reserved."""
@@ -111,16 +124,14 @@ class DeviceMemory:
     def reset_peaks(self) -> None:
         """Set the peak numbers to the current ones."""
         self.collect()
-        for statistics in self.statistics.values():
-            for each in statistics:
-                each.peak = each.current
+        for each in self.statistics.values():
+            each.peak = list(each.current)
 
     def reset_accumulated(self) -> None:
         """Set the numbers of everything allocated and freed so far to zero."""
         self.collect()
-        for statistics in self.statistics.values():
-            for each in statistics:
-                each.allocated = each.freed = 0
+        for each in self.statistics.values():
+            each.allocated, each.freed = [0, 0, 0], [0, 0, 0]
         self.out_of_memory_errors = self.retries = 0
 
     def snapshot(self) -> list[dict[str, Any]]:
@@ -129,14 +140,8 @@ class DeviceMemory:
             self._collect()
             return [described(first, self.index) for first in self._segments]
 
-    def _change(self, metric: str, small: bool, change: int) -> None:
-        statistics = self.statistics[metric]
-        statistics[small].add(change)
-        statistics[2].add(change)
-
-    def _find(self, nbytes: int) -> int:
-        """Return the position of the smallest unused block that is large enough."""
-        size = rounded(nbytes)
+    def _find(self, nbytes: int, size: int) -> int:
+        """Return the position of the smallest unused block of at least `size` bytes."""
         unused = self._unused[size <= SMALL]
         position = bisect_left(unused, (size,))
         if position == len(unused):
@@ -147,8 +152,7 @@ class DeviceMemory:
     def _take(self, nbytes: int) -> Block:
         size = rounded(nbytes)
         small = size <= SMALL
-        position = self._find(nbytes)
-        block = self._unused[small].pop(position)[2]
+        block = self._unused[small].pop(self._find(nbytes, size))[2]
         was_split, before, rest = block.is_split, block.size, block.size - size
         if rest >= BLOCK if small else rest > SMALL:
             other = Block(block.address + size, rest, small)
@@ -200,12 +204,12 @@ class DeviceMemory:
     def _reserve(self, nbytes: int, size: int) -> None:
         """Request a segment for a block of `size` bytes from the device."""
         wanted, small = segment_size(size), size <= SMALL
-        reserved = self.statistics["reserved_bytes"][2]
-        if reserved.current + wanted > self.limit:
+        reserved = self.statistics["reserved_bytes"].current
+        if reserved[2] + wanted > self.limit:
             # The allocator returns unused segments to the device and tries again.
             self._return_unused_segments()
             self.retries += 1
-            if reserved.current + wanted > self.limit:
+            if reserved[2] + wanted > self.limit:
                 self._refuse(nbytes)
         segment = Block(self._address, wanted, small)
         self._address += wanted
@@ -223,7 +227,7 @@ class DeviceMemory:
     def _refuse(self, nbytes: int) -> None:
         self.out_of_memory_errors += 1
         reserved, allocated = (
-            self.statistics[metric][2].current for metric in ("reserved_bytes", "allocated_bytes")
+            self.statistics[metric].current[2] for metric in ("reserved_bytes", "allocated_bytes")
         )
         # The message names the size of the segment, not that of the tensor.
         wanted = segment_size(rounded(nbytes))
@@ -235,14 +239,16 @@ class DeviceMemory:
         )  # fmt: skip
 
     def _count_used(self, block: Block, sign: int) -> None:
-        self._change("allocated_bytes", block.small, sign * block.size)
-        self._change("requested_bytes", block.small, sign * block.requested)
-        self._change("allocation", block.small, sign)
+        self._allocated(block.small, sign * block.size)
+        self._requested(block.small, sign * block.requested)
+        self._count(block.small, sign)
 
     def _count_segment(self, segment: Block, sign: int) -> None:
-        self._change("reserved_bytes", segment.small, sign * segment.size)
-        self._change("segment", segment.small, sign)
+        self.statistics["reserved_bytes"].add(segment.small, sign * segment.size)
+        self.statistics["segment"].add(segment.small, sign)
 
     def _count_split(self, small: bool, blocks: int, nbytes: int) -> None:
-        self._change("inactive_split", small, blocks)
-        self._change("inactive_split_bytes", small, nbytes)
+        if blocks:
+            self.statistics["inactive_split"].add(small, blocks)
+        if nbytes:
+            self.statistics["inactive_split_bytes"].add(small, nbytes)

@@ -32,9 +32,9 @@ def statistics(memory: DeviceMemory) -> OrderedDict[str, int]:
     figures |= {"active": figures["allocation"], "active_bytes": figures["allocated_bytes"]}
     result: OrderedDict[str, int] = OrderedDict()
     for metric in sorted(figures):
-        for pool, figure in zip(("large_pool", "small_pool", "all"), figures[metric], strict=True):
+        for number, pool in enumerate(("large_pool", "small_pool", "all")):
             for kind in ("current", "peak", "allocated", "freed"):
-                result[f"{metric}.{pool}.{kind}"] = getattr(figure, kind)
+                result[f"{metric}.{pool}.{kind}"] = getattr(figures[metric], kind)[number]
     for name in ("oversize_allocations", "oversize_segments"):
         for kind in ("current", "peak", "allocated", "freed"):
             result[f"{name}.{kind}"] = 0
