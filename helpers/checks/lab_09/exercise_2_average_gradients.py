@@ -1,0 +1,73 @@
+"""Lab 09, exercise 2: `average_gradients`."""
+
+import copy
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from helpers.checks.lab_09.shared import lab
+from helpers.checks.trial import Answer, Trial
+
+
+class Net(nn.Module):
+    """A layer that is used, and one that is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used = nn.Linear(4, 3)
+        self.unused = nn.Linear(2, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map `(N, 4)` to `(N, 3)`."""
+        return self.used(x)
+
+
+@lab.exercise(2, points=3, right="The step is that of the whole batch, whatever the shares.")
+def exercise_2(trial: Trial, average_gradients: Answer) -> None:
+    """`average_gradients(replicas, sizes)`: the gradients of the whole batch for all."""
+    small, large = trial.random.randint(2, 3), trial.random.randint(6, 9)
+    for sizes in ([4, 4], [large, small], [small, large, 4]):
+        places = [trial.devices[i % len(trial.devices)] for i in range(len(sizes))]
+        torch.manual_seed(trial.random.randrange(2**31))
+        alone = Net()
+        X = trial.normal(sum(sizes), 4)
+        y = trial.integers(0, 3, (sum(sizes),))
+        replicas = [copy.deepcopy(alone).to(place) for place in places]
+        weights = [alone.used.weight.detach().clone()]
+        shares = zip(replicas, places, X.split(sizes), y.split(sizes), strict=True)
+        for net, place, inputs, targets in shares:
+            F.cross_entropy(net(inputs.to(place)), targets.to(place)).backward()
+        F.cross_entropy(alone(X), y).backward()
+        own = [net.used.weight.grad.detach().cpu().clone() for net in replicas]
+        trial.call(average_gradients, replicas, list(sizes))
+        for rank, net in enumerate(replicas):
+            kept = torch.equal(net.used.weight.detach().cpu(), weights[0])
+            trial.expect(kept, "weights-changed")
+            _check(trial, net, alone, own, rank, sizes)
+
+
+def _check(
+    trial: Trial, net: Net, alone: Net, own: list[Tensor], rank: int, sizes: list[int]
+) -> None:
+    details = {"rank": rank, "sizes": sizes}
+    for parameter in net.unused.parameters():
+        trial.expect(parameter.grad is None, "none-replaced", **details)
+    for parameter in net.used.parameters():
+        trial.expect(isinstance(parameter.grad, Tensor), "gradient-lost", **details)
+    if all(
+        _near(a.grad, b.grad)
+        for a, b in zip(net.used.parameters(), alone.used.parameters(), strict=True)
+    ):
+        return
+    grad = net.used.weight.grad
+    trial.expect(not _near(grad, own[rank]), "unchanged", **details)
+    trial.expect(not _near(grad, sum(own)), "the-sum", **details)
+    trial.expect(not _near(grad, sum(own) / len(own)), "shares-alike", **details)
+    of_one = any(_near(grad, each) for each in own)
+    trial.expect(not of_one, "one-replicas", **details)
+    raise trial.wrong("other-gradient", **details)
+
+
+def _near(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-3, atol=1e-5)

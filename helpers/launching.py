@@ -1,0 +1,146 @@
+"""`torchrun` from a notebook: PyTorch's launcher, with processes that start in milliseconds."""
+
+import multiprocessing
+import os
+import re
+import shlex
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+# Importing torch takes seconds. One process imports these modules once; the launchers are forked
+# from it, and the workers from the launchers.
+_PRELOADED = ["torch.distributed.run", "torch.distributed.fsdp", "torch._dynamo"]
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    # Otherwise restarted workers can read the addresses of the processes that ended, and connect
+    # to those: https://github.com/pytorch/pytorch/issues/135712
+    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+}
+_COURSE = Path(__file__).resolve().parents[1]
+
+
+def torchrun(*arguments: str | Path, nodes: int = 1, fails: bool = False) -> None:
+    """Run `torchrun` with these arguments; print the command and what each process prints.
+
+    The lines are in the order of the ranks, not of time. Standard error is shown if the run fails.
+
+    Args:
+        arguments: options of torchrun, the program, and its options. A string may hold several.
+        nodes: the number of launchers to start here, each as if on a machine of its own.
+        fails: print a failure instead of raising it.
+
+    Raises:
+        RuntimeError: the run failed, or this system cannot fork processes.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        raise RuntimeError("this system cannot fork processes. On Windows, use WSL.")
+    words = [word for argument in arguments for word in _words(argument)]
+    together = _options_of_nodes(nodes)
+    for options in together:
+        typed = " ".join([*options, *map(_shortened, words)])
+        print("$ torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", typed))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        failed = _run([[*options, *words] for options in together], folder)
+        for rank, attempt, text in _logs(folder, "stdout.log"):
+            restart = f", restart {attempt}" if attempt else ""
+            for line in text.splitlines():
+                print(f"[rank {rank}{restart}] {line}")
+        if failed:
+            report = _report_of_failure(folder)
+            if not fails:
+                raise RuntimeError(f"torchrun failed.\n{report}")
+            print(report)
+
+
+def _words(argument: str | Path) -> list[str]:
+    return [str(argument)] if isinstance(argument, Path) else shlex.split(argument)
+
+
+def _shortened(word: str) -> str:
+    """Return a path as it is from the current folder, or else from the course's."""
+    for folder in (Path.cwd(), _COURSE):
+        word = word.removeprefix(f"{folder}/")
+    return word
+
+
+def _options_of_nodes(nodes: int) -> list[list[str]]:
+    """Return for each launcher the options with which it finds the others."""
+    if nodes == 1:
+        return [["--standalone"]]
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    master = ["--master-addr", "localhost", "--master-port", port]
+    return [["--nnodes", str(nodes), "--node-rank", str(node), *master] for node in range(nodes)]
+
+
+def _run(commands: list[list[str]], folder: Path) -> bool:
+    """Run one launcher for each command; return whether one of them failed."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    launchers = [
+        context.Process(target=_launch, args=(command, folder / f"node_{node}"))
+        for node, command in enumerate(commands)
+    ]
+    try:
+        for launcher in launchers:
+            launcher.start()
+        for launcher in launchers:
+            launcher.join()
+    finally:
+        for launcher in launchers:
+            if launcher.is_alive():  # interrupted: torchrun ends its workers on SIGTERM
+                launcher.terminate()
+                launcher.join()
+    return any(launcher.exitcode != 0 for launcher in launchers)
+
+
+def _launch(arguments: list[str], folder: Path) -> None:
+    """Be one launcher: `torchrun` with these arguments, whose logs go to `folder`."""
+    from torch.distributed.run import main
+
+    folder.mkdir()
+    log = os.open(folder / "launcher.log", os.O_WRONLY | os.O_CREAT)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.environ.update(_ENVIRONMENT)
+    quick = ["--run-path", "--start-method", "fork", "--redirects", "3", "--log-dir", str(folder)]
+    try:
+        main([*quick, *arguments])
+    except Exception as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+
+
+def _logs(folder: Path, kind: str) -> Iterator[tuple[int, int, str]]:
+    """Yield rank, number of restarts and text of each worker's log, in the order of both."""
+    found = []
+    for path in folder.rglob(kind):
+        node = int(path.relative_to(folder).parts[0].removeprefix("node_"))
+        attempt = int(path.parent.parent.name.removeprefix("attempt_"))
+        # Every node has the same number of workers.
+        workers = sum(1 for _ in path.parent.parent.iterdir())
+        found.append((attempt, node * workers + int(path.parent.name), path))
+    for attempt, rank, path in sorted(found):
+        yield rank, attempt, path.read_text(errors="replace")
+
+
+def _report_of_failure(folder: Path) -> str:
+    """Return the workers' last lines of standard error, and what the launchers say was first."""
+    lines = [
+        f"[rank {rank}, standard error] {text.rstrip().splitlines()[-1]}"
+        for rank, _, text in _logs(folder, "stderr.log")
+        if text.strip()
+    ]
+    for path in sorted(folder.glob("node_*/launcher.log")):
+        log = path.read_text(errors="replace")
+        cause = re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: (-?\d+)", log, re.DOTALL)
+        if cause:
+            lines.append(f"torchrun: rank {cause[1]} failed first, with exit code {cause[2]}")
+        else:
+            lines.append(log[-2000:])
+    return "\n".join(lines)

@@ -1,0 +1,688 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+#   course:
+#     title: More than one GPU
+#     promise: >-
+#       You train one network on several GPUs, see that the result is that of one large batch, and
+#       predict in arithmetic what it costs and how far it scales.
+#     minutes: 60
+#     objectives:
+#       - train on two GPUs by hand, and say why the gradients are averaged
+#       - explain what all-reduce does, and predict how many bytes each GPU sends
+#       - start a program with `torchrun` and train with `DistributedDataParallel`
+#       - recognize deadlocks and processes that died, and restart from a checkpoint
+#       - choose between DDP, FSDP, tensor and pipeline parallelism by memory and bytes sent
+#     prerequisites:
+#       - "[Lesson 03](03_moving_a_network.ipynb): moving a network; `state_dict`"
+#       - "[Lesson 04](04_cifar10_on_gpu.ipynb): a training loop, checkpoints"
+#       - "no GPU is needed: without two, the lesson uses simulated GPUs and processes on the CPU"
+#     credits:
+#       - >-
+#         DDP: S. Li et al., [PyTorch Distributed: Experiences on Accelerating Data Parallel
+#         Training](https://arxiv.org/abs/2006.15704), 2020.
+#       - >-
+#         Sharding: S. Rajbhandari et al., [ZeRO: Memory Optimizations Toward Training Trillion
+#         Parameter Models](https://arxiv.org/abs/1910.02054), 2019.
+#       - >-
+#         Tensor parallelism: M. Shoeybi et al., [Megatron-LM](https://arxiv.org/abs/1909.08053),
+#         2019. Pipeline parallelism: Y. Huang et al., [GPipe](https://arxiv.org/abs/1811.06965),
+#         2018.
+#       - >-
+#         Published scaling: [Horovod's benchmarks](https://github.com/horovod/horovod/blob/master/docs/benchmarks.rst);
+#         P. Goyal et al., [Accurate, Large Minibatch SGD](https://arxiv.org/abs/1706.02677), 2017;
+#         images per second of one GPU from [TensorFlow's
+#         benchmarks](https://github.com/tensorflow/docs/blob/master/site/en/r1/guide/performance/benchmarks.md),
+#         2017.
+# ---
+
+# %%
+import runpy
+from pathlib import Path
+
+import torch
+from IPython.display import Markdown
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, DistributedSampler
+
+import helpers
+from helpers import lesson
+from helpers.launching import torchrun
+from helpers.plots import parallel as figures
+
+# %% tags=["parameters"]
+seed: int = 0  # for all random numbers
+output: str = "output"  # folder for weights and checkpoints
+
+# %% tags=["nbval-ignore-output"]
+device = lesson.start(seed=seed, practice=True, gpus=2)
+output = Path(output).resolve()
+output.mkdir(parents=True, exist_ok=True)
+programs = Path(helpers.__file__).resolve().parents[1] / "scripts" / "parallel"
+
+# %% [markdown]
+# Without a GPU, this notebook uses two simulated GPUs. With one real GPU, the CPU takes the place
+# of the second. Nothing in this lesson is timed.
+
+# %%
+gpus = [device, torch.device("cuda", 1) if torch.cuda.device_count() > 1 else torch.device("cpu")]
+
+# %% [markdown]
+# ## Two GPUs, one batch (9 minutes)
+#
+# A training step computes gradients from a batch. The gradient of a mean loss is the mean of the
+# gradients of the examples, so two GPUs can share the work: each one gets a copy of the network and
+# half of the batch. This is **data parallel** training.
+
+
+# %%
+def new_net():
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 3))
+
+
+X = torch.randn(16, 10)
+y = X[:, :3].argmax(dim=1)
+replicas = [new_net().to(gpu) for gpu in gpus]
+halves = [(X[:8].to(gpus[0]), y[:8].to(gpus[0])), (X[8:].to(gpus[1]), y[8:].to(gpus[1]))]
+
+# %%
+for net, (inputs, targets) in zip(replicas, halves, strict=True):
+    F.cross_entropy(net(inputs), targets).backward()
+[[f"{number:.3f}" for number in net[2].bias.grad.tolist()] for net in replicas]
+
+# %% [markdown]
+# **Think first:** the two replicas have the same weights and different gradients. What happens if
+# each one takes an optimizer step now?
+#
+# <details><summary>Answer</summary>
+#
+# Their weights differ after the step, and more with every step: you train two networks, each on
+# half of the data. Before the step, both replicas need the same gradient: the average.
+#
+# </details>
+
+
+# %%
+def average_gradients(replicas):
+    for copies in zip(*(net.parameters() for net in replicas), strict=True):
+        total = sum(parameter.grad.to(copies[0].device) for parameter in copies)
+        for parameter in copies:
+            parameter.grad = (total / len(copies)).to(parameter.device)
+
+
+average_gradients(replicas)
+for net in replicas:
+    torch.optim.SGD(net.parameters(), lr=0.1).step()
+
+# %% [markdown]
+# Compare with one network that takes one step with the whole batch:
+
+# %%
+alone = new_net()
+F.cross_entropy(alone(X), y).backward()
+torch.optim.SGD(alone.parameters(), lr=0.1).step()
+
+
+def largest_difference(one, other):
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return max((a.cpu() - b.cpu()).abs().max().item() for a, b in pairs)
+
+
+print(f"between the replicas: {largest_difference(*replicas)}")
+print(f"to the large batch:   ≈ {largest_difference(replicas[0], alone):.9f}")
+
+# %% [markdown]
+# The replicas are equal, and the step is that of the whole batch, up to rounding: the sum is added
+# in another order. Three conditions are in this sentence.
+#
+# - Both halves have the same size. The mean of two means is the mean of all only then.
+# - The loss is a *mean* over the batch. With a sum, the gradients would have to be added.
+# - No layer looks at the whole batch. Batch normalization does.
+#
+# **Think first:** does a network with batch normalization compute the same for two halves as for
+# the whole batch?
+
+# %%
+norm = nn.BatchNorm1d(10)
+whole = norm(X)
+in_halves = torch.cat([norm(X[:8]), norm(X[8:])])
+torch.allclose(whole, in_halves), f"largest difference ≈ {(whole - in_halves).abs().max():.2f}"
+
+# %% [markdown]
+# No: each GPU standardizes with the mean and the variance of its own examples. With many examples
+# per GPU this hardly matters. With few, `nn.SyncBatchNorm.convert_sync_batchnorm(net)` computes the
+# statistics over all GPUs, at the price of more communication.
+#
+# ## All-reduce: what it does and what it costs (10 minutes)
+#
+# `average_gradients` collects everything on one GPU and sends it back. An operation after which
+# *every* process has the sum over all processes is called **all-reduce**.
+#
+# **Think first:** N GPUs have gradients of S bytes each. In `average_gradients`, how many bytes go
+# in and out of the first GPU?
+#
+# <details><summary>Answer</summary>
+#
+# It receives S bytes from each of the N - 1 others and sends S bytes to each: (N - 1) S in each
+# direction. The others send S bytes each. With more GPUs, the first one becomes the bottleneck.
+#
+# </details>
+#
+# The **ring** shares the work equally. Each GPU cuts its gradients into N chunks and sends only to
+# its right neighbor.
+#
+# 1. *Reduce-scatter*, N - 1 rounds: each GPU sends a chunk, and its neighbor adds it to its own.
+#    Then each GPU has one chunk with the complete sum.
+# 2. *All-gather*, N - 1 rounds: the complete chunks go around the ring.
+
+
+# %%
+def ring_all_reduce(tensors):
+    """Return the sum for every GPU, and the number of bytes that each GPU sent."""
+    n = len(tensors)
+    chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]
+    sent = [0] * n
+    for turn in range(2 * (n - 1)):
+        moving = [(rank, (rank - turn) % n) for rank in range(n)]
+        messages = [chunks[rank][chunk].clone() for rank, chunk in moving]
+        for (rank, chunk), message in zip(moving, messages, strict=True):
+            right = (rank + 1) % n
+            adding = turn < n - 1
+            chunks[right][chunk] = chunks[right][chunk] + message if adding else message
+            sent[rank] += message.nbytes
+    return [torch.cat(each) for each in chunks], sent
+
+
+# %% [markdown]
+# Try it with four GPUs and 1,200 numbers, 4,800 bytes:
+
+# %%
+gradients = [torch.full((1200,), float(10**rank)) for rank in range(4)]
+sums, sent = ring_all_reduce(gradients)
+[each.unique().tolist() for each in sums], sent
+
+# %% [markdown]
+# **Think first:** each GPU sent 7,200 bytes. Find the formula for N GPUs and S bytes. What does it
+# say about 1,000 GPUs?
+#
+# <details><summary>Answer</summary>
+#
+# There are 2 (N - 1) rounds, and in each of them a GPU sends a chunk of S / N bytes: 2 (N - 1) / N
+# times S. Here 2 x 3 / 4 x 4,800 = 7,200. However many GPUs there are, each one sends less than 2
+# S.
+#
+# </details>
+
+# %%
+for n in (2, 3, 4, 6, 8):
+    _, sent = ring_all_reduce([torch.ones(1200)] * n)
+    print(f"{n} GPUs: predicted {2 * (n - 1) * 4800 // n:,} bytes, counted {max(sent):,}")
+
+# %%
+figures.plot_bytes_sent(
+    [2, 4, 8, 16, 32],
+    {"through one GPU": lambda n: n - 1, "ring": lambda n: 2 * (n - 1) / n},
+    title="In a ring, no GPU sends more than twice its gradients",
+)
+
+# %% [markdown]
+# The ring needs 2 (N - 1) rounds, and each costs time even for a few bytes. So libraries use trees
+# for small messages, and they send many gradients in one message.
+# [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/overview.html) does all-reduce on
+# NVIDIA GPUs, and gloo on CPUs.
+#
+# ## Processes and `torchrun` (9 minutes)
+#
+# Real programs use one **process** per GPU, because one Python process can hardly keep several GPUs
+# busy. All processes run the same program. `torchrun` starts them and tells each one its number:
+#
+# | name | environment variable | meaning |
+# |---|---|---|
+# | rank | `RANK` | number of the process, from 0 |
+# | world size | `WORLD_SIZE` | number of processes |
+# | local rank | `LOCAL_RANK` | number of the process on its machine: its GPU |
+
+
+# %%
+def show_program(name):
+    return Markdown(f"```python\n{(programs / name).read_text()}```")
+
+
+show_program("all_reduce.py")
+
+# %% [markdown]
+# **Think first:** which numbers does each process print after `all_reduce`, and after `broadcast`?
+#
+# <details><summary>Answer</summary>
+#
+# Both print the same. After `all_reduce`, each has the sum of [1, 2, 3] and [10, 20, 30]. After
+# `broadcast`, each has the weights of rank 0.
+#
+# </details>
+#
+# The function `torchrun` in this notebook starts PyTorch's launcher with the printed options. It
+# forks the processes from one that has already imported torch, which saves seconds, and prints
+# their lines in the order of their ranks. In a terminal, you type the line after the `$`; this
+# program and the others are in the folder `scripts/parallel` of the course.
+
+# %%
+torchrun("--nproc-per-node 2", programs / "all_reduce.py")
+
+# %% [markdown]
+# `--standalone` means one machine: `torchrun` finds a free port by itself. If the machine has a GPU
+# for each process, the program uses NCCL; otherwise, all processes share the CPU and use gloo. The
+# numbers are the same.
+#
+# ### Which process gets which examples?
+#
+# Every process has the whole data set and takes its share. `DistributedSampler` draws one order
+# from the seed and the epoch, and gives rank r the entries r, r + N, r + 2N, ...
+
+# %%
+for epoch in (0, 1):
+    for rank in range(2):
+        sampler = DistributedSampler(range(7), num_replicas=2, rank=rank, seed=0)
+        sampler.set_epoch(epoch)
+        print(f"epoch {epoch}, rank {rank}: {list(sampler)}")
+
+# %% [markdown]
+# **Think first:** there are seven examples, and each rank gets four. Why? And what happens if you
+# forget `set_epoch`?
+#
+# <details><summary>Answer</summary>
+#
+# All ranks must take the same number of steps, so the sampler repeats an example. Without
+# `set_epoch`, every epoch is epoch 0, and the order is always the same: no error, and worse
+# training.
+#
+# </details>
+#
+# ## Train with DDP (9 minutes)
+#
+# `DistributedDataParallel` (DDP) does what you did by hand. At the start, it sends the weights of
+# rank 0 to all. In the backward pass, it all-reduces the gradients in *buckets* of about 25 MB, as
+# soon as a bucket is complete, while the backward pass continues with earlier layers.
+
+# %%
+show_program("ddp.py")
+
+# %%
+torchrun("--nproc-per-node 2", programs / "ddp.py", "--batch-size 8 --output", output / "ddp.pt")
+
+# %% [markdown]
+# Both processes have the same weights, and different losses: each loss is that of its own examples.
+# For the mean loss of all, you would have to all-reduce it.
+#
+# **Think first:** only rank 0 saves. Why not both?
+#
+# <details><summary>Answer</summary>
+#
+# The weights are equal, and two processes that write one file at the same time can destroy it.
+# Note that rank 0 saves `net.state_dict()`. In `ddp.state_dict()`, every name starts with
+# `module.`, and the file would not fit the network without DDP.
+#
+# </details>
+#
+# Now the same training in this notebook: one process, batches of 16. With one replica, the same
+# sampler gives the whole order, so each batch has the examples of both processes. `runpy.run_path`
+# returns the functions of a program.
+
+# %%
+program = runpy.run_path(str(programs / "ddp.py"))
+dataset = program["make_data"]()
+sampler = DistributedSampler(dataset, num_replicas=1, rank=0, seed=0)
+alone = program["make_net"]()
+program["train"](alone, DataLoader(dataset, 16, sampler=sampler), torch.device("cpu"), epochs=1)
+
+together = program["make_net"]()
+together.load_state_dict(torch.load(output / "ddp.pt", map_location="cpu"))
+print(f"largest difference of a weight after 20 steps: ≈ {largest_difference(alone, together):.9f}")
+
+# %% [markdown]
+# **Two processes with batches of B train like one with batches of 2B**, to rounding. So everything
+# about large batches in [lesson 05](05_when_the_gpu_wins.ipynb) applies: with N GPUs and the same
+# batch per GPU, there are N times fewer steps, and the learning rate has to grow with the batch.
+#
+# `scripts/train_cifar10.py` of [lesson 04](04_cifar10_on_gpu.ipynb) uses the same parts:
+#
+# ```
+# torchrun --nproc-per-node 2 scripts/train_cifar10.py --batch-size 32 --lr 0.016
+# ```
+#
+# | in a program for one GPU | with DDP |
+# |---|---|
+# | nothing | `dist.init_process_group("nccl")`; at the end `dist.destroy_process_group()` |
+# | `device = "cuda"` | `torch.device("cuda", int(os.environ["LOCAL_RANK"]))` |
+# | `net.to(device)` | then `ddp = DistributedDataParallel(net)` |
+# | `shuffle=True` | `sampler=DistributedSampler(dataset)`, and `set_epoch` in each epoch |
+# | batch normalization | the statistics of each GPU's own batch; buffers are copied from rank 0 |
+# | `print`, `torch.save` | on rank 0 only |
+# | accuracy | all-reduce the counts, then divide |
+#
+# ## Deadlocks and uneven batches (7 minutes)
+#
+# A collective operation waits until every process calls it. This is the mistake that nearly
+# everybody makes once:
+
+# %%
+show_program("deadlock.py")
+
+# %% [markdown]
+# **Think first:** what does rank 1 do while rank 0 is in `all_reduce`? What does rank 0 do?
+
+# %%
+torchrun("--nproc-per-node 2", programs / "deadlock.py")
+
+# %% [markdown]
+# Rank 1 goes on. Rank 0 waits for it until the timeout: 30 minutes by default with gloo, 10 with
+# NCCL, which then ends the process. `monitored_barrier`, which needs gloo, names the process that
+# is missing. Deadlocks come from lines that not all processes reach:
+#
+# - a collective operation inside `if rank == 0:`, often hidden in `evaluate` or `save`;
+# - a `return` or an exception in one process only;
+# - collective operations in a different order in two processes;
+# - one more batch on one process than on the others.
+#
+# Here is the last one. Rank 0 has three batches and rank 1 has two. The backward pass of the third
+# waits for gradients that never come:
+
+# %%
+torchrun("--nproc-per-node 2", programs / "uneven.py")
+
+# %% [markdown]
+# `DistributedSampler` avoids this by repeating examples. If your data is uneven for another reason,
+# `with ddp.join():` around the loop lets a process that has finished answer the others with zeros:
+
+# %%
+torchrun("--nproc-per-node 2", programs / "uneven.py", "--join")
+
+# %% [markdown]
+# ## A process that dies (7 minutes)
+#
+# The more GPUs, the more often one fails. In this program, rank 1 is killed in step 6, without a
+# message, as the system does when memory runs out.
+
+# %%
+show_program("restart.py")
+
+# %% [markdown]
+# **Think first:** what does rank 0 notice, and when?
+
+# %% tags=["nbval-ignore-output"]
+checkpoint = output / "restart.pt"
+torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, fails=True)
+
+# %% [markdown]
+# Rank 0 gets an error in its next collective operation: the connection is closed. The message of
+# the survivor is not the cause, and it is often the only one that people read. Look for the process
+# that failed *first*: `torchrun` prints it under "Root Cause". Exit code -9 means signal 9,
+# SIGKILL.
+#
+# When one process fails, `torchrun` ends the others. With `--max-restarts`, it then starts all of
+# them again. They start from the beginning of the program, so the program must look for a
+# checkpoint. `TORCHELASTIC_RESTART_COUNT` counts the restarts.
+#
+# **Think first:** how many steps are computed twice?
+
+# %%
+torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpoint)
+
+# %% [markdown]
+# One: the checkpoint was written after step 4, and step 5 was done and lost. Three details make
+# this safe. Rank 0 writes to another file and renames it, so that a crash leaves the old
+# checkpoint. The barrier lets nobody continue before the file is complete. And every process loads
+# the file, after which DDP sends the weights of rank 0 to all.
+#
+# If restarted processes cannot connect, set the environment variable
+# `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`, as this notebook does: otherwise they may find addresses
+# of the processes that have ended ([PyTorch issue
+# 135712](https://github.com/pytorch/pytorch/issues/135712)).
+#
+# ## Two machines (3 minutes)
+#
+# On several machines, you start `torchrun` once on each, with the same address, that of machine 0,
+# and another `--node-rank`. The program does not change. Here both launchers run on this machine:
+
+# %%
+torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
+
+# %% [markdown]
+# The local rank is 0 twice: each machine has its own GPU 0. On a cluster, `localhost` is the name
+# of machine 0, and the port is one that is open between the machines. A scheduler such as Slurm
+# runs this line on each machine.
+#
+# ## How far does it scale? (5 minutes)
+#
+# A step takes t seconds to compute, and all-reduce takes c seconds: bytes sent divided by
+# bandwidth. If they come one after the other, the **scaling efficiency** is t / (t + c). DDP
+# overlaps all-reduce with the backward pass, about two thirds of t. So the truth is between two
+# numbers that you can compute before you rent a machine:
+
+
+# %%
+def predicted(parameters, batch, images_per_second, gigabits_per_second):
+    compute = batch / images_per_second
+    transfer = 2 * 4 * parameters / (gigabits_per_second * 1e9 / 8)  # 4 bytes each, large N
+    overlapped = compute / 3 + max(2 * compute / 3, transfer)
+    return compute / (compute + transfer), compute / overlapped
+
+
+# %% [markdown]
+# Three published runs on hundreds of Pascal GPUs, from 2017 and 2018. The images per second are
+# those of one P100, measured by others, and the bandwidth is that of one machine's network card.
+
+# %%
+runs = {
+    "VGG-16, 512 GPUs (Horovod)": predicted(138.4e6, 64, 154, 25),
+    "Inception V3, 512 GPUs (Horovod)": predicted(23.8e6, 64, 142, 25),
+    "ResNet-50, 256 GPUs (Goyal et al.)": predicted(25.6e6, 32, 195, 50),
+}
+published = dict(zip(runs, (0.68, 0.90, 0.90), strict=True))
+figures.plot_scaling(
+    runs, published, title="Bytes and bandwidth predict which network scales badly"
+)
+
+# %% [markdown]
+# **Think first:** VGG-16 has six times the parameters of Inception V3 and about the same time per
+# image. What could you change so that it scales better?
+#
+# <details><summary>Answer</summary>
+#
+# More compute per byte sent: a larger batch per GPU, or several batches per step with accumulated
+# gradients (`no_sync`). Fewer bytes: gradients in 16 bits. Or a faster network: NVLink inside one
+# machine, InfiniBand between machines.
+#
+# </details>
+#
+# The limit is not only speed. With a fixed batch per GPU, more GPUs mean a larger batch, and beyond
+# some size a larger batch no longer saves steps. The [Ultra-Scale
+# Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) has measurements up to
+# hundreds of GPUs for language models.
+#
+# ## When memory is the limit (8 minutes)
+#
+# DDP needs memory for the *whole* model on every GPU. Training with Adam in mixed precision takes
+# 16 bytes per parameter: 2 for the weight in bf16, 2 for its gradient, and 12 for Adam's two states
+# and a copy of the weight in `float32`. **ZeRO** and PyTorch's **FSDP** (fully sharded data
+# parallel) let each of N GPUs keep only a share, a *shard*, and gather the rest when it is needed.
+
+
+# %%
+def memory_per_gpu(parameters, n):
+    """Return gigabytes per GPU of weights, gradients and Adam's state, without activations."""
+    sharded = {
+        "DDP": (1, 1, 1),
+        "ZeRO-1": (1, 1, n),
+        "ZeRO-2": (1, n, n),
+        "ZeRO-3, FSDP": (n, n, n),
+    }
+    parts = {"weights": 2, "gradients": 2, "Adam's state": 12}
+    return {
+        name: {
+            part: size * parameters / shards / 1e9
+            for (part, size), shards in zip(parts.items(), divisors, strict=True)
+        }
+        for name, divisors in sharded.items()
+    }
+
+
+# %% [markdown]
+# **Think first:** 7.5 billion parameters on 64 GPUs. How many gigabytes per GPU with DDP, and with
+# everything sharded?
+
+# %%
+figures.plot_memory(
+    memory_per_gpu(7.5e9, 64), memory=80, title="Sharding makes a model fit that DDP cannot hold"
+)
+
+# %% [markdown]
+# These are the numbers of the ZeRO paper: 120, 31.4, 16.6 and 1.9 GB. Activations come on top. And
+# sharding costs communication: FSDP gathers the weights for the forward and again for the backward
+# pass, and reduce-scatters the gradients. Three halves of an all-reduce, so 1.5 times the bytes of
+# DDP.
+#
+# Here is FSDP with two processes. DDP would need 133.1 kB for the weights of this network, as much
+# for the gradients, and twice that for Adam's state, in each process:
+
+# %%
+show_program("fsdp.py")
+
+# %%
+torchrun("--nproc-per-node 2", programs / "fsdp.py")
+
+# %% [markdown]
+# Each process has half of everything, and the weights are those of training without FSDP.
+#
+# The other two ways split the *computation* of the network. **Tensor parallelism** splits each
+# matrix product over the GPUs and all-reduces activations four times per layer of a transformer
+# (twice forward, twice backward). **Pipeline parallelism** gives each GPU some of the layers and
+# sends activations to the next one. Count the bytes per GPU and step for a transformer with 32
+# layers of width 4,096, 6.4 billion parameters, on 8 GPUs, with 4 sequences of 2,048 tokens per
+# replica:
+
+# %%
+n, weights = 8, 2 * 6.4e9
+activation = 2 * 4 * 2048 * 4096  # bytes of one layer's output in bf16
+all_reduce = 2 * (n - 1) / n
+sent = {
+    "DDP, ZeRO-1, ZeRO-2": all_reduce * weights,
+    "ZeRO-3, FSDP": 1.5 * all_reduce * weights,
+    "tensor parallel": 4 * 32 * all_reduce * activation,
+    "pipeline parallel": 2 * activation,
+}
+{name: f"{size / 1e9:.1f} GB" for name, size in sent.items()}
+
+# %% [markdown]
+# | method | memory for weights and states | sends | its price |
+# |---|---|---|---|
+# | DDP | all on each GPU | gradients, during the backward pass | the model must fit on one GPU |
+# | ZeRO-1, ZeRO-2 | partly sharded | as much as DDP | more complex checkpoints |
+# | ZeRO-3, FSDP | 1/N | 1.5 times DDP | waits if the network is slow |
+# | tensor parallel | 1/N | activations, inside every layer | needs NVLink: stays in one machine |
+# | pipeline parallel | 1/N | activations, between two parts | GPUs wait for each other |
+#
+# With p parts and a batch in m microbatches, a pipeline waits (p - 1) / (m + p - 1) of the time.
+#
+# **Choose in this order:** DDP if the model fits; FSDP if it does not; tensor parallelism inside a
+# machine if one layer is too large or the batch per GPU too small; pipeline parallelism between
+# machines with a slow network. Very large models combine them.
+#
+# ## A network on two GPUs (5 minutes)
+#
+# The smallest pipeline has two parts, and you write it yourself. The first half of the layers is on
+# GPU 0 and the second half on GPU 1.
+
+
+# %%
+class TwoParts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.front = nn.Sequential(nn.Linear(10, 32), nn.ReLU()).to(gpus[0])
+        self.back = nn.Linear(32, 3).to(gpus[1])
+
+    def forward(self, x):
+        return self.back(self.front(x))
+
+
+# %% [markdown]
+# **Think first:** one line is wrong. Which one, and what does PyTorch say?
+
+# %% tags=["nbval-ignore-output"]
+net = TwoParts()
+try:
+    net(X.to(gpus[0]))
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# The output of `front` is on GPU 0, and the weights of `back` are on GPU 1. The activations have to
+# move:
+
+
+# %%
+class TwoParts(TwoParts):
+    def forward(self, x):
+        return self.back(self.front(x).to(self.back.weight.device))
+
+
+net = TwoParts()
+scores = net(X.to(gpus[0]))
+scores.shape, scores.device == gpus[1]
+
+# %% [markdown]
+# The scores are on GPU 1. **Think first:** where do the targets have to be? They came with the
+# images, on GPU 0.
+
+# %% tags=["nbval-ignore-output"]
+try:
+    F.cross_entropy(scores, y.to(gpus[0]))
+except RuntimeError as error:
+    print(error)
+
+# %%
+loss = F.cross_entropy(scores, y.to(scores.device))
+loss.backward()
+[(name, p.grad.device == p.device) for name, p in net.named_parameters() if "weight" in name]
+
+# %% [markdown]
+# The backward pass crosses the devices by itself, because autograd recorded the `.to`. Each
+# gradient is beside its parameter, so one optimizer can update both parts.
+#
+# While GPU 1 computes, GPU 0 waits, and the other way around. Splitting the batch into microbatches
+# fills the gaps: with p = 2 parts and m microbatches, each GPU waits 1 / (m + 1) of the time.
+
+# %%
+{f"{m} microbatches": f"{1 / (m + 1):.0%} of the time waiting" for m in (1, 4, 16)}
+
+# %% [markdown]
+# ## Summary
+#
+# - Data parallel: each GPU has the network and a share of the batch; averaged gradients make the
+#   step that of the whole batch.
+# - In a ring all-reduce, each GPU sends 2 (N - 1) / N times the bytes of its gradients.
+# - `torchrun` starts one process per GPU; DDP averages the gradients; `DistributedSampler` shares
+#   the data and needs `set_epoch`.
+# - Collective operations need every process. If one is missing, the others wait; if one has died,
+#   look for the first failure.
+# - Restarts need checkpoints, written by rank 0 and loaded by all.
+# - Efficiency is between t / (t + c) and full overlap. Compute it before you rent GPUs.
+# - DDP if the model fits, FSDP if not, tensor parallelism inside a machine, pipelines between.
+#
+# **To try:**
+#
+# 1. Run `ddp.py` with four processes and a batch size that gives the same weights.
+# 2. Move the `all_reduce` in `deadlock.py` out of the `if`, in a copy of your own. Which number do
+#    both processes print?
+# 3. With two GPUs, or two processes on the CPU:
+#    `torchrun --nproc-per-node 2 scripts/train_cifar10.py --images 2000`. How many steps does an
+#    epoch have, and why?
+#
+# <details><summary>Answers</summary>
+#
+# 1. `--nproc-per-node 4` and `--batch-size 4`: together 16 again.
+# 2. 1.5, the mean of 1 and 2.
+# 3. 250: each process has 1,000 images in batches of 4.
+#
+# </details>

@@ -1,0 +1,28 @@
+"""Two or more processes add up a tensor, and the first one sends a tensor to all.
+
+torchrun --nproc-per-node 2 scripts/parallel/all_reduce.py
+"""
+
+import os
+
+import torch
+import torch.distributed as dist
+
+# One GPU for each process if there are enough, otherwise all processes on the CPU.
+gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpus else torch.device("cpu")
+if gpus:
+    torch.cuda.set_device(device)
+dist.init_process_group("nccl" if gpus else "gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+print(f"process {rank} of {world_size}, process {os.environ['LOCAL_RANK']} of this machine")
+
+x = torch.tensor([1.0, 2.0, 3.0], device=device) * 10**rank
+print("before all_reduce:", x.tolist())
+dist.all_reduce(x)  # the sum over all processes, in place
+print("after all_reduce: ", x.tolist())
+
+weights = torch.full((2,), float(rank), device=device)
+dist.broadcast(weights, src=0)
+print("after broadcast:  ", weights.tolist())
+dist.destroy_process_group()
