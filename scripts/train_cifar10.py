@@ -3,6 +3,7 @@
     python scripts/train_cifar10.py
     python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --schedule cosine --precision bf16
     torchrun --nproc-per-node 4 scripts/train_cifar10.py --batch-size 32 --lr 0.032
+    torchrun --nproc-per-node 4 --max-restarts 3 scripts/train_cifar10.py --resume-if-present
 
 The defaults are the classic settings: 2 epochs, batches of 4, SGD with learning rate 0.001 and
 momentum 0.9. The images are those of CIFAR10_ROOT, of the course's cache, or a download.
@@ -74,6 +75,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--seed", type=int, default=0, help="seed of weights and image order (default 0)")
     add("--output", type=Path, default=Path("output"), help="folder for the checkpoint")
     add("--resume", action="store_true", help="continue from the checkpoint in the output folder")
+    add("--resume-if-present", action="store_true", help="the same, if there is one; for restarts")
     parsed = parser.parse_args(arguments)
     for name in ("lr", "momentum", "warmup", "workers"):
         if not 0 <= getattr(parsed, name) < math.inf:
@@ -158,7 +160,9 @@ class Training:
         self.net: nn.Module = Net().to(device)
         self.optimizer = optim.SGD(self.net.parameters(), lr=args.lr, momentum=args.momentum)
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.precision == "fp16")
-        self.sampler = DistributedSampler(train_set, seed=args.seed) if world > 1 else None
+        # With any number of processes, the same order: 2 with batches of B see what 1 sees with 2B.
+        parallel = dist.is_initialized()
+        self.sampler = DistributedSampler(train_set, seed=args.seed) if parallel else None
         self.loader = DataLoader(
             train_set,
             batch_size=args.batch_size,
@@ -170,12 +174,12 @@ class Training:
         self.steps_per_epoch = math.ceil(len(self.loader) / args.accumulate)
         self.path = args.output / "train_cifar10.pt"
         self.epoch = self.step = 0
-        unstored = {"output", "resume", "device", "workers"}
+        unstored = {"output", "resume", "resume_if_present", "device", "workers"}
         if args.schedule == "constant":
             unstored.add("epochs")  # so that a finished run can be made longer
         self.settings = {k: v for k, v in vars(args).items() if k not in unstored}
         self.settings["processes"] = world
-        if args.resume:
+        if args.resume or (args.resume_if_present and self.path.exists()):
             self.resume()
         # After loading: DDP sends the weights of process 0 to the others.
         self.parallel = DistributedDataParallel(self.net) if world > 1 else self.net

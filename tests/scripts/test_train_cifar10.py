@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -178,12 +179,38 @@ def test_missing_images_are_an_error_without_traceback(tmp_path):
 
 
 @pytest.mark.slow
-def test_torchrun_trains_one_network_in_two_processes(folder, tmp_path):
+@pytest.fixture
+def one_process_of_torchrun(monkeypatch):
+    """Let the script in this process believe that torchrun started it alone."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    values = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "MASTER_PORT": port}
+    for name, value in {**values, "MASTER_ADDR": "localhost"}.items():
+        monkeypatch.setenv(name, str(value))
+    yield
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes_train_like_one_with_batches_of_twice_the_size(
+    run, one_process_of_torchrun, folder, tmp_path
+):
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
     options = ["--data", folder, "--device", "cpu", "--workers", 0, "--output", tmp_path]
-    result = started(tmp_path, *torchrun, SCRIPT, *options, "--accumulate", 2)
+    result = started(tmp_path, *torchrun, SCRIPT, *options, "--accumulate", 2, "--lr", 0.01)
     assert result.returncode == 0, result.stderr
     assert "training on 2 x cpu" in result.stdout
     assert result.stdout.count("accuracy on 40 test images") == 1  # each image is counted once
+    two = torch.load(tmp_path / "train_cifar10.pt", weights_only=True)
     # 60 images per process in batches of 4, two batches per step: 8 steps in each of 2 epochs.
-    assert torch.load(tmp_path / "train_cifar10.pt", weights_only=True)["step"] == 16
+    assert two["step"] == 16
+    one = run("--batch-size", 8, "--accumulate", 2, "--lr", 0.01)
+    assert same_weights(one, two, rtol=1e-4, atol=1e-5)
+
+
+def test_resume_if_present_starts_without_a_checkpoint_and_continues_with_one(run):
+    whole = run("--epochs", 2, output="whole")
+    run("--epochs", 1, "--resume-if-present")
+    parts = run("--epochs", 2, "--resume-if-present")
+    assert same_weights(whole, parts)
+    assert parts["step"] == 60

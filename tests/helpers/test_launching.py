@@ -1,0 +1,72 @@
+"""`helpers.launching.torchrun` does what the command does.
+
+What the other programs print is compared with lesson 09's stored outputs.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers.launching import torchrun
+
+pytestmark = pytest.mark.slow
+
+PROGRAMS = Path(__file__).resolve().parents[2] / "scripts" / "parallel"
+
+
+def printed(capsys, *arguments, **options):
+    """Run torchrun; return what it printed after the command."""
+    torchrun(*arguments, **options)
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("$")]
+
+
+def test_prints_what_the_command_prints(capsys):
+    lines = printed(capsys, "--nproc-per-node 2", PROGRAMS / "all_reduce.py")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    result = subprocess.run(
+        [*command, str(PROGRAMS / "all_reduce.py")],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    without_rank = [line.split("] ", 1)[1] for line in lines]
+    assert sorted(without_rank) == sorted(result.stdout.splitlines())
+
+
+def test_failure_is_an_error_with_the_processs_own_message(tmp_path):
+    program = tmp_path / "fails.py"
+    program.write_text("raise ValueError('three is not two')")
+    with pytest.raises(RuntimeError, match="three is not two"):
+        torchrun("--nproc-per-node 1", program)
+
+
+def test_two_processes_train_like_one_with_twice_the_batch(tmp_path, capsys):
+    for count, size in ((2, 8), (1, 16)):
+        path = tmp_path / f"{count}.pt"
+        torchrun(
+            f"--nproc-per-node {count}",
+            PROGRAMS / "ddp.py",
+            f"--batch-size {size}",
+            "--output",
+            path,
+        )
+    one, two = (torch.load(tmp_path / f"{n}.pt", weights_only=True) for n in (1, 2))
+    assert max((one[name] - two[name]).abs().max() for name in one) < 1e-5
+
+
+def test_killed_process_is_named_and_training_resumes_after_a_restart(tmp_path, capsys):
+    checkpoint = tmp_path / "checkpoint.pt"
+    program = PROGRAMS / "restart.py"
+    lines = printed(capsys, "--nproc-per-node 2", program, checkpoint, fails=True)
+    assert lines[-1] == "torchrun: rank 1 failed first, with exit code -9"
+    lines = printed(capsys, "--nproc-per-node 2 --max-restarts 1", program, checkpoint)
+    for rank in (0, 1):
+        assert f"[rank {rank}, restart 1] starts at step 5" in lines
+    ends = {line.split("] ")[1] for line in lines if "ends after step 9" in line}
+    assert len(ends) == 1  # both with the same bias
