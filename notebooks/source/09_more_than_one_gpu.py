@@ -471,8 +471,8 @@ def predicted(parameters, batch, images_per_second, gigabits_per_second):
 
 # %% [markdown]
 # Three published runs on 256 and 512 GPUs of 2016, the Pascal generation. (Goyal et al. compare 256
-# GPUs with 8.) The images per second are those of one P100, measured by others, and the bandwidth is
-# that of one machine's network card.
+# GPUs with 8.) The images per second are those of one P100, measured by others, and the bandwidth
+# is that of one machine's network card.
 
 # %%
 runs = {
