@@ -178,7 +178,6 @@ def test_missing_images_are_an_error_without_traceback(tmp_path):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
 @pytest.fixture
 def one_process_of_torchrun(monkeypatch):
     """Let the script in this process believe that torchrun started it alone."""
@@ -192,6 +191,7 @@ def one_process_of_torchrun(monkeypatch):
     torch.distributed.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes_train_like_one_with_batches_of_twice_the_size(
     run, one_process_of_torchrun, folder, tmp_path
 ):
