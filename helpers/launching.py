@@ -1,5 +1,6 @@
 """`torchrun` from a notebook: PyTorch's launcher, with processes that start in milliseconds."""
 
+import json
 import multiprocessing
 import os
 import re
@@ -130,12 +131,15 @@ def _logs(folder: Path, kind: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _report_of_failure(folder: Path) -> str:
-    """Return the workers' last lines of standard error, and what the launchers say was first."""
+    """Return the workers' last messages, and the rank that failed first."""
     lines = [
         f"[rank {rank}, standard error] {text.rstrip().splitlines()[-1]}"
         for rank, _, text in _logs(folder, "stderr.log")
         if text.strip()
     ]
+    # An exception that a worker did not catch is in a file of its own.
+    for rank, _, text in _logs(folder, "error.json"):
+        lines.append(f"[rank {rank}] {json.loads(text)['message']['message']}")
     for path in sorted(folder.glob("node_*/launcher.log")):
         log = path.read_text(errors="replace")
         cause = re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: (-?\d+)", log, re.DOTALL)
