@@ -435,6 +435,12 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 # checkpoint. The barrier lets nobody continue before the file is complete. And every process loads
 # the file, after which DDP sends the weights of rank 0 to all.
 #
+# In `scripts/train_cifar10.py`, the option `--resume-if-present` does the same:
+#
+# ```
+# torchrun --nproc-per-node 2 --max-restarts 3 scripts/train_cifar10.py --resume-if-present
+# ```
+#
 # If restarted processes cannot connect, set the environment variable
 # `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`, as this notebook does: otherwise they may find addresses
 # of the processes that have ended ([PyTorch issue
@@ -450,8 +456,8 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 
 # %% [markdown]
 # The local rank is 0 twice: each machine has its own GPU 0. On a cluster, `localhost` is the name
-# of machine 0, and the port is one that is open between the machines. A scheduler such as Slurm
-# runs this line on each machine.
+# of machine 0, the port is one that is open between the machines, and checkpoints are on storage
+# that all machines can read. A scheduler such as Slurm runs this line on each machine.
 #
 # ## How far does it scale? (5 minutes)
 #
