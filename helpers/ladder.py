@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.records import Record
 from helpers.steps import Setting, TrainingStep, whole_batches, why_not
 from helpers.timing import Comparison, compare
 
@@ -140,3 +141,21 @@ class _Repeated:
     def __call__(self) -> None:
         for _ in range(self.steps):
             self.step()
+
+
+def time_to_accuracy(learned: Record, climbed: Record) -> list[str]:
+    """Return a table of speed, training time and test accuracy, one line per way to train.
+
+    Args:
+        learned: the record `large_batches`, with the accuracies.
+        climbed: the record `ladder` of the same machine, with the times per image.
+    """
+    seconds = {rung["name"]: rung["seconds_per_image"] for rung in climbed.figures["climb"]}
+    per_image = {"4": seconds["resident data"], "512": seconds[f"batch of {LARGE_BATCH}"]}
+    lines = [f"{'images/s':>9s} {'training':>9s} {'test accuracy':>14s}"]
+    for name, accuracy in learned.figures["accuracy"].items():  # "batch 4, rate 0.001, 1 pass"
+        batch, _, passes = (part.split() for part in name.split(", "))
+        one = per_image[batch[1]]
+        time = one * 50_000 * int(passes[0])
+        lines.append(f"{1 / one:9,.0f} {time:7.1f} s {accuracy:13.1%}   {name}")
+    return lines

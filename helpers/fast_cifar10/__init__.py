@@ -1,4 +1,5 @@
 """Lesson 06: CIFAR-10 in seconds. Read `recipes` first, and `training` last.
 
-`network`, `augmentation` and `optimizers` have an idea each; `training` has clock, loop and judge.
+`network`, `augmentation` and `optimizers` have one idea each; `training` has the loop, its timing
+and the evaluation.
 """

@@ -8,35 +8,24 @@ from torch import Tensor
 
 from helpers.evaluation import Evaluation
 from helpers.history import History
-from helpers.plots.style import COLORS, RED_INK, new_figure
-
-RIGHT, WRONG = COLORS[0], RED_INK
+from helpers.plots.style import COLORS, new_figure
 
 
 def image_grid(
     images: Tensor,
     titles: Sequence[str],
     *,
-    right: Sequence[bool] | None = None,
     title: str = "",
     columns: int = 8,
 ) -> Figure:
-    """Draw uint8 images `(N, 3, H, W)` in rows, each under its title.
-
-    Args:
-        right: whether each answer is right; wrong ones get a cross and another color.
-    """
+    """Draw uint8 images `(N, 3, H, W)` in rows, each under its title."""
     rows = -(-len(images) // columns)
     figure, axes = new_figure(rows, columns, width=1.1 * columns, height=1.35 * rows + 0.4)
     for axis in axes.flat:
         axis.set_axis_off()
     for i, (image, axis) in enumerate(zip(images, axes.flat, strict=False)):
         axis.imshow(image.permute(1, 2, 0).cpu().numpy())
-        if right is None:
-            axis.set_title(titles[i], fontsize=9)
-        else:
-            mark, color = ("", RIGHT) if right[i] else ("✗ ", WRONG)
-            axis.set_title(f"{mark}{titles[i]}", fontsize=8, color=color)
+        axis.set_title(titles[i], fontsize=9)
     figure.suptitle(title)
     return figure
 
@@ -48,7 +37,7 @@ def loss_curve(history: History) -> Figure:
     for epoch in range(1, history.steps[-1] // history.steps_per_epoch + 1):
         axis.axvline(epoch * history.steps_per_epoch, color="0.6", linestyle=":")
     axis.set_xlabel("training step (dotted: the end of an epoch)")
-    axis.set_ylabel("mean cross-entropy loss [nats]")
+    axis.set_ylabel("mean cross-entropy loss")
     moved = "falls" if history.losses[-1] < history.losses[0] else "does not fall:"
     axis.set_title(f"The loss {moved} from {history.losses[0]:.2f} to {history.losses[-1]:.2f}")
     return figure
@@ -63,7 +52,7 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     axis.bar_label(bars, fmt="%.0f", label_type="center", color="white")
     axis.axhline(100 * overall, color=COLORS[1], linestyle="--", label=f"overall {overall:.1%}")
     axis.set_xlabel("class")
-    axis.set_ylabel("right answers [% of its test images]")
+    axis.set_ylabel("accuracy [% of its test images]")
     axis.set_ylim(0, 100)
     axis.tick_params(axis="x", rotation=30)
     axis.legend(loc="upper left", bbox_to_anchor=(0, 1.02), framealpha=1)
@@ -73,9 +62,9 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
 
 
 def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
-    """Draw the share of each true class (row) that got each answer (column), in percent.
+    """Draw the share of each true class (row) that was predicted as each class, in percent.
 
-    Right answers, on the diagonal, are blue and mistakes are orange, so that both stand out.
+    Correct predictions, on the diagonal, are blue and mistakes are orange.
     """
     counts = evaluation.confusion.double().numpy()
     shares = 100 * counts / counts.sum(1, keepdims=True).clip(1)
@@ -92,9 +81,9 @@ def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
         axis.text(column, row, f"{share:.0f}", ha="center", va="center", color=color, fontsize=8)
     axis.set_xticks(range(len(classes)), classes, rotation=45, ha="right")
     axis.set_yticks(range(len(classes)), classes)
-    axis.set_xlabel("answer of the network")
+    axis.set_xlabel("predicted class")
     axis.set_ylabel("true class")
     figure.colorbar(picture, label="mistakes [% of the true class]", shrink=0.8)
     row, column = np.unravel_index(mistakes.argmax(), shares.shape)
-    axis.set_title(f"Most common mistake: {classes[row]} taken for {classes[column]}")
+    axis.set_title(f"Most common mistake: {classes[row]} predicted as {classes[column]}")
     return figure

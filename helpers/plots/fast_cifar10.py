@@ -113,7 +113,7 @@ def ideas_switched_off(record: Record) -> Figure:
     worst = ordered[0]
     loss = -statistics.median(changes[worst])
     axis.set_title(
-        f"Missed most: {worst}, worth {loss:.1f} points ({runs} runs per idea)\n{record.origin}",
+        f"Largest loss: without {worst}, {loss:.1f} points ({runs} runs per idea)\n{record.origin}",
         fontsize=10,
     )
     return figure

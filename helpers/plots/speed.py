@@ -177,7 +177,7 @@ def loss_against_time(histories: Mapping[str, History]) -> Figure:
         seconds = [step * per_step for step in history.steps]
         axis.plot(seconds, history.losses, ".-", color=color, markersize=3, label=label)
     axis.set_xlabel("training time [s]")
-    axis.set_ylabel("training loss [nats]")
+    axis.set_ylabel("training loss")
     axis.set_xlim(left=0)
     axis.legend(fontsize=8)
     shortest = min(histories, key=lambda label: histories[label].seconds)

@@ -13,8 +13,8 @@
 #       - make an input pipeline several times faster, and measure that it is
 #       - plan steps and learning rate for a larger batch, and take a large step in pieces
 #     prerequisites:
-#       - "no GPU and no data set is needed: without a GPU, the checks use a device that works in
-#         the background as a GPU does"
+#       - "no GPU and no data set: without a GPU, the checks use a device that works in the
+#         background as a GPU does"
 #     credits:
 #       - >-
 #         The rule for the learning rate: Goyal et al.,
@@ -77,13 +77,13 @@ check.exercise_1(seconds_a_call)
 # ## Exercise 2: find the bottleneck (3 points)
 #
 # A training step has parts, such as `data`, `forward`, `backward` and `optimizer`. `parts` is a
-# dictionary: for each name a function without arguments that runs this part. A step calls each of
-# them once, in the order of the dictionary.
+# dictionary that maps each name to a function without arguments that runs this part. A step calls
+# each of them once, in the order of the dictionary.
 #
 # Write `seconds_of_parts(parts, device, steps)`. Run one step that does not count, then `steps`
-# steps, and return a dictionary: for each name, the mean time per step in seconds that this part
-# takes. The part with the largest time is the bottleneck. Some parts launch work on the device and
-# return at once; the time of that work belongs to the part that launched it.
+# steps, and return a dictionary that maps each name to the mean time of this part per step, in
+# seconds. The part with the largest time is the bottleneck. Some parts launch work on the device
+# and return at once; the time of that work belongs to the part that launched it.
 #
 # Here `device` is always a GPU, or the checks' replacement for one.
 
@@ -148,7 +148,7 @@ check.exercise_3(prepare)
 # ## Exercise 4: plan for a larger batch (2 points)
 #
 # A learning rate of `base_rate` suits batches of `base_batch` images. Write `plan`, which returns
-# two numbers for batches of `batch` images: how many steps one pass over `images` images takes,
+# two numbers for batches of `batch` images: the number of steps in one pass over `images` images,
 # including the last batch even if it is smaller; and the learning rate by the linear scaling rule,
 # but at most `limit`.
 
@@ -176,7 +176,7 @@ check.exercise_4(plan)
 # on the device of the network; the last piece is smaller than the others. Take **one** step of the
 # optimizer, the same step that one batch with all images would give, with the mean cross-entropy
 # over all of them. Call the network with one piece at a time, in the mode it is in. The network may
-# still have gradients from before; they do not count.
+# still have gradients from before; do not use them.
 
 
 # %% exercise=5

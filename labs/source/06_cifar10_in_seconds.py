@@ -13,10 +13,10 @@
 #       - plan learning rates that rise and fall, and smooth the labels
 #       - reach an accuracy within a number of passes
 #     prerequisites:
-#       - "no GPU and no data set is needed: you practice on a simulated GPU and on drawn images"
+#       - "no GPU and no data set: you practice on a simulated GPU and on drawn images"
 #     credits:
 #       - >-
-#         The ideas are those of the lesson, which names their sources; label smoothing is due to
+#         The ideas are those of the lesson, which names their sources; label smoothing is from
 #         Szegedy and others, [Rethinking the Inception
 #         Architecture](https://arxiv.org/abs/1512.00567), 2016.
 # ---
@@ -158,7 +158,7 @@ check.exercise_5(smoothed_loss)
 #
 # `learn(net, images, labels, epochs)` trains a small network in place. `images` are 360 drawn
 # patterns of 10 by 10 pixels with horizontal, vertical or diagonal stripes. They and their labels
-# are on the device of the network, **sorted by class**. The function below runs but learns next to
+# are on the device of the network, **sorted by class**. The function below runs but learns almost
 # nothing.
 #
 # Change it so that **80 % of new images** are correct afterward. The network may see as many images

@@ -9,10 +9,10 @@
 #     minutes: 55
 #     objectives:
 #       - write a training loop with torchvision, a `DataLoader` and SGD
-#       - name the three edits that move training to a GPU, and say why each one is needed
+#       - make the three edits that move training to a GPU
 #       - save a network and reload it on another device
 #       - evaluate on the device, overall and per class, with batches of any size
-#       - say why this network gains so little from a GPU, and what a faster data loader changes
+#       - explain why this network gains little from a GPU, and what a faster loader changes
 #       - resume training from a checkpoint
 #     prerequisites:
 #       - "[Lesson 03](03_moving_a_network.ipynb): modules, parameters and how `.to` moves them"
@@ -49,7 +49,7 @@ from torchvision import transforms
 import helpers
 from helpers import cifar10, lesson
 from helpers.devices import device_of
-from helpers.evaluation import evaluate
+from helpers.evaluation import Evaluation, evaluate
 from helpers.loaders import ResidentLoader
 from helpers.plots import classification as plots
 from helpers.plots.style import show
@@ -57,15 +57,14 @@ from helpers.torchvision_cifar10 import LoadedCIFAR10
 from helpers.training import train
 
 # %% [markdown]
-# The next cell holds everything you may want to change. Change a value here, then run the notebook
-# from this cell on.
+# To change a setting, edit the next cell and run the notebook from there on.
 
 # %% tags=["parameters"]
 data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
 epochs: int = 2  # passes over the training images, at least 1
 batch_size: int = 4  # images per training step, at least 1
 learning_rate: float = 0.001  # step size of SGD, above 0
-train_images: int = 0  # how many images to train on; 0: all 50,000 photographs, or 10,000 drawn
+train_images: int = 0  # how many images to train on; 0: all 50,000 photographs, or 4,000 drawn
 device: str = "auto"  # "auto", "cpu", "cuda:0", "mps", ...
 seed: int = 0  # of every random number
 output: str = "output"  # folder for the checkpoint and the trained network
@@ -77,15 +76,14 @@ output = Path(output)
 output.mkdir(parents=True, exist_ok=True)
 
 # %% [markdown]
-# **Without a GPU**, both versions of the program below run on the CPU. You can then check that the
-# three edits change no result. You cannot see what a GPU gains; the text says what to expect.
+# **Without a GPU**, both versions of the program below run on the CPU. You can check that the three
+# edits do not change the result; the text says what to expect from a GPU.
 #
 # ## The images
 #
 # CIFAR-10 is 60,000 color photographs of 32 by 32 pixels in ten classes: 50,000 to train on and
-# 10,000 to test on. The next cell finds them on this machine or downloads them. If neither works, a
-# program makes simple artificial pictures instead (the course calls them *drawn* images), so that
-# every later cell still runs. A red box says so.
+# 10,000 to test on. The next cell finds or downloads them. If neither works, the course uses simple
+# artificial images that a program draws (*drawn* images), and a red box says so.
 
 # %% tags=["nbval-ignore-output"]
 dataset = cifar10.load(data)
@@ -96,8 +94,9 @@ images, labels = dataset.train
 images.shape, images.dtype, labels.shape, labels.dtype
 
 # %% [markdown]
-# `images` has one entry per image, then 3 channels (red, green, blue), then 32 rows of 32 pixels. A
-# pixel is an integer from 0 to 255.
+# The dimensions are image, channel (red, green, blue), row and column. A value is an integer from 0
+# to 255. (The stored outputs of this lesson come from a copy in JPEG format, whose pixels differ a
+# little from the original ones.)
 #
 # **Think first:** how much memory do the training images take with one byte per number, and how
 # much as `float32`?
@@ -106,8 +105,7 @@ images.shape, images.dtype, labels.shape, labels.dtype
 f"{images.nbytes / 1e6:.1f} MB as uint8, {images.numel() * 4 / 1e6:.1f} MB as float32"
 
 # %% [markdown]
-# Either is small next to the memory of a GPU: a T4, which Colab lends for free, has 16 GB. Remember
-# that; it matters below. Now look at some images.
+# Either fits in the memory of a GPU: a T4, the GPU of Colab's free runtimes, has 16 GB.
 
 # %%
 few = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))[:24]
@@ -118,9 +116,9 @@ show(grid, alt="Twenty-four training images of 32 by 32 pixels, each under the n
 # %% [markdown]
 # ## The classic script, on the CPU
 #
-# This is the program that nearly everybody starts with. First the data. The data set returns PIL
-# images, the image objects of the Python package Pillow. A *transform* turns each into a tensor
-# with values from 0 to 1, then into one with values from -1 to 1.
+# This is the program that most people start with. The data set returns PIL images, the image
+# objects of the package Pillow. A *transform* turns each into a tensor with values from 0 to 1,
+# then into one with values from -1 to 1.
 
 # %%
 transform = transforms.Compose(
@@ -134,21 +132,20 @@ transform = transforms.Compose(
 # train_set = torchvision.datasets.CIFAR10("data", train=True, download=True, transform=transform)
 # ```
 #
-# The official server can be very slow. `LoadedCIFAR10` is the same class
-# (it inherits from it), filled with the images that are already loaded.
+# `LoadedCIFAR10` is a subclass that holds the images loaded above.
 
 # %%
 train_set = LoadedCIFAR10(images, labels, transform)
 test_set = LoadedCIFAR10(*dataset.test, transform)
 image, label = train_set[0]
-tuple(image.shape), image.dtype, -1 <= image.min() <= image.max() <= 1
+f"{tuple(image.shape)}, {image.dtype}, from ≈ {image.min():.2f} to ≈ {image.max():.2f}"
 
 # %% [markdown]
 # The `DataLoader` shuffles the images and stacks `batch_size` of them into a batch. Two worker
-# processes prepare the images while the network trains.
+# processes prepare batches while the network trains.
 
 # %% tags=["nbval-ignore-output"]
-count = train_images or (10_000 if dataset.drawn else len(train_set))
+count = train_images or (4_000 if dataset.drawn else len(train_set))
 if count < len(train_set):
     # A random choice, because a copy of CIFAR-10 may be sorted by class.
     order = torch.randperm(len(train_set), generator=torch.Generator().manual_seed(seed))
@@ -157,7 +154,7 @@ train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True, num_wo
 print(f"{len(train_set):,} images, {len(train_loader):,} batches per epoch")
 
 # %% [markdown]
-# Next the network: two convolutions with pooling, then three linear layers that end in ten numbers,
+# Next the network: two convolutions with pooling, then three linear layers. It returns ten numbers,
 # one per class.
 
 
@@ -182,14 +179,13 @@ class Net(nn.Module):
 
 
 # %% [markdown]
-# **Think first:** where do the 400 inputs of `fc1` come from? Follow one image of 32 by 32 pixels:
-# a 5 by 5 convolution makes width and height smaller by 4 (2 pixels at each edge), and pooling
-# halves them.
+# **Think first:** where do the 400 inputs of `fc1` come from? A 5 by 5 convolution makes width and
+# height smaller by 4 (2 pixels at each edge), and pooling halves them.
 #
 # <details><summary>Answer</summary>
 #
-# 32 - 4 = 28, halved 14; 14 - 4 = 10, halved 5. The second convolution has 16 channels of 5 by 5
-# numbers each: 16 x 5 x 5 = 400.
+# 32 - 4 = 28, halved 14; 14 - 4 = 10, halved 5. The second convolution has 16 output channels of 5
+# by 5 numbers each: 16 x 5 x 5 = 400.
 #
 # </details>
 
@@ -202,13 +198,8 @@ after_conv1.shape, after_conv2.shape, f"{parameters:,} parameters"
 
 # %% [markdown]
 # The loss is cross-entropy, and the optimizer is stochastic gradient descent (SGD) with momentum
-# 0.9.
-#
-# One line below is not in most copies of this program: `torch.set_num_threads(1)`. PyTorch splits
-# each operation over several CPU threads, but four images are too little work to split, so the
-# threads mostly wait for each other. On two idle cores this costs little. Beside two other busy
-# programs, a step (without loading images) was measured at 5 ms with one thread and at 11 to 64 ms
-# with two. The setting stays in force for the rest of this notebook.
+# 0.9. One line is not in most copies of this program: `torch.set_num_threads(1)`. Four images are
+# too little work for several CPU threads, which would mostly wait for each other.
 
 # %%
 torch.set_num_threads(1)
@@ -218,13 +209,12 @@ criterion = nn.CrossEntropyLoss()
 optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
 
 # %% [markdown]
-# And the training loop. It prints the mean loss every 8,000 images (2,000 batches of four). After
-# 20 and after 500 steps it also estimates how long it will take. The first estimate is too high,
-# because it includes the start of the worker processes. The word `device` does not occur, so
-# everything happens on the CPU.
+# Here is the training loop. It prints the mean loss every 2,000 batches, or twice per epoch if an
+# epoch is short, and after 500 steps an estimate of the total time. The word `device` does not
+# occur, so everything happens on the CPU.
 
 # %% tags=["nbval-ignore-output"]
-print_every = max(1, 8000 // batch_size)
+print_every = max(1, min(2000, len(train_loader) // 2))
 started = time.perf_counter()
 for epoch in range(epochs):
     running_loss = 0.0
@@ -237,44 +227,41 @@ for epoch in range(epochs):
         if i % print_every == 0:
             print(f"[{epoch + 1}, {i:5d}] loss: {running_loss / print_every:.3f}")
             running_loss = 0.0
-        if epoch == 0 and i in (20, 500):
+        if epoch == 0 and i == 500:
             per_step = (time.perf_counter() - started) / i
-            print(f"{i} steps done; all take about {per_step * epochs * len(train_loader):.0f} s")
+            print(f"all steps take about {per_step * epochs * len(train_loader):.0f} s")
 cpu_seconds_per_step = (time.perf_counter() - started) / (epochs * len(train_loader))
 print(f"finished after {time.perf_counter() - started:.1f} s on the CPU")
 
 # %% [markdown]
-# A network that knows nothing gives each class the same probability, and its loss is the natural
-# logarithm of the number of classes. Your first printed loss is near it, and your last one is well
-# below.
+# A network that gives each class the same probability has a loss of ln(10). Your last printed loss
+# is well below that.
 
 # %%
-print(f"knowing nothing: {torch.tensor(len(dataset.classes)).log():.3f}")
+f"loss of guessing: {torch.tensor(len(dataset.classes)).log():.3f}"
 
 # %% [markdown]
 # ## Three edits
 #
 # To train on a GPU, three things change.
 #
-# 1. **Name the device**, once, near the top. Every later line says `device`, never `"cuda"`, so
-#    that the program still runs where there is no GPU. Here `lesson.start` chose it; in
-#    a program of your own, write
+# 1. **Name the device**, once, near the top. Later lines say `device`, never `"cuda"`, so the
+#    program also runs without a GPU. Here `lesson.start` chose it; in a program of your own, write
 #    `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`.
-# 2. **Move the network**: `net.to(device)`. Its parameters are tensors, and they decide where the
-#    arithmetic happens. Create the optimizer *after* the move, for the reason in
-#    [lesson 03](03_moving_a_network.ipynb).
-# 3. **Move every batch**: `inputs, targets = inputs.to(device), targets.to(device)`. A tensor does
-#    not move in place: `.to` returns the moved one, and forgetting to assign it is a very common
-#    mistake. The targets move too, because the loss compares them with the network's answers.
+# 2. **Move the network**: `net.to(device)`. Create the optimizer *after* the move, for the reason
+#    in [lesson 03](03_moving_a_network.ipynb).
+# 3. **Move every batch**: `inputs, targets = inputs.to(device), targets.to(device)`. `.to` returns
+#    the moved tensor, so assign its result. The targets move too, because the loss compares them
+#    with the network's outputs.
 #
 # **Think first:** what happens if you make edit 2 and forget edit 3? And on a machine where
 # `device` is the CPU?
 #
 # <details><summary>Answer</summary>
 #
-# The first convolution gets images on the CPU and weights on the GPU, and PyTorch raises a
-# `RuntimeError`: [lesson 02](02_device_mismatch_errors.ipynb) shows the message. On the CPU nothing
-# goes wrong, which is why a forgotten edit is often found late.
+# The images are on the CPU and the weights on the GPU, so the first convolution raises a
+# `RuntimeError` ([lesson 02](02_device_mismatch_errors.ipynb)). On the CPU nothing fails, which is
+# why a forgotten edit is often found late.
 #
 # </details>
 
@@ -283,13 +270,13 @@ net_on_cpu = net
 torch.manual_seed(seed)
 net = Net().to(device)  # edit 2; edit 1 was made at the top
 optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
-device_of(net) == device
+moved = [name for name, parameter in net.named_parameters() if parameter.device == device]
+f"{len(moved)} of {len(list(net.parameters()))} parameter tensors are on the chosen device"
 
 # %% [markdown]
-# Here is the loop with all three. On a GPU it trains for all epochs; on a CPU it would repeat the
-# loop above, so it stops at the first print. Compare that loss with the first one above: the seed
-# and the images are the same, so it is the same number. On a GPU the last digits may differ,
-# because the GPU adds in another order.
+# Here is the loop with all three edits. On a CPU it stops at the first print, because it only
+# repeats the loop above: the loss is the same. On a GPU the last digits may differ, because it adds
+# in another order.
 
 # %%
 on_gpu = device.type != "cpu"
@@ -317,8 +304,8 @@ print(f"finished after {time.perf_counter() - started:.1f} s on {device}")
 # %% [markdown]
 # ## How much faster, and why so little
 #
-# **Think first:** a GPU has thousands of cores. By what factor do you expect it to be faster in
-# this loop?
+# **Think first:** a GPU has thousands of cores. How much faster do you expect it to be in this
+# loop?
 
 # %% tags=["nbval-ignore-output"]
 print(f"first loop, on the CPU: {cpu_seconds_per_step * 1e3:.2f} ms per step")
@@ -327,13 +314,12 @@ if on_gpu:
     print(f"The GPU was {cpu_seconds_per_step / seconds_per_step:.2f} times as fast as the CPU.")
 else:
     print("There is no GPU here: both loops did the same work on the CPU. Their times differ")
-    print("because other programs use the computer too; a factor of 2 is possible.")
+    print("because other programs use the computer too.")
 
 # %% [markdown]
-# If you have a GPU, the answer is probably disappointing. [PyTorch's
+# On a GPU, the result is probably disappointing. [PyTorch's
 # tutorial](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html#training-on-gpu)
-# gives the reason in one sentence: "Because your network is really small." To see what that means,
-# count the arithmetic of one step, and then what PyTorch has to do to get it computed.
+# gives the reason: "Because your network is really small." Count the arithmetic of one step:
 
 # %%
 with FlopCounterMode(display=False) as arithmetic:
@@ -341,15 +327,15 @@ with FlopCounterMode(display=False) as arithmetic:
 f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for four images"
 
 # %% [markdown]
-# By its data sheet, a T4 does 8.1 TFLOP/s in `float32`, that is 8.1 x 10^12 operations per second.
-# At that speed the arithmetic of this step takes two *microseconds*. But a step is not one piece of
-# work. Each layer, each gradient and the update of the weights run as separate programs on the GPU,
-# called *kernels*, and the CPU has to start each one: a *kernel launch*. One launch costs the CPU
-# [a few microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more when Python calls
-# it through PyTorch.
+# A T4 does up to [8.1
+# TFLOP/s](https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/tesla-t4/t4-tensor-core-datasheet-951643.pdf)
+# in `float32`, that is 8.1 x 10^12 operations per second. At that speed this arithmetic takes two
+# *microseconds*. But each layer, each gradient and the update of the weights run as separate
+# programs on the GPU, called *kernels*, and the CPU has to start each one: a *kernel launch*. One
+# launch takes [a few microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more
+# through Python and PyTorch.
 #
-# **Think first:** how many kernels does one training step need at least? Go through `forward`, then
-# the backward pass, then the optimizer.
+# **Think first:** how many kernels does one training step need at least?
 #
 # <details><summary>Answer</summary>
 #
@@ -362,12 +348,11 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 # | backward | gradients of the weights (5), biases (5) and inputs (4) of the five layers | 14 |
 # | optimizer | momentum times 0.9, plus the gradient, update: each for all parameters at once | 3 |
 #
-# Views such as `flatten` launch nothing. The first layer needs no gradient of its input, the
-# images.
+# Views such as `flatten` launch nothing, and the images need no gradient.
 #
 # </details>
 #
-# On a GPU, the next cell counts what really runs in one step.
+# On a GPU, the next cell counts the kernels of one step.
 
 # %% tags=["nbval-ignore-output"]
 inputs, targets = next(iter(train_loader))
@@ -384,18 +369,15 @@ else:
     print("There is no CUDA GPU here, so there are no kernel launches to count.")
 
 # %% [markdown]
-# At five microseconds each, forty launches take 200 microseconds, against two microseconds of
-# arithmetic: most of the time, the GPU waits for the next kernel. And before each step, it may have
-# to wait for the two worker processes, which turn the images into tensors one after another.
-#
-# So the classic network and its batches are too small for a GPU. [Lesson
-# 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting, one cause at a time.
+# At five microseconds each, forty launches take 200 microseconds, against two of arithmetic: most
+# of the time, the GPU waits for the next kernel. It may also wait for the worker processes. So the
+# classic network and its batches are too small for a GPU. [Lesson 05](05_when_the_gpu_wins.ipynb)
+# makes them larger and removes the waiting.
 #
 # ## Save and reload
 #
-# To *use* a network you need its weights and nothing else. Save the `state_dict`, not the module: a
-# saved module is a *pickle*, Python's format for storing any object, and it cannot be loaded any
-# more when your code has changed.
+# Save the weights, the `state_dict`, not the module: a saved module is a *pickle*, Python's format
+# for storing any object, and loading it fails once your code has changed.
 
 # %%
 if not on_gpu:
@@ -405,11 +387,10 @@ torch.save(net.state_dict(), path)
 path.name
 
 # %% [markdown]
-# A file saved on a GPU remembers that its tensors were on `cuda:0`, and a plain `torch.load` tries
-# to put them back there, which fails on a laptop without a GPU. `map_location` says where they go
-# instead: [lesson 03](03_moving_a_network.ipynb) used `"cpu"`, which always works; with `device`
-# the tensors go straight to the GPU. `weights_only=True`, the default today, refuses a file that
-# would run code, which loading a pickle can do.
+# A file saved on a GPU records that its tensors were on `cuda:0`, and a plain `torch.load` puts
+# them back there, which fails without a GPU. `map_location` says where they go instead: `"cpu"`, as
+# in [lesson 03](03_moving_a_network.ipynb), always works; with `device` they go straight to the
+# GPU. Loading a pickle can run any code; `weights_only=True`, the default, refuses such a file.
 
 # %%
 state = torch.load(path, map_location=device, weights_only=True)
@@ -417,7 +398,7 @@ state = torch.load(path, map_location=device, weights_only=True)
 
 # %% [markdown]
 # **Think first:** the tensors in `state` are on `device`. You load them into a new network. On
-# which device is that network then?
+# which device is that network?
 
 # %%
 reloaded = Net()
@@ -425,26 +406,27 @@ reloaded.load_state_dict(state)
 device_of(reloaded)
 
 # %% [markdown]
-# On the CPU. `load_state_dict` copies *values into* the existing parameters, and those of a new
-# network are on the CPU. Many copies of the classic script reload their network this way and then
-# evaluate on the CPU without noticing, however many GPUs the machine has. The fix is edit 2 again:
+# On the CPU: `load_state_dict` copies *values into* the existing parameters. Many copies of the
+# classic script reload their network this way and then evaluate on the CPU without noticing. The
+# fix is edit 2 again:
 
 # %%
 reloaded = reloaded.to(device)
-device_of(reloaded) == device
+same = [torch.equal(reloaded.state_dict()[name], tensor) for name, tensor in state.items()]
+f"{sum(same)} of {len(same)} tensors equal the saved ones, on the chosen device"
 
 # %% [markdown]
 # ## How good is it?
 #
-# Classify the test images on the device. `torch.no_grad()` turns gradients off, since nothing is
-# learned here. The batches have 500 images: in evaluation a larger batch does not change the
-# accuracy and needs fewer kernel launches.
+# Classify the test images on the device, without gradients. In evaluation, the batch size does not
+# change the accuracy, and large batches need fewer kernel launches. This lesson uses them several
+# times, so they are prepared once and kept (123 MB).
 
 # %%
-test_loader = DataLoader(test_set, batch_size=500, num_workers=2)
+test_batches = list(DataLoader(test_set, batch_size=500))
 correct = total = 0
 with torch.no_grad():
-    for inputs, targets in test_loader:
+    for inputs, targets in test_batches:
         inputs, targets = inputs.to(device), targets.to(device)
         predicted = reloaded(inputs).argmax(dim=1)
         correct += (predicted == targets).sum().item()
@@ -452,13 +434,12 @@ with torch.no_grad():
 accuracy = correct / total
 
 # %% tags=["nbval-ignore-output"]
-print(f"{correct:,} of {total:,} test images are right: {accuracy:.1%}")
+print(f"{correct:,} of {total:,} test images are classified correctly: {accuracy:.1%}")
 
 # %% [markdown]
-# With ten classes, guessing gives 10 %. On CIFAR-10, the classic settings reach a little more than
-# 50 % after two epochs.
+# Guessing gives 10 %. On CIFAR-10, the classic settings reach a little more than 50 %.
 #
-# ### For each class, and a trap
+# ### Accuracy per class, and a common mistake
 #
 # Which classes are hard? Many copies of the classic script count like this. Read the inner loop.
 
@@ -481,13 +462,12 @@ def classic_per_class(net, loader):
 # count with batches of 500?
 
 # %%
-class_correct, class_total = classic_per_class(reloaded, test_loader)
+class_correct, class_total = classic_per_class(reloaded, test_batches)
 f"{sum(class_total)} of {len(test_set)} images counted"
 
 # %% [markdown]
-# Four per batch, and no error. A batch of fewer than four, which the *last* batch of an epoch often
-# is, raises one. Here the last batch has one image: `squeeze()` removes its only dimension, and
-# `right[0]` fails.
+# Four per batch, and no error. Only a batch with fewer than four images raises one. Here the last
+# batch has one image: `squeeze()` removes its only dimension, and `right[0]` fails.
 
 # %%
 try:
@@ -496,25 +476,24 @@ except IndexError as error:
     print("IndexError:", error)
 
 # %% [markdown]
-# The fix is to count a whole batch at once. Give each pair (true class, answer) a number
-# from 0 to 99 and let `torch.bincount` count the numbers, on the device, for a batch of any size.
+# Count a whole batch at once instead. Give each pair (true class, predicted class) a number from 0
+# to 99, and let `torch.bincount` count them on the device.
 
 # %%
 counts = torch.zeros(100, dtype=torch.int64, device=device)
 with torch.no_grad():
-    for inputs, targets in test_loader:
-        answers = reloaded(inputs.to(device)).argmax(dim=1)
-        counts += torch.bincount(10 * targets.to(device) + answers, minlength=100)
+    for inputs, targets in test_batches:
+        predicted = reloaded(inputs.to(device)).argmax(dim=1)
+        counts += torch.bincount(10 * targets.to(device) + predicted, minlength=100)
 counts = counts.reshape(10, 10).cpu()
 f"{int(counts.sum())} of {len(test_set)} images counted"
 
 # %% [markdown]
-# The diagonal of this table holds the right answers. `evaluate` does the same; it also switches the
-# network to evaluation mode and back, which matters for layers such as dropout and batch
-# normalization; this network has none.
+# The diagonal of this table holds the correct predictions. `Evaluation` computes the accuracies
+# from it:
 
 # %% tags=["nbval-ignore-output"]
-evaluation = evaluate(reloaded, test_loader)
+evaluation = Evaluation(counts)
 per_class = evaluation.per_class(dataset.classes)
 {name: f"{share:.1%}" for name, share in per_class.items()}
 
@@ -526,109 +505,44 @@ show(
 )
 
 # %% [markdown]
-# With which classes does the network confuse the hard ones? Each row of the next figure is a true
-# class, each column an answer.
+# With which classes does the network confuse the hard ones?
 
 # %%
 show(
     plots.confusion_matrix(evaluation, dataset.classes),
-    alt="A ten by ten table of true classes against the network's answers, in percent; the "
-    "diagonal holds the right answers.",
-)
-
-# %% [markdown]
-# Look at sixteen of the images: the answer first, the true class in parentheses where they differ.
-
-# %%
-test_images, test_labels = dataset.test
-few = torch.randperm(len(test_labels), generator=torch.Generator().manual_seed(seed))[:16]
-inputs = torch.stack([test_set[i][0] for i in few.tolist()]).to(device)
-with torch.no_grad():
-    answers = [dataset.classes[i] for i in reloaded(inputs).argmax(1).tolist()]
-truth = [dataset.classes[i] for i in test_labels[few].tolist()]
-right = [answer == true for answer, true in zip(answers, truth, strict=True)]
-titles = [a if a == t else f"{a}\n({t})" for a, t in zip(answers, truth, strict=True)]
-
-# %%
-show(
-    plots.image_grid(
-        test_images[few],
-        titles,
-        right=right,
-        title="The network's answers; a cross marks a wrong one, the true class is in parentheses",
-    ),
-    alt="Sixteen test images, each under the network's answer; wrong answers have a cross and "
-    "the true class in parentheses.",
+    alt="A ten by ten table of true against predicted classes, in percent; the diagonal holds the "
+    "correct predictions.",
 )
 
 # %% [markdown]
 # ## A faster loader
 #
 # The classic loader handles every image separately: to PIL, to a tensor, normalize, stack, and send
-# from one process to another. You saw above that all training images fit on the device. So put them
-# there once as bytes, and let a batch be some rows of that tensor. This is how `ResidentLoader`
-# makes an epoch's batches; `self.sampler` gives the shuffled order:
+# from one process to another. But all training images fit on the device. So put them there once, as
+# bytes, and let a batch be some rows of that tensor. This is how `ResidentLoader` makes the batches
+# of an epoch; `self.sampler` gives the shuffled order:
 
 # %%
 Markdown(f"```python\n{inspect.getsource(ResidentLoader.__iter__)}```")
 
 # %% [markdown]
-# The lines with `index_select` take the rows of several batches at once (a *chunk*); `normalize`
-# does to the whole chunk what the transform did to one image; then the chunk is split into batches.
-# Both loaders compute the same values:
-
-# %% tags=["nbval-ignore-output"]
-first_images = ResidentLoader(images[:2], labels[:2], 2, device=device, shuffle=False)
-resident, _ = next(iter(first_images))
-one_image, _ = LoadedCIFAR10(images[:1], labels[:1], transform)[0]
-torch.stack([one_image[0, 0, :6], resident[0, 0, 0, :6].cpu()])
-
-# %% [markdown]
-# **Think first:** you run the loop from above with this loader and change nothing else. What do you
-# expect?
-
+# `index_select` takes the rows of several batches at once (a *chunk*), `normalize` does to the
+# chunk what the transform did to one image, and `split` makes batches of it.
+#
+# The course's `train` is the loop above with a progress line, a history of the loss, and a
+# checkpoint in the output folder every 30 seconds and after every epoch. If you interrupt it with
+# the stop button, it finishes the current step and writes the checkpoint. It also adds up the loss
+# *on the device*, because `loss.item()` makes the CPU wait for the GPU in every step. And on a CPU,
+# for batches of up to four images, it turns off oneDNN, a library whose preparation costs more than
+# it saves at that size.
+#
+# **Think first:** how much faster is a step than in the first loop?
 
 # %%
-def seconds_of(loader, steps):
-    net = Net().to(device)
-    optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
-    started = time.perf_counter()
-    for i, (inputs, targets) in enumerate(loader, start=1):
-        inputs, targets = inputs.to(device), targets.to(device)
-        optimizer.zero_grad()
-        loss = criterion(net(inputs), targets)
-        loss.backward()
-        optimizer.step()
-        loss.item()
-        if i == steps:
-            break
-    return (time.perf_counter() - started) / i
-
-
-# %% tags=["nbval-ignore-output"]
 chosen = torch.tensor(train_set.indices) if isinstance(train_set, Subset) else slice(None)
 resident_loader = ResidentLoader(
     images[chosen], labels[chosen], batch_size, device=device, seed=seed
 )
-for name, loader in (("DataLoader", train_loader), ("ResidentLoader", resident_loader)):
-    print(f"{name}: {seconds_of(loader, min(1000, len(loader))) * 1e3:.2f} ms per step")
-
-# %% [markdown]
-# Network, optimizer, loop and number of threads are equal, so the difference comes from the loader,
-# apart from the noise that you saw above and the start of the worker processes. [Lesson
-# 05](05_when_the_gpu_wins.ipynb) measures it with repetitions.
-#
-# The course's `train` is the same loop with three additions: a progress line, a history of the
-# loss, and a checkpoint in the output folder every 30 seconds and after every epoch. Two details
-# can make it faster than the loop above, whatever the loader. It adds up the loss *on the device*,
-# because `loss.item()` makes the CPU wait for the GPU in every step. And on a CPU, for batches of
-# up to four images, it turns off oneDNN, a library whose preparation costs more than it saves at
-# that size.
-#
-# You can interrupt it with the stop button: it finishes the current step, writes the checkpoint,
-# and then stops.
-
-# %%
 torch.manual_seed(seed)
 net = Net().to(device)
 optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
@@ -642,46 +556,50 @@ history = train(
     report=lesson.progress("Training"),
 )
 
+# %% tags=["nbval-ignore-output"]
+again = evaluate(net, test_batches)
+classic = seconds_per_step if on_gpu else cpu_seconds_per_step
+print(f"classic loop: {classic * 1e3:.2f} ms per step, accuracy {evaluation.accuracy:.1%}")
+resident_step = batch_size / history.images_per_second
+print(f"train, resident: {resident_step * 1e3:.2f} ms per step, accuracy {again.accuracy:.1%}")
+
 # %%
 show(plots.loss_curve(history), alt="The mean training loss against the training step.")
 
-# %% tags=["nbval-ignore-output"]
-again = evaluate(net, test_loader)
-print(f"classic loader: {evaluation.accuracy:.1%}, resident loader: {again.accuracy:.1%}")
-
 # %% [markdown]
-# About the same accuracy: network and images are the same, but their order differs, and without
-# oneDNN also the rounding.
+# The difference in time has three causes: the loader and the two changes in `train`; [lesson
+# 05](05_when_the_gpu_wins.ipynb) measures changes one at a time. The accuracy is about the same:
+# only the order of the images and, without oneDNN, the rounding differ. `evaluate` is the loop with
+# `bincount`; it also switches the network to evaluation mode and back, which matters for layers
+# such as dropout and batch normalization.
 #
-# ## When the machine is taken away
+# ## When the session ends early
 #
-# Colab may end your session in the middle of an epoch, and the files of its machine are gone with
-# it. Prepare for that *before* the first run: connect your Google Drive (`from google.colab import
-# drive; drive.mount("/content/drive")`) and set `output` in the parameters cell to a folder there,
-# such as `"/content/drive/MyDrive/cifar10"`. Later set `resume = True` and run the notebook again:
-# `train` continues at the step of the last checkpoint. The two classic loops above have no
-# checkpoint and start again.
+# Colab may end your session in the middle of an epoch, and its files are lost. Prepare for that
+# *before* the first run: connect your Google Drive (`from google.colab import drive;
+# drive.mount("/content/drive")`) and set `output` to a folder there, such as
+# `"/content/drive/MyDrive/cifar10"`. Later set `resume = True` and run the notebook again: `train`
+# continues at the step of the last checkpoint. The two classic loops start again.
 #
-# **Think first:** a checkpoint with the network's weights alone is not enough to continue *exactly*
-# where you stopped. What else has to be in it?
+# **Think first:** to continue *exactly* where you stopped, what has to be in a checkpoint besides
+# the weights?
 
 # %%
 checkpoint = torch.load(output / "classic_checkpoint.pt", weights_only=True, map_location="cpu")
 sorted(checkpoint)
 
 # %% [markdown]
-# The optimizer has a momentum buffer for each parameter; the loader has a position in the order of
-# the images; dropout and augmentation draw from a random number generator. With all of these, a run
-# in two parts gives exactly the weights of a run in one part. (`fingerprint` identifies network,
-# optimizer and loader, so that a checkpoint is not resumed with others.) Try it on 2,000 images on
-# the CPU, with a stop after the first epoch:
+# The optimizer has a momentum buffer for each parameter; `epoch` and `step` are the position in the
+# order of the images; dropout and augmentation use a random number generator. (`fingerprint`
+# identifies network, optimizer and loader, so that a checkpoint is not resumed with others.) With
+# all of these, a run in two parts gives exactly the weights of a run in one part:
 
 
 # %%
 def small_run(epochs, resume=False):
     torch.manual_seed(seed)
     net = Net()
-    loader = ResidentLoader(images[:2000], labels[:2000], 4, seed=seed)
+    loader = ResidentLoader(images[:1000], labels[:1000], 4, seed=seed)
     optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     path = output / "small_checkpoint.pt"
     train(net, loader, optimizer, epochs=epochs, checkpoint=path, resume=resume)
@@ -689,16 +607,15 @@ def small_run(epochs, resume=False):
 
 
 in_one_part = small_run(epochs=2)
-small_run(epochs=1)  # and here the machine is lost
+small_run(epochs=1)  # and here the session ends
 in_two_parts = small_run(epochs=2, resume=True)
 f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.numel()}"
 
 # %% [markdown]
 # ## The whole program as one file
 #
-# `scripts/train_cifar10.py` is this lesson as a program: the classic network and settings by
-# default, and options for what you will need later. It runs on the CPU, on a GPU, and, started by
-# PyTorch's launcher `torchrun`, on several GPUs. In a terminal, in the course's folder:
+# `scripts/train_cifar10.py` is this lesson as a program for the CPU, a GPU, or, started by
+# PyTorch's launcher `torchrun`, several GPUs. In a terminal, in the course's folder:
 #
 # ```
 # python scripts/train_cifar10.py
@@ -706,10 +623,8 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 # torchrun --nproc-per-node 4 scripts/train_cifar10.py --batch-size 32 --lr 0.032
 # ```
 #
-# `--schedule cosine` lets the learning rate fall to zero along half a cosine. Mixed precision
-# (`autocast`, `GradScaler`) and training on several GPUs (`DistributedDataParallel`) are subjects
-# of their own. With the default options on a CPU, the program gives exactly the accuracy of this
-# lesson's first loop: same seed, same order of the images.
+# `--schedule cosine` lets the learning rate fall to zero along half a cosine. On a CPU, the default
+# options give exactly the accuracy of this lesson's first loop on all images.
 #
 # **Think first:** find the three edits in it.
 #
@@ -736,16 +651,13 @@ lesson.report(
 # %% [markdown]
 # ## Summary
 #
-# - Three edits put training on a GPU: name the device, move the network, move each batch, targets
-#   included.
+# - Three edits put training on a GPU: name the device, move the network, move each batch.
 # - Create the optimizer after moving the network.
-# - Save the `state_dict`; load it with `map_location`; move the new network, which loading does not
-#   do.
+# - Save the `state_dict`, load it with `map_location`, and move the new network.
 # - Evaluate on the device, and count in a way that does not depend on the batch size.
-# - A small network with small batches gains little from a GPU: the GPU waits for kernel launches
-#   and for data, not for arithmetic.
-# - A resumable checkpoint holds the optimizer, the position and the random state, not only weights.
+# - A small network with small batches gains little from a GPU, which mostly waits for kernel
+#   launches and for data.
+# - A resumable checkpoint also has the optimizer, the position and the random state.
 #
 # **To try:** set `batch_size = 64` and run again. The loss falls more slowly per epoch; why? Then
-# raise `learning_rate` to 0.016 and compare. [Lesson 05](05_when_the_gpu_wins.ipynb) explains what
-# you see.
+# set `learning_rate = 0.016` too. [Lesson 05](05_when_the_gpu_wins.ipynb) explains it.

@@ -73,18 +73,17 @@ if epochs < 0:
     raise ValueError(f"epochs must be 0 or more, not {epochs!r}.")
 
 # %% [markdown]
-# **What you can see without a GPU.** The settings come in two sizes: a recipe for a GPU, and one
-# for a CPU that has the same ideas with a narrower network, a first layer with stride 2 (its
-# output has a quarter of the positions), and smaller batches. A CPU run shows that the whole recipe
-# learns fast, and how to test an idea. For most single ideas it is too short to show an effect, and
-# it does not show 94 % in seconds: the last section has published results and, if there is one, a
-# recorded race on a GPU.
+# **What you can see without a GPU.** There are two recipes: one for a GPU, and one for a CPU with
+# the same ideas, a narrower network, a first layer with stride 2 (its output has a quarter of the
+# positions), and smaller batches. A CPU run shows that the whole recipe learns fast, and how to
+# test an idea. It is too short to show the effect of most single ideas, and it does not reach 94 %:
+# the last section has published results and, if there is one, a recorded race on a GPU.
 #
 # The widths of the CPU recipe were chosen on 5,000 training images held out for validation. The
-# shape of its first layer was chosen in a few trials on test images, which is the wrong way: the
-# more settings you compare on the test images, the more the best score overestimates the accuracy.
+# shape of its first layer was chosen in a few trials on test images, which is a mistake: the more
+# settings you compare on the test images, the more the best score overestimates the accuracy.
 #
-# The widths (channels of the three groups of convolutions) and the passes of both recipes:
+# Each recipe's widths (channels of the three groups of convolutions) and number of passes:
 
 # %%
 settings = CPU if device.type == "cpu" else GPU
@@ -101,10 +100,10 @@ lesson.show_data(dataset)
 #
 # Before you make something fast, find out how fast it can be. Training needs a known amount of
 # arithmetic, and a device does a known amount per second. The first divided by the second is a
-# lower limit for the time, unless you find a way to need less arithmetic.
+# lower limit for the time.
 #
-# Count it. `FlopCounterMode` adds up the multiplications and additions of a forward and a backward
-# pass for ten images through the network of the GPU recipe. A PFLOP is 10^15 operations.
+# `FlopCounterMode` counts the multiplications and additions of a forward and a backward pass for
+# ten images through the network of the GPU recipe. A PFLOP is 10^15 operations.
 #
 # **Think first:** an NVIDIA H100 multiplies large matrices of 16-bit numbers at about 800 TFLOP/s,
 # that is 8 x 10^14 operations per second (its published peak is 989 TFLOP/s). Will 8 passes over
@@ -198,14 +197,14 @@ x.shape, x.dtype
 # %% [markdown]
 # ### Alternating flips
 #
-# Usually a random choice in every pass decides whether an image is mirrored. **Think first:** what
-# share of the images then looks the same in two consecutive passes, and so brings nothing new?
+# Usually, each image is mirrored at random in every pass. **Think first:** what fraction of the
+# images then has the same orientation in two consecutive passes?
 #
 # <details><summary>Answer</summary>
 #
-# Half of them. So choose at random only once for each image, and *alternate* from then on: the
-# next pass always shows the other orientation (Jordan, 2024). It costs nothing. In a run of less
-# than one pass, the default on a CPU, it has no effect.
+# Half of them. So choose at random only in the first pass, and *alternate* from then on: the next
+# pass always shows the other orientation (Jordan, 2024). In a run of less than one pass, the
+# default on a CPU, this has no effect.
 #
 # </details>
 
@@ -219,13 +218,14 @@ f"same orientation: {by_chance:.1f} of the images by chance, {in_turn:.1f} alter
 # %% [markdown]
 # ## The network
 #
-# ### Whitening: the first layer is known before training
+# ### Whitening: the first layer is computed before training
 #
 # Neighboring pixels are nearly equal. In a small patch, most of the variance is along one
-# direction, brightness, and very little along the directions of fine detail, which often tell a cat
-# from a dog. Gradient descent is slow along directions with little variance. So divide the
-# values along every direction by their standard deviation, in a fixed first layer: *whitening*
-# (Page, 2019). The directions are the eigenvectors of the covariance matrix of the patches.
+# direction, brightness, and very little along the directions of fine detail, which often
+# distinguish a cat from a dog. Gradient descent is slow along directions with little variance. So
+# divide the values along every direction by their standard deviation, in a fixed first layer:
+# *whitening* (Page, 2019). The directions are the eigenvectors of the covariance matrix of the
+# patches.
 
 # %%
 kernel = 3
@@ -239,21 +239,20 @@ patches.shape[1], directions.shape
 
 # %% [markdown]
 # **Think first:** there are 27 directions. If all had the same variance, three of them would have a
-# ninth of it. How much do the strongest three have together, and how much the last nine?
+# ninth of the total. How much do the strongest three have, and how much the last nine?
 #
 # <details><summary>Answer</summary>
 #
-# More than four fifths, and almost nothing. On photographs brightness alone has nearly four
-# fifths.
+# More than 80 %, and almost nothing. On photographs, brightness alone has nearly 80 %.
 #
 # </details>
 
-# %% tags=["nbval-ignore-output"]
+# %%
 shares = variances.flip(0) / variances.sum()
 {
-    "strongest": f"{shares[0]:.1%}",
-    "three strongest": f"{shares[:3].sum():.1%}",
-    "last nine": f"{shares[-9:].sum():.3%}",
+    "strongest": f"≈ {shares[0]:.1%}",
+    "three strongest": f"≈ {shares[:3].sum():.1%}",
+    "last nine": f"≈ {shares[-9:].sum():.3%}",
 }
 
 # %%
@@ -270,13 +269,13 @@ show(
 # to each variance first, because the weakest directions are mostly noise, which should not be
 # amplified. The CPU recipe keeps only the sixteen strongest directions.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 filters = (directions / (variances + 5e-4).sqrt()).T.flip(0).float()
 outputs = patches.float() @ filters.T
 together = outputs.T @ outputs / len(outputs)
 apart = together - together.diag().diag()
 largest, covariance = together.diag().max().item(), apart.abs().max().item()
-f"largest variance {largest:.3f}, largest covariance {covariance:.6f}"
+f"largest variance ≈ {largest:.3f}, largest covariance ≈ {covariance:.6f}"
 
 # %% [markdown]
 # The 27 outputs are uncorrelated now, and no variance is above 1. `whitening_filters` in
@@ -306,8 +305,8 @@ group = net.groups[0]
 {name: tuple(parameter.shape) for name, parameter in net.named_parameters()}
 
 # %% [markdown]
-# How should the weights of `conv2` start? With random weights, it scrambles the output of `conv1`,
-# and first has to learn not to.
+# How should the weights of `conv2` be initialized? Random weights scramble the output of `conv1`,
+# and the layer first has to learn not to.
 #
 # **Think first:** with which weights does a convolution pass its input on unchanged?
 #
@@ -315,9 +314,9 @@ group = net.groups[0]
 #
 # With a single 1 in the middle of the filter from channel *i* to channel *i*, and zeros elsewhere:
 # *Dirac initialization* (Zagoruyko and Komodakis, 2017). In `conv1`, it is done for as many
-# channels as come in. The network starts as if it were shallow and becomes deep as it learns. The
-# shortcuts of a residual network, which add a layer's input to its output, have the same purpose,
-# but cost time in every step.
+# channels as the layer has inputs. The network behaves like a shallow one at first and becomes deep
+# as it learns. The shortcuts of a residual network, which add a layer's input to its output, have
+# the same purpose, but cost time in every step.
 #
 # </details>
 
@@ -333,16 +332,18 @@ group.conv2.weight[0, 0], group.conv2.weight[0, 1]
 net(torch.zeros(5, 3, 32, 32)).shape
 
 # %% [markdown]
-# ## Muon: a step in all directions at once
+# ## Muon: an equal step in every direction
 #
 # Write the gradient of a convolution as a matrix $G$ with one row per output channel. Its singular
 # value decomposition is $G = U S V^T$: $U$ and $V$ contain directions, and the diagonal matrix $S$
-# how strongly $G$ acts along each, the *singular values*. A few are large and the rest are small,
-# so a step along $G$ changes the network mainly in a few directions. **Muon** (Jordan and others,
-# 2024) keeps the directions and takes an equal step along each: it replaces $G$ by $U V^T$.
+# the *singular values*, which say how strongly $G$ acts along each. Often a few are large and the
+# rest are small, so a step along $G$ changes the network mainly in a few directions. **Muon**
+# (Jordan and others, 2024) keeps the directions and takes an equal step along each: it replaces $G$
+# by
+# $U V^T$.
 #
-# Computing the decomposition is slow on a GPU. The Newton-Schulz iteration needs only matrix
-# products, which are what a GPU does best:
+# Computing the decomposition is slow on a GPU. The Newton-Schulz iteration approximates $U V^T$
+# with matrix products only, which a GPU computes fast:
 
 
 # %%
@@ -400,15 +401,15 @@ Markdown(f"```python\n{inspect.getsource(Muon.step)}```")
 #   the last part, when the steps become small.
 # - **The biases** of the first layer and of BatchNorm learn 64 times as fast as they otherwise
 #   would (tysam-code, 2023; Page, 2019).
-# - **BatchNorm with a short memory**: its running averages follow the last few steps, because the
+# - **BatchNorm with a large momentum**: its running averages follow the last few steps, because the
 #   statistics of older steps are out of date.
 # - **Label smoothing** (Szegedy and others, 2016): 0.8 of the target is for the right class, and
-#   0.2 is spread evenly over all ten, so the targets are 0.82 and 0.02. The network then does not
-#   spend effort on being overconfident.
+#   0.2 is spread evenly over all ten, so the targets are 0.82 and 0.02. This keeps the network from
+#   becoming overconfident.
 # - **16-bit arithmetic**, `torch.compile` and `channels_last` on a GPU: see lesson 05.
 #
-# And the loop. Look for two things: what the clock includes, and where the program waits for the
-# device.
+# Here is the training loop. Look for two things: what the measured time includes, and where the
+# program waits for the device.
 
 # %%
 source = inspect.getsource(Trainer.run)
@@ -417,11 +418,10 @@ loop = source[start : source.index("        raise AssertionError")]
 Markdown(f"```python\n{loop}```")
 
 # %% [markdown]
-# The clock includes whitening, since it uses the training images. It does not include compilation,
-# which happens once per program however often you train, and is timed separately. `loss.item()`,
-# which waits for the device, is called only at a few *observations*, six in the run below; the last
-# is at the end. There the clock is read after `synchronize`, because a GPU runs kernels later than
-# they are launched (lesson 05), and it does not count the time of `observe`.
+# The time includes whitening, since it uses the training images. It does not include compilation,
+# which happens once per program and is timed separately. `loss.item()`, which waits for the device,
+# is called only at a few *observations*, six in the run below; the last is at the end. There the
+# clock is read after `synchronize` (lesson 05), and the time of `observe` is not counted.
 #
 # ## Train
 #
@@ -434,7 +434,7 @@ Markdown(f"```python\n{loop}```")
 #
 # </details>
 
-# %% tags=["nbval-ignore-output"]
+# %%
 trainer = Trainer(settings, *dataset.train, device)
 ready = trainer.warm_up()
 trainer.choose_threads()  # on a busy CPU, one thread may be faster than all
@@ -447,7 +447,7 @@ def observe(run):
 
 
 run = trainer.run(seed, observe=observe, observations=6)
-f"{run.images:,} images in {run.seconds:.1f} s; before that, {ready:.1f} s of warm-up"
+f"≈ {run.images:,} images in {run.seconds:.1f} s; before that, {ready:.1f} s of warm-up"
 
 # %%
 show(
@@ -456,40 +456,39 @@ show(
 )
 
 # %% [markdown]
-# Look at the shape of the curve: much of the gain comes late, when the learning rates become small.
-# A run that is stopped halfway is worth less than a run planned for that length. So choose the
-# length before you start.
+# Much of the gain comes late, when the learning rates become small. A run that is stopped halfway
+# is worse than a run planned for that length. So choose the length before you start.
 #
 # The curve was measured on a fifth of the test images, to save time. Now all of them, once as they
 # are and once from **six views**: the original and two copies shifted by one pixel, each plain and
 # mirrored. The prediction is the weighted mean of the six logits, and the originals count double.
-# This *test-time augmentation* (Krizhevsky and others, 2012) costs six times the evaluation and no
-# training; airbench includes it in its time.
+# This *test-time augmentation* (Krizhevsky and others, 2012) makes evaluation six times as
+# expensive and costs no training; airbench includes it in its time.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 one_view = trainer.accuracy(test_images, test_labels, views=False)
 six_views = trainer.accuracy(test_images, test_labels)
-f"test accuracy: {one_view:.1%} from one view, {six_views:.1%} from six"
+f"test accuracy: ≈ {one_view:.1%} from one view, ≈ {six_views:.1%} from six"
 
 # %% [markdown]
 # ## Switch an idea off
 #
-# Each idea of a recipe is a claim. Test one of them: the same run without the `idea` of the
+# Each idea of a recipe is a claim. Test one of them: repeat the run without the `idea` of the
 # parameters cell. Without Muon, the filters take steps of the same length along their gradient's
-# momentum. The ideas that can be switched off:
+# momentum. The ideas that you can switch off:
 
 # %%
 ", ".join(ideas_in(GPU))
 
-# %% tags=["nbval-ignore-output"]
+# %%
 other = Trainer(without, *dataset.train, device)
 other.warm_up()  # on as many threads as the run that it is compared with
 without_run = other.run(seed)
 without_views = other.accuracy(test_images, test_labels)
 Markdown(
     "| run | test accuracy | training |\n|---|---|---|\n"
-    f"| all ideas | {six_views:.1%} | {run.seconds:.1f} s |\n"
-    f"| without {idea} | {without_views:.1%} | {without_run.seconds:.1f} s |"
+    f"| all ideas | ≈ {six_views:.1%} | {run.seconds:.1f} s |\n"
+    f"| without {idea} | ≈ {without_views:.1%} | {without_run.seconds:.1f} s |"
 )
 
 # %% [markdown]
@@ -497,8 +496,8 @@ Markdown(
 #
 # <details><summary>Answer</summary>
 #
-# From chance: order of the images, augmentation and initial weights depend on the seed, and so does
-# the result, by as much as two percentage points in runs as short as these. One pair of runs says
+# From chance: order of the images, augmentation and initial weights depend on the seed, and change
+# the result by as much as two percentage points in runs as short as these. One pair of runs says
 # little about a small effect. The training time also depends on what else the computer is doing.
 #
 # </details>
@@ -506,7 +505,7 @@ Markdown(
 # `benchmarks/tricks_switched_off.py` switches each idea off in several runs and stores every
 # result.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 found = records.read("tricks_switched_off")
 for record in found:
     show(
@@ -517,12 +516,12 @@ for record in found:
 
 # %% [markdown]
 # Read the figure with its limits in mind. The CPU's recording of November 2026 has three runs per
-# idea, each with two passes over 5,000 training images. Two ideas matter clearly there: falling
+# idea, each with two passes over 5,000 training images. Two ideas clearly matter there: falling
 # learning rates (33 points) and Muon (19 points; beyond 3 points the scale is compressed). Dirac
 # initialization is just outside the band of the runs with all ideas. For the others, at least one
-# dot is inside the band, so these runs decide nothing. Without alternating flips the median was
-# even 2 points *better*: in two passes a network can hardly memorize images, so augmentation gains
-# nothing yet. Three short runs on a tenth of the images cannot tell you what an idea is worth in 8
+# dot is inside the band, so these runs are inconclusive. Without alternating flips the median was
+# even 2 points *better*: in two passes a network can hardly memorize images, so augmentation does
+# not help yet. Three short runs on a tenth of the images cannot show what an idea contributes in 8
 # passes over all of them.
 #
 # ## Against the clock, on a CPU
@@ -543,7 +542,7 @@ for record in found:
 #
 # </details>
 
-# %% tags=["nbval-ignore-output"]
+# %%
 found = records.read("accuracy_within_a_clock")
 for record in found:
     show(
@@ -552,10 +551,10 @@ for record in found:
     )
 
 # %% [markdown]
-# The medians of the figure, with the number of runs, and of steps in a run. One run is an example,
-# not a result:
+# The medians of the figure, with the number of runs and the number of steps per run. A single run
+# is an example, not a result:
 
-# %% tags=["nbval-ignore-output"]
+# %%
 one = records.newest("accuracy_within_a_clock", "cpu")
 rows = ["| recipe, clock | runs | steps | images | one view | six views |", "|---" * 6 + "|"]
 for name, middle in one.figures["medians"].items() if one else []:
@@ -578,9 +577,8 @@ f"{wide / 1e6:.0f} and {narrow / 1e6:.0f} million operations per image, {wide / 
 
 # %% [markdown]
 # Most of the saving comes from the first layer: with stride 2 instead of 1, everything after it has
-# a quarter of the positions to compute. How wide the network should be depends on the time: the run
-# above is the shortest and has the narrowest of three networks; for one minute the course uses a
-# wider one, and for five minutes the widest.
+# a quarter of the positions to compute. The best width depends on the time: the run above is the
+# shortest and uses the narrowest of three networks; for five minutes the course uses the widest.
 #
 # ## On a GPU
 #
@@ -592,16 +590,16 @@ f"{wide / 1e6:.0f} and {narrow / 1e6:.0f} million operations per image, {wide / 
 # | [hlb-CIFAR10](https://github.com/tysam-code/hlb-CIFAR10) | 94 % | about 6.3 s | A100 |
 # | [cifar10-fast](https://myrtle.ai/learn/how-to-train-your-resnet/) | 94 % | 26 s | V100 |
 #
-# If you claim to be as fast as airbench, measure both: on the same GPU, with the same torch and the
-# same images, in alternating runs, and without the time for compilation in either. One command, in
-# a terminal in a clone of the course (on Linux), does that and records every run. Without
-# `AIRBENCH` it prints where to get airbench's script, which is not part of the course:
+# Before you claim to be as fast as airbench, measure both: on the same GPU, with the same torch and
+# the same images, in alternating runs, without the time for compilation. One command does that and
+# records every run; use it in a terminal in a clone of the course (on Linux). Without `AIRBENCH` it
+# prints where to get airbench's script, which is not part of the course:
 #
 # ```
 # AIRBENCH=airbench94_muon.py python -m benchmarks against_airbench tricks_switched_off
 # ```
 
-# %% tags=["nbval-ignore-output"]
+# %%
 races = records.read("against_airbench")
 for record in races:
     show(
@@ -637,7 +635,7 @@ lesson.report(
 #   initialization, orthogonal updates, learning rates that fall to zero. The CPU's recording
 #   confirms mainly the last two.
 # - What suits a GPU (wide layers, large batches) does not suit a CPU, and vice versa.
-# - Judge an idea by several runs without it, and a speed by alternating runs on one machine.
+# - Judge an idea by several runs without it, and compare speeds in alternating runs on one machine.
 #
 # **To try:** set `idea = "falling learning rates"`, then `"whitening"`. On a GPU, set
 # `epochs = 4.0`: how much of the accuracy do you keep for half of the time?

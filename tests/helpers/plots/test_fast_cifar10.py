@@ -62,7 +62,7 @@ FIGURES = [
         "50% before, 100% after",
     ),
     (lambda: plots.learning_curve([1.0, 2.5], [0.3, 0.5]), "50.0 % after 2.5 s of training"),
-    (lambda: plots.ideas_switched_off(tricks_record()), "Missed most: salt, worth 10.0 points"),
+    (lambda: plots.ideas_switched_off(tricks_record()), "Largest loss: without salt, 10.0 points"),
     (lambda: plots.within_a_clock(clock_record()), "In 300 s: 72.0 %, by slow"),
     (lambda: plots.race(race_record()), "94.10 % in 1.00 s, 0.50 of airbench's time"),
 ]
@@ -73,7 +73,7 @@ def title(figure):
 
 
 @pytest.mark.parametrize(("draw", "finding"), FIGURES)
-def test_the_title_says_what_was_found(draw, finding):
+def test_title_states_the_finding(draw, finding):
     assert finding in title(draw())
 
 
@@ -83,7 +83,7 @@ def test_every_axis_has_a_label(draw, finding):
 
 
 @pytest.mark.parametrize("draw", [FIGURES[3][0], FIGURES[5][0], FIGURES[4][0]])
-def test_a_recorded_figure_names_device_and_date(draw):
+def test_recorded_figure_names_device_and_date(draw):
     figure = draw()
     shown = title(figure) + " ".join(text.get_text() for text in figure.texts)
     assert "made-up device, torch 9.9, recorded 2000-01-01" in shown

@@ -1,4 +1,4 @@
-"""The figures of lesson 05 say what they found, from live measurements and from records."""
+"""The titles of lesson 05's figures state the finding, live or recorded."""
 
 import matplotlib.pyplot as plt
 import pytest
