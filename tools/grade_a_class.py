@@ -1,7 +1,7 @@
-"""A class of sixty for lab 01: right, wrong, broken and hostile submissions, and their points.
+"""A class of 60 for lab 01: right, wrong, broken and hostile submissions, and their points.
 
-`python -m tools.grade_a_class` grades all of it and compares every mark; the tests
-take a few of them.
+`python -m tools.grade_a_class` grades the whole class and compares every mark. The tests use a few
+of its members.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Member:
 
 
 class ClassBuilder:
-    """The lab and its answers, from which the members of the class are made."""
+    """Creates the members of the class from the lab and its answers."""
 
     def __init__(self) -> None:
         self.original = nbformat.read(LABS / f"{NAME}.ipynb", as_version=4)
@@ -81,7 +81,7 @@ class ClassBuilder:
         return {n: 0 if n in numbers else of for n, of in self.of.items()}
 
     def hostile(self, name: str) -> Member:
-        """The member of the class who tries this."""
+        """The member of the class with this hostile answer."""
         number, source = (HOSTILE | ATTACKS)[name]
         points = self.all_but() if name in HARMLESS else self.all_but(number)
         if name in REVIEWED:
@@ -180,7 +180,7 @@ def differences(member: Member, marked: object) -> list[str]:
 
 
 def main() -> int:
-    """Grade all sixty; print the result, and exit with 1 if any mark is wrong."""
+    """Grade all 60; print the result, and return 1 if any mark is wrong."""
     from course.grading.grade import GradingOptions, grade
     from course.grading.limits import SandboxLimits
 

@@ -18,6 +18,11 @@ from course.course_folder import CourseError
 
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 _BEGIN_GIVEN, _END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
+# Whole lines, so that what follows an answer keeps its indentation.
+_GIVEN = re.compile(rf"(?ms)^[ \t]*{_BEGIN_GIVEN}\n(?P<given>.*?)^[ \t]*{_END_GIVEN}\n")
+_ANSWER = re.compile(
+    rf"(?ms)^(?P<indent>[ \t]*){_BEGIN}\n.*?^[ \t]*{_END}\n(?:{_GIVEN.pattern[5:]})?"
+)
 _DEFINITION = re.compile(r"^(\s*)(?:async )?(?:def|class) (\w+)")
 
 
@@ -116,41 +121,20 @@ def _cells(source: Source, change: Callable[[str, int, str | None], str]) -> lis
 
 def _without_given(code: str) -> str:
     """Return the cell without the code that students get instead of the answer."""
-    kept, given = [], False
-    for line in code.splitlines():
-        marker = line.strip()
-        given = given or marker == _BEGIN_GIVEN
-        if not given:
-            kept.append(line)
-        given = given and marker != _END_GIVEN
-    return "\n".join(kept)
+    return _GIVEN.sub("", code + "\n").removesuffix("\n")
 
 
 def _with_stubs(code: str, exercise: int, task: str | None) -> str:
     """Return the cell with the given code, or else a stub, instead of every answer."""
-    lines = code.splitlines()
-    kept: list[str] = []
-    place = 0
-    while place < len(lines):
-        line = lines[place]
-        if line.strip() != _BEGIN:
-            kept.append(line)
-            place += 1
-            continue
-        indent = line[: len(line) - len(line.lstrip())]
-        place = _index(lines, _END, place) + 1
-        if place < len(lines) and lines[place].strip() == _BEGIN_GIVEN:
-            end = _index(lines, _END_GIVEN, place)
-            kept += [_uncommented(given, indent) for given in lines[place + 1 : end]]
-            place = end + 1
-        else:
-            todo = task or f"write {_enclosing(kept, indent)}"
-            kept.append(f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")')
-    return "\n".join(kept)
 
+    def replacement(answer: re.Match[str]) -> str:
+        indent, given = answer["indent"], answer["given"]
+        if given is not None:
+            return "".join(_uncommented(line, indent) + "\n" for line in given.splitlines())
+        todo = task or f"write {_enclosing(code[: answer.start()].splitlines(), indent)}"
+        return f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")\n'
 
-def _index(lines: list[str], marker: str, start: int) -> int:
-    return next(n for n in range(start, len(lines)) if lines[n].strip() == marker)
+    return _ANSWER.sub(replacement, code + "\n").removesuffix("\n")
 
 
 def _uncommented(line: str, indent: str) -> str:

@@ -77,18 +77,15 @@ def _read_header(table: object, path: Path) -> Header:
     for key in ("title", "promise", "minutes", "objectives"):
         if key not in table:
             raise CourseError(f"{path}: the header lacks {key!r}.")
-    for key in ("title", "promise"):
-        if not isinstance(table[key], str) or not table[key].strip():
-            raise CourseError(f"{path}: {key!r} in the header is {table[key]!r}, not a string.")
-    if type(table["minutes"]) is not int or table["minutes"] <= 0:
-        raise CourseError(
-            f"{path}: 'minutes' in the header is {table['minutes']!r}, not a whole number."
-        )
-    for key in ("objectives", "prerequisites", "credits"):
-        entries = table.get(key, [])
-        if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-            raise CourseError(
-                f"{path}: {key!r} in the header is {entries!r}, not a list of strings. "
-                "Put quotes around a string that contains a colon."
-            )
+    for key, value in table.items():
+        what = f"{path}: {key!r} in the header is {value!r}, not"
+        if key in ("title", "promise"):
+            if not isinstance(value, str) or not value.strip():
+                raise CourseError(f"{what} a string.")
+        elif key == "minutes":
+            if type(value) is not int or value <= 0:
+                raise CourseError(f"{what} a whole number.")
+        elif not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+            colon = "Put quotes around a string that contains a colon."
+            raise CourseError(f"{what} a list of strings. {colon}")
     return Header(**{key: table[key] for key in table})

@@ -1,4 +1,4 @@
-"""`course run`: the lessons headless, into a dated folder, with a progress bar and a report."""
+"""`course run`: executes the lessons headless, shows the progress, and writes a report."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(
     folder = _new_folder(course, out, started)
     anchor_data_folder()
     # Kernels work in the current folder, as with papermill, so that a relative path among the
-    # parameters means what it means to the person who typed it.
+    # parameters refers to the folder where the command was typed.
     here = Path.cwd()
     to_do = [
         Job(
@@ -87,7 +87,7 @@ def run(
         jobs=jobs or jobs_for_this_machine(), preload=tuple(modules_of(notebooks.values()))
     )
     if set(names) <= set(expected):
-        # Only the time of those that run alone adds up.
+        # Lessons that run alone take the sum of their times.
         alone = sum(expected[job.name] for job in to_do if job.alone)
         rest = sum(expected[job.name] for job in to_do) - alone
         print(f"This takes {roughly(alone + rest / workers.jobs)}, judging by the last run.")

@@ -59,7 +59,7 @@ class Folders:
         return self.out / "files" / run.name
 
     def unfinished(self, run: PlannedRun) -> Path:
-        """The executed notebook while the run is under way."""
+        """The executed notebook during the run."""
         return self.notebooks / f".{run.name}.ipynb"
 
     def notebook(self, run: PlannedRun) -> Path:
@@ -74,7 +74,7 @@ class Folders:
 
 
 class Work(Watcher):
-    """A batch under way: saves every run that ends and keeps the tables up to date."""
+    """A running batch: saves every run that ends and keeps the tables up to date."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Work(Watcher):
                 results = engine.run_jobs(
                     jobs, self, workers=self._workers(len(jobs)), limits=limits
                 )
-            self._refresh(under_way=False)
+            self._refresh(is_running=False)
         except OSError as error:
             raise CourseError(
                 f"{error.strerror or error} ({error.filename or self._folders.out}). "
@@ -123,7 +123,7 @@ class Work(Watcher):
         return self._sum_up(results, monotonic() - started)
 
     def ended(self, result: RunResult) -> None:
-        """Put the notebook in place, then save the entry: a kill in between repeats the run."""
+        """Move the notebook into place, then save the entry: every entry has its notebook."""
         run = self._by_name[result.job.name]
         executed = None
         if result.job.output.exists():
@@ -153,7 +153,7 @@ class Work(Watcher):
         if self._progress is not None:
             self._progress.ended(result)
         if monotonic() - self._refreshed > _REFRESH:
-            self._refresh(under_way=True)
+            self._refresh(is_running=True)
 
     def _job(self, run: PlannedRun, file: Path) -> Job:
         self._folders.notebooks.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ class Work(Watcher):
     def _ended_entries(self) -> list[Entry]:
         return [self._entries[run.id] for run in self._runs if run.id in self._entries]
 
-    def _refresh(self, *, under_way: bool) -> None:
+    def _refresh(self, *, is_running: bool) -> None:
         """Write tables and page."""
         entries, plan = self._ended_entries(), self._plan
         write_tables(make_rows(entries), self._folders.out)
@@ -192,7 +192,7 @@ class Work(Watcher):
             fixed=plan.parameters,
             varied=plan.varied,
             planned=len(self._runs),
-            under_way=under_way,
+            is_running=is_running,
         )
         self._refreshed = monotonic()
 

@@ -1,4 +1,4 @@
-"""The process that asks for forked kernels: their server and each kernel, seen from there."""
+"""The client of the kernel server: starts the server, and starts and watches its kernels."""
 
 from __future__ import annotations
 

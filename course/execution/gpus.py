@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as nvidia-smi reports it; memory in MiB, 0 if it does not say."""
+    """One GPU as nvidia-smi reports it; memory in MiB, 0 if it is not reported."""
 
     index: str
     name: str

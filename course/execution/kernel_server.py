@@ -38,7 +38,7 @@ _GRACE_SECONDS = 1.0  # for helpers of multiprocessing, which end on their own a
 def main() -> None:
     """Import the modules, then start a keeper for each message until the socket is closed."""
     modules = sys.argv[1:]
-    # The folder of this file must not be a place to import from.
+    # Do not import from the folder of this file.
     del sys.path[0]
     if modules[:1] != ["--fresh"]:
         preload([*KERNEL_MODULES, *modules])

@@ -123,7 +123,7 @@ class Kernels:
         """Kill every kernel, now and from now on, without waiting."""
         self._ended = True
         for process in list(self._processes):
-            # A kernel may end between the question and the signal.
+            # A kernel may end between the check and the signal.
             with contextlib.suppress(OSError):
                 if process.poll() is None:
                     _kill(process)

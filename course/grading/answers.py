@@ -1,4 +1,4 @@
-"""Merges a student's answers into the original lab; everything else stays as it was given."""
+"""Merges a student's answers into the original lab; all other cells are the lab's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIMILAR = 0.5
 
 
 class CellKind(enum.StrEnum):
-    """Whose cell it is: the lab's own, the student's, a check, or text, which is not run."""
+    """Where a cell comes from: the lab, the student, or a check; or text, which is not run."""
 
     GIVEN = "given"
     STUDENT = "student"
@@ -94,22 +94,24 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     cells, missing, used = [], [], set()
     last = -1
     for cell in original.cells:
-        mark = _grade_id(cell)
+        grade_id = _grade_id(cell)
         if cell.cell_type != "code":
             cells.append(SubmittedCell(CellKind.TEXT, cell.source))
-        elif exercise := _EXERCISE.match(mark):
+        elif exercise := _EXERCISE.match(grade_id):
             number = int(exercise[1])
-            if mark not in answers:
+            if grade_id not in answers:
                 missing.append(number)
-            elif (place := answers[mark]) not in used:
+            elif (place := answers[grade_id]) not in used:
                 # What comes before an answer may be what it needs.
                 cells += _student_cells(theirs, [n for n in extras if last < n < place], number)
                 last = max(last, place)
                 used.add(place)
                 cells += _student_cells(theirs, [place], number)
-        elif check := _CHECK.match(mark):
+        elif check := _CHECK.match(grade_id):
             number = int(check[1])
-            until = _place_of(mark, theirs, min((p for p in taken if p > last), default=1 << 30))
+            until = _place_of(
+                grade_id, theirs, min((p for p in taken if p > last), default=1 << 30)
+            )
             cells += _student_cells(theirs, [n for n in extras if last < n < until], number)
             last = max(last, until - 1)
             cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
@@ -119,9 +121,9 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     if changed:
         notes.append(f"changed checks were restored: {', '.join(changed)}")
     written = {
-        int(_EXERCISE.match(mark)[1])
-        for mark, place in answers.items()
-        if theirs[place].source.strip() != stubs[mark].strip()
+        int(_EXERCISE.match(grade_id)[1])
+        for grade_id, place in answers.items()
+        if theirs[place].source.strip() != stubs[grade_id].strip()
     }
     return SubmissionNotebook(cells, sorted(set(missing)), sorted(written), notes)
 
@@ -137,28 +139,28 @@ def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[st
     answers: dict[str, int] = {}
     notes: list[str] = []
     code = [n for n, cell in enumerate(theirs) if cell.cell_type == "code"]
-    copies = {mark: [n for n in code if _grade_id(theirs[n]) == mark] for mark in stubs}
-    if twice := [mark for mark, places in copies.items() if len(places) > 1]:
+    copies = {grade_id: [n for n in code if _grade_id(theirs[n]) == grade_id] for grade_id in stubs}
+    if twice := [grade_id for grade_id, places in copies.items() if len(places) > 1]:
         notes.append(f"{', '.join(twice)}: more than once; the last changed one counts")
-    for mark, places in copies.items():
-        written = [n for n in places if theirs[n].source.strip() != stubs[mark].strip()]
+    for grade_id, places in copies.items():
+        written = [n for n in places if theirs[n].source.strip() != stubs[grade_id].strip()]
         if written:
-            answers[mark] = written[-1]
+            answers[grade_id] = written[-1]
     found = []
-    for mark, stub in stubs.items():
-        if mark in answers:
+    for grade_id, stub in stubs.items():
+        if grade_id in answers:
             continue
         # One cell may hold all answers, also one with the id of another exercise.
         place = _by_names(stub, theirs, [n for n in code if _can_be_answer(theirs[n], stubs)])
-        if place is None and not copies[mark]:
+        if place is None and not copies[grade_id]:
             free = [n for n in code if n not in answers.values()]
             free = [n for n in free if _can_be_answer(theirs[n], stubs)]
             place = _by_similarity(stub, theirs, free)
         if place is not None:
-            answers[mark] = place
-            found.append(mark)
-        elif copies[mark]:
-            answers[mark] = copies[mark][-1]
+            answers[grade_id] = place
+            found.append(grade_id)
+        elif copies[grade_id]:
+            answers[grade_id] = copies[grade_id][-1]
     if found:
         notes.append(f"{', '.join(found)}: not in its own cell; found by what it defines")
     return answers, notes
@@ -179,9 +181,9 @@ def _extras(original: NotebookNode, theirs: list[NotebookNode], taken: set[int])
     ]
 
 
-def _place_of(mark: str, theirs: list[NotebookNode], limit: int) -> int:
+def _place_of(grade_id: str, theirs: list[NotebookNode], limit: int) -> int:
     """The index of the student's copy of a check if it is below `limit`, else `limit`."""
-    return next((n for n, c in enumerate(theirs[:limit]) if _grade_id(c) == mark), limit)
+    return next((n for n, c in enumerate(theirs[:limit]) if _grade_id(c) == grade_id), limit)
 
 
 def _changed_checks(original: NotebookNode, theirs: list[NotebookNode]) -> list[str]:
@@ -226,5 +228,5 @@ def _defined(source: str) -> set[str]:
 
 def _grade_id(cell: NotebookNode) -> str:
     nbgrader = cell.get("metadata", {}).get("nbgrader", {})
-    mark = nbgrader.get("grade_id", "") if isinstance(nbgrader, dict) else ""
-    return mark if isinstance(mark, str) else ""
+    grade_id = nbgrader.get("grade_id", "") if isinstance(nbgrader, dict) else ""
+    return grade_id if isinstance(grade_id, str) else ""

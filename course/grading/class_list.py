@@ -16,9 +16,9 @@ _ID_COLUMNS = ("identifier", "id", "sis login id")
 
 
 def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submission]:
-    """A submission without a notebook for submissions on the class list who submitted nothing.
+    """A submission without a notebook for each student on the class list who submitted nothing.
 
-    The list is a CSV file with a column "name" and, if wanted, "id"; Moodle's grading worksheet and
+    The list is a CSV file with a column "name" and optionally "id"; Moodle's grading worksheet and
     Canvas's exported gradebook are such files. Students are matched by id, or by name.
     """
     try:

@@ -25,7 +25,7 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "grade",
         help="grade a folder of submissions of a lab",
-        description="Run every submission in a sandbox of its own, without network and files, "
+        description="Run every submission in its own sandbox, without network and files, "
         "judge each exercise by the lab's own checks, and write gradebook.csv, totals.csv, "
         "moodle.csv or canvas.csv, a feedback page per student, and index.html. Run the same "
         "command again to continue one that was interrupted, or to judge what has changed.",
@@ -34,7 +34,7 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     add = command.add_argument
     add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
-    add("--class-list", type=Path, metavar="CSV", help="submissions who should have a row")
+    add("--class-list", type=Path, metavar="CSV", help="all students who should have a row")
     add("--due", type=_time, metavar="TIME", help='mark later files as late: "2026-11-20 23:59"')
     add("--anonymous", action="store_true", help="no names in the feedback pages")
     add("--regrade", action="store_true", help="judge everything again, changed or not")

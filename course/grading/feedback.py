@@ -19,7 +19,7 @@ from course.grading.students import file_name
 from course.reports.pages import write_page
 
 FEEDBACK_ZIP = "feedback.zip"
-# Pictures stored with a text cell, such as the Colab badge, stay in the lab: the page shows words.
+# Pictures attached to a text cell, such as the Colab badge: the page shows their text.
 _ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
 
 

@@ -60,21 +60,21 @@ def grade(
 ) -> list[GradedSubmission]:
     """Grade every submission of one lab and write the results into the folder `out`.
 
-    The lab's own solution is judged first, and again during the class: where it does not get every
-    point, the machine is at fault. What was stopped for its time or memory is judged again, alone.
-    All files are written after each submission, and those that did not change since an earlier
-    grading into the same folder are not judged again.
+    The lab's own solution is judged first, and again during the class: if it does not get every
+    point, the machine is the cause. Code that was stopped for its time or memory is judged again,
+    alone. All files are written after each submission. Submissions that have not changed since an
+    earlier grading into the same folder are not judged again.
 
     Args:
         original: the lab as students got it.
         submissions: a folder or a zip.
-        progress: called after each submission with it, and with how many of how many are done.
+        progress: called after each submission with it, the number judged, and the total.
 
     Returns:
         The graded submissions, sorted by the students' names.
 
     Raises:
-        CourseError: nothing can be graded as asked, or the results cannot be written.
+        CourseError: the submissions or options are not valid, or the results cannot be written.
     """
     options = options or GradingOptions()
     notebook = nbformat.read(original, as_version=4)
@@ -93,7 +93,7 @@ def grade(
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {out}: {error.strerror or error}. Free some space, "
-            "or name another folder with --out. What was judged so far is kept."
+            "or name another folder with --out. The results so far are kept."
         ) from None
 
 

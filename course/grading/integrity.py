@@ -1,7 +1,7 @@
 """Detects and undoes what a student's code replaced in the libraries that judge it.
 
 This is a snapshot of functions and classes before and after a call. Code that finds this snapshot
-itself, or that restores what it replaced, is not detected here; see `internals`.
+itself, or restores what it replaced, is not detected here; see `internals`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Finds code that reaches into Python, or into the checks, by reading its syntax tree.
+"""Finds code that uses internals of Python or of the checks, by reading its syntax tree.
 
-The checks run in one process with the answer. Code that takes apart Python's frames, or finds the
-checks' objects, can deceive them, and an honest answer to an exercise needs none of that. An answer
+The checks run in one process with the answer. Code that reads Python's frames, or finds the
+checks' objects, can deceive them. No exercise needs such code. An answer
 that uses it gets no points until a person has read the answer.
 """
 
@@ -41,7 +41,7 @@ _SETTINGS = "backends"
 
 
 def uses_of_internals(source: str) -> list[str]:
-    """What in a cell reaches into Python or the checks: "line 3: gc", at most five of them."""
+    """The uses of internals in a cell, such as "line 3: gc"; at most five."""
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""What bubblewrap and the environment let a sandboxed program see."""
+"""What a sandboxed program can see: the options of bubblewrap, and the environment."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
     for folder in (*_WRITABLE, "/dev/shm"):
         options += ["--size", str(limits.disk), "--tmpfs", folder]
     own = own_folders()
-    between = _between(own)
+    between = _folders_between(own)
     for folder in between:
         options += ["--tmpfs", str(folder)]
     for path in own:
@@ -101,7 +101,7 @@ def _course_folders() -> set[Path]:
     return {Path(importlib.util.find_spec(name).origin).parent for name in packages}
 
 
-def _between(own: list[Path]) -> list[Path]:
+def _folders_between(own: list[Path]) -> list[Path]:
     """The folders directly below a writable one that lead to one of these.
 
     Each gets a mount of its own. Otherwise a student's code could rename the folder and put its

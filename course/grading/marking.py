@@ -28,7 +28,7 @@ class MarkStatus(enum.StrEnum):
     UNREADABLE = "unreadable"
     # The machine's fault, not the student's.
     NOT_JUDGED = "not judged"
-    # A person has to read the answer before it gets its points.
+    # A person has to read the answer before it gets points.
     TO_REVIEW = "to review"
     # Points that the instructor wrote into manual.csv.
     MANUAL = "manual"
@@ -41,7 +41,7 @@ class MarkStatus(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """The points of one exercise, and why. `stop` is why its code was stopped, if it was."""
+    """The points of one exercise, and the reason. `stop`: why its code was stopped, if it was."""
 
     exercise: int
     points: int | float
@@ -58,7 +58,7 @@ class Mark:
 
     @property
     def is_final(self) -> bool:
-        """Whether judging it again on a less busy machine would give the same."""
+        """Whether a less busy machine would give the same mark."""
         stopped = self.stop is not None and self.stop.depends_on_machine
         return self.status is not MarkStatus.NOT_JUDGED and not stopped
 
@@ -90,7 +90,7 @@ class GradedSubmission:
 
     @property
     def to_review(self) -> bool:
-        """Whether a person has to read it before it gets its points."""
+        """Whether a person has to read the answers before they get points."""
         return any(mark.status is MarkStatus.TO_REVIEW for mark in self.marks)
 
     @property
@@ -102,7 +102,7 @@ class GradedSubmission:
 def unjudged(
     original: NotebookNode, submission: Submission, status: MarkStatus, why: str
 ) -> GradedSubmission:
-    """A submission none of whose exercises could be judged, all with the same message."""
+    """A submission of which no exercise could be judged, for the same reason."""
     marks = [Mark(n, 0, of, status, why) for n, of in points_of(original).items()]
     return GradedSubmission(submission, marks)
 

@@ -1,4 +1,4 @@
-"""Proves that this machine can judge a lab: before the first submission, and again during a class.
+"""Checks that this machine can judge a lab: before the first submission, and again during a class.
 
 A sandbox that does not start, or a limit too low for Python, would give a whole class no points.
 So the lab's own solution is judged like a submission, and has to get every point.
@@ -20,7 +20,7 @@ def check_machine(original: Path, limits: SandboxLimits, *, isolated: bool = Tru
     """Judge the solution of the lab `original`, or the lab itself where it has no solution.
 
     Raises:
-        CourseError: it did not get every point; says what was tried, and what to do.
+        CourseError: it did not get every point; the message says what was tried and what to do.
     """
     tried, wanted = _reference(original)
     failed, isolated = unexpected_marks(original, limits, isolated=isolated)
@@ -46,7 +46,7 @@ def _reference(original: Path) -> tuple[Path, MarkStatus]:
 def unexpected_marks(
     original: Path, limits: SandboxLimits, *, isolated: bool
 ) -> tuple[list[Mark], bool]:
-    """Judge the lab's solution; returns the marks that are wrong, and whether it was isolated."""
+    """Judge the lab's solution; return the unexpected marks, and whether it was isolated."""
     tried, wanted = _reference(original)
     notebook = nbformat.read(tried, as_version=4)
     submission = Submission("the lab's own solution", str(tried), notebook)

@@ -1,4 +1,4 @@
-"""Keeps each judged submission, so that a grading can be resumed and judges only what changed."""
+"""Stores each judged submission, so that a grading can continue and judges only what changed."""
 
 from __future__ import annotations
 

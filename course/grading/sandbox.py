@@ -1,8 +1,8 @@
-"""A sandbox for students' code: no network, no files of others, and limits on everything.
+"""A sandbox for students' code: no network, no other files, and limits on time, memory and disk.
 
 With bubblewrap the code sees the system's programs, Python's packages and the course's packages,
-all read-only, and an empty folder in memory that disappears with it. It runs as nobody, without
-capabilities, in a user namespace of its own. Without bubblewrap only the limits hold.
+all read-only, and an empty folder in memory that is deleted at the end. It runs as nobody, without
+capabilities, in a user namespace of its own. Without bubblewrap only the limits apply.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Sandbox:
                 account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
         self.isolated = program is not None
         self.process = subprocess.Popen(
-            # At a lower priority than this program, which has to watch it.
+            # Lower priority than this program, which has to monitor it.
             ["nice", "-n", "5", *command] if shutil.which("nice") else command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

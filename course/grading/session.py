@@ -21,7 +21,7 @@ from course.grading.sandbox import Sandbox
 _WORKER = "course.grading.worker"
 # Starting Python and importing torch.
 _START_SECONDS = 120.0
-# A machine on which a cell gets less than a fiftieth of its wall time cannot judge it.
+# If a cell gets less than 1/50 of the wall time, the machine is too busy to judge it.
 _LONGEST_WAIT = 50
 _RESTART = Stop(StopReason.RESTART, "")
 
@@ -80,7 +80,7 @@ class Session:
             if stop.reason is StopReason.RESTART:
                 continue
             if not self._student_code_ran:
-                # Once may be chance, on a machine that is short of something.
+                # The first time it may be chance, for example because memory was low.
                 faults += 1
                 if faults == 2:
                     return
@@ -179,7 +179,7 @@ class Session:
     def _keep(self, place: int, result: dict[str, Any]) -> None:
         cell = self.cells[place]
         if cell.exercise in self.verdicts and place in self.results:
-            # Run again because of a later exercise: what was judged is what is shown.
+            # It ran again because of a later exercise; the page shows the run that was judged.
             return
         self.results[place] = result
         if cell.kind is CellKind.CHECK:
@@ -193,7 +193,7 @@ class Session:
 
 
 class _Clock:
-    """Limits for what the worker cannot stop itself: code in C that does not end."""
+    """Time limits for code that the worker cannot stop, such as a C function that does not end."""
 
     def __init__(self, sandbox: Sandbox, seconds: float) -> None:
         self._sandbox = sandbox

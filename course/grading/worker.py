@@ -187,10 +187,13 @@ class CellRunner:
                 end_threads(before)
         if stop:
             error[:] = [f"stopped: it {text}", ""]
-        outputs = [{"name": "stdout", "text": str(streams[0])}] if str(streams[0]) else []
-        outputs += [{"name": "stderr", "text": str(streams[1])}] if str(streams[1]) else []
-        outputs += [{"data": safe_output(one["data"])} for one in shown.outputs[:MOST]]
-        outputs += [{"data": safe_output(one["data"])} for one in values[:MOST]]
+        outputs: list[dict[str, Any]] = [
+            {"name": name, "text": stream.getvalue()}
+            for name, stream in zip(("stdout", "stderr"), streams, strict=True)
+            if stream.getvalue()
+        ]
+        displayed = [*shown.outputs[:MOST], *values[:MOST]]
+        outputs += [{"data": safe_output(one["data"])} for one in displayed]
         return {
             "outputs": outputs,
             "error": error[0] if error else "",

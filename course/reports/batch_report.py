@@ -45,7 +45,7 @@ def write_batch_report(
     fixed: Mapping[str, object],
     varied: Sequence[str],
     planned: int,
-    under_way: bool,
+    is_running: bool,
 ) -> Path:
     """Write `index.html`, which needs no other file and no network.
 
@@ -56,7 +56,7 @@ def write_batch_report(
         fixed: parameters that all runs have in common.
         varied: names of the parameters that differ between the runs.
         planned: how many runs the plan has.
-        under_way: whether the other runs are still to come.
+        is_running: whether the other runs are still to come.
 
     Raises:
         OSError: there is no space; the previous page is then unchanged.
@@ -73,7 +73,7 @@ def write_batch_report(
             failed=[entry for entry in entries if entry["status"] != Status.PASSED],
             noted=[entry for entry in entries if entry["note"]],
             planned=planned,
-            under_way=under_way,
+            is_running=is_running,
             fixed=fixed,
             drawn=sum(bool(entry["reported"].get("drawn")) for entry in entries),
             seconds=sum(entry["seconds"] for entry in entries),

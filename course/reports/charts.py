@@ -36,7 +36,7 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
     in order of appearance, without a line.
     """
     if len({point.series for point in points}) > len(COLORS):
-        # More series than can be told apart become one.
+        # Merge series that cannot be distinguished by their colors.
         points = [replace(point, series="") for point in points]
     xs = list(dict.fromkeys(point.x for point in points))
     # A seed is a name, not a quantity.

@@ -84,7 +84,7 @@ def write_page(
 
 
 def _links_of_page(markdown: str, beside: Collection[str]) -> str:
-    """Adapt the links of a text cell to a page that stands beside these pages."""
+    """Adapt the links of a text cell to a page in the same folder as the pages `beside`."""
 
     def adapt(link: re.Match[str]) -> str:
         text, target, anchor = link[1], link[2], link[3] or ""

@@ -57,7 +57,7 @@ class Reader(HTMLParser):
 
 @pytest.fixture
 def page(tmp_path):
-    def write(entries, *, planned=None, under_way=False, fixed=None, varied=()):
+    def write(entries, *, planned=None, is_running=False, fixed=None, varied=()):
         path = write_batch_report(
             entries,
             tmp_path,
@@ -65,7 +65,7 @@ def page(tmp_path):
             fixed=fixed or {},
             varied=varied,
             planned=len(entries) if planned is None else planned,
-            under_way=under_way,
+            is_running=is_running,
         )
         return Reader(path.read_text(encoding="utf-8"))
 
@@ -108,7 +108,9 @@ def test_failure_shows_cell_and_error_with_a_link(page):
 
 
 def test_unfinished_runs_are_counted(page):
-    assert "1 of 3 runs passed, 2 still to come" in page([entry(1)], planned=3, under_way=True).text
+    assert (
+        "1 of 3 runs passed, 2 still to come" in page([entry(1)], planned=3, is_running=True).text
+    )
     assert "1 of 3 runs passed, 2 not run" in page([entry(1)], planned=3).text
 
 
