@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+from dataclasses import fields
 from pathlib import Path
 
 from course.command_line import end_as_by_ctrl_c
@@ -55,12 +56,17 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
         "--folder", metavar="DIR", help="working folder of all runs (default: one per run)"
     )
     how.add_argument("--out", metavar="DIR", help="results; may be an address such as s3://...")
-    how.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask cluster")
+    how.add_argument(
+        "--dask", dest="cluster", metavar="ADDRESS", help="run on the workers of this Dask cluster"
+    )
     how.add_argument(
         "--fresh-kernels", action="store_true", help="start every kernel as a new Python process"
     )
     how.add_argument(
-        "--pages", action="store_true", help="write a page of every run (default: of failures)"
+        "--pages",
+        dest="all_pages",
+        action="store_true",
+        help="write a page of every run (default: of failures)",
     )
     how.add_argument("--dry-run", action="store_true", help="show the runs and a time estimate")
     how.add_argument("--retry-failed", action="store_true", help="run again what did not pass")
@@ -75,13 +81,7 @@ def _batch(options: argparse.Namespace) -> int:
 
     end_as_by_ctrl_c()
     table, name = _plan_of(options)
-    how = Options(
-        dry_run=options.dry_run,
-        retry_failed=options.retry_failed,
-        fresh_kernels=options.fresh_kernels,
-        all_pages=options.pages,
-        cluster=options.dask,
-    )
+    how = Options(**{field.name: getattr(options, field.name) for field in fields(Options)})
     return batch(open_course(options.root), make_plan(table), name, how)
 
 
@@ -98,24 +98,20 @@ def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
     _add(table, "grid", _once("--grid", options.grid, grid))
     if options.case:
         table["list"] = [_case(words) for words in options.case]
-    for name in ("repeats", "seeds", "retries", "jobs", "out", "folder"):
-        if (value := getattr(options, name)) is not None:
-            table[name] = value
-    limits = {"cell": options.cell_timeout, "run": options.run_timeout}
-    _add(table, "limits", {name: value for name, value in limits.items() if value is not None})
-    if options.gpus is not None or options.share is not None:
-        gpus = table.get("gpus")
-        gpus = dict(gpus) if isinstance(gpus, dict) else {"use": "all" if gpus is None else gpus}
-        if options.gpus is not None:
-            gpus["use"] = options.gpus[0] if len(options.gpus) == 1 else options.gpus
-        if options.share is not None:
-            gpus["share"] = options.share
-        table["gpus"] = gpus
+    names = ("repeats", "seeds", "retries", "jobs", "out", "folder")
+    table |= _given(**{name: getattr(options, name) for name in names})
+    _add(table, "limits", _given(cell=options.cell_timeout, run=options.run_timeout))
+    use = options.gpus[0] if options.gpus and len(options.gpus) == 1 else options.gpus
+    _add(table, "gpus", _given(use=use, share=options.share))
     if files:
         return table, Path(files[0]).stem
     what = [table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")]
     digest = hashlib.sha256(json.dumps([what, table.get("repeats")]).encode()).hexdigest()
     return table, f"batch_{Path(options.what[0]).stem}_{digest[:6]}"
+
+
+def _given(**options: object) -> dict[str, object]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _once(option: str, given: list[list[str]], read: dict[str, object]) -> dict[str, object]:

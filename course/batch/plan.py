@@ -112,18 +112,10 @@ def make_plan(table: Mapping[str, object]) -> Plan:
     Raises:
         CourseError: a name or a value is not valid; the message suggests the closest name.
     """
-    table = dict(table)
-    if "notebook" in table:
-        table["notebooks"] = [*_words(table, "notebooks"), *_words(table, "notebook")]
-        del table["notebook"]
     _check_names(table, _KEYS, "A plan")
-    limits, gpus = _mapping(table, "limits"), table.get("gpus")
+    limits, gpus, grid = (_mapping(table, key) for key in ("limits", "gpus", "grid"))
     _check_names(limits, ("cell", "run"), "limits")
-    if isinstance(gpus, dict):
-        _check_names(gpus, ("use", "share"), "gpus")
-    else:
-        gpus = {} if gpus is None else {"use": gpus}
-    grid = _mapping(table, "grid")
+    _check_names(gpus, ("use", "share"), "gpus")
     for name, values in grid.items():
         if not isinstance(values, list) or not values:
             raise CourseError(f"grid: {name} must be a list of values, not {values!r}.")
@@ -131,7 +123,7 @@ def make_plan(table: Mapping[str, object]) -> Plan:
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
         raise CourseError("list must have settings such as `- {epochs: 1, learning_rate: 0.01}`.")
     plan = Plan(
-        notebooks=tuple(_words(table, "notebooks")),
+        notebooks=_notebooks(table.get("notebooks") or []),
         parameters=_mapping(table, "parameters"),
         grid=grid,
         cases=tuple(cases),
@@ -140,10 +132,10 @@ def make_plan(table: Mapping[str, object]) -> Plan:
         run_limit=_integer(limits, "run", None),
         retries=_integer(table, "retries", 0, least=0),
         jobs=_integer(table, "jobs", None),
-        out=None if table.get("out") is None else str(table["out"]),
+        out=_text(table, "out"),
         gpus=_gpus(gpus.get("use", "all")),
         share=_integer(gpus, "share", 1),
-        folder=None if table.get("folder") is None else str(table["folder"]),
+        folder=_text(table, "folder"),
     )
     if not plan.notebooks:
         raise CourseError("The plan names no notebook. Add one, for example: notebooks: [03]")
@@ -220,11 +212,14 @@ def _mapping(table: Mapping[str, object], key: str) -> dict[str, object]:
     return {str(name): inner for name, inner in value.items()}
 
 
-def _words(table: Mapping[str, object], key: str) -> list[str]:
-    value = table.get(key) or []
-    words = value if isinstance(value, list) else [value]
+def _notebooks(value: object) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [value]
     # YAML reads 03 as the number 3.
-    return [f"{word:02d}" if isinstance(word, int) else str(word) for word in words]
+    return tuple(f"{name:02d}" if isinstance(name, int) else str(name) for name in names)
+
+
+def _text(table: Mapping[str, object], key: str) -> str | None:
+    return None if table.get(key) is None else str(table[key])
 
 
 def _integer(

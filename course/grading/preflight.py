@@ -26,13 +26,15 @@ def check_machine(original: Path, limits: SandboxLimits, *, isolated: bool = Tru
     failed, isolated = unexpected_marks(original, limits, isolated=isolated)
     if not failed:
         return
+    where = "in bubblewrap's sandbox" if isolated else "without a sandbox"
     lines = [
         f"This machine cannot judge {original.stem} now, so nothing was graded. {tried} was judged "
-        f"first, like a submission, {_where(limits, isolated=isolated)}. Each of its exercises "
-        f"should be {wanted}, but:",
+        f"first, like a submission, {where} with {limits.memory / 2**30:.1f} GiB, "
+        f"{limits.cell_seconds:g} s per cell and {limits.seconds:g} s in all. Each of its "
+        f"exercises should be {wanted}, but:",
         *_described(failed),
+        _advice(original, failed, limits, isolated=isolated),
     ]
-    lines.append(_advice(original, failed, limits, isolated=isolated))
     raise CourseError("\n".join(lines))
 
 
@@ -80,11 +82,3 @@ def _described(failed: list[Mark]) -> list[str]:
         f"  exercise{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}"
         for text, numbers in same.items()
     ]
-
-
-def _where(limits: SandboxLimits, *, isolated: bool) -> str:
-    where = "in bubblewrap's sandbox" if isolated else "without a sandbox"
-    return (
-        f"{where} with {limits.memory / 2**30:.1f} GiB, {limits.cell_seconds:g} s per cell and "
-        f"{limits.seconds:g} s in all"
-    )

@@ -19,7 +19,7 @@ def settings(cells):
 
     def expanded(**table):
         notebook = cells.notebook(cells.code(SOURCE, tags=["parameters"]))
-        plan = make_plan({"notebook": "one", **table})
+        plan = make_plan({"notebooks": "one", **table})
         return [run.parameters for run in expand(plan, {"one": notebook})]
 
     return expanded
