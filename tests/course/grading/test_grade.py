@@ -88,7 +88,7 @@ def test_every_hostile_answer_is_tested():
 @needs_bubblewrap
 @pytest.mark.slow
 @pytest.mark.parametrize("names", TOGETHER, ids=lambda names: names[0])
-def test_a_hostile_answer_costs_its_own_exercise_only(builder, processes_left, names):
+def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, names):
     before = empty_checks()
     submission, bad, points = submission_of(builder, names)
     graded = judge(builder.original, submission, LIMITS)
@@ -156,13 +156,13 @@ class _Text(HTMLParser):
         self.text += data
 
 
-def test_feedback_shows_hints_as_they_are_written(judged_class):
+def test_feedback_shows_hints_unchanged(judged_class):
     feedback = (judged_class.out / "feedback" / "Ada 3.html").read_text()
     assert not re.search(r"&amp;#\d+;|&&#", feedback)
     assert "wrong: `add_ramp`" in _Text(feedback).text or "add_ramp" in _Text(feedback).text
 
 
-def test_pages_show_nothing_of_a_student_that_a_browser_runs(judged_class):
+def test_pages_contain_no_code_of_a_student_that_a_browser_runs(judged_class):
     pages = [file.read_text() for file in judged_class.out.rglob("*.html")]
     assert len(pages) == 6
     for page in pages:
@@ -207,7 +207,7 @@ def test_limits_hold_without_a_sandbox(builder):
     assert not graded.isolated
 
 
-def test_cancelling_does_not_wait_for_sandboxes(builder, processes_left):
+def test_canceling_does_not_wait_for_sandboxes(builder, processes_left):
     cancel = threading.Event()
     cancel.set()
     with pytest.raises(Canceled):
@@ -274,9 +274,7 @@ SLOW = Mark(1, 0, 2, MarkStatus.STOPPED, "its code took too long", stop=StopReas
 WRONG = Mark(1, 0, 2, MarkStatus.WRONG, "wrong", "a-hint")
 
 
-def test_a_stop_for_time_is_judged_again_alone_before_it_costs_points(
-    builder, tmp_path, monkeypatch
-):
+def test_stop_for_time_is_judged_again_alone_before_it_costs_points(builder, tmp_path, monkeypatch):
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
     graded = judges.grade()
     assert judges.asked == ["Ada", "Bob", "Ada"]
@@ -306,9 +304,7 @@ def test_submissions_beside_a_failing_solution_are_judged_again(builder, tmp_pat
     assert graded["s07"].marks[0].status is MarkStatus.WRONG
 
 
-def test_an_unforeseen_error_costs_one_submission_its_verdict_and_no_more(
-    builder, tmp_path, monkeypatch
-):
+def test_unexpected_error_affects_only_one_submission(builder, tmp_path, monkeypatch):
     error = ValueError("unforeseen")
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [error, error], "Bob": [None]})
     graded = judges.grade()
@@ -337,7 +333,7 @@ def test_a_full_disk_is_one_clear_error(builder, tmp_path, monkeypatch):
         judges.grade()
 
 
-def test_a_failing_feedback_page_costs_no_marks(builder, tmp_path, monkeypatch):
+def test_failing_feedback_page_does_not_change_marks(builder, tmp_path, monkeypatch):
     def fail(*args, **options):
         raise ValueError("cannot be shown")
 

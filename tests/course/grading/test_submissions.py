@@ -152,7 +152,7 @@ def students(folder):
         (["ada/draft", "ada/final"], ["ada"]),
     ],
 )
-def test_nobody_is_merged_and_nobody_is_lost(tmp_path, paths, expected):
+def test_students_are_neither_merged_nor_lost(tmp_path, paths, expected):
     file = tmp_path / "class.zip"
     with zipfile.ZipFile(file, "w") as archive:
         for path in paths:
@@ -195,7 +195,7 @@ def test_a_notebook_in_a_zip_is_read(tmp_path):
     assert one.notebook is not None
 
 
-def test_a_corrupt_zip_member_costs_one_submission(tmp_path):
+def test_corrupt_zip_member_affects_only_one_submission(tmp_path):
     file = tmp_path / "class.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("ada", "bob"):
@@ -274,7 +274,7 @@ def test_the_lab_is_found_in_a_copy_of_the_course(tmp_path, lab, solution):
         "Student,ID,Section\n    Points Possible,,\nada,1,\nBob,2,\n",
     ],
 )
-def test_everybody_on_the_class_list_has_a_row(tmp_path, rows):
+def test_each_student_on_the_class_list_has_a_row(tmp_path, rows):
     put(tmp_path, "in/ada/x.ipynb", a_notebook())
     put(tmp_path, "list.csv", rows)
     found = find_submissions(tmp_path / "in", LAB)

@@ -1,9 +1,14 @@
 """What the page of a notebook shows."""
 
+import re
+
 import nbformat
 import pytest
 
 from course.reports.pages import write_page
+from tests.course.reports.contrast import contrast
+
+BACKGROUND, CODE, ERROR = "#ffffff", "#f5f5f5", "#ffdddd"  # of JupyterLab's light theme
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def test_page_links_to_its_index_unless_there_is_none(page_of):
     assert "All notebooks" not in page_of("text", index="")
 
 
-def test_links_lead_to_pages_beside_it_and_nowhere_else(page_of):
+def test_links_lead_only_to_pages_in_the_same_folder(page_of):
     page = page_of(
         "[next](02_b.ipynb#end), [lab](../labs/01_a.ipynb), [last](09_c.ipynb), "
         "[torch](https://pytorch.org), [above](#above)",
@@ -36,3 +41,15 @@ def test_links_lead_to_pages_beside_it_and_nowhere_else(page_of):
     assert '<a href="02_b.html#end">next</a>, lab, last, ' in page
     assert '<a href="https://pytorch.org">torch</a>' in page
     assert '<a href="#above">above</a>' in page
+
+
+def test_text_colors_have_a_contrast_of_4_5(page_of):
+    # What comes last replaces the theme's colors.
+    style = page_of("text").rpartition("<style>")[2].partition("</style>")[0]
+    terminal = re.findall(r"ansi-(\w+)-fg { color: (#\w{6})", style)
+    code = re.findall(r"(--jp-mirror-editor-\w+)-color: (#\w{6})", style)
+    prompt = re.findall(r"(prompt-not-active-font)-color: (#\w{6})", style)
+    assert (len(terminal), len(code), len(prompt)) == (6, 4, 1)
+    for group, background in ((terminal, ERROR), (code, CODE), (prompt, BACKGROUND)):
+        for _, color in group:
+            assert contrast(color, background) >= 4.5
