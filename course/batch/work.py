@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -73,26 +73,23 @@ class Folders:
         return f"{self.store.rstrip('/')}/{run.name}.ipynb"
 
 
+@dataclass
 class Work(Watcher):
-    """A running batch: saves every run that ends and keeps the tables up to date."""
+    """A running batch: saves every run that ends and keeps the tables up to date.
 
-    def __init__(
-        self,
-        plan: Plan,
-        folders: Folders,
-        ledger: Ledger,
-        runs: Sequence[PlannedRun],
-        notebooks: Mapping[str, NotebookNode],
-        options: Options,
-        done: Mapping[str, Entry],
-    ) -> None:
-        self._plan, self._folders, self._ledger, self._runs = plan, folders, ledger, runs
-        self._notebooks, self._options = notebooks, options
-        # Includes runs that could not run, which the ledger does not keep.
-        self._entries = dict(done)
-        self._by_name = {run.name: run for run in runs}
-        self._refreshed = monotonic()
-        self._progress: BatchProgress | None = None
+    `entries` has the runs that have ended, by id, also those that the ledger does not keep because
+    they could not run.
+    """
+
+    plan: Plan
+    folders: Folders
+    ledger: Ledger
+    runs: Sequence[PlannedRun]
+    notebooks: Mapping[str, NotebookNode]
+    options: Options
+    entries: dict[str, Entry]
+    _refreshed: float = field(default_factory=monotonic)
+    _progress: BatchProgress | None = None
 
     def execute(self, missing: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
         """Execute the missing runs, write tables and page, and print a summary."""
@@ -105,15 +102,15 @@ class Work(Watcher):
             if missing:
                 jobs = [self._job(run, files[run.notebook]) for run in missing]
                 self._progress = BatchProgress(len(jobs), _line)
-                limits = RunLimits(self._plan.cell_limit, self._plan.run_limit, self._plan.retries)
+                limits = RunLimits(self.plan.cell_limit, self.plan.run_limit, self.plan.retries)
                 results = engine.run_jobs(
                     jobs, self, workers=self._workers(len(jobs)), limits=limits
                 )
             self._refresh(is_running=False)
         except OSError as error:
             raise CourseError(
-                f"{error.strerror or error} ({error.filename or self._folders.out}). "
-                f"{len(self._ledger.finished())} finished runs are kept in {self._folders.out}. "
+                f"{error.strerror or error} ({error.filename or self.folders.out}). "
+                f"{len(self.ledger.finished())} finished runs are kept in {self.folders.out}. "
                 "Fix the problem and repeat the command to continue from there."
             ) from None
         finally:
@@ -124,15 +121,15 @@ class Work(Watcher):
 
     def ended(self, result: RunResult) -> None:
         """Move the notebook into place, then save the entry: every entry has its notebook."""
-        run = self._by_name[result.job.name]
+        run = next(run for run in self.runs if run.name == result.job.name)
         executed = None
         if result.job.output.exists():
             executed = read_notebook(result.job.output)
-            if self._folders.store is not None:
-                papermill_io.write(nbformat.writes(executed), self._folders.address(run))
+            if self.folders.store is not None:
+                papermill_io.write(nbformat.writes(executed), self.folders.address(run))
                 result.job.output.unlink()
             else:
-                result.job.output.replace(self._folders.notebook(run))
+                result.job.output.replace(self.folders.notebook(run))
         entry = make_entry(
             result,
             executed,
@@ -142,83 +139,83 @@ class Work(Watcher):
             parameters=run.parameters,
         )
         if executed is not None:
-            entry["file"] = self._folders.address(run)
-            wanted = result.status != Status.PASSED or self._options.all_pages
-            if wanted and self._folders.store is None:
-                page = write_page(self._folders.notebook(run), index="../index.html")
+            entry["file"] = self.folders.address(run)
+            wanted = result.status != Status.PASSED or self.options.all_pages
+            if wanted and self.folders.store is None:
+                page = write_page(self.folders.notebook(run), index="../index.html")
                 entry["page"] = f"notebooks/{page.name}"
-        self._entries[run.id] = entry
+        self.entries[run.id] = entry
         if result.status != Status.COULD_NOT_RUN:
-            self._ledger.write(entry)
+            self.ledger.write(entry)
         if self._progress is not None:
             self._progress.ended(result)
         if monotonic() - self._refreshed > _REFRESH:
             self._refresh(is_running=True)
 
     def _job(self, run: PlannedRun, file: Path) -> Job:
-        self._folders.notebooks.mkdir(parents=True, exist_ok=True)
-        given = self._plan.folder
-        folder = Path(given).expanduser().absolute() if given else self._folders.files(run)
+        self.folders.notebooks.mkdir(parents=True, exist_ok=True)
+        given = self.plan.folder
+        folder = Path(given).expanduser().absolute() if given else self.folders.files(run)
         if given and not folder.is_dir():
             raise CourseError(f"The working folder {folder} does not exist.")
         if not given:
             # A batch that was killed may have left files there.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        output, parameters = self._folders.unfinished(run), run.parameters
+        output, parameters = self.folders.unfinished(run), run.parameters
         return Job(run.name, file, output, folder, parameters, own_folder=not given)
 
     def _workers(self, number: int) -> Workers:
-        fresh = self._options.fresh_kernels
+        fresh = self.options.fresh_kernels
         return Workers(
-            jobs=min(number, jobs_at_once(self._plan)),
-            cluster=self._options.cluster,
-            preload=None if fresh else tuple(modules_of(self._notebooks.values())),
-            gpus=self._plan.gpus,
-            share=self._plan.share,
+            jobs=min(number, jobs_at_once(self.plan)),
+            cluster=self.options.cluster,
+            preload=None if fresh else tuple(modules_of(self.notebooks.values())),
+            gpus=self.plan.gpus,
+            share=self.plan.share,
         )
 
     def _ended_entries(self) -> list[Entry]:
-        return [self._entries[run.id] for run in self._runs if run.id in self._entries]
+        return [self.entries[run.id] for run in self.runs if run.id in self.entries]
 
     def _refresh(self, *, is_running: bool) -> None:
         """Write tables and page."""
-        entries, plan = self._ended_entries(), self._plan
-        write_tables(make_rows(entries), self._folders.out)
+        entries, plan = self._ended_entries(), self.plan
+        write_tables(make_rows(entries), self.folders.out)
         write_batch_report(
             entries,
-            self._folders.out,
+            self.folders.out,
             title=plan.title,
             fixed=plan.parameters,
             varied=plan.varied,
-            planned=len(self._runs),
+            planned=len(self.runs),
             is_running=is_running,
         )
         self._refreshed = monotonic()
 
     def _clean_up(self) -> None:
         """Remove folders that runs left empty, and the notebooks of runs that were stopped."""
-        for leftover in self._folders.notebooks.glob(".*.ipynb"):
+        for leftover in self.folders.notebooks.glob(".*.ipynb"):
             leftover.unlink()
-        for folder in self._folders.out.glob("files/*"):
+        for folder in self.folders.out.glob("files/*"):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
     def _sum_up(self, results: Sequence[RunResult], seconds: float) -> int:
         entries = self._ended_entries()
         passed = sum(entry["status"] == Status.PASSED for entry in entries)
-        print(f"{passed} of {len(self._runs)} runs passed; this took {show_seconds(seconds)}.")
+        print(f"{passed} of {len(self.runs)} runs passed; this took {show_seconds(seconds)}.")
         if drawn := [entry for entry in entries if entry["reported"].get("drawn")]:
             print(drawn_box([f"{len(drawn)} of the runs, marked in the report"]))
-        print(f"Report: {self._folders.out / 'index.html'}, tables: results.csv, results.parquet")
+        print(f"Report: {self.folders.out / 'index.html'}, tables: results.csv, results.parquet")
         if any(result.status in (Status.STOPPED, Status.NOT_RUN) for result in results):
-            left = len(self._runs) - len(entries)
+            left = len(self.runs) - len(entries)
             print(f"Stopped with {left} runs to go. Repeat the command to continue from here.")
             return 130
         failed = len(entries) - passed
-        if failed and not self._options.retry_failed:
+        if failed and not self.options.retry_failed:
             print(f"To run the {failed} again that did not pass, add --retry-failed.")
-        return 0 if passed == len(self._runs) else 1
+        return 0 if passed == len(self.runs) else 1
 
 
 def jobs_at_once(plan: Plan) -> int:

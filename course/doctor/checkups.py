@@ -113,18 +113,20 @@ def gpu(probe: dict[str, object]) -> list[Finding]:
 def _too_old(probe: dict[str, object]) -> list[Finding]:
     """Find GPUs older than this build of torch supports: every operation on them would fail."""
     supported = [int(number) for number in re.findall(r"sm_(\d+)", str(probe.get("architectures")))]
-    findings = []
-    for device, (major, minor) in zip(
-        probe["devices"], probe.get("capabilities", []), strict=False
-    ):
-        if supported and 10 * major + minor < min(supported):
-            oldest = f"{min(supported) // 10}.{min(supported) % 10}"
-            text = (
-                f"{device} has compute capability {major}.{minor}; this build of torch supports "
-                f"{oldest} and newer. Use a newer GPU, or hide this one."
-            )
-            findings.append(Finding("GPU", PROBLEM, text, "export CUDA_VISIBLE_DEVICES=-1"))
-    return findings
+    oldest = min(supported, default=0)
+    return [
+        Finding(
+            "GPU",
+            PROBLEM,
+            f"{device} has compute capability {major}.{minor}; this build of torch supports "
+            f"{oldest // 10}.{oldest % 10} and newer. Use a newer GPU, or hide this one.",
+            "export CUDA_VISIBLE_DEVICES=-1",
+        )
+        for device, (major, minor) in zip(
+            probe["devices"], probe.get("capabilities", []), strict=False
+        )
+        if 10 * major + minor < oldest
+    ]
 
 
 def _card(card: gpus.Gpu) -> Finding:
@@ -172,9 +174,8 @@ def data(probe: dict[str, object]) -> list[Finding]:
     if trouble := probe.get("data_trouble"):
         if root := os.environ.get("CIFAR10_ROOT"):
             text = f"CIFAR10_ROOT is {root}, which cannot be read: {trouble}"
-            return [
-                Finding("images", PROBLEM, text, "unset CIFAR10_ROOT   # or set it to another path")
-            ]
+            fix = "unset CIFAR10_ROOT   # or set it to another path"
+            return [Finding("images", PROBLEM, text, fix)]
         text = "CIFAR-10 is not on this machine; a lesson downloads it or draws images."
         if probe.get("unreachable"):
             text = (
@@ -219,13 +220,8 @@ def pins(root: Path | None) -> list[Finding]:
         if (found := _version(pin[1])) != pin[2]:
             differing.append(f"{pin[1]} {found or 'missing'} (pinned: {pin[2]})")
     if not differing:
-        return [
-            Finding(
-                "versions",
-                OK,
-                f"all {compared} packages have the versions that the course was built with",
-            )
-        ]
+        text = f"all {compared} packages have the versions that the course was built with"
+        return [Finding("versions", OK, text)]
     shown = ", ".join(differing[:6]) + (", ..." if len(differing) > 6 else "")
     text = (
         f"{len(differing)} of {compared} packages have other versions than the course was built "

@@ -6,8 +6,7 @@ import ast
 import difflib
 import enum
 import re
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
@@ -36,10 +35,6 @@ class SubmittedCell:
     kind: CellKind
     source: str
     exercise: int | None = None
-
-    def as_task(self) -> dict[str, Any]:
-        """The cell as the worker in the sandbox gets it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

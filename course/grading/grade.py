@@ -97,26 +97,25 @@ def grade(
         ) from None
 
 
+@dataclass
 class _Class:
     """The grading of one class."""
 
-    def __init__(
-        self,
-        original: Path,
-        notebook: NotebookNode,
-        found: Sequence[Submission],
-        out: Path,
-        options: GradingOptions,
-        progress: Progress,
-    ) -> None:
-        self.original, self.notebook, self.found, self.out = original, notebook, found, out
-        self.options, self.progress = options, progress
-        self.title = notebook.metadata.get("title", original.stem)
-        self.stored = StoredResults(out, original, options.limits, isolated=options.isolated)
-        self.manual = read_manual(out)
-        self.graded: dict[str, GradedSubmission] = {}
-        self._lock = threading.Lock()
-        self._cancel = threading.Event()
+    original: Path
+    notebook: NotebookNode
+    found: Sequence[Submission]
+    out: Path
+    options: GradingOptions
+    progress: Progress
+    graded: dict[str, GradedSubmission] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _cancel: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        limits, isolated = self.options.limits, self.options.isolated
+        self.title = self.notebook.metadata.get("title", self.original.stem)
+        self.stored = StoredResults(self.out, self.original, limits, isolated=isolated)
+        self.manual = read_manual(self.out)
 
     def grade(self) -> list[GradedSubmission]:
         waiting = []

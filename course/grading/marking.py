@@ -130,7 +130,7 @@ def judge(
         why = f"none of this lab's exercises is in the notebook{other}"
         return unjudged(original, submission, MarkStatus.MISSING, why)
     started = time.monotonic()
-    session = Session(merged.cells, limits, cancel or threading.Event(), isolated=isolated)
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated)
     session.run()
     notes = [*merged.notes, *session.notes]
     if submission.others:

@@ -11,6 +11,7 @@ import json
 import secrets
 import threading
 import time
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from course.grading.answers import CellKind, SubmittedCell
@@ -30,6 +31,7 @@ class Canceled(Exception):
     """The session was canceled because the grading is to end."""
 
 
+@dataclass
 class Session:
     """The runs of one submission in the sandbox, and what they found.
 
@@ -38,28 +40,20 @@ class Session:
     submission at all; None if nothing did.
     """
 
-    def __init__(
-        self,
-        cells: list[SubmittedCell],
-        limits: SandboxLimits,
-        cancel: threading.Event,
-        *,
-        isolated: bool,
-    ) -> None:
-        self.cells = cells
-        self.limits = limits
-        self.isolated = isolated
-        self.results: dict[int, dict[str, Any]] = {}
-        self.verdicts: dict[int, dict[str, Any]] = {}
-        self.stops: dict[int, Stop] = {}
-        self.notes: list[str] = []
-        self.fault: Stop | None = None
-        self._cancel = cancel
-        self._skip: set[int] = set()
-        # Whether any of the student's code has started in the current run.
-        self._student_code_ran = False
-        # Seconds that the student's code used in earlier runs.
-        self._used = 0.0
+    cells: list[SubmittedCell]
+    limits: SandboxLimits
+    cancel: threading.Event
+    isolated: bool
+    results: dict[int, dict[str, Any]] = field(default_factory=dict)
+    verdicts: dict[int, dict[str, Any]] = field(default_factory=dict)
+    stops: dict[int, Stop] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    fault: Stop | None = None
+    _skip: set[int] = field(default_factory=set)
+    # Whether any of the student's code has started in the current run.
+    _student_code_ran: bool = False
+    # Seconds that the student's code used in earlier runs.
+    _used: float = 0.0
 
     def run(self) -> None:
         """Run the cells until all have ended, leaving out those that had to be stopped.
@@ -120,7 +114,7 @@ class Session:
         secret = secrets.token_hex(32)
         task = {
             "secret": secret,
-            "cells": [cell.as_task() for cell in self.cells],
+            "cells": [asdict(cell) for cell in self.cells],
             "skip": sorted(self._skip),
             "judged": sorted(self.verdicts),
             "seconds": self.limits.cell_seconds,
@@ -141,7 +135,7 @@ class Session:
                 if self._used > self.limits.seconds:
                     return place, Stop(StopReason.TIME, "used the time for the whole lab")
             if line is None:
-                if self._cancel.is_set():
+                if self.cancel.is_set():
                     raise Canceled
                 if stop := sandbox.over_limit() or clock.over():
                     return place, stop
