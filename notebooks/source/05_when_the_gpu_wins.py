@@ -67,7 +67,7 @@ rounds: int = 5  # runs of each variant in a comparison, at least 3
 seconds: float = 0.2  # measured for each point of a curve, above 0
 largest_batch: int = 4096  # the last point of the batch curve, at least 4
 with_compile: bool = False  # compile in the live ladder too: it takes up to a minute
-rate_images: int = 8_000  # to compare learning rates on, at least 512
+rate_images: int = 8_000  # to compare learning rates on, at least 512; at most 2,000 drawn ones
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(device, seed=seed)
@@ -107,6 +107,9 @@ if type(seconds) not in (int, float) or not seconds > 0:
 dataset = cifar10.load(data)
 lesson.show_data(dataset)
 images, labels = dataset.train
+if dataset.drawn:  # fewer are enough to try the code
+    rate_images = min(rate_images, 2_000)
+sizes = [1, 2, 4] if dataset.drawn else [1, 2, 4, 8]  # of networks
 
 # %% [markdown]
 # ## A stopwatch that lies
@@ -298,13 +301,12 @@ def operations(width=1, depth=1):
 # after another, the arithmetic grows almost in proportion. Now measure, with 64 images per batch.
 
 # %%
-widths = [1, 2, 4, 8]
 by_width = {
-    at: [seconds_per_image(ScaledClassicNet(width), 64, at) for width in widths] for at in places
+    at: [seconds_per_image(ScaledClassicNet(width), 64, at) for width in sizes] for at in places
 }
 show(
     plots.curves(
-        with_recorded("width", widths, by_width),
+        with_recorded("width", sizes, by_width),
         "width: multiple of the classic network's channels",
         unit="width",
     ),
@@ -312,13 +314,12 @@ show(
 )
 
 # %%
-depths = [1, 2, 4, 8]
 by_depth = {
-    at: [seconds_per_image(ScaledClassicNet(1, depth), 64, at) for depth in depths] for at in places
+    at: [seconds_per_image(ScaledClassicNet(1, depth), 64, at) for depth in sizes] for at in places
 }
 show(
     plots.curves(
-        with_recorded("depth", depths, by_depth), "depth: convolutions per block", unit="depth"
+        with_recorded("depth", sizes, by_depth), "depth: convolutions per block", unit="depth"
     ),
     alt="Training time per image against the depth of the network; one curve per device.",
 )
@@ -503,7 +504,7 @@ def trained(batch_size, rate):
     return train(net, loader, optimizer, epochs=2)
 
 
-f"{len(chosen):,} images, two passes each"
+f"≈ {len(chosen):,} images, two passes each"
 
 # %%
 histories = {
