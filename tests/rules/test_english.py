@@ -22,7 +22,6 @@ SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.
 
 NOT_YET_REWRITTEN = (
     "index.md",
-    "notebooks/",
     "tests/notebooks/",
 )
 
