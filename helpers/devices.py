@@ -5,12 +5,13 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from helpers.tables import ShownAsTable, Table
 
 
 def try_gpu(i: int = 0) -> torch.device:
@@ -92,10 +93,8 @@ class Row:
     bytes: int
 
 
-class TensorTable:
-    """A table of tensors: name, shape, dtype, device, and size; a notebook shows it as HTML."""
-
-    _COLUMNS = ("name", "shape", "dtype", "device", "size")
+class TensorTable(ShownAsTable):
+    """A table of tensors: name, shape, dtype, device, and size."""
 
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
@@ -104,8 +103,8 @@ class TensorTable:
         """Return the names of the devices in the table."""
         return {str(row.device) for row in self.rows}
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [
+    def _table(self) -> Table:
+        cells = [
             (
                 row.name,
                 str(tuple(row.shape)),
@@ -115,22 +114,7 @@ class TensorTable:
             )
             for row in self.rows
         ]
-
-    def __repr__(self) -> str:
-        table = [self._COLUMNS, *self._cells()]
-        widths = [max(len(line[column]) for line in table) for column in range(5)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in table
-        )
-
-    def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{name}</th>' for name in self._COLUMNS)
-        body = "".join(
-            "<tr>" + "".join(f"<td><code>{escape(cell)}</code></td>" for cell in line) + "</tr>"
-            for line in self._cells()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return Table(("name", "shape", "dtype", "device", "size"), cells)
 
 
 def where(*things: Any, **named: Any) -> TensorTable:

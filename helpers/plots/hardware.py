@@ -81,7 +81,7 @@ def draw_processors() -> None:
             box(cpu, column + 2.1, row, 1.8, 1.1, "cache", facecolor=_MEMORY)
             for lane in range(4):
                 box(cpu, column + 0.1 + 0.46 * lane, row, 0.42, 1.1, facecolor=_ALU)
-            cpu.text(column + 1.0, row + 0.55, "lanes", ha="center", va="center", fontsize=9)
+            box(cpu, column + 0.5, row + 0.35, 1.0, 0.4, "lanes", facecolor=_ALU, edgecolor=_ALU)
     for row in range(5):
         y = 5.3 - row * 0.97
         box(gpu, 0.1, y, 0.7, 0.85, facecolor=_CONTROL)

@@ -64,8 +64,8 @@ def draw_two_memories() -> None:
 
 _PIECES = (
     ("Expected all tensors to be on the same device,", "the rule", "#EEEEEE"),
-    ("but got mat2 is on cpu,", "torch's name for an argument, and its device", "#FCE3D4"),
-    ("different from other tensors on cuda:0", "the device of the arguments before it", "#D6E9F5"),
+    ("but got mat2 is on cpu,", "torch's name for an argument, and its device", CPU_AREA),
+    ("different from other tensors on cuda:0", "the device of the arguments before it", GPU_AREA),
     (
         "(when checking argument in method wrapper_CUDA_mm)",
         "the operation: mm, a matrix product",

@@ -9,7 +9,7 @@ from helpers.small_computer.assembler import ProgramError
 from helpers.small_computer.instruction_set import INSTRUCTION_SET, REGISTERS
 from helpers.small_computer.lane import MachineError
 from helpers.small_computer.machine import SmallComputer
-from helpers.small_computer.tables import Cost, Table, Trace
+from helpers.small_computer.tables import Cost, Trace
 
 __all__ = [
     "INSTRUCTION_SET",
@@ -18,6 +18,5 @@ __all__ = [
     "MachineError",
     "ProgramError",
     "SmallComputer",
-    "Table",
     "Trace",
 ]

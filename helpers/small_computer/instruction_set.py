@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from helpers.small_computer.tables import Table
+from helpers.tables import Table
 
 Number = int | float
 

@@ -9,7 +9,8 @@ from typing import Any
 from helpers.small_computer.assembler import Address, Instruction, assemble
 from helpers.small_computer.instruction_set import CATEGORIES, REGISTERS, SPECIAL, Number
 from helpers.small_computer.lane import Lane, MachineError, format_number
-from helpers.small_computer.tables import Cost, Step, Table, Trace
+from helpers.small_computer.tables import Cost, Step, Trace
+from helpers.tables import Table
 
 _SHOWN_CELLS = 8  # of one name; the others are counted
 _SHOWN_LANES = 8

@@ -78,7 +78,7 @@ def test_where_shows_several_devices():
     table = where(a, b)
     assert table.devices() == {"cpu", "meta"}
     assert "meta" in repr(table)
-    assert '<th scope="col">device</th>' in table._repr_html_()
+    assert ">device</th>" in table._repr_html_()
 
 
 def test_where_rejects_things_without_tensors():

@@ -31,7 +31,7 @@ from helpers.plots.style import (
     show,
     small_png,
 )
-from helpers.small_computer import tables
+from helpers.tables import MARKED_STYLE
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def box_styles() -> list[str]:
         shown.append(captured.outputs[0].data["text/html"])
     InteractiveShell.clear_instance()
     shown.append(Explanation("title", "line", "where", (), "why")._repr_html_())
-    return [STYLE.search(html)[1] for html in shown] + [tables.MARKED_STYLE]
+    return [STYLE.search(html)[1] for html in shown] + [MARKED_STYLE]
 
 
 @pytest.mark.parametrize("style", box_styles())

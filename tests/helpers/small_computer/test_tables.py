@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-from helpers.small_computer import Cost, SmallComputer, Table
+from helpers.small_computer import Cost, SmallComputer
+from helpers.tables import Table
 
 
 def test_aligns_columns_and_numbers_to_the_right():

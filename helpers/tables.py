@@ -1,0 +1,73 @@
+"""Tables of text: HTML in a notebook, aligned columns elsewhere."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+_CELL = "padding:0.1em 0.7em;white-space:pre;text-align:"
+_NUMBER = re.compile(r"-?[\d,.]+(e[+-]\d+)?%?")
+# The text color goes with the background, so that a dark theme stays readable.
+MARKED_STYLE = "background:#FFF0C2;color:#1a1a1a"
+
+
+class Table:
+    """Rows of text under column names; `marked` rows stand out (HTML: a color, text: a `>`)."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        marked: Sequence[int] = (),
+        caption: str = "",
+    ) -> None:
+        self.columns = tuple(columns)
+        self.rows = [tuple(row) for row in rows]
+        self.marked = frozenset(marked)
+        self.caption = caption
+
+    def _alignments(self) -> list[str]:
+        """Return "right" for each column that holds only numbers, else "left"."""
+        columns = list(zip(*self.rows, strict=True)) or [("",)] * len(self.columns)
+        return ["right" if all(map(_NUMBER.fullmatch, c)) else "left" for c in columns]
+
+    def __repr__(self) -> str:
+        lines = [self.columns, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        pad = {"right": str.rjust, "left": str.ljust}
+        sides = self._alignments()
+        text = [self.caption] if self.caption else []
+        for number, line in enumerate(lines, start=-1):
+            cells = (pad[s](c, w) for s, c, w in zip(sides, line, widths, strict=True))
+            mark = "> " if number in self.marked else "  " if self.marked else ""
+            text.append((mark + "  ".join(cells)).rstrip())
+        return "\n".join(text)
+
+    def _repr_html_(self) -> str:
+        styles = [f"{_CELL}{side}" for side in self._alignments()]
+        head = "".join(
+            f'<th scope="col" style="{style}">{escape(name)}</th>'
+            for name, style in zip(self.columns, styles, strict=True)
+        )
+        body = ""
+        for number, row in enumerate(self.rows):
+            cells = "".join(
+                f'<td style="{style};font-family:monospace">{escape(cell)}</td>'
+                for cell, style in zip(row, styles, strict=True)
+            )
+            body += f'<tr style="{MARKED_STYLE if number in self.marked else ""}">{cells}</tr>'
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class ShownAsTable:
+    """Displays itself as the table that its method `_table` returns."""
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
