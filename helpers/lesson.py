@@ -12,6 +12,7 @@ from IPython.display import display
 import simulated_cuda
 from helpers import explain
 from helpers.devices import choose_device, describe_device
+from simulated_cuda import settings
 
 if TYPE_CHECKING:
     from helpers.cifar10 import Dataset
@@ -21,7 +22,12 @@ RESULT_TYPE = "application/vnd.gpu-course.result+json"
 
 
 def start(
-    device: str | torch.device = "auto", *, seed: int = 0, practice: bool = False, gpus: int = 1
+    device: str | torch.device = "auto",
+    *,
+    seed: int = 0,
+    practice: bool = False,
+    gpus: int = 1,
+    gpu_memory: str | None = None,
 ) -> torch.device:
     """Seed torch, choose the device, show a banner that names it, and return it.
 
@@ -32,14 +38,22 @@ def start(
         seed: seed for torch's generators on every device.
         practice: simulate `gpus` CUDA GPUs if the machine has none. For lessons about devices;
             never time anything on a simulated GPU.
+        gpu_memory: the memory of each GPU, such as "1GiB". A simulated GPU then counts every
+            allocation; on a real one, PyTorch may use no more than this.
 
     Raises:
-        ValueError: the device is not available on this machine, or `seed` is not an integer.
+        ValueError: the device is not available on this machine, `seed` is not an integer, or
+            `gpu_memory` is not a size or more than the GPU has.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"seed must be an integer, not {seed!r}.")
     if practice and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):
-        simulated_cuda.enable(devices=gpus)
+        if gpu_memory is None:
+            simulated_cuda.enable(devices=gpus)
+        else:
+            simulated_cuda.enable(gpus, settings.parse_size(gpu_memory), every_allocation=True)
+    elif gpu_memory is not None and torch.cuda.is_available():
+        _limit_memory(settings.parse_size(gpu_memory))
     explain.install()
     chosen = choose_device("cuda" if practice and str(device) == "auto" else device)
     torch.manual_seed(seed)
@@ -54,6 +68,17 @@ def start(
         )
     box(title, versions, results={"device": what})
     return chosen
+
+
+def _limit_memory(limit: int) -> None:
+    """Let PyTorch allocate at most `limit` bytes on each GPU."""
+    for index in range(torch.cuda.device_count()):
+        total = torch.cuda.get_device_properties(index).total_memory
+        if limit > total:
+            raise ValueError(
+                f"gpu_memory is {limit:,} bytes, but cuda:{index} has {total:,}. Choose less."
+            )
+        torch.cuda.set_per_process_memory_fraction(limit / total, index)
 
 
 def _colab_gpu_advice() -> str:

@@ -144,3 +144,22 @@ def test_start_without_practice_does_not_simulate(notebook):
         assert not simulated_cuda.is_enabled()
     finally:
         explain.uninstall()
+
+
+def test_gpu_memory_sets_the_size_of_the_simulated_gpu(notebook):
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    try:
+        with capture_output():
+            lesson.start(practice=True, gpu_memory="1GiB")
+        assert torch.cuda.mem_get_info() == (1 << 30, 1 << 30)
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.empty(1025 << 20, dtype=torch.uint8, device="cuda")
+    finally:
+        simulated_cuda.disable()
+        explain.uninstall()
+
+
+def test_gpu_memory_that_is_not_a_size_is_refused():
+    with pytest.raises(ValueError, match="'a lot' is not a size; write for example 16GiB"):
+        lesson.start(practice=True, gpu_memory="a lot")

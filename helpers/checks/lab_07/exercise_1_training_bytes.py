@@ -1,0 +1,51 @@
+"""Lab 07, exercise 1: `training_bytes`."""
+
+from torch import nn
+
+from helpers.checks.lab_07.shared import lab
+from helpers.checks.trial import Answer, Trial, described, is_whole
+from helpers.memory import rounded
+
+
+@lab.exercise(1, points=2, right="You know what training keeps before you start it.")
+def exercise_1(trial: Trial, training_bytes: Answer) -> None:
+    """`training_bytes(net, states)`: weights, buffers, gradients and states, in blocks."""
+    sizes = [trial.random.randrange(3, 60) for _ in range(3)]
+    for norm, frozen, shared in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)):
+        net = _network(sizes, norm=norm, frozen=frozen, shared=shared)
+        for states in (0, 1, 2):
+            expected = _expected(net, states)
+            result = trial.result_of(training_bytes, net, states)
+            trial.expect(is_whole(result), "not-whole", found=described(result))
+            details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
+            if result == expected:
+                continue
+            unrounded = _expected(net, states, block=False)
+            trial.expect(result != unrounded, "not-rounded", **details)
+            trial.expect(result != rounded(unrounded), "rounded-once", **details)
+            trial.expect(not shared, "counted-twice", **details)
+            trial.expect(not frozen, "frozen", **details)
+            trial.expect(not norm, "buffers", **details)
+            trial.expect(states == 0, "states", **details)
+            raise trial.wrong("other-bytes", **details)
+
+
+def _network(sizes: list[int], *, norm: int, frozen: int, shared: int) -> nn.Module:
+    first, hidden, last = sizes
+    net = nn.Sequential(nn.Linear(first, hidden), nn.ReLU(), nn.Linear(hidden, last))
+    if norm:
+        net.insert(1, nn.BatchNorm1d(hidden))
+    if frozen:
+        net[0].requires_grad_(False)
+    if shared:
+        again = nn.Linear(hidden, last)
+        again.weight = net[-1].weight
+        net.append(again)
+    return net
+
+
+def _expected(net: nn.Module, states: int, block: bool = True) -> int:
+    size = rounded if block else int
+    total = sum(size(tensor.nbytes) for tensor in [*net.parameters(), *net.buffers()])
+    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    return total + sum((1 + states) * size(parameter.nbytes) for parameter in trained)

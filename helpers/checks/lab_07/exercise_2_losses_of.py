@@ -1,0 +1,58 @@
+"""Lab 07, exercise 2: `losses_of`."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from helpers.checks.lab_07.shared import PeakMeter, lab
+from helpers.checks.trial import Answer, Trial, described, is_number
+
+
+@lab.exercise(2, points=2, right="Only numbers are left, and no graph was built.")
+def exercise_2(trial: Trial, losses_of: Answer) -> None:
+    """`losses_of(net, batches)`: one loss per batch, and no activations."""
+    for training in (True, False):
+        count = trial.random.randint(3, 5)
+        net = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 5))
+        net.to(trial.device).train(training)
+        batches = [
+            (trial.normal(128, 32, device=trial.device), trial.integers(0, 5, (128,), trial.device))
+            for _ in range(count)
+        ]
+        net.eval()
+        with torch.no_grad():
+            expected = [F.cross_entropy(net(X), y).item() for X, y in batches]
+        net.train(training)
+        saved: list[int] = []
+        hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda kept: kept)
+        with hooks, PeakMeter() as meter:
+            result = trial.result_of(losses_of, net, batches)
+        trial.expect(isinstance(result, list), "not-a-list", found=described(result))
+        trial.expect(len(result) == count, "not-one-per-batch", found=len(result), count=count)
+        for loss in result:
+            graph = isinstance(loss, Tensor) and loss.requires_grad
+            trial.expect(not graph, "keeps-graph", kept=f"{meter.live:,}")
+            trial.expect(is_number(loss), "not-numbers", found=described(loss))
+        trial.expect(not saved, "builds-graph", count=len(saved))
+        for found, wanted in zip(result, expected, strict=True):
+            close = abs(found - wanted) < 1e-2 + 1e-2 * abs(wanted)
+            trial.expect(close, "other-losses", found=f"{found:.4f}", wanted=f"{wanted:.4f}")
+        modes = {each.training for each in net.modules()}
+        trial.expect(modes == {training}, "mode-changed", before=_mode(training))
+        trial.expect(not trial.gradients_left_off, "gradients-off")
+        off = any(not parameter.requires_grad for parameter in net.parameters())
+        trial.expect(not off, "parameters-frozen")
+
+
+def _counting(saved: list[int]) -> Callable[[Tensor], Tensor]:
+    def pack(tensor: Tensor) -> Tensor:
+        saved.append(tensor.nbytes)
+        return tensor.detach()
+
+    return pack
+
+
+def _mode(training: bool) -> str:
+    return "training" if training else "evaluation"

@@ -1,0 +1,80 @@
+"""Lab 07, exercise 3: `accumulated_step`."""
+
+import copy
+
+from torch import Tensor, nn, optim
+from torch.nn import functional as F
+
+from helpers.checks.lab_07.shared import lab, same_gradients
+from helpers.checks.trial import Answer, Trial
+
+
+class _CountingNet(nn.Module):
+    """A network that notes the size of each batch that it gets."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+        self.batches: list[int] = []
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Map `(N, 6)` to `(N, 4)`."""
+        self.batches.append(len(X))
+        return self.net(X)
+
+
+class _CountingSGD(optim.SGD):
+    """An optimizer that counts its steps."""
+
+    steps = 0
+
+    def step(self, closure=None):
+        """Take one step."""
+        self.steps += 1
+        return super().step(closure)
+
+
+@lab.exercise(3, points=3, right="The step is that of the whole batch, and only a part is kept.")
+def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
+    """`accumulated_step(net, optimizer, X, y, size)`: one step with the whole batch's gradient."""
+    for count, size in ((12, 4), (16, 16), (10, 4), (7, 3)):
+        inner = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4)).to(trial.device)
+        whole = copy.deepcopy(inner)
+        net = _CountingNet(inner)
+        optimizer = _CountingSGD(net.parameters(), lr=0.5)
+        X = trial.normal(count, 6, device=trial.device)
+        y = trial.integers(0, 4, (count,), trial.device)
+        for parameter in net.parameters():  # left over from an earlier step
+            parameter.grad = trial.normal(*parameter.shape, device=trial.device)
+        before = [parameter.detach().clone() for parameter in net.parameters()]
+        trial.call(accumulated_step, net, optimizer, X, y, size)
+
+        largest = max(net.batches, default=0)
+        trial.expect(largest <= size, "too-large", size=size, found=largest)
+        trial.expect(optimizer.steps != 0, "no-step")
+        trial.expect(optimizer.steps == 1, "many-steps", found=optimizer.steps)
+        seen = sum(net.batches)
+        trial.expect(seen == count, "not-all", count=count, found=seen)
+        F.cross_entropy(whole(X), y).backward()
+        moved = [
+            (old - new.detach()) / 0.5 for old, new in zip(before, net.parameters(), strict=True)
+        ]
+        for parameter, gradient in zip(inner.parameters(), moved, strict=True):
+            parameter.grad = gradient
+        if not same_gradients(inner, whole):
+            _explain(trial, moved, whole, -(-count // size), even=count % size == 0)
+
+
+def _explain(
+    trial: Trial, moved: list[Tensor], whole: nn.Module, parts: int, *, even: bool
+) -> None:
+    gradients = [parameter.grad for parameter in whole.parameters()]
+    ratios = [
+        (one.flatten() @ two.flatten() / (two.flatten() @ two.flatten())).item()
+        for one, two in zip(moved, gradients, strict=True)
+    ]
+    scale = sum(ratios) / len(ratios)
+    straight = all(abs(ratio - scale) < 0.02 * abs(scale) for ratio in ratios)
+    trial.expect(not (straight and even), "wrong-scale", scale=f"{scale:.2f}", parts=parts)
+    trial.expect(even, "uneven")
+    raise trial.wrong("other-gradient")

@@ -1,0 +1,64 @@
+"""Lab 07, exercise 4: `checkpointed`."""
+
+import copy
+
+from torch import Tensor, nn
+
+from helpers.checks.comparing import close
+from helpers.checks.lab_07.shared import PeakMeter, lab, same_gradients
+from helpers.checks.trial import Answer, Trial, described
+
+
+class _Layer(nn.Module):
+    """A layer that notes when it runs."""
+
+    def __init__(self, number: int, width: int, runs: list[int]) -> None:
+        super().__init__()
+        self.number, self.runs = number, runs
+        self.inner = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))
+
+    def __deepcopy__(self, memo: dict) -> "_Layer":
+        twin = _Layer(self.number, self.inner[0].in_features, [])
+        twin.load_state_dict(self.state_dict())
+        return twin.to(self.inner[0].weight.device)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Map `(N, width)` to `(N, width)`."""
+        self.runs.append(self.number)
+        return self.inner(X)
+
+
+@lab.exercise(4, points=3, right="Each layer keeps only its input, and the gradients are the same.")
+def exercise_4(trial: Trial, checkpointed: Answer) -> None:
+    """`checkpointed(layers, X)`: the layers one after another, each with a checkpoint."""
+    for leaf in (False, True):
+        count, width = trial.random.randint(3, 5), trial.random.randrange(16, 33, 8)
+        runs: list[int] = []
+        layers = nn.ModuleList(_Layer(number, width, runs) for number in range(count))
+        layers.to(trial.device)
+        twins = copy.deepcopy(layers)
+        X = trial.normal(64, width, device=trial.device, requires_grad=leaf)
+        with PeakMeter() as meter:
+            result = trial.result_of(checkpointed, layers, X)
+            after_forward = list(runs)
+            kept = meter.live
+            expected = X
+            good = isinstance(result, Tensor) and result.shape == X.shape
+            trial.expect(good, "not-scores", found=described(result))
+        for twin in twins:
+            expected = twin(expected)
+        trial.expect(after_forward == list(range(count)), "other-order", found=after_forward)
+        trial.expect(close(result, expected), "other-result")
+        trial.expect(result.requires_grad, "no-gradients")
+        runs.clear()
+        weights = trial.normal(64, width, device=trial.device)
+        (result * weights).sum().backward()
+        (expected * weights).sum().backward()
+        trial.expect(same_gradients(layers, twins), "other-gradients")
+        trial.expect(runs, "nothing-again")
+        every = sorted(runs) == list(range(count))
+        trial.expect(every, "some-again", found=sorted(set(runs)), count=count)
+        trial.expect(runs == list(reversed(range(count))), "together")
+        # The inputs of the layers and the result; the rest are small tensors of the checkpoints.
+        most = (count + 0.5) * X.nbytes
+        trial.expect(kept <= most, "keeps-more", kept=f"{kept:,}", most=f"{int(most):,}")

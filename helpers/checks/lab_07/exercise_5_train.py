@@ -1,0 +1,52 @@
+"""Lab 07, exercise 5: `train`."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from helpers.checks.comparing import devices_of
+from helpers.checks.lab_07.shared import PeakMeter, lab
+from helpers.checks.trial import Answer, Trial
+
+MIB = 2**20
+LIMIT = 11 * MIB // 2
+TEXTS = 512
+WIDTH = 256
+
+
+def make_net() -> nn.Sequential:
+    """Return the network of exercise 5: 1 MiB of weights, four blocks."""
+    blocks = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.LayerNorm(WIDTH))]
+    blocks += [
+        nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.LayerNorm(WIDTH)) for _ in "123"
+    ]
+    return nn.Sequential(*blocks, nn.Linear(WIDTH, 10))
+
+
+@lab.exercise(5, points=4, right="It fits, and it learns.", seconds=30)
+def exercise_5(trial: Trial, train: Answer) -> None:
+    """`train(net, X, y)`: trains within 5.5 MiB, besides the network and the data."""
+    torch.manual_seed(trial.random.randrange(2**31))
+    net = make_net().to(trial.device)
+    X = trial.normal(TEXTS, WIDTH, device=trial.device)
+    y = X[:, :10].argmax(dim=1)
+    before = _loss(net, X, y)
+    with PeakMeter() as meter:
+        meter.know(X, y, *net.parameters())
+        trial.call(train, net, X, y)
+    devices = devices_of(net)
+    trial.expect(devices == {trial.device}, "net-moved", found=devices.pop(), given=trial.device)
+    kinds = {parameter.dtype for parameter in net.parameters()}
+    trial.expect(kinds == {torch.float32}, "other-type", found=kinds)
+    finite = all(parameter.isfinite().all() for parameter in net.parameters())
+    trial.expect(finite, "not-finite")
+    fits = meter.peak <= LIMIT
+    trial.expect(fits, "too-much", peak=f"{meter.peak / MIB:.1f}", limit=f"{LIMIT / MIB:g}")
+    after = _loss(net, X, y)
+    learned = after <= 0.5 * before
+    trial.expect(learned, "not-learned", before=f"{before:.2f}", after=f"{after:.2f}")
+
+
+def _loss(net: nn.Module, X: torch.Tensor, y: torch.Tensor) -> float:
+    with torch.no_grad():
+        return F.cross_entropy(net(X), y).item()

@@ -1,0 +1,78 @@
+"""Measure the memory of a GPU: over the operations of a step, and without the libraries' own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+BLOCK = 512  # PyTorch allocates GPU memory in multiples of this
+
+
+def rounded(nbytes: int) -> int:
+    """Return the bytes that PyTorch allocates on a GPU for a tensor of `nbytes` bytes."""
+    return (nbytes + BLOCK - 1) // BLOCK * BLOCK
+
+
+def bytes_on_gpu(*tensors: torch.Tensor) -> int:
+    """Return the bytes that PyTorch allocates for these tensors; shared memory counts once."""
+    storages = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors
+    }
+    return sum(rounded(nbytes) for nbytes in storages.values())
+
+
+def warm_up(device: torch.device) -> None:
+    """Run forward and backward passes once, so that CUDA's libraries allocate their workspaces.
+
+    cuBLAS and cuDNN keep workspaces that `torch.cuda.memory_allocated` counts from their first use
+    on. On a simulated GPU, there are none.
+    """
+    for dtype in (torch.float32, torch.bfloat16):
+        net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 6 * 6, 8))
+        net.to(device, dtype)
+        net(torch.ones(8, 3, 8, 8, device=device, dtype=dtype)).sum().backward()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The allocated memory in bytes after one operation, and the phase it belongs to."""
+
+    phase: str
+    allocated: int
+
+
+class _Sampler(TorchDispatchMode):
+    """Notes the allocated memory after every operation, also those of a backward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.phase = ""
+        self.samples: list[Sample] = []
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
+        return False
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        # A simulated GPU has processed this operation, or must not see it: in a backward pass.
+        with torch._C.DisableTorchFunction():
+            result = operation(*args, **(kwargs or {}))
+        self.samples.append(Sample(self.phase, torch.cuda.memory_allocated()))
+        return result
+
+
+def record_memory(phases: Mapping[str, Callable[[], object]]) -> list[Sample]:
+    """Call the functions one after another, and return the memory after each operation.
+
+    Args:
+        phases: functions without arguments, by the name of the phase, such as "forward".
+    """
+    sampler = _Sampler()
+    with sampler:
+        for phase, run in phases.items():
+            sampler.phase = phase
+            run()
+    return sampler.samples

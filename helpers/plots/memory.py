@@ -1,0 +1,145 @@
+"""Figures of a GPU's memory: its parts, a step over time, layers, a limit, segments."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from helpers.memory import Sample
+from helpers.plots.style import GPU_COLOR, OTHER_COLORS, ink_on, new_figure, show
+
+MIB = 2**20
+# Everything here is in a GPU's memory, so that the colors distinguish what the memory is used for.
+PART_COLORS = {
+    "weights": OTHER_COLORS[0],
+    "gradients": OTHER_COLORS[1],
+    "states": OTHER_COLORS[2],
+    "activations": OTHER_COLORS[4],
+}
+
+
+def plot_parts(parts: Mapping[str, Mapping[str, int]], *, title: str) -> None:
+    """Draw one bar per case, divided into "weights", "gradients", "states" and "activations".
+
+    Args:
+        parts: bytes by part, for each case.
+        title: the finding.
+    """
+    figure, axis = new_figure(height=1.2 + 0.5 * len(parts))
+    for row, sizes in enumerate(parts.values()):
+        left = 0.0
+        for part, size in sizes.items():
+            color = PART_COLORS[part]
+            axis.barh(row, size / MIB, left=left, color=color, label=part if row == 0 else None)
+            if size:
+                middle = left + size / MIB / 2
+                axis.text(middle, row, part, ha="center", va="center", size=8, color=ink_on(color))
+            left += size / MIB
+    axis.set_yticks(range(len(parts)), list(parts))
+    axis.invert_yaxis()
+    axis.set_xlabel("GPU memory [MiB]")
+    axis.grid(visible=False, axis="y")
+    figure.suptitle(title)
+    cases = "; ".join(
+        f"{case}: {', '.join(part for part, size in sizes.items() if size)}"
+        for case, sizes in parts.items()
+    )
+    show(figure, f"Bars of GPU memory by what fills it. {cases}.")
+
+
+def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
+    """Draw the allocated memory after each operation of a step, with the phases as areas."""
+    figure, axis = new_figure(height=3.6)
+    values = [sample.allocated / MIB for sample in samples]
+    axis.step(range(1, len(values) + 1), values, where="post", color=GPU_COLOR)
+    top = max(values) * 1.18
+    start = 1
+    for number, (phase, group) in enumerate(groupby(samples, key=lambda sample: sample.phase)):
+        end = start + len(list(group))
+        axis.axvspan(start, end, color="#EEEEEE" if number % 2 == 0 else "white", zorder=0)
+        axis.text((start + end) / 2, top * 0.93, phase, ha="center", size=9)
+        start = end
+    axis.set(xlim=(1, len(values)), ylim=(0, top))
+    axis.set_xlabel("operation")
+    axis.set_ylabel("allocated GPU memory [MiB]")
+    figure.suptitle(title)
+    show(
+        figure,
+        "The GPU memory after each operation of a training step. It climbs in the forward pass, is "
+        "highest early in the backward pass, falls to the end of it, and rises for a short time in "
+        "the optimizer's step.",
+    )
+
+
+def plot_layers(kept: Mapping[str, int], *, title: str) -> None:
+    """Draw the bytes that autograd keeps for each layer."""
+    figure, axis = new_figure(height=1.0 + 0.24 * len(kept))
+    sizes = [size / MIB for size in kept.values()]
+    axis.barh(range(len(kept)), sizes, color=PART_COLORS["activations"])
+    axis.set_yticks(range(len(kept)), list(kept), size=8)
+    axis.invert_yaxis()
+    axis.set_xlabel("kept for the backward pass [MiB]")
+    axis.grid(visible=False, axis="y")
+    figure.suptitle(title)
+    largest = max(kept.values())
+    big = ", ".join(name for name, size in kept.items() if size > largest / 2)
+    show(figure, f"Bars: the memory that autograd keeps for each layer. The long ones: {big}.")
+
+
+def plot_against_limit(peaks: Mapping[str, int | None], limit: int, *, title: str) -> None:
+    """Draw the peak of each way to train, and the memory of the GPU; None for one that failed."""
+    figure, axis = new_figure(height=1.2 + 0.36 * len(peaks))
+    for row, peak in enumerate(peaks.values()):
+        fits = peak is not None
+        size = (peak if fits else limit) / MIB
+        axis.barh(
+            row, size, color=GPU_COLOR if fits else "white", edgecolor=GPU_COLOR,
+            hatch=None if fits else "///",
+        )  # fmt: skip
+        if not fits:
+            axis.text(
+                size / 2, row, "out of memory", ha="center", va="center", size=9,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
+            )  # fmt: skip
+    axis.axvline(limit / MIB, color="black", linestyle="--")
+    axis.text(limit / MIB, -0.75, "the GPU's memory", ha="right", size=8)
+    axis.set_yticks(range(len(peaks)), list(peaks))
+    axis.set_ylim(len(peaks) - 0.5, -1)
+    axis.set_xlabel("peak of a training step [MiB]")
+    axis.grid(visible=False, axis="y")
+    figure.suptitle(title)
+    fitting = ", ".join(name for name, peak in peaks.items() if peak is not None)
+    failing = ", ".join(name for name, peak in peaks.items() if peak is None)
+    show(figure, f"Bars of peak GPU memory. Within the limit: {fitting}. Too much: {failing}.")
+
+
+def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str, most: int = 12) -> None:
+    """Draw the large segments of `torch.cuda.memory_snapshot()`, with used and unused blocks.
+
+    Args:
+        snapshot: the segments.
+        title: the finding.
+        most: how many segments to draw.
+    """
+    large = [segment for segment in snapshot if segment["segment_type"] == "large"][:most]
+    figure, axis = new_figure(height=1.2 + 0.24 * len(large))
+    names = {True: "used", False: "unused, but reserved"}
+    for row, segment in enumerate(large):
+        for block in segment["blocks"]:
+            used = block["state"] != "inactive"
+            left = (block["address"] - segment["address"]) / MIB
+            axis.barh(
+                row, block["size"] / MIB, left=left, height=0.7, edgecolor="black", linewidth=0.6,
+                color=GPU_COLOR if used else "white", label=names.pop(used, None),
+            )  # fmt: skip
+    axis.set_yticks(range(len(large)), range(1, len(large) + 1), size=7)
+    axis.invert_yaxis()
+    axis.set_xlabel("position in the segment [MiB]")
+    axis.set_ylabel("segment")
+    axis.grid(visible=False)
+    axis.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8, frameon=False)
+    figure.suptitle(title)
+    show(
+        figure,
+        "Segments of GPU memory, each divided into blocks. Used and unused blocks alternate in "
+        "every segment.",
+    )

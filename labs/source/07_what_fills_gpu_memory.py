@@ -1,0 +1,188 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+#   course:
+#     title: What fills a GPU's memory
+#     promise: >-
+#       You predict what training keeps, find a leak, and make a training fit into a memory that is
+#       too small for it.
+#     minutes: 60
+#     objectives:
+#       - compute the bytes of weights, gradients and optimizer states
+#       - validate a network without keeping its activations
+#       - accumulate gradients over parts of a batch, also of unequal size
+#       - checkpoint the activations of each layer
+#       - make a training fit, in the way that you choose
+#     prerequisites:
+#       - "no GPU is needed: without one, you practice on a simulated one"
+#     credits:
+#       - >-
+#         Checkpointing follows the documentation of
+#         [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html).
+# ---
+
+# %%
+import torch
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from helpers import lesson
+from helpers.checks import lab_07 as check
+
+# %% tags=["parameters"]
+seed: int = 0  # of every random number
+
+# %% tags=["nbval-ignore-output"]
+device = lesson.start(seed=seed, practice=True, gpus=2)
+
+# %% [markdown]
+# ## Exercise 1: how many bytes does training keep? (2 points)
+#
+# Write `training_bytes(net, states)`. It returns the bytes that PyTorch allocates on a GPU for
+# everything that stays there between two steps, before `zero_grad`:
+#
+# - the network's parameters and buffers;
+# - a gradient for each parameter that is trained (`requires_grad` is true);
+# - `states` tensors of the optimizer for each such parameter, of its size. SGD has 0, SGD with
+#   momentum 1, and Adam 2.
+#
+# Each tensor takes a multiple of 512 bytes. Two layers may share a weight, which is one tensor. The
+# network may be on the CPU: do not move it, and do not train it.
+
+
+# %% exercise=1
+def training_bytes(net, states):
+    """Return the bytes of weights, buffers, gradients and optimizer states on a GPU."""
+
+    ### BEGIN SOLUTION
+    def allocated(tensor):
+        return (tensor.nbytes + 511) // 512 * 512
+
+    total = sum(allocated(tensor) for tensor in [*net.parameters(), *net.buffers()])
+    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    return total + sum((1 + states) * allocated(parameter) for parameter in trained)
+    ### END SOLUTION
+
+
+# %% check=1 points=2
+check.exercise_1(training_bytes)
+
+# %% [markdown]
+# ## Exercise 2: find the leak (2 points)
+#
+# `losses_of` computes the loss of each batch for validation. With every batch, the memory of the
+# GPU grows. Why?
+#
+# Fix it. `losses_of(net, batches)` returns a list with one Python number per batch, the mean loss
+# in evaluation mode (`net.eval()`). While it runs, autograd keeps nothing. Afterward, the network
+# is in the mode in which it was, and gradients work as before.
+
+
+# %% exercise=2
+def losses_of(net, batches):
+    """Return the loss of each batch `(X, y)` as a list of numbers."""
+    losses = []
+    ### BEGIN SOLUTION
+    training = net.training
+    net.eval()
+    with torch.no_grad():
+        for X, y in batches:
+            losses.append(F.cross_entropy(net(X), y).item())
+    net.train(training)
+    ### END SOLUTION
+    ### BEGIN GIVEN
+    # for X, y in batches:
+    #     losses.append(F.cross_entropy(net(X), y))
+    ### END GIVEN
+    return losses
+
+
+# %% check=2 points=2
+check.exercise_2(losses_of)
+
+# %% [markdown]
+# ## Exercise 3: the step of a batch that does not fit (3 points)
+#
+# The activations of at most `size` examples fit into the memory. Write
+# `accumulated_step(net, optimizer, X, y, size)`: it takes **one** step of the optimizer with the
+# gradients of `F.cross_entropy(net(X), y)` for the whole batch, and never passes more than `size`
+# examples to the network at once.
+#
+# Gradients of an earlier step may still be there. The number of examples need not be a multiple of
+# `size`: then the last part is smaller, and the step is still that of the whole batch.
+
+
+# %% exercise=3
+def accumulated_step(net, optimizer, X, y, size):
+    """Take one step with the whole batch's gradients, computed in parts of `size` examples."""
+    ### BEGIN SOLUTION
+    optimizer.zero_grad()
+    for some, labels in zip(X.split(size), y.split(size), strict=True):
+        loss = F.cross_entropy(net(some), labels, reduction="sum") / len(X)
+        loss.backward()
+    optimizer.step()
+    ### END SOLUTION
+
+
+# %% check=3 points=3
+check.exercise_3(accumulated_step)
+
+# %% [markdown]
+# ## Exercise 4: checkpoint each layer (3 points)
+#
+# Write `checkpointed(layers, X)`. It applies the layers one after another and returns the result.
+# The forward pass keeps the input of each layer and nothing else from inside the layers; the
+# backward pass runs each layer again when its turn comes. Results and gradients are those of the
+# layers without checkpoints, whether `X` requires gradients or not.
+
+
+# %% exercise=4
+def checkpointed(layers, X):
+    """Apply the layers one after another, each with an activation checkpoint."""
+    ### BEGIN SOLUTION
+    for layer in layers:
+        X = checkpoint(layer, X, use_reentrant=False)
+    return X
+    ### END SOLUTION
+
+
+# %% check=4 points=3
+check.exercise_4(checkpointed)
+
+# %% [markdown]
+# ## Exercise 5: make it fit (4 points)
+#
+# This exercise is the lesson's training at 1/200 of its size, so that you do not wait. The network
+# is an `nn.Sequential` of four blocks (`Linear`, `Tanh`, `LayerNorm`) and a last `Linear`. The
+# function below trains it, and needs 6.6 MiB besides the network and the data. But only 5.5 MiB are
+# available.
+#
+# Change `train` so that it fits, in whichever way you like: smaller batches, accumulation,
+# checkpointing, lower precision (`torch.autocast`), fewer states, or several of them. The loss on
+# all data must fall to half or less. At the end, the network is on its device, in `float32`.
+#
+# There are at least five solutions. If you have one, try another: the check accepts all.
+
+
+# %% exercise=5
+def train(net, X, y):
+    """Train the network on `X` `(512, 256)` and `y` `(512,)`, within 5.5 MiB."""
+    ### BEGIN SOLUTION
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.003)
+    for _ in range(20):
+        optimizer.zero_grad()
+        for some, labels in zip(X.chunk(4), y.chunk(4), strict=True):
+            (F.cross_entropy(net(some), labels) / 4).backward()
+        optimizer.step()
+    ### END SOLUTION
+    ### BEGIN GIVEN
+    # optimizer = torch.optim.Adam(net.parameters(), lr=0.003)
+    # for _ in range(20):
+    #     optimizer.zero_grad()
+    #     F.cross_entropy(net(X), y).backward()
+    #     optimizer.step()
+    ### END GIVEN
+
+
+# %% check=5 points=4
+check.exercise_5(train)

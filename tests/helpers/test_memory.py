@@ -1,0 +1,59 @@
+"""`helpers.memory`: sizes on a GPU, and the memory over the operations of a step."""
+
+import pytest
+import torch
+from torch import nn
+
+import simulated_cuda
+from helpers.memory import bytes_on_gpu, record_memory, rounded, warm_up
+
+MIB = 2**20
+
+
+@pytest.fixture
+def gpu():
+    with simulated_cuda.simulated(every_allocation=True, over_real=True):
+        yield torch.device("cuda", 0)
+
+
+def test_sizes_are_rounded_up_to_blocks():
+    assert [rounded(nbytes) for nbytes in (0, 1, 512, 513)] == [0, 512, 512, 1024]
+
+
+def test_views_of_one_tensor_count_once(gpu):
+    x = torch.zeros(300, device=gpu)
+    before = torch.cuda.memory_allocated()
+    y = torch.zeros(300, device=gpu)
+    assert bytes_on_gpu(x, x[:7], x.reshape(3, 100)) == torch.cuda.memory_allocated() - before
+    assert bytes_on_gpu(x, y) == 2 * bytes_on_gpu(y)
+
+
+def test_warm_up_leaves_nothing_on_a_simulated_gpu(gpu):
+    before = torch.cuda.memory_allocated()
+    warm_up(gpu)
+    assert torch.cuda.memory_allocated() == before
+
+
+def test_memory_climbs_in_forward_and_falls_in_backward(gpu):
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(256, 256), nn.GELU()) for _ in range(4)]).to(gpu)
+    X = torch.ones(4096, 256, device=gpu)
+    losses = []
+    samples = record_memory(
+        {
+            "forward": lambda: losses.append(net(X).sum()),
+            "backward": lambda: losses.pop().backward(),
+        }
+    )
+    forward = [sample.allocated for sample in samples if sample.phase == "forward"]
+    backward = [sample.allocated for sample in samples if sample.phase == "backward"]
+    assert forward == sorted(forward[:-1]) + forward[-1:]
+    assert forward[-2] - forward[0] >= 7 * X.nbytes
+    assert max(backward) > max(forward)
+    assert backward[-1] < forward[0] + 2 * X.nbytes
+
+
+def test_nothing_is_recorded_after_the_phases(gpu):
+    samples = record_memory({"one": lambda: torch.zeros(3, device=gpu)})
+    count = len(samples)
+    torch.zeros(3, device=gpu)
+    assert len(samples) == count > 0

@@ -1,0 +1,19 @@
+"""Bytes predicted from shapes are those that the allocator counts, for networks and optimizers."""
+
+import pytest
+
+import simulated_cuda
+from tools.memory_table import CASES, OPTIMIZERS, measured, predicted
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulated_cuda.simulated(every_allocation=True, over_real=True):
+        yield
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("name", CASES)
+def test_predicted_bytes_are_measured(name, optimizer):
+    make_optimizer, states = OPTIMIZERS[optimizer]
+    assert measured(CASES[name], make_optimizer) == predicted(CASES[name], states)
