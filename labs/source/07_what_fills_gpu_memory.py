@@ -153,7 +153,7 @@ check.exercise_4(checkpointed)
 # ## Exercise 5: make it fit (4 points)
 #
 # This exercise is the lesson's training at 1/200 of its size, so that you do not wait. The network
-# is an `nn.Sequential` of four blocks (`Linear`, `Tanh`, `LayerNorm`) and a last `Linear`. The
+# is an `nn.Sequential` of four blocks (`Linear`, `GELU`) and a last `Linear`. The
 # function below trains it, and needs 6.6 MiB besides the network and the data. But only 5.5 MiB are
 # available.
 #

@@ -58,7 +58,7 @@ warm_up(device)
 # not counted below. Numbers marked with ≈ may be larger on a real GPU, because they include
 # short-lived workspaces.
 #
-# ## Weights (6 minutes)
+# ## Weights (5 minutes)
 #
 # Here is a network that sorts texts into ten topics. A text is a sequence of 256 *tokens*, which
 # are numbers below 2<sup>18</sup> that stand for words. The embedding is a table with a row of 128
@@ -190,7 +190,7 @@ figures.plot_parts(parts, title="With Adam, training keeps four times the weight
 # |---|---|
 # | `Linear`, convolution | its input (and the weight, which exists anyway) |
 # | `ReLU` | its output |
-# | `LayerNorm`, `BatchNorm` | its input, and a mean and a standard deviation per row or channel |
+# | `LayerNorm`, `BatchNorm` | its input, and two numbers per row or per channel |
 # | `mean`, `sum`, `x + y` | nothing but shapes |
 #
 # A tensor that two operations need is kept once.
@@ -256,8 +256,8 @@ figures.plot_layers(
 )
 
 # %% [markdown]
-# The mean and the standard deviation of a `LayerNorm` are two numbers per token: 64 · 256 · 4 bytes
-# each, 128 KiB together.
+# A `LayerNorm` keeps the mean and the inverse of the standard deviation of each token: 64 · 256 · 4
+# bytes each, 128 KiB together.
 #
 # ### Batch size, data type, and no gradients
 #
@@ -282,8 +282,8 @@ with torch.no_grad():
 # <details><summary>Answer</summary>
 #
 # The first two halve them: activations are proportional to the batch size and to the bytes of a
-# number. Without gradients, nothing is kept. (On a real GPU, `LayerNorm` keeps its mean and its
-# standard deviation in `float32` even if the numbers are `bfloat16`: 0.3 MiB more.)
+# number. Without gradients, nothing is kept. (On a real GPU, `LayerNorm` keeps its two numbers per
+# token in `float32` even if the activations are `bfloat16`: 0.3 MiB more.)
 #
 # </details>
 #
@@ -369,7 +369,7 @@ torch.cuda.reset_peak_memory_stats()
 # One activation has 64 MiB, and ten are kept: 640 MiB. The weights have 128 MiB. In the first step
 # there are no states yet: 768 MiB, and some temporary tensors. This fits. In the second step Adam's
 # states are there too: 1024 MiB without any temporary tensor. This does not fit. A program that
-# survived its first step can still run out of memory in the second one.
+# completes its first step can still run out of memory in the second one.
 #
 # </details>
 
@@ -420,7 +420,7 @@ in_use = torch.cuda.memory_allocated() - tokens.nbytes - rounded(labels.nbytes)
 f"{in_use:,} bytes are in use: weights and states are {net_and_states:,}"
 
 # %% [markdown]
-# ## Make it fit (14 minutes)
+# ## Make it fit (13 minutes)
 #
 # Five ways follow. For each, the next function measures the peak of one training step, with the
 # optimizer's states in place.
@@ -599,7 +599,7 @@ for name, peak in peaks.items():
 # A good order: first look for leaks (next section), then mixed precision, then accumulation, then
 # checkpointing.
 #
-# ## Cache, fragments and leaks (8 minutes)
+# ## Cache, fragments and leaks (7 minutes)
 #
 # ### The cache
 #
@@ -646,7 +646,7 @@ figures.draw_segments(
 
 # %% [markdown]
 # The message of the error says so: *reserved by PyTorch but unallocated* is large. It also names
-# the cure, the environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets
+# a fix, the environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets
 # segments grow instead. Sizes that change from batch to batch cause fragments; batches of a fixed
 # size avoid them.
 #
