@@ -1,0 +1,82 @@
+"""Lab 08, exercise 1: `keep_bits`."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.hints import NotRight
+from helpers.checks.lab_08.shared import lab
+from helpers.checks.trial import Answer, Trial, described
+
+
+@lab.exercise(1, points=3, right="You can round a number to any length of mantissa.")
+def exercise_1(trial: Trial, keep_bits: Answer) -> None:
+    """`keep_bits(x, mantissa)`: x, rounded to the nearest number with fewer mantissa bits."""
+    for device in trial.devices:
+        # 7 first, so that an answer for bf16 alone gets a hint of its own.
+        for number, mantissa in enumerate([7, *trial.random.sample([4, 5, 8, 10, 12], 2)]):
+            ties, others = _ties(trial, mantissa), _others(trial)
+            given = torch.cat([ties, others])
+            x = given.to(device)
+            result = trial.result_of(keep_bits, x, mantissa)
+            _check_kind(trial, result, x)
+            trial.expect(torch.equal(x.cpu(), given), "input-changed")
+            expected, found = _rounded(given, mantissa), result.detach().cpu()
+            try:
+                _check_numbers(trial, given, found, expected, mantissa, len(ties))
+            except NotRight:
+                if number:
+                    same = torch.equal(found, _rounded(given, 7))
+                    trial.expect(not same, "always-seven", mantissa=mantissa)
+                raise
+
+
+def _ties(trial: Trial, mantissa: int) -> Tensor:
+    """Return numbers exactly between two neighbors, of either sign."""
+    steps = trial.integers(0, 2**mantissa, (20,)).double()
+    signs = 2.0 * trial.integers(0, 2, (20,)) - 1
+    return (signs * (1 + (steps + 0.5) / 2**mantissa)).float()
+
+
+def _others(trial: Trial) -> Tensor:
+    powers = 2.0 ** trial.integers(-30, 30, (200,))
+    fixed = torch.tensor([0.0, 1.0, -1.0, 1.99999, 70_000.0, -1e-6])
+    return torch.cat([trial.normal(200) * powers, fixed])
+
+
+def _rounded(x: Tensor, mantissa: int) -> Tensor:
+    digits, exponent = torch.frexp(x.double())
+    size = 2.0 ** (mantissa + 1)
+    return torch.ldexp(torch.round(digits * size) / size, exponent).float()  # half to even
+
+
+def _truncated(x: Tensor, mantissa: int) -> Tensor:
+    digits, exponent = torch.frexp(x.double())
+    size = 2.0 ** (mantissa + 1)
+    return torch.ldexp(torch.trunc(digits * size) / size, exponent).float()
+
+
+def _check_kind(trial: Trial, result: Any, x: Tensor) -> None:
+    good = isinstance(result, Tensor) and result.shape == x.shape
+    trial.expect(good, "not-a-tensor", what=described(result), shape=tuple(x.shape))
+    trial.expect(result.dtype == torch.float32, "other-dtype", found=result.dtype)
+    trial.expect(result.device == x.device, "elsewhere", given=x.device, found=result.device)
+
+
+def _check_numbers(
+    trial: Trial, given: Tensor, found: Tensor, expected: Tensor, mantissa: int, ties: int
+) -> None:
+    lost = given[~found.isfinite()]
+    trial.expect(not len(lost), "not-finite", given=f"{lost[0].item() if len(lost) else 0:g}")
+    negated = (found.abs() == expected.abs()) & (found != expected)
+    trial.expect(not negated.any(), "sign-lost")
+    wrong = found != expected
+    if not wrong.any():
+        return
+    details = {"mantissa": mantissa, "given": f"{given[wrong][0].item():.9g}"}
+    details["found"] = f"{found[wrong][0].item():.9g}"
+    truncated = torch.equal(found, _truncated(given, mantissa))
+    trial.expect(not truncated, "truncated", **details)
+    trial.expect(wrong[ties:].any(), "wrong-tie", **details)
+    raise trial.wrong("not-nearest", **details)

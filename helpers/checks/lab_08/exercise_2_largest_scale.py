@@ -1,0 +1,60 @@
+"""Lab 08, exercise 2: `largest_scale`."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from helpers.checks.lab_08.shared import lab
+from helpers.checks.trial import Answer, Trial, described, is_number
+
+_LIMIT = 2.0**24
+
+
+@lab.exercise(2, points=2, right="This scale uses the range of fp16 and does not overflow.")
+def exercise_2(trial: Trial, largest_scale: Answer) -> None:
+    """`largest_scale(gradients)`: the largest power of 2 that keeps all gradients finite."""
+    for device in trial.devices:
+        # Between 1 and 1.5 below a power of 2; then at a limit of fp16; then all zeros.
+        for sizes in ((-4, -9, -7), (-9, -7, -1), (1, -5, -2), "limit", "zeros"):
+            gradients = _gradients(trial, sizes)
+            given = [gradient.to(device) for gradient in gradients]
+            result = trial.result_of(largest_scale, given)
+            trial.expect(is_number(result), "not-a-number", what=described(result))
+            same = all(torch.equal(a.cpu(), b) for a, b in zip(given, gradients, strict=True))
+            trial.expect(same, "input-changed")
+            _check_scale(trial, gradients, result)
+
+
+def _gradients(trial: Trial, sizes: tuple[int, ...] | str) -> list[Tensor]:
+    if sizes == "zeros":
+        return [torch.zeros(3), torch.zeros(2, 2)]
+    if sizes == "limit":
+        return [torch.tensor([1e-3, 65504 / 2**10]), torch.tensor([-1e-4])]
+    found = []
+    for power in sizes:
+        values = trial.normal(3, 4) * 2.0 ** (power - 8)
+        # The largest one is negative, so that a maximum without the sign is another number.
+        values[1, 2] = -(1 + trial.random.random() / 2) * 2.0**power
+        found.append(values)
+    return found
+
+
+def _fits(gradients: list[Tensor], scale: float) -> bool:
+    return all((gradient.double() * scale).half().isfinite().all() for gradient in gradients)
+
+
+def _check_scale(trial: Trial, gradients: list[Tensor], result: float) -> None:
+    expected = _LIMIT
+    while not _fits(gradients, expected):
+        expected /= 2
+    largest = max(gradient.abs().max().item() for gradient in gradients)
+    exponent = expected != 1 and result == math.log2(expected) and result != expected
+    trial.expect(not exponent, "exponent", found=f"{result:g}")
+    trial.expect(result <= _LIMIT, "above-limit", found=f"{result:g}")
+    power = result > 0 and math.frexp(result)[0] == 0.5
+    trial.expect(power, "not-a-power", found=f"{result:g}")
+    details = {"found": f"{result:,.0f}" if result >= 1 else f"{result:g}"}
+    details |= {"largest": f"{largest:g}", "product": f"{largest * result:,.0f}"}
+    trial.expect(_fits(gradients, result), "overflows", **details)
+    trial.expect(result == expected, "too-small", **details)

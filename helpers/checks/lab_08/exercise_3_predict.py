@@ -1,0 +1,57 @@
+"""Lab 08, exercise 3: `predict`."""
+
+import torch
+import torch.nn.functional as F
+
+from helpers.checks.lab_08.shared import lab
+from helpers.checks.trial import Answer, Trial, described
+
+# What each expression of the exercise shows.
+KINDS = {
+    "x @ w": "product-wrong",
+    "F.linear(h, w)": "product-wrong",
+    "h.softmax(1) @ w": "product-wrong",
+    "x + w": "inputs-wrong",
+    "h.relu()": "inputs-wrong",
+    "h + x": "widest-wrong",
+    "torch.cat([h, x])": "widest-wrong",
+    "h.softmax(1)": "sensitive-wrong",
+    "h.sum()": "sensitive-wrong",
+    "F.cross_entropy(h, t)": "sensitive-wrong",
+}
+
+
+@lab.exercise(3, points=2, right="All ten dtypes are right.")
+def exercise_3(trial: Trial, predict: Answer) -> None:
+    """`predict()`: the dtype of each expression under autocast with float16."""
+    result = trial.result_of(predict)
+    whole = isinstance(result, dict) and set(result) == set(KINDS)
+    trial.expect(whole, "not-the-dictionary", what=described(result))
+    for name, dtype in result.items():
+        good = isinstance(dtype, torch.dtype)
+        trial.expect(good, "not-a-dtype", name=name, found=repr(dtype))
+    actual = _run(trial)
+    right = sum(result[name] == actual[name] for name in KINDS)
+    for hint in dict.fromkeys(KINDS.values()):
+        same = all(result[name] == actual[name] for name in KINDS if KINDS[name] == hint)
+        trial.expect(same, hint, right=right)
+
+
+def _run(trial: Trial) -> dict[str, torch.dtype]:
+    x, w = trial.normal(4, 4, device=trial.device), trial.normal(4, 4, device=trial.device)
+    t = trial.integers(0, 4, (4,), device=trial.device)
+    with torch.autocast("cuda", dtype=torch.float16):
+        h = x @ w
+        results = {
+            "x @ w": h,
+            "F.linear(h, w)": F.linear(h, w),
+            "h.softmax(1) @ w": h.softmax(1) @ w,
+            "x + w": x + w,
+            "h.relu()": h.relu(),
+            "h + x": h + x,
+            "torch.cat([h, x])": torch.cat([h, x]),
+            "h.softmax(1)": h.softmax(1),
+            "h.sum()": h.sum(),
+            "F.cross_entropy(h, t)": F.cross_entropy(h, t),
+        }
+    return {name: value.dtype for name, value in results.items()}

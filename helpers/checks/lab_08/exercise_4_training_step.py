@@ -1,0 +1,144 @@
+"""Lab 08, exercise 4: `training_step`."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.checks.lab_08.shared import lab
+from helpers.checks.trial import Answer, Trial, described
+
+_SCALE, _MAX_NORM, _RATE, _KEPT = 1024.0, 0.4, 0.1, 100
+
+_Batches = list[tuple[Tensor, Tensor]]
+
+
+class Scaler(torch.amp.GradScaler):
+    """A gradient scaler that remembers which of its methods were called."""
+
+    def __init__(self) -> None:
+        super().__init__("cuda", init_scale=_SCALE)
+        self.calls: set[str] = set()
+
+    def scale(self, outputs: Any) -> Any:
+        self.calls.add("scale")
+        return super().scale(outputs)
+
+    def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
+        self.calls.add("unscale_")
+        super().unscale_(optimizer)
+
+    def step(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
+        self.calls.add("step")
+        return super().step(optimizer, *args, **kwargs)
+
+    def update(self, new_scale: Any = None) -> None:
+        self.calls.add("update")
+        super().update(new_scale)
+
+
+@lab.exercise(4, points=4, right="Scaled, unscaled, clipped, and skipped where it overflows.")
+def exercise_4(trial: Trial, training_step: Answer) -> None:
+    """`training_step(net, optimizer, scaler, X, y, max_norm)`: one step in mixed precision."""
+    net, seen = _watched_net(trial)
+    start = [parameter.detach().clone() for parameter in net.parameters()]
+    optimizer, scaler = torch.optim.SGD(net.parameters(), lr=_RATE), Scaler()
+    # Two batches: gradients that are kept after the first step show in the second.
+    batches = [_batch(trial) for _ in "12"]
+    losses = []
+    for X, y in batches:
+        losses.append(trial.result_of(training_step, net, optimizer, scaler, X, y, _MAX_NORM))
+        # Before the second step: without an update, the scaler refuses it.
+        _check_scaler(trial, scaler)
+        # Gradients that are cleared do not change; the others must not be too small to notice.
+        for parameter in net.parameters():
+            if parameter.grad is not None:
+                parameter.grad *= _SCALE * _KEPT
+    trial.expect(seen, "no-forward")
+    trial.expect(seen[0] != torch.float32, "no-autocast")
+    trial.expect(seen[0] == torch.float16, "other-precision", found=seen[0])
+    found = [parameter.detach() for parameter in net.parameters()]
+    expected, expected_losses = _reference(start, batches)
+    _check_weights(trial, found, start, expected, batches)
+    for loss, plain in zip(losses, expected_losses, strict=True):
+        _check_loss(trial, loss, plain)
+    before, scale = [value.clone() for value in found], scaler.get_scale()
+    X, y = batches[0]
+    trial.call(training_step, net, optimizer, scaler, X * 1e6, y, _MAX_NORM)
+    kept = all(torch.equal(a, b.detach()) for a, b in zip(before, net.parameters(), strict=True))
+    trial.expect(kept, "not-skipped")
+    trial.expect(scaler.get_scale() == scale / 2, "scale-kept", found=scaler.get_scale())
+
+
+def _batch(trial: Trial) -> tuple[Tensor, Tensor]:
+    X = 4 * trial.normal(8, 4, device=trial.device)
+    return X, trial.integers(0, 3, (8,), device=trial.device)
+
+
+def _check_scaler(trial: Trial, scaler: Scaler) -> None:
+    for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
+        trial.expect(method in scaler.calls, hint)
+
+
+def _watched_net(trial: Trial) -> tuple[nn.Module, list[torch.dtype]]:
+    torch.manual_seed(trial.random.randrange(2**31))
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
+    seen: list[torch.dtype] = []
+    net[0].register_forward_hook(lambda layer, given, result: seen.append(result.dtype))
+    return net, seen
+
+
+def _reference(
+    start: list[Tensor], batches: _Batches, *, clip: bool = True, keep: bool = False
+) -> tuple[list[Tensor], list[float]]:
+    """Return the weights after two steps in float32, and the losses; perhaps with a mistake."""
+    weights = [value.clone().requires_grad_() for value in start]
+    losses = []
+    for X, y in batches:
+        for weight in weights:
+            weight.grad = weight.grad * _KEPT if keep and weight.grad is not None else None
+        hidden = F.linear(X, weights[0], weights[1]).relu()
+        loss = F.cross_entropy(F.linear(hidden, weights[2], weights[3]), y)
+        loss.backward()
+        losses.append(loss.item())
+        if clip:
+            nn.utils.clip_grad_norm_(weights, _MAX_NORM)
+        with torch.no_grad():
+            for weight in weights:
+                weight -= _RATE * weight.grad
+    return [weight.detach() for weight in weights], losses
+
+
+def _difference(one: list[Tensor], other: list[Tensor]) -> float:
+    return max((a - b).abs().max().item() for a, b in zip(one, other, strict=True))
+
+
+def _check_weights(
+    trial: Trial,
+    found: list[Tensor],
+    start: list[Tensor],
+    expected: list[Tensor],
+    batches: _Batches,
+) -> None:
+    tolerance = 0.05 * _difference(expected, start)
+    if _difference(found, expected) < tolerance:
+        return
+    moved = _difference(found, start)
+    trial.expect(moved > 0, "weights-kept")
+    trial.expect(moved > tolerance, "clipped-scaled")
+    unclipped, _ = _reference(start, batches, clip=False)
+    trial.expect(_difference(found, unclipped) > 0.05 * _difference(unclipped, start), "no-clip")
+    kept, _ = _reference(start, batches, keep=True)
+    trial.expect(_difference(found, kept) > tolerance, "gradients-kept")
+    raise trial.wrong("other-weights")
+
+
+def _check_loss(trial: Trial, loss: Any, expected: float) -> None:
+    good = isinstance(loss, Tensor) and loss.dim() == 0
+    trial.expect(good, "not-a-tensor", what=described(loss))
+    trial.expect(loss.dtype == torch.float32, "half-loss", found=loss.dtype)
+    value = loss.detach().item()
+    trial.expect(value < 100 * expected, "scaled-loss")
+    trial.expect(abs(value - expected) <= 0.05 * expected, "other-loss")
+    trial.expect(not loss.requires_grad, "attached")

@@ -1,0 +1,71 @@
+"""Lab 08, exercise 5: `utilization`."""
+
+from helpers.checks.lab_08.shared import lab
+from helpers.checks.trial import Answer, Trial, described, is_number
+
+Kernels = list[tuple[int, int]]
+
+
+@lab.exercise(5, points=3, right="You can tell how busy a GPU was.")
+def exercise_5(trial: Trial, utilization: Answer) -> None:
+    """`utilization(kernels)`: the share of time in which at least one kernel runs."""
+    for _ in range(3):
+        _check_simple(trial, utilization, _one_after_another(trial))
+        for hint, kernels in _difficult(trial).items():
+            result = _result(trial, utilization, kernels)
+            trial.expect(_close(result, _share(kernels)), hint, found=f"{result:.2f}")
+    result = trial.try_call(utilization, [])
+    trial.expect(result.error is None and result.value == 0, "empty")
+
+
+def _one_after_another(trial: Trial) -> Kernels:
+    kernels, now = [], trial.random.randint(20, 40)
+    for _ in range(6):
+        length = trial.random.randint(3, 9)
+        kernels.append((now, length))
+        now += length + trial.random.randint(5, 20)
+    return kernels
+
+
+def _difficult(trial: Trial) -> dict[str, Kernels]:
+    """Return lists of kernels, each by the hint for an answer that fails on it."""
+    kernels = _one_after_another(trial)
+    (first, length), *others = kernels
+    last = kernels[-1][0] + kernels[-1][1]
+    shuffled = [*kernels[3:], *kernels[:3]]
+    return {
+        "order": shuffled,
+        "overlap": [(first, length), (first + length - 2, 6), *others[2:]],
+        "nested": [(first, last - first), *others, (last + 10, 5)],
+    }
+
+
+def _share(kernels: Kernels) -> float:
+    busy = {t for start, length in kernels for t in range(start, start + length)}
+    return len(busy) / (max(busy) + 1 - min(busy))
+
+
+def _result(trial: Trial, utilization: Answer, kernels: Kernels) -> float:
+    given = list(kernels)
+    result = trial.result_of(utilization, given)
+    trial.expect(is_number(result), "not-a-number", what=described(result))
+    trial.expect(given == kernels, "input-changed")
+    return result
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) < 1e-6 * max(1, abs(other))
+
+
+def _check_simple(trial: Trial, utilization: Answer, kernels: Kernels) -> None:
+    result, share = _result(trial, utilization, kernels), _share(kernels)
+    busy = sum(length for _, length in kernels)
+    end = sum(kernels[-1])
+    details = {"found": f"{result:.4g}"}
+    trial.expect(not _close(result, 100 * share), "percent", **details)
+    trial.expect(not _close(result, 1 - share), "idle", **details)
+    trial.expect(not _close(result, busy), "not-a-share", **details)
+    trial.expect(not _close(result, busy / end), "from-zero", start=kernels[0][0], **details)
+    short = busy / (kernels[-1][0] - kernels[0][0])
+    trial.expect(not _close(result, short), "last-kernel", **details)
+    trial.expect(_close(result, share), "wrong-share", **details)

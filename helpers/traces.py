@@ -1,0 +1,67 @@
+"""Read what `torch.profiler` recorded: the spans of an exported trace, and its busy time."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from torch.profiler import profile
+
+# The categories of a trace, by the row that a figure shows them in.
+_ROWS = {"user_annotation": "part", "cpu_op": "operation", "kernel": "kernel"}
+
+
+@dataclass(frozen=True)
+class Span:
+    """One bar of a trace; times in microseconds since the first bar."""
+
+    row: str  # "part" (from record_function), "operation" (on the CPU) or "kernel" (on the GPU)
+    name: str
+    start: float
+    end: float
+
+
+def spans_of(profiler: profile) -> list[Span]:
+    """Return the spans of a finished profile, from the trace that it exports, by start time."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    found = [event for event in events if event.get("cat") in _ROWS and event["ph"] == "X"]
+    origin = min((event["ts"] for event in found), default=0)
+    spans = [
+        Span(
+            _ROWS[event["cat"]],
+            event["name"],
+            event["ts"] - origin,
+            event["ts"] - origin + event["dur"],
+        )
+        for event in found
+    ]
+    # Of two that start together, the longer one contains the other.
+    return sorted(spans, key=lambda span: (span.start, -span.end))
+
+
+def outermost(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans that are not inside another one; `spans` are sorted by start time."""
+    kept: list[Span] = []
+    for span in spans:
+        if not kept or span.end > kept[-1].end:
+            kept.append(span)
+    return kept
+
+
+def busy_share(spans: Iterable[Span], start: float, end: float) -> float:
+    """Return the share of the time from `start` to `end` in which at least one span runs.
+
+    Raises:
+        ValueError: `end` is not after `start`.
+    """
+    if end <= start:
+        raise ValueError(f"end must be after start, but they are {end} and {start}.")
+    busy, covered = 0.0, start
+    for span in sorted(spans, key=lambda span: span.start):
+        busy += max(0.0, min(span.end, end) - max(span.start, covered))
+        covered = max(covered, span.end)
+    return busy / (end - start)

@@ -1,0 +1,199 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+#   course:
+#     title: Mixed precision and profiling
+#     promise: >-
+#       You round numbers by their bits, write a training step in fp16 that loses no gradient, and
+#       compute from a trace how busy a GPU was.
+#     minutes: 50
+#     objectives:
+#       - round a number to any length of mantissa
+#       - choose a loss scale that does not overflow
+#       - predict dtypes under autocast
+#       - write a training step with `GradScaler` and gradient clipping
+#       - read launches and gaps from a trace
+#     prerequisites:
+#       - "no GPU is needed: without one, you practice on a simulated one"
+#     credits:
+#       - >-
+#         The training step follows PyTorch's
+#         [automatic mixed precision
+#         examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html).
+# ---
+
+# %%
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from helpers import lesson
+from helpers.checks import lab_08 as check
+
+# %% tags=["parameters"]
+seed: int = 0  # of every random number
+
+# %% tags=["nbval-ignore-output"]
+device = lesson.start(seed=seed, practice=True, gpus=2)
+
+# %% [markdown]
+# ## Exercise 1: round by the bits (3 points)
+#
+# TF32 has 10 mantissa bits and no dtype in PyTorch. To see what it does to a tensor, you round
+# float32 numbers yourself.
+#
+# Write `keep_bits(x, mantissa)`. It returns a new float32 tensor on the device of `x`, with each
+# number rounded to the nearest one that has only `mantissa` mantissa bits; the others are 0. Range
+# and sign stay those of float32. If two numbers are equally near, take the one whose last kept bit
+# is 0. `mantissa` is from 1 to 22; `x` has neither infinities nor subnormal numbers.
+#
+# `x.view(torch.int32)` reads the bits as integers, with the mantissa in the last 23; the sign is
+# the first bit. With `mantissa=7` the result has the values of `x.to(torch.bfloat16)`.
+
+
+# %% exercise=1
+def keep_bits(x, mantissa):
+    """Return x, rounded to this number of mantissa bits, as float32."""
+    ### BEGIN SOLUTION
+    bits, dropped = x.view(torch.int32), 23 - mantissa
+    last_kept = (bits >> dropped) & 1
+    half = (1 << (dropped - 1)) - 1 + last_kept  # carries into the kept bits if it rounds up
+    return (((bits + half) >> dropped) << dropped).view(torch.float32)
+    ### END SOLUTION
+
+
+# %% check=1 points=3
+check.exercise_1(keep_bits)
+
+# %% [markdown]
+# ## Exercise 2: the largest loss scale (2 points)
+#
+# Write `largest_scale(gradients)`. It gets a list of float32 tensors, which are gradients without a
+# scale, and returns the largest power of 2 such that every value, multiplied by it, is finite in
+# float16. Return a Python number of at most 2^24, also if all gradients are 0. No gradient is
+# larger than 100.
+
+
+# %% exercise=2
+def largest_scale(gradients):
+    """Return the largest power of 2, up to 2^24, with which no gradient overflows in float16."""
+    ### BEGIN SOLUTION
+    largest = max(gradient.abs().max() for gradient in gradients)
+    scale = 2.0**24
+    while (largest * scale).half().isinf():
+        scale /= 2
+    return scale
+    ### END SOLUTION
+
+
+# %% check=2 points=2
+check.exercise_2(largest_scale)
+
+# %% [markdown]
+# ## Exercise 3: predict the dtypes (2 points)
+#
+# `x` and `w` are float32 matrices, `t` holds class numbers, and `h = x @ w`. All the expressions
+# are computed under `torch.autocast("cuda", dtype=torch.float16)`.
+#
+# Fill in the dtype of each result: `torch.float16` or `torch.float32`. Predict first; then, if you
+# like, run them in a new cell.
+
+
+# %% exercise=3
+def predict():
+    ### BEGIN SOLUTION
+    return {
+        "x @ w": torch.float16,
+        "x + w": torch.float32,
+        "F.linear(h, w)": torch.float16,
+        "h.relu()": torch.float16,
+        "h + x": torch.float32,
+        "torch.cat([h, x])": torch.float32,
+        "h.softmax(1)": torch.float32,
+        "h.softmax(1) @ w": torch.float16,
+        "h.sum()": torch.float32,
+        "F.cross_entropy(h, t)": torch.float32,
+    }
+    ### END SOLUTION
+    ### BEGIN GIVEN
+    # return {
+    #     "x @ w": None,
+    #     "x + w": None,
+    #     "F.linear(h, w)": None,
+    #     "h.relu()": None,
+    #     "h + x": None,
+    #     "torch.cat([h, x])": None,
+    #     "h.softmax(1)": None,
+    #     "h.softmax(1) @ w": None,
+    #     "h.sum()": None,
+    #     "F.cross_entropy(h, t)": None,
+    # }
+    ### END GIVEN
+
+
+# %% check=3 points=2
+check.exercise_3(predict)
+
+# %% [markdown]
+# ## Exercise 4: a training step in fp16 (4 points)
+#
+# Write `training_step(net, optimizer, scaler, X, y, max_norm)`: one step of training in mixed
+# precision with float16 on CUDA.
+#
+# - The loss is the cross-entropy of `net(X)` and the labels `y`, and is computed in float32.
+# - `scaler` is a `torch.amp.GradScaler`. A step that overflows changes no weight and halves the
+#   scale.
+# - The norm of all gradients together is at most `max_norm` (`nn.utils.clip_grad_norm_`). The
+#   weights after a step are those of the same step in float32, up to rounding.
+# - Gradients of one step are not used in the next.
+# - Return the loss, not scaled, as a tensor without a graph.
+
+
+# %% exercise=4
+def training_step(net, optimizer, scaler, X, y, max_norm):
+    """Train one step in mixed precision and return the loss."""
+    ### BEGIN SOLUTION
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = F.cross_entropy(net(X), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm)
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.detach()
+    ### END SOLUTION
+
+
+# %% check=4 points=4
+check.exercise_4(training_step)
+
+# %% [markdown]
+# ## Exercise 5: how busy was the GPU? (3 points)
+#
+# A trace lists the kernels of a GPU as pairs: start and length, in whole microseconds. Several
+# streams can run kernels at the same time, and a trace is not sorted.
+#
+# Write `utilization(kernels)`. It gets a list of such pairs and returns the share of time, from 0
+# to 1, in which at least one kernel runs. The time is that from the first start of a kernel to the
+# last end of one. For an empty list, return 0.
+
+
+# %% exercise=5
+def utilization(kernels):
+    """Return the share of time in which at least one kernel runs."""
+    ### BEGIN SOLUTION
+    if not kernels:
+        return 0
+    kernels = sorted(kernels)
+    first = covered = kernels[0][0]
+    busy = 0
+    for start, length in kernels:
+        busy += max(0, start + length - max(start, covered))
+        covered = max(covered, start + length)
+    return busy / (covered - first)
+    ### END SOLUTION
+
+
+# %% check=5 points=3
+check.exercise_5(utilization)

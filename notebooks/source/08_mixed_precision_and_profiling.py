@@ -1,0 +1,718 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+#   course:
+#     title: Mixed precision and profiling
+#     promise: >-
+#       You train in 16 bits without losing gradients, and you find what slows a training loop down
+#       by reading its profile.
+#     minutes: 60
+#     objectives:
+#       - tell fp32, TF32, fp16, bf16 and fp8 apart by their bits, range and rounding
+#       - predict the dtype of an operation under autocast
+#       - explain why fp16 needs loss scaling, and write a step with `GradScaler` and clipping
+#       - profile a training step, and read its table and its trace
+#       - find a synchronization, a slow input pipeline and tiny kernels in a profile
+#       - say what `torch.compile` and CUDA graphs do, and when they help
+#     prerequisites:
+#       - "[Lesson 05](05_when_the_gpu_wins.ipynb): measuring, batch size, parts of a training step"
+#       - >-
+#         no GPU is needed: precision works on a simulated one, and without a GPU you profile the
+#         CPU
+#     credits:
+#       - >-
+#         Loss scaling: Micikevicius et al.,
+#         [Mixed Precision Training](https://arxiv.org/abs/1710.03740), 2018.
+#       - >-
+#         The steps follow PyTorch's
+#         [automatic mixed precision examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
+#         and its
+#         [performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html).
+# ---
+
+# %% [markdown]
+# ## Set up
+
+# %%
+import os
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # hides the profiler's own log
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import simulated_cuda
+from helpers import cifar10, lesson, timing
+from helpers.loaders import normalize
+from helpers.networks import ClassicNet
+from helpers.plots import precision as precision_plots
+from helpers.plots import profiles as profile_plots
+from helpers.plots.style import show
+
+# %% tags=["parameters"]
+data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
+device: str = "auto"  # to profile on: "auto", "cpu", "cuda:0", "mps", ...
+seed: int = 0  # of every random number
+steps: int = 10  # profiled steps of each loop, at least 1
+with_compile: bool = False  # also measure torch.compile: it takes up to a minute
+
+# %% tags=["nbval-ignore-output"]
+gpu = lesson.start(seed=seed, practice=True)
+dataset = cifar10.load(data)
+lesson.show_data(dataset)
+# A random choice, because a copy of CIFAR-10 may be sorted by class.
+chosen = torch.randperm(len(dataset.train[1]), generator=torch.Generator().manual_seed(seed))[:64]
+images, labels = (part[chosen] for part in dataset.train)
+if type(steps) is not int or steps < 1:
+    raise ValueError(f"steps must be an integer of at least 1, not {steps!r}.")
+
+# %% [markdown]
+# ## Numbers in 32, 16 and 8 bits (10 minutes)
+#
+# A floating-point number is a sign, an *exponent* and a *mantissa*: ±1.mantissa · 2^exponent. The
+# exponent's bits set how large and how small a number can be; the mantissa's bits set how many
+# digits it has.
+
+# %%
+formats = {  # exponent bits, mantissa bits
+    "fp32": (8, 23),
+    "TF32": (8, 10),
+    "bf16": (8, 7),
+    "fp16": (5, 10),
+    "fp8 e5m2": (5, 2),
+    "fp8 e4m3": (4, 3),
+}
+show(
+    precision_plots.bit_fields(formats),
+    alt="The bits of six number formats as squares, one row per format: one sign bit, then the "
+    "exponent's bits, then the mantissa's bits. bf16 has as many exponent bits as fp32.",
+)
+
+# %% [markdown]
+# Each has a dtype in PyTorch, except for TF32 (TensorFloat-32). TF32 is not a way to store numbers:
+# the tensors stay fp32, and a tensor core reads 10 of the 23 mantissa bits of each number that it
+# multiplies.
+#
+# **Think first:** which formats cannot hold 70,000? Which can hold 0.00000001?
+#
+# <details><summary>Answer</summary>
+#
+# The largest number of fp16 is 65,504, because the exponent has only 5 bits; fp8 is limited too.
+# bf16 has the exponent of fp32, so it holds both numbers, with about two decimal digits. In fp16,
+# 0.00000001 becomes 0.
+#
+# </details>
+
+# %%
+dtypes = {
+    "fp32": torch.float32,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+    "fp8 e5m2": torch.float8_e5m2,
+    "fp8 e4m3": torch.float8_e4m3fn,
+}
+print(f"{'':9s} {'largest':>9s} {'smallest normal':>16s} {'1 and the next':>15s}")
+for name, dtype in dtypes.items():
+    info = torch.finfo(dtype)
+    print(f"{name:9s} {info.max:9.3g} {info.smallest_normal:16.3g} {info.eps:15.3g}")
+
+# %% [markdown]
+# The last column is the distance from 1 to the next larger number, *machine epsilon*. Now convert
+# real tensors. A number between two neighbors is **rounded** to the nearer one; one that is too
+# large **overflows** to infinity; one that is too small **underflows** to 0.
+
+# %%
+values = [0.1, 1.001, 70_000.0, 1e-6, 1e-8]
+print(f"{'':5s}", *(f"{value:>12g}" for value in values))
+for name in ("fp32", "bf16", "fp16"):
+    row = torch.tensor(values).to(dtypes[name]).float()
+    print(f"{name:5s}", *(f"{value:12.6g}" for value in row.tolist()))
+
+# %% [markdown]
+# Look at the bits. `view` reads the same 16 bits as an integer.
+
+
+# %%
+def bits(value, dtype, exponent):
+    pattern = torch.tensor(value, dtype=dtype).view(torch.int16).item() & 0xFFFF
+    text = f"{pattern:016b}"
+    return f"{text[0]} {text[1 : 1 + exponent]} {text[1 + exponent :]}"
+
+
+for value in (1.0, 1.001, 70_000.0):
+    print(
+        f"{value:8g}  bf16 {bits(value, torch.bfloat16, 8)}  fp16 {bits(value, torch.float16, 5)}"
+    )
+
+# %% [markdown]
+# In fp16, 70,000 has the pattern of infinity: all exponent bits are 1, the mantissa is 0.
+#
+# Below its smallest normal number, a format has *subnormal* numbers, with ever fewer digits. Those
+# of fp16 end at 2^-24, about 0.00000006. Half of that or less becomes 0.
+#
+# **Think first:** a weight of 1 in bf16 gets 100 updates of 0.001. What is it at the end?
+
+# %%
+weight = torch.ones((), dtype=torch.bfloat16)
+for _ in range(100):
+    weight += 0.001
+weight
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# Still 1. The next larger number in bf16 is 1.0078, so each sum is rounded back to 1. This is why
+# mixed precision keeps the weights in fp32: only the products are computed with 16 bits, and tensor
+# cores add them up in fp32.
+#
+# </details>
+#
+# TF32 is a setting of products and convolutions on GPUs from the Ampere generation on. By default
+# it is off for matrix products and on for convolutions:
+
+# %%
+torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+
+# %% [markdown]
+# `torch.set_float32_matmul_precision("high")` allows it for matrix products too.
+#
+# ## What the hardware can do (4 minutes)
+#
+# Fewer bits mean fewer bytes to move, and tensor cores multiply them faster. These are the peak
+# values that NVIDIA publishes, without sparsity and with sums in fp32; nothing here is measured.
+#
+# | peak, TFLOP/s | T4 (2018) | A100 80 GB SXM (2020) | H100 SXM (2022) | RTX 4090 (2022) |
+# |---|---|---|---|---|
+# | fp32, without tensor cores | 8.1 | 19.5 | 67 | 82.6 |
+# | TF32 | no | 156 | 495 | 82.6 |
+# | fp16 | 65 | 312 | 989 | 165 |
+# | bf16 | no | 312 | 989 | 165 |
+# | fp8 | no | no | 1,979 | 330 |
+#
+# Sources: NVIDIA's pages and data sheets of the
+# [T4](https://www.nvidia.com/en-us/data-center/tesla-t4/),
+# [A100](https://www.nvidia.com/en-us/data-center/a100/) and
+# [H100](https://www.nvidia.com/en-us/data-center/h100/) (which quotes the values with sparsity,
+# twice as high), and Appendix A of its [Ada white
+# paper](https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf).
+#
+# **Think first:** on which of these GPUs do you need fp16, and therefore loss scaling?
+#
+# <details><summary>Answer</summary>
+#
+# On the T4, which Colab lends you: its tensor cores have no bf16. `torch.cuda.is_bf16_supported()`
+# returns True even there, because PyTorch can emulate bf16, slowly; ask
+# `torch.cuda.is_bf16_supported(including_emulation=False)`.
+#
+# </details>
+#
+# ## Autocast: which operation runs in what (9 minutes)
+#
+# `torch.autocast` chooses the dtype of each operation. It has three lists:
+#
+# - **16 bits**: products and convolutions. They take most of the time, and tensor cores add up in
+#   fp32.
+# - **fp32**: operations that overflow or lose digits easily: `exp`, `log`, `pow`, softmax, norms,
+#   sums, losses.
+# - **widest**: a few operations with several inputs, such as `torch.cat`, use the widest input
+#   dtype.
+#
+# Everything else, such as ReLU or `+`, runs in the dtype of its inputs.
+#
+# **Think first:** `x` is fp32, and `h = x @ x` was computed under autocast. Write down the dtypes
+# of the results below before you read them.
+
+# %%
+x = torch.rand(4, 4, device=gpu)
+with torch.autocast("cuda", dtype=torch.float16):
+    h = x @ x
+    results = {
+        "x @ x": h,
+        "relu(h)": h.relu(),
+        "h + h": h + h,
+        "h + x": h + x,
+        "softmax(h)": h.softmax(dim=1),
+        "h.sum()": h.sum(),
+        "h.mean()": h.mean(),
+        "exp(h)": h.exp(),
+        "layer_norm(h)": F.layer_norm(h, (4,)),
+        "mse_loss(h, x)": F.mse_loss(h, x),
+        "cat([h, x])": torch.cat([h, x]),
+    }
+for name, result in results.items():
+    print(f"{name:15s} {str(result.dtype).removeprefix('torch.')}")
+
+# %% [markdown]
+# `h.sum()` is fp32 and `h.mean()` is not: the lists have names of operations, not ideas. If in
+# doubt, print the dtype. The full lists are in [PyTorch's
+# documentation](https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference).
+#
+# Now the classic network. A hook prints what each layer returns:
+
+# %%
+net = ClassicNet().to(gpu)
+X, y = normalize(images).to(gpu), labels.to(gpu)
+hooks = [
+    module.register_forward_hook(lambda module, _, out, name=name: print(f"{name:6s} {out.dtype}"))
+    for name, module in net.named_children()
+]
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = F.cross_entropy(net(X), y)
+loss.backward()
+for hook in hooks:
+    hook.remove()
+print("loss", loss.dtype, "| weight", net.fc1.weight.dtype, "| gradient", net.fc1.weight.grad.dtype)
+
+# %% [markdown]
+# The weights, their gradients and the optimizer stay in fp32. Autocast converts a weight for each
+# product, once per forward pass. Four rules follow:
+#
+# - Put the forward pass and the loss into the `with` block, not `backward()`: each operation's
+#   backward pass uses the dtype of its forward pass.
+# - Do not call `net.half()`. It also rounds the weights.
+# - A result that leaves the block may be fp16. Write `.float()` before you add it up.
+# - `nn.BCELoss` raises an error under autocast; use `nn.BCEWithLogitsLoss`.
+#
+# ## Gradients that vanish (12 minutes)
+#
+# How small are gradients? Take two networks: one that is new, and one that has been trained on 64
+# images until it knows them all. For each, collect the gradients of every layer's output, in fp32.
+
+# %%
+torch.manual_seed(seed)
+fresh, trained = ClassicNet().to(gpu), ClassicNet().to(gpu)
+optimizer = torch.optim.Adam(trained.parameters(), lr=0.003)
+for _ in range(300):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(trained(X), y)
+    if loss < 0.0001:
+        break
+    loss.backward()
+    optimizer.step()
+f"loss of the trained network: ≈ {loss.item():.5f}"
+
+
+# %%
+def output_gradients(net):
+    found = []
+    hooks = [
+        layer.register_forward_hook(lambda layer, _, out: out.register_hook(found.append) and None)
+        for layer in (net.conv1, net.conv2, net.fc1, net.fc2, net.fc3)
+    ]
+    F.cross_entropy(net(X), y).backward()
+    for hook in hooks:
+        hook.remove()
+    return torch.cat([gradient.flatten() for gradient in found])
+
+
+sizes = {
+    "new network": output_gradients(fresh),
+    "trained network": output_gradients(trained),
+}
+show(
+    precision_plots.gradient_sizes(sizes),
+    alt="Histograms of the sizes of gradients of a new and of a trained network, as powers of 2, "
+    "with the range where fp16 has fewer digits and the range where values become 0.",
+)
+
+# %% [markdown]
+# The better the network fits its images, the smaller the gradients. Those on the left become 0 in
+# fp16, and add nothing to the gradients of the weights. The right side of fp16's range is empty.
+#
+# **Think first:** how would you move the gradients to the right without changing the training?
+#
+# <details><summary>Answer</summary>
+#
+# Multiply the loss by a large number, the *loss scale*. By the chain rule every gradient is
+# multiplied by it. Divide the weights' gradients, which are fp32, by it before the optimizer uses
+# them.
+#
+# </details>
+#
+# How large? The next cell computes the weights' gradients under autocast with different scales, and
+# compares them with those in fp32. The scales below 1 show what happens to a small loss, such as
+# one that your program multiplies by a weight of 0.001, about 2^-10.
+
+
+# %%
+def weight_gradients(net, scale=1.0, dtype=torch.float32):
+    net.zero_grad()
+    with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
+        loss = F.cross_entropy(net(X), y)
+    (loss * scale).backward()
+    return torch.cat([p.grad.flatten() for p in net.parameters()]) / scale
+
+
+def errors(net, powers, dtype):
+    exact = weight_gradients(net)
+    found = [weight_gradients(net, 2.0**power, dtype) for power in powers]
+    return [((gradient - exact).norm() / exact.norm()).item() for gradient in found]
+
+
+# %%
+powers = list(range(-12, 29, 4))
+fp16_errors = {
+    "new network": errors(fresh, powers, torch.float16),
+    "trained network": errors(trained, powers, torch.float16),
+}
+show(
+    precision_plots.scale_errors(fp16_errors, powers),
+    alt="The relative error of the weights' gradients in fp16 against the loss scale, for a new "
+    "and for a trained network: large on the left, then flat; on the right, gradients overflow.",
+)
+
+# %% [markdown]
+# Too small a scale loses gradients, too large a one overflows; between them is a wide range that
+# works. It is not the same for both networks.
+#
+# bf16 has the exponent of fp32, so its error, which comes from its 7 mantissa bits, does not
+# depend on the scale:
+
+# %%
+bf16_errors = errors(trained, (0, 16), torch.bfloat16)
+print(f"bf16: scale 2^0 ≈ {bf16_errors[0]:.2%}".replace("%", " %"))
+print(f"bf16: scale 2^16 ≈ {bf16_errors[1]:.2%}".replace("%", " %"))
+
+# %% [markdown]
+# The right scale changes during training. `GradScaler` looks for it: it starts at 2^16, halves the
+# scale after an overflow, and doubles it after 2,000 steps without one. A step with an overflow is
+# *skipped*. Watch it, with a scale that is too large for a gradient that passes through fp16:
+
+# %%
+w = nn.Parameter(torch.ones(1, device=gpu))
+optimizer = torch.optim.SGD([w], lr=0.5)
+scaler = torch.amp.GradScaler("cuda", init_scale=2.0**20)
+for _ in range(6):
+    scale, before = scaler.get_scale(), w.item()
+    loss = w.half().float().sum()  # its gradient is 1, times the scale, in fp16
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+    print(f"scale {scale:9,.0f}: w from {before} to {w.item()}")
+
+# %% [markdown]
+# 65,536 is still too large: fp16 ends at 65,504. Here is a complete training step, with gradient
+# clipping. **Unscale before you clip**, or you compare scaled gradients with the limit.
+
+# %%
+net = ClassicNet().to(gpu)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+
+
+def training_step(X, y):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = F.cross_entropy(net(X), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)  # divides the gradients by the scale, in place
+    norm = nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
+    scaler.step(optimizer)  # skips the update if a gradient is inf or nan
+    scaler.update()
+    return loss.detach(), norm
+
+
+loss, norm = training_step(X, y)
+f"loss ≈ {loss.item():.2f}, norm of the gradient ≈ {norm.item():.2f}, scale {scaler.get_scale():g}"
+
+# %% [markdown]
+# With bf16, leave the scaler out. `scripts/train_cifar10.py --precision fp16` (or `bf16`) does
+# both.
+#
+# ## Profile a training step (8 minutes)
+#
+# A simulated GPU has no speed of its own, so continue on this machine's real device.
+
+# %% tags=["nbval-ignore-output"]
+simulated_cuda.disable()
+device = lesson.start(device, seed=seed)
+
+# %% [markdown]
+# `torch.profiler` records when each operation starts and ends. `record_function` names parts of
+# your code. On a GPU, it also records every kernel.
+
+# %%
+from torch.profiler import ProfilerActivity, profile, record_function
+
+activities = [ProfilerActivity.CPU]
+if device.type == "cuda":
+    activities.append(ProfilerActivity.CUDA)
+net = ClassicNet().to(device)
+X, y = normalize(images).to(device), labels.to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+
+
+def step():
+    with record_function("forward"):
+        loss = F.cross_entropy(net(X), y)
+    with record_function("backward"):
+        loss.backward()
+    with record_function("optimizer"):
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+# %%
+for _ in range(3):
+    step()  # the first steps load libraries and choose algorithms
+with profile(activities=activities) as profiler:
+    step()
+calls = {event.key: event.count for event in profiler.key_averages()}
+shown = ("conv2d", "relu", "max_pool2d", "linear", "cross_entropy_loss")
+{name: calls[f"aten::{name}"] for name in shown}
+
+# %% [markdown]
+# `aten::` is PyTorch's library of operations. These are the calls of one forward pass. The table by
+# time is longer. *Self* time excludes the operations that an operation calls:
+
+# %% tags=["nbval-ignore-output"]
+print(f"{'calls':>5s} {'self CPU':>9s}  operation")
+rows = sorted(profiler.key_averages(), key=lambda event: -event.self_cpu_time_total)
+for event in rows[:10]:
+    print(f"{event.count:5d} {event.self_cpu_time_total / 1000:6.2f} ms  {event.key}")
+
+# %% [markdown]
+# The names that end in `backward` are the backward pass. On a GPU, the self CPU time is the time to
+# *launch*; `profiler.key_averages().table(sort_by="self_device_time_total")` lists the kernels by
+# their time on the GPU.
+#
+# A table cannot show gaps. A *trace* can: `profiler.export_chrome_trace("trace.json")` writes a
+# file for [Perfetto](https://ui.perfetto.dev). `spans_of` reads that file, so that you can draw it
+# here.
+
+# %%
+from helpers.traces import spans_of
+
+show(
+    profile_plots.timeline(spans_of(profiler)),
+    alt="A trace of one training step: a row with its parts forward, backward and optimizer, below "
+    "it a row with the operations on the CPU, and on a GPU a row with its kernels.",
+)
+
+# %% [markdown]
+# On a GPU there is a third row. Look at its gaps: a GPU without a kernel waits for the CPU. The
+# *utilization* is the share of time with a kernel. Arithmetic shows when gaps appear: say that a
+# launch takes 5 µs of the CPU's time.
+
+
+# %%
+def queued(kernel_microseconds, launch_microseconds=5):
+    launched = finished = 0
+    times = []
+    for kernel in kernel_microseconds:
+        launch, launched = launched, launched + launch_microseconds
+        start = max(launched, finished)
+        finished = start + kernel
+        times.append((launch, launched, start, finished))
+    return times
+
+
+programs = {"kernels of 2 µs": queued([2] * 12), "kernels of 12 µs": queued([12] * 12)}
+show(
+    profile_plots.queue(programs),
+    alt="Two calculated timelines of twelve launches on the CPU and of twelve kernels. With "
+    "kernels of 2 microseconds the GPU waits between them; with 12 it is busy after the first.",
+)
+
+# %% [markdown]
+# Kernels shorter than a launch leave the GPU idle, and no faster GPU helps. `nvidia-smi` does not
+# show this well: its *GPU-Util* is the share of time with any kernel running, however small.
+#
+# ## Three slow loops (10 minutes)
+#
+# `helpers/slow_loops.py` has three training loops, each with one mistake. Do not open it yet: find
+# the mistakes in the profiles.
+
+# %%
+from helpers.slow_loops import loop_a, loop_b, loop_c
+
+loops = {"loop A": loop_a, "loop B": loop_b, "loop C": loop_c}
+profiles = {}
+for name, loop in loops.items():
+    loop(images, labels, device, 2)
+    with profile(activities=activities) as profiler:
+        loop(images, labels, device, steps)
+    profiles[name] = {event.key: event for event in profiler.key_averages()}
+
+# %%
+parts = ("data", "forward", "backward", "optimizer", "log")
+show(
+    profile_plots.loop_parts(
+        {
+            name: {part: found[part].cpu_time_total / 1000 / steps for part in parts}
+            for name, found in profiles.items()
+        }
+    ),
+    alt="The time per step of three loops as stacked bars of data, forward, backward, optimizer "
+    "and log.",
+)
+
+# %%
+names = ("aten::conv2d", "aten::cross_entropy_loss", "aten::_local_scalar_dense")
+for loop, found in profiles.items():
+    print(loop)
+    for name in names:
+        print(f"  {found[name].count // steps if name in found else 0:3d} per step  {name}")
+    operations = sum(event.count for key, event in found.items() if key.startswith("aten::"))
+    print(f"  ≈ {operations // steps} operations per step in all")
+
+# %% [markdown]
+# `aten::_local_scalar_dense` copies one number from the device to Python: it is what `.item()`
+# calls.
+#
+# **Think first:** what is wrong in each loop, and what would you change? Then open the file.
+#
+# <details><summary>Answer: loop A</summary>
+#
+# Two `.item()` per step. Each waits until the GPU has finished everything in its queue; then the
+# GPU waits for the next launch. On a CPU this costs nothing, because the CPU does the work itself:
+# the bar "log" is short, and the *count* tells you. On a GPU, "log" would take most of the step,
+# although it computes almost nothing: the waiting time counts where the program waits. Add up the
+# tensors on the device, and call `.item()` once per epoch, as loops B and C do.
+#
+# </details>
+#
+# <details><summary>Answer: loop B</summary>
+#
+# "data" is a large part of the step, and no operation count explains it: the time is spent outside
+# PyTorch, on images that are rotated one by one on the CPU. Augment whole batches on the device,
+# prepare images in worker processes, or choose a cheaper augmentation
+# ([lesson 05](05_when_the_gpu_wins.ipynb)).
+#
+# </details>
+#
+# <details><summary>Answer: loop C</summary>
+#
+# 64 calls of the loss per step, one per image, and many times the operations of the other loops, in
+# forward and backward: tiny kernels. `F.cross_entropy(scores, targets, reduction="none")` returns
+# all 64 losses in one call; multiply them by the weights and take the mean.
+#
+# </details>
+#
+# Check the remedy for loop C: the same loss, and fewer operations.
+
+# %%
+scores = torch.randn(64, 10, device=device)
+weights = torch.ones(64, device=device)
+
+
+def one_by_one():
+    return (
+        sum(weights[i] * F.cross_entropy(scores[i : i + 1], y[i : i + 1]) for i in range(64)) / 64
+    )
+
+
+def at_once():
+    return (weights * F.cross_entropy(scores, y, reduction="none")).mean()
+
+
+def count_operations(function):
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        function()
+    return sum(e.count for e in profiler.key_averages() if e.key.startswith("aten::"))
+
+
+torch.testing.assert_close(one_by_one(), at_once())  # an error if they differ
+print(f"one by one: ≈ {count_operations(one_by_one)} operations")
+print(f"at once:    ≈ {count_operations(at_once)} operations")
+
+# %% [markdown]
+# ## Fewer launches: `torch.compile` and CUDA graphs (5 minutes)
+#
+# **`torch.compile` writes new kernels.** It follows your Python code, collects the operations, and
+# generates kernels that do several of them at once (*fusion*). Here is the activation function
+# GELU, written by hand:
+
+
+# %%
+def gelu(x):
+    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))
+
+
+kernels = ("mul", "add", "pow", "tanh")
+with profile(activities=[ProfilerActivity.CPU]) as profiler:
+    gelu(torch.rand(1000, device=device))
+counts = {event.key: event.count for event in profiler.key_averages()}
+{name: counts[f"aten::{name}"] for name in kernels}
+
+# %% [markdown]
+# Eight kernels, and each reads its input from memory and writes its result. A fused kernel reads
+# `x` once and writes the result once.
+#
+# **CUDA graphs keep the kernels** and launch all of them with one call. The program *captures* the
+# launches of a step once and *replays* them: the same kernels, on the same memory addresses. So
+# shapes must not change, and there must be no `.item()` inside. `torch.compile(net,
+# mode="reduce-overhead")` does both.
+#
+# **When they help:** where launches or memory traffic take the time, as with small batches and many
+# element-wise operations. Large products gain little. Both cost time at the start, and
+# `torch.compile` compiles again when a shape changes.
+
+# %% tags=["nbval-ignore-output"]
+with torch.no_grad():
+    ways = {"eager": lambda: net(X)}
+    if device.type == "cuda":
+        graphed = torch.cuda.make_graphed_callables(ClassicNet().to(device).eval(), (X,))
+        ways["CUDA graph"] = lambda: graphed(X)
+    if with_compile:
+        compiled = torch.compile(net)
+        ways["torch.compile"] = lambda: compiled(X)
+    if len(ways) > 1:
+        print(timing.compare(ways, device, rounds=5, seconds=0.3))
+    else:
+        lesson.box("Nothing to compare here.", "CUDA graphs need a GPU, and with_compile is False.")
+
+# %% [markdown]
+# Published figures, not measured here. `torch.compile`: over 163 models, training on an A100 was 21
+# % faster in fp32 and 51 % faster with mixed precision ([PyTorch
+# 2.0](https://pytorch.org/get-started/pytorch-2.0/), 2023). CUDA graphs: in MLPerf runs, Mask R-CNN
+# was 1.7 times as fast on 272 GPUs, and BERT 1.12 times as fast on 4,096 GPUs ([PyTorch
+# blog](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/), 2021).
+#
+# ## Time to accuracy (2 minutes)
+#
+# Mixed precision speeds up the products only. If they take a share of the step and become `factor`
+# times as fast, the whole step gains less (*Amdahl's law*):
+
+# %%
+for share in (0.2, 0.5, 0.9):
+    gains = [1 / (1 - share + share / factor) for factor in (2, 8, 16)]
+    print(f"products take {share:.0%}:", *(f"{gain:.2f}" for gain in gains))
+
+# %% [markdown]
+# The columns are factors of 2 (TF32 to bf16 on an A100), 8 (fp32 to fp16 on a T4) and 16 (fp32 to
+# bf16 on an A100), at peak. And does the network still learn as well? The paper on
+# [mixed precision training](https://arxiv.org/abs/1710.03740) reports for ResNet-50 on ImageNet
+# 75.92 % in fp32 and 76.04 % in mixed precision, with the same settings.
+#
+# For CIFAR-10, measure it yourself. The course has no recording of these runs on a GPU yet:
+#
+#     python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --epochs 10 --precision fp32
+#     python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --epochs 10 --precision fp16
+#
+# Both print the training time and the test accuracy. Expect a small gain from fp16: the classic
+# network is so small that launches and data take most of the time. Profile first.
+
+# %% tags=["nbval-ignore-output"]
+lesson.report(
+    fp16_error_without_scale=round(fp16_errors["trained network"][powers.index(0)], 4),
+    fp16_error_best_scale=round(min(fp16_errors["trained network"]), 4),
+    bf16_error=round(bf16_errors[0], 4),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# - The exponent's bits set the range, the mantissa's bits the digits. bf16 has the range of fp32;
+#   fp16 has more digits, and overflows at 65,504.
+# - Autocast runs products in 16 bits and sensitive operations in fp32. Weights, their gradients
+#   and the optimizer stay in fp32.
+# - fp16 needs `GradScaler`; unscale before clipping. bf16 needs no scaler.
+# - In a profile, read counts and gaps as well as times: a synchronization shows where the program
+#   waits, not where the work is.
+# - Tiny kernels are limited by launches: compute at once, fuse, or replay a graph.
+#
+# **To try:** repeat the gradient figures with 512 images instead of 64. Which way do they move, and
+# why?

@@ -1,0 +1,43 @@
+"""A profile becomes spans, and their busy time counts overlaps and nested operations once."""
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from helpers.traces import Span, busy_share, outermost, spans_of
+
+
+def operation(name, start, end):
+    return Span("operation", name, start, end)
+
+
+def test_spans_have_named_parts_and_operations_in_order():
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        with record_function("forward"):
+            torch.ones(3).exp()
+        with record_function("backward"):
+            torch.ones(3).log()
+    spans = spans_of(profiler)
+    names = [span.name for span in spans]
+    wanted = ["forward", "aten::exp", "backward", "aten::log"]
+    assert [name for name in names if name in wanted] == wanted
+    assert {span.name: span.row for span in spans}["forward"] == "part"
+    assert {span.name: span.row for span in spans}["aten::exp"] == "operation"
+    assert spans[0].start == 0
+    assert all(span.end >= span.start for span in spans)
+
+
+def test_outermost_drops_operations_inside_others():
+    spans = [operation("conv2d", 0, 10), operation("convolution", 1, 9), operation("relu", 10, 12)]
+    assert [span.name for span in outermost(spans)] == ["conv2d", "relu"]
+
+
+def test_busy_share_counts_overlaps_once_and_cuts_at_the_ends():
+    spans = [operation("a", -5, 2), operation("b", 1, 4), operation("c", 8, 20)]
+    assert busy_share(spans, 0, 10) == pytest.approx(0.6)
+    assert busy_share([], 0, 10) == 0
+
+
+def test_busy_share_needs_a_length_of_time():
+    with pytest.raises(ValueError, match="end must be after start"):
+        busy_share([], 3, 3)
