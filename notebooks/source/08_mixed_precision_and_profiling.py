@@ -665,11 +665,11 @@ with torch.no_grad():
         lesson.box("Nothing to compare here.", "CUDA graphs need a GPU, and with_compile is False.")
 
 # %% [markdown]
-# Published figures, not measured here. `torch.compile`: over 163 models, training on an A100 was 21
-# % faster in fp32 and 51 % faster with mixed precision ([PyTorch
-# 2.0](https://pytorch.org/get-started/pytorch-2.0/), 2023). CUDA graphs: in MLPerf runs, Mask R-CNN
-# was 1.7 times as fast on 272 GPUs, and BERT 1.12 times as fast on 4,096 GPUs ([PyTorch
-# blog](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/), 2021).
+# Published figures, not measured here. `torch.compile`: over 163 models, training on an A100 was on
+# average 21 % faster in fp32 and 51 % faster with mixed precision
+# ([PyTorch 2.0](https://pytorch.org/get-started/pytorch-2.0/), 2023). CUDA graphs: in runs for the
+# benchmark MLPerf, Mask R-CNN was 1.7 times as fast, and BERT 1.12 times as fast
+# ([PyTorch blog](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/), 2021).
 #
 # ## Time to accuracy (2 minutes)
 #
@@ -683,9 +683,9 @@ for share in (0.2, 0.5, 0.9):
 
 # %% [markdown]
 # The columns are factors of 2 (TF32 to bf16 on an A100), 8 (fp32 to fp16 on a T4) and 16 (fp32 to
-# bf16 on an A100), at peak. And does the network still learn as well? The paper on
-# [mixed precision training](https://arxiv.org/abs/1710.03740) reports for ResNet-50 on ImageNet
-# 75.92 % in fp32 and 76.04 % in mixed precision, with the same settings.
+# bf16 on an A100), at peak. Does the network still learn as well? The paper on
+# [mixed precision training](https://arxiv.org/abs/1710.03740) reports the accuracy of fp32, with the
+# same settings, for networks that classify images, detect objects, and process speech and text.
 #
 # For CIFAR-10, measure it yourself. The course has no recording of these runs on a GPU yet:
 #
