@@ -684,7 +684,7 @@ for share in (0.2, 0.5, 0.9):
 # %% [markdown]
 # The columns are factors of 2 (TF32 to bf16 on an A100), 8 (fp32 to fp16 on a T4) and 16 (fp32 to
 # bf16 on an A100), at peak. Does the network still learn as well? The paper on
-# [mixed precision training](https://arxiv.org/abs/1710.03740) reports the accuracy of fp32, with the
+# [mixed precision training](https://arxiv.org/abs/1710.03740) reports the accuracy of fp32 with the
 # same settings, for networks that classify images, detect objects, and process speech and text.
 #
 # For CIFAR-10, measure it yourself. The course has no recording of these runs on a GPU yet:
