@@ -306,6 +306,7 @@ def output_gradients(net):
     return torch.cat([gradient.flatten() for gradient in found])
 
 
+# %%
 sizes = {
     "new network": output_gradients(fresh),
     "trained network": output_gradients(trained),
