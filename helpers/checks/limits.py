@@ -23,6 +23,7 @@ from pathlib import Path
 from time import monotonic, process_time
 from types import FrameType, TracebackType
 
+import simulated_cuda
 from helpers.checks.memory import bytes_in_use, free_bytes, limit_addresses, restore_addresses
 
 GIB = 1 << 30
@@ -35,6 +36,11 @@ _TICK = 0.1
 _AGAIN = 0.01
 _OWN = str(Path(__file__).parent)
 _IMPORTING = "<frozen importlib"
+# An error at the line that leaves a `with` block skips its end: the simulator's lock would stay
+# locked. importlib must finish cleaning up after a failed import.
+_SIMULATOR = Path(simulated_cuda.__file__).parent
+_ALLOCATOR = str(_SIMULATOR / "memory.py")
+_NEVER_TRACED = (_IMPORTING, str(_SIMULATOR))
 # An import that takes longer than this, in seconds, is stopped: it probably never ends.
 _LONGEST_IMPORT = 120
 # On systems that do not report how long a thread waited for a processor, code may take this many
@@ -179,19 +185,20 @@ class CodeLimits:
     def _frames_to_stop(self, frame: FrameType | None) -> list[FrameType] | None:
         """Return the frames of the block outside this package; None if nothing may be stopped now.
 
-        Nothing may be stopped while this package restores settings, nor, after the first
-        interruption, while only code of this package is running.
+        Nothing may be stopped while this package restores settings or the simulated GPU changes its
+        list of blocks, nor, after the first interruption, while only this package is running.
         """
         found = []
         while frame is not self._boundary:
             if frame is None or frame.f_code is CodeLimits.__exit__.__code__:
                 return None
+            if frame.f_code.co_filename == _ALLOCATOR:
+                return None
             own = frame.f_code.co_filename.startswith(_OWN)
             back = frame.f_back
             if own and back is not None and back.f_code.co_filename == contextlib.__file__:
                 return None
-            # importlib must finish cleaning up after a failed import.
-            if not own and not frame.f_code.co_filename.startswith(_IMPORTING):
+            if not own and not frame.f_code.co_filename.startswith(_NEVER_TRACED):
                 found.append(frame)
             frame = back
         return found if found or not self._stopped else None
