@@ -67,8 +67,8 @@ check.exercise_1(share)
 #
 # Write `average_gradients(replicas, sizes)`. Afterward, every replica has the gradients of the mean
 # loss over the **whole** batch. The shares may have different sizes. Each gradient stays on the
-# device of its parameter. A parameter that no replica has used has the gradient `None` everywhere,
-# and keeps it.
+# device of its parameter. Two replicas may be on one device; each has gradient tensors of its own.
+# A parameter that no replica has used has the gradient `None` everywhere, and keeps it.
 
 
 # %% exercise=2

@@ -8,6 +8,7 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
@@ -41,9 +42,10 @@ def kilobytes(tensors) -> str:
 
 
 net = make_net()
+mesh = init_device_mesh(device.type, (dist.get_world_size(),))  # else FSDP takes a GPU if it can
 for layer in (net[0], net[2]):
-    fully_shard(layer)  # gathered before it computes, and freed again after it
-fully_shard(net)
+    fully_shard(layer, mesh=mesh)  # gathered before it computes, and freed again after it
+fully_shard(net, mesh=mesh)
 batch = torch.randn(16, 128, generator=torch.Generator().manual_seed(1)).to(device)
 optimizer = train(net, batch.chunk(2)[rank % 2])
 weight = net[0].weight

@@ -21,6 +21,8 @@ rank = dist.get_rank()
 torch.manual_seed(0)
 net = nn.Linear(4, 1)
 start = 0
+if rank == 0 and not restarts:
+    path.unlink(missing_ok=True)  # a restart must not load the checkpoint of an older run
 if restarts and path.exists():
     checkpoint = torch.load(path, weights_only=True)
     net.load_state_dict(checkpoint["net"])

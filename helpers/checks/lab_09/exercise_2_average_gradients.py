@@ -28,7 +28,7 @@ def exercise_2(trial: Trial, average_gradients: Answer) -> None:
     """`average_gradients(replicas, sizes)`: the gradients of the whole batch for all."""
     small, large = trial.random.randint(2, 3), trial.random.randint(6, 9)
     for sizes in ([4, 4], [large, small], [small, large, 4]):
-        places = [trial.devices[i % len(trial.devices)] for i in range(len(sizes))]
+        places = [trial.devices[i % 2] for i in range(len(sizes))]  # replicas 0 and 2 share one
         torch.manual_seed(trial.random.randrange(2**31))
         alone = Net()
         X = trial.normal(sum(sizes), 4)
@@ -45,6 +45,10 @@ def exercise_2(trial: Trial, average_gradients: Answer) -> None:
             kept = torch.equal(net.used.weight.detach().cpu(), weights[0])
             trial.expect(kept, "weights-changed")
             _check(trial, net, alone, own, rank, sizes)
+        if len(replicas) > 2:
+            pairs = zip(replicas[0].used.parameters(), replicas[2].used.parameters(), strict=True)
+            shared = any(a.grad.data_ptr() == b.grad.data_ptr() for a, b in pairs)
+            trial.expect(not shared, "shared-gradient")
 
 
 def _check(

@@ -16,23 +16,7 @@ def exercise_3(trial: Trial, ring_all_reduce: Answer) -> None:
         length = n * trial.random.randint(2, 5)
         tensors = [trial.integers(0, 100, (length,), place, torch.float32) for place in places]
         before = [tensor.clone() for tensor in tensors]
-        sent = [0] * n
-        mistakes: list[NotRight] = []
-
-        def send(source, target, tensor, n=n, places=places, sent=sent, mistakes=mistakes):
-            if not isinstance(tensor, Tensor):
-                mistakes.append(trial.wrong("not-a-message", found=described(tensor)))
-            elif target != (source + 1) % n:
-                details = {"source": source, "target": target, "n": n}
-                mistakes.append(trial.wrong("not-a-neighbor", **details))
-            else:
-                sent[source] += tensor.nbytes
-                return tensor.detach().clone().to(places[target])
-            raise mistakes[-1]
-
-        result = trial.result_of(ring_all_reduce, list(tensors), send)
-        if mistakes:  # the student's code has caught the exception
-            raise mistakes[0]
+        result, sent = _run(trial, ring_all_reduce, tensors, places)
         _check_sums(trial, result, before, places)
         kept = all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
         trial.expect(kept, "input-changed")
@@ -40,6 +24,43 @@ def exercise_3(trial: Trial, ring_all_reduce: Answer) -> None:
         details = {"n": n, "size": size, "found": max(sent), "exact": 2 * (n - 1) * size // n}
         trial.expect(max(sent) <= details["exact"], "too-many-bytes", **details)
         trial.expect(min(sent) >= details["exact"], "not-sent", **details | {"found": min(sent)})
+        if n > 1:
+            changed, _ = _run(trial, ring_all_reduce, tensors, places, added=1)
+            used = all((a != b).all() for a, b in zip(changed, result, strict=True))
+            trial.expect(used, "not-received", n=n)
+
+
+def _run(
+    trial: Trial,
+    ring_all_reduce: Answer,
+    tensors: list[Tensor],
+    places: list[torch.device],
+    added: int = 0,
+) -> tuple[list[Tensor], list[int]]:
+    """Call the answer; return its result and the bytes that each process sent.
+
+    `added` is added to every number on its way. Each number of the sum then differs, because each
+    one depends on at least one message.
+    """
+    n = len(tensors)
+    sent = [0] * n
+    mistakes: list[NotRight] = []
+
+    def send(source, target, tensor):
+        if not isinstance(tensor, Tensor):
+            mistakes.append(trial.wrong("not-a-message", found=described(tensor)))
+        elif target != (source + 1) % n:
+            details = {"source": source, "target": target, "n": n}
+            mistakes.append(trial.wrong("not-a-neighbor", **details))
+        else:
+            sent[source] += tensor.nbytes
+            return tensor.detach().clone().to(places[target]) + added
+        raise mistakes[-1]
+
+    result = trial.result_of(ring_all_reduce, list(tensors), send)
+    if mistakes:  # the student's code has caught the exception
+        raise mistakes[0]
+    return result, sent
 
 
 def _check_sums(trial: Trial, result, before: list[Tensor], places: list[torch.device]) -> None:

@@ -132,6 +132,14 @@ def with_weights_that_add_up_to_one(replicas, sizes):
             copy.grad = mean.to(copy.device, copy=True)
 
 
+@answers.wrong(2, "shared-gradient")
+def shares_tensors_on_one_device(replicas, sizes):
+    for copies in copies_of(replicas):
+        mean = weighted(copies, sizes).to(copies[0].device)
+        for copy in copies:
+            copy.grad = mean.to(copy.device)
+
+
 @answers.wrong(2, "device-error")
 def forgets_to_move(replicas, sizes):
     for copies in copies_of(replicas):
@@ -290,6 +298,30 @@ def passes_whole_tensors_around(tensors, send):
 
 @answers.wrong(3, "not-sent")
 def reads_the_other_tensors(tensors, send):
+    total = sum(tensor.cpu() for tensor in tensors)
+    return [total.to(tensor.device) for tensor in tensors]
+
+
+@answers.wrong(3, "not-received")
+def ignores_what_arrives(tensors, send):
+    n = len(tensors)
+    chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]
+    for turn in range(2 * (n - 1)):
+        for rank in range(n):
+            right, chunk = (rank + 1) % n, (rank - turn) % n
+            send(rank, right, chunks[rank][chunk])
+            message = chunks[rank][chunk].to(tensors[right].device)
+            chunks[right][chunk] = chunks[right][chunk] + message if turn < n - 1 else message
+    return [torch.cat(each) for each in chunks]
+
+
+@answers.wrong(3, "not-received")
+def copies_without_receiving(tensors, send):
+    n = len(tensors)
+    parts = rounds(tensors, send, copy=0)
+    for turn in range(n - 1):
+        for rank in range(n):
+            send(rank, (rank + 1) % n, parts[rank][(rank + 1 - turn) % n])
     total = sum(tensor.cpu() for tensor in tensors)
     return [total.to(tensor.device) for tensor in tensors]
 
@@ -513,6 +545,25 @@ def saves_before_the_evaluation(rank, batches, do):
     do("all_reduce counts")
 
 
+@answers.right(5)
+def waits_in_the_all_reduce_of_the_counts(rank, batches, do):
+    train_all(rank, batches, do)
+    if rank == 0:
+        do("save")
+    do("evaluate")
+    do("all_reduce counts")
+
+
+@answers.right(5)
+def adds_zeros_first(rank, batches, do):
+    for _ in range(max(batches) - batches[rank]):
+        do("all_reduce gradients")
+    for _ in range(batches[rank]):
+        do("train")
+        do("all_reduce gradients")
+    finish(rank, do)
+
+
 @answers.wrong(5, "another-order")
 def as_given_but_evaluates_everywhere(rank, batches, do):
     for _ in range(batches[rank]):
@@ -627,6 +678,20 @@ def saves_at_the_start(rank, batches, do):
     train_all(rank, batches, do)
     do("evaluate")
     do("all_reduce counts")
+
+
+@answers.wrong(5, "saved-too-early")
+def saves_after_its_own_batches(rank, batches, do):
+    for _ in range(batches[rank]):
+        do("train")
+        do("all_reduce gradients")
+    if rank == 0:
+        do("save")
+    for _ in range(max(batches) - batches[rank]):
+        do("all_reduce gradients")
+    do("evaluate")
+    do("all_reduce counts")
+    do("barrier")
 
 
 @answers.wrong(5, "unknown-action")
