@@ -98,8 +98,8 @@ for net, (inputs, targets) in zip(replicas, halves, strict=True):
 #
 # <details><summary>Answer</summary>
 #
-# Their weights differ after the step, and more with every step: you train two networks, each on
-# half of the data. Before the step, both replicas need the same gradient: the average.
+# Their weights differ, and more with every step: you train two networks, each on half of the data.
+# Before the step, both need the same gradient: the average.
 #
 # </details>
 
@@ -130,16 +130,16 @@ def largest_difference(one, other):
     return max((a.cpu() - b.cpu()).abs().max().item() for a, b in pairs)
 
 
-print(f"between the replicas: {largest_difference(*replicas)}")
+print(f"between the replicas: ≈ {largest_difference(*replicas):.9f}")
 print(f"to the large batch:   ≈ {largest_difference(replicas[0], alone):.9f}")
 
 # %% [markdown]
-# The replicas are equal, and the step is that of the whole batch, up to rounding: the sum is added
-# in another order. Three conditions are in this sentence.
+# The replicas are equal, and the step is that of the whole batch, up to rounding. This needs three
+# conditions.
 #
 # - Both halves have the same size. The mean of two means is the mean of all only then.
 # - The loss is a *mean* over the batch. With a sum, the gradients would have to be added.
-# - No layer looks at the whole batch. Batch normalization does.
+# - No layer looks at the whole batch, as batch normalization does. (Dropout draws other masks.)
 #
 # **Think first:** does a network with batch normalization compute the same for two halves as for
 # the whole batch?
@@ -216,11 +216,6 @@ sums, sent = ring_all_reduce(gradients)
 # </details>
 
 # %%
-for n in (2, 3, 4, 6, 8):
-    _, sent = ring_all_reduce([torch.ones(1200)] * n)
-    print(f"{n} GPUs: predicted {2 * (n - 1) * 4800 // n:,} bytes, counted {max(sent):,}")
-
-# %%
 figures.plot_bytes_sent(
     [2, 4, 8, 16, 32],
     {"through one GPU": lambda n: n - 1, "ring": lambda n: 2 * (n - 1) / n},
@@ -228,8 +223,8 @@ figures.plot_bytes_sent(
 )
 
 # %% [markdown]
-# The ring needs 2 (N - 1) rounds, and each costs time even for a few bytes. So libraries have other
-# algorithms for small messages, such as trees, and DDP sends many gradients in one message.
+# Each of the 2 (N - 1) rounds costs time even for a few bytes. So libraries use other algorithms
+# for small messages, such as trees, and DDP sends many gradients in one message.
 # [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/overview.html) does all-reduce on
 # NVIDIA GPUs, and gloo on CPUs.
 #
@@ -262,10 +257,9 @@ show_program("all_reduce.py")
 #
 # </details>
 #
-# The function `torchrun` in this notebook starts PyTorch's launcher with the printed options. It
-# forks the processes from one that has already imported torch, which saves seconds, and prints
-# their lines in the order of their ranks. In a terminal, you type the line after the `$`; this
-# program and the others are in the folder `scripts/parallel` of the course.
+# In this notebook, the function `torchrun` starts PyTorch's launcher and prints the lines of the
+# processes in the order of their ranks. In a terminal, you type the line after the `$`; the
+# programs are in the course's folder `scripts/parallel`.
 
 # %%
 torchrun("--nproc-per-node 2", programs / "all_reduce.py")
@@ -325,9 +319,8 @@ torchrun("--nproc-per-node 2", programs / "ddp.py", "--batch-size 8 --output", o
 #
 # </details>
 #
-# Now the same training in this notebook: one process, batches of 16. With one replica, the same
-# sampler gives the whole order, so each batch has the examples of both processes. `runpy.run_path`
-# returns the functions of a program.
+# Now the same training in this notebook: one process, batches of 16. Each batch has the examples of
+# both processes. `runpy.run_path` returns the functions of a program.
 
 # %%
 program = runpy.run_path(str(programs / "ddp.py"))
@@ -354,17 +347,18 @@ print(f"largest difference of a weight after 20 steps: ≈ {largest_difference(a
 # | in a program for one GPU | with DDP |
 # |---|---|
 # | nothing | `dist.init_process_group("nccl")`; at the end `dist.destroy_process_group()` |
-# | `device = "cuda"` | `torch.device("cuda", int(os.environ["LOCAL_RANK"]))` |
+# | `device = "cuda"` | `device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))` |
+# | nothing | `torch.cuda.set_device(device)`: otherwise, some calls of every process use GPU 0 |
 # | `net.to(device)` | then `ddp = DistributedDataParallel(net)` |
 # | `shuffle=True` | `sampler=DistributedSampler(dataset)`, and `set_epoch` in each epoch |
-# | batch normalization | the statistics of each GPU's own batch; buffers are copied from rank 0 |
 # | `print`, `torch.save` | on rank 0 only |
 # | accuracy | all-reduce the counts, then divide |
 #
 # ## Deadlocks and uneven batches (6 minutes)
 #
-# A collective operation waits until every process calls it. This is the mistake that nearly
-# everybody makes once:
+# A collective operation waits until every process calls it. With gloo, the call itself waits. With
+# NCCL, the call usually returns, the GPU waits, and the program stops at the next line that needs a
+# result, such as `.item()`. This is the most common mistake:
 
 # %%
 show_program("deadlock.py")
@@ -393,7 +387,8 @@ torchrun("--nproc-per-node 2", programs / "uneven.py")
 
 # %% [markdown]
 # `DistributedSampler` avoids this by repeating examples. If your data is uneven for another reason,
-# `with ddp.join():` around the loop lets a process that has finished answer the others with zeros:
+# `with ddp.join():` around the loop lets a process that has finished answer the others with zeros.
+# The sum is still divided by the number of all processes.
 
 # %%
 torchrun("--nproc-per-node 2", programs / "uneven.py", "--join")
@@ -415,10 +410,9 @@ checkpoint = output / "restart.pt"
 torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, fails=True)
 
 # %% [markdown]
-# Rank 0 gets an error in its next collective operation: the connection is closed. The message of
-# the survivor is not the cause, and it is often the only one that people read. Look for the process
-# that failed *first*: `torchrun` prints it under "Root Cause". Exit code -9 means signal 9,
-# SIGKILL.
+# Rank 0 gets an error in its next collective operation: the connection is closed. (With NCCL, it
+# often waits without an error.) This message is not the cause. Look for the process that failed
+# *first*: `torchrun` prints it under "Root Cause". Exit code -9 means signal 9, SIGKILL.
 #
 # When one process fails, `torchrun` ends the others. With `--max-restarts`, it then starts all of
 # them again. They start from the beginning of the program, so the program must look for a
@@ -433,17 +427,19 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 # One: the checkpoint was written after step 4, and step 5 was done and lost. Three details make
 # this safe. Rank 0 writes to another file and renames it, so that a crash leaves the old
 # checkpoint. The barrier lets nobody continue before the file is complete. And every process loads
-# the file, after which DDP sends the weights of rank 0 to all.
+# the file, after which DDP sends the weights of rank 0 to all. With momentum or Adam, the
+# checkpoint also needs the optimizer's state.
 #
-# In `scripts/train_cifar10.py`, the option `--resume-if-present` does the same:
+# In `scripts/train_cifar10.py`, the option `--resume-if-present` does the same. Use a new folder,
+# because the program refuses a checkpoint with other settings:
 #
 # ```
-# torchrun --nproc-per-node 2 --max-restarts 3 scripts/train_cifar10.py --resume-if-present
+# torchrun --nproc-per-node 2 --max-restarts 3 scripts/train_cifar10.py \
+#     --resume-if-present --output output/restarts
 # ```
 #
-# If restarted processes cannot connect, set the environment variable
-# `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`, as this notebook does: otherwise they may find addresses
-# of the processes that have ended ([PyTorch issue
+# If restarted processes cannot connect, start `torchrun` with the environment variable
+# `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`, as this notebook does ([PyTorch issue
 # 135712](https://github.com/pytorch/pytorch/issues/135712)).
 #
 # ## Two machines (2 minutes)
@@ -455,16 +451,19 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 
 # %% [markdown]
-# The local rank is 0 twice: each machine has its own GPU 0. On a cluster, `localhost` is the name
-# of machine 0, the port is one that is open between the machines, and checkpoints are on storage
-# that all machines can read. A scheduler such as Slurm runs this line on each machine.
+# The local rank is 0 twice: each machine has its own GPU 0. On a cluster, replace `localhost` by
+# the name of machine 0 and PORT by a port that is open between the machines, and write checkpoints
+# to storage that all can read. With `--max-restarts`, use `--rdzv-backend c10d --rdzv-endpoint
+# machine0:29400 --rdzv-id job` instead: without it, one machine does not notice a restart of
+# another. A scheduler such as Slurm runs this line on each machine.
 #
 # ## How far does it scale? (5 minutes)
 #
 # A step takes t seconds to compute, and all-reduce takes c seconds: bytes sent divided by
 # bandwidth. If they come one after the other, the **scaling efficiency** is t / (t + c). DDP
-# overlaps all-reduce with the backward pass, about two thirds of t. So the truth is between two
-# numbers that you can compute before you rent a machine:
+# overlaps all-reduce with the backward pass, about two thirds of t. So the efficiency is usually
+# between two numbers that you can compute before you rent a machine. Slow data loading, one slow
+# machine or a busy network lowers it further.
 
 
 # %%
@@ -476,9 +475,10 @@ def predicted(parameters, batch, images_per_second, gigabits_per_second):
 
 
 # %% [markdown]
-# Three published runs on 256 and 512 GPUs of 2016, the Pascal generation. (Goyal et al. compare 256
-# GPUs with 8.) The images per second are those of one P100, measured by others, and the bandwidth
-# is that of one machine's network card.
+# Three published runs on 256 and 512 GPUs of the Pascal generation. (Goyal et al. compare 256 GPUs
+# with 8.) The images per second are those of one P100, measured by others. For Horovod we assume
+# P100s and batches of 64, as in its example. The bandwidth is that of one machine's network card,
+# because the ring enters and leaves each machine once.
 
 # %%
 runs = {
@@ -503,16 +503,16 @@ figures.plot_scaling(
 #
 # </details>
 #
-# The limit is not only speed. With a fixed batch per GPU, more GPUs mean a larger batch, and beyond
-# some size a larger batch no longer saves steps. The [Ultra-Scale
-# Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) has measurements up to
-# hundreds of GPUs for language models.
+# More GPUs also mean a larger batch, which beyond some size no longer saves steps. The [Ultra-Scale
+# Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) has measurements on up to
+# hundreds of GPUs.
 #
 # ## When memory is the limit (6 minutes)
 #
 # DDP needs memory for the *whole* model on every GPU. Training with Adam in mixed precision takes
 # 16 bytes per parameter: 2 for the weight in bf16, 2 for its gradient, and 12 for Adam's two states
-# and a copy of the weight in `float32`. **ZeRO** and PyTorch's **FSDP** (fully sharded data
+# and a copy of the weight in `float32`. (With `autocast`, it is 4 + 4 + 8, also 16, and DDP sends
+# twice the bytes.) **ZeRO** and PyTorch's **FSDP** (fully sharded data
 # parallel) let each of N GPUs keep only a share, a *shard*, and gather the rest when it is needed.
 
 
@@ -545,13 +545,13 @@ figures.plot_memory(
 )
 
 # %% [markdown]
-# These are the numbers of the ZeRO paper: 120, 31.4, 16.6 and 1.9 GB. Activations come on top. And
-# sharding costs communication: FSDP gathers the weights for the forward and again for the backward
-# pass, and reduce-scatters the gradients. Three halves of an all-reduce, so 1.5 times the bytes of
-# DDP.
+# These are the numbers of the ZeRO paper. Activations come on top. FSDP gathers the weights for the
+# forward and again for the backward pass, and reduce-scatters the gradients: three halves of an
+# all-reduce, so it sends 1.5 times the bytes of DDP.
 #
 # Here is FSDP with two processes. DDP would need 133.1 kB for the weights of this network, as much
-# for the gradients, and twice that for Adam's state, in each process:
+# for the gradients, again as much for its buckets, and twice that for Adam's state, in each
+# process:
 
 # %%
 show_program("fsdp.py")
@@ -566,18 +566,19 @@ torchrun("--nproc-per-node 2", programs / "fsdp.py")
 # matrix product over the GPUs and all-reduces activations four times per layer of a transformer
 # (twice forward, twice backward). **Pipeline parallelism** gives each GPU some of the layers and
 # sends activations to the next one. Count the bytes per GPU and step for a transformer with 32
-# layers of width 4,096, 6.4 billion parameters, on 8 GPUs, with 4 sequences of 2,048 tokens per
-# replica:
+# layers of width 4,096, 6.4 billion parameters, on 8 GPUs, with a batch of 32 sequences of 2,048
+# tokens. With DDP and FSDP, each GPU computes 4 of them. With the other two, all 32 pass through
+# every GPU:
 
 # %%
 n, weights = 8, 2 * 6.4e9
-activation = 2 * 4 * 2048 * 4096  # bytes of one layer's output in bf16
+activation = 2 * 32 * 2048 * 4096  # bytes of one layer's output in bf16
 all_reduce = 2 * (n - 1) / n
 sent = {
     "DDP, ZeRO-1, ZeRO-2": all_reduce * weights,
     "ZeRO-3, FSDP": 1.5 * all_reduce * weights,
     "tensor parallel": 4 * 32 * all_reduce * activation,
-    "pipeline parallel": 2 * activation,
+    "pipeline parallel": 2 * activation,  # one forward, one backward
 }
 {name: f"{size / 1e9:.1f} GB" for name, size in sent.items()}
 
@@ -587,10 +588,11 @@ sent = {
 # | DDP | all on each GPU | gradients, during the backward pass | the model must fit on one GPU |
 # | ZeRO-1, ZeRO-2 | partly sharded | as much as DDP | more complex checkpoints |
 # | ZeRO-3, FSDP | 1/N | 1.5 times DDP | waits if the network is slow |
-# | tensor parallel | 1/N | activations, inside every layer | needs NVLink: stays in one machine |
+# | tensor parallel | 1/N | activations, inside every layer: most | needs NVLink: one machine |
 # | pipeline parallel | 1/N | activations, between two parts | GPUs wait for each other |
 #
-# With p parts and a batch in m microbatches, a pipeline waits (p - 1) / (m + p - 1) of the time.
+# With p parts and a batch in m microbatches, each GPU of a pipeline waits (p - 1) / (m + p - 1) of
+# the time.
 #
 # **Choose in this order:** DDP if the model fits; FSDP if it does not; tensor parallelism inside a
 # machine if one layer is too large or the batch per GPU too small; pipeline parallelism between
@@ -657,34 +659,29 @@ loss.backward()
 # The backward pass crosses the devices by itself, because autograd recorded the `.to`. Each
 # gradient is beside its parameter, so one optimizer can update both parts.
 #
-# While GPU 1 computes, GPU 0 waits, and the other way around. Splitting the batch into microbatches
-# fills the gaps: with p = 2 parts and m microbatches, each GPU waits 1 / (m + 1) of the time.
-
-# %%
-{f"{m} microbatches": f"{1 / (m + 1):.0%} of the time waiting" for m in (1, 4, 16)}
-
-# %% [markdown]
+# While GPU 1 computes, GPU 0 waits, and the other way around: each waits half of the time. With 16
+# microbatches, it is 1/17.
+#
 # ## Summary
 #
 # - Data parallel: each GPU has the network and a share of the batch; averaged gradients make the
 #   step that of the whole batch.
-# - In a ring all-reduce, each GPU sends 2 (N - 1) / N times the bytes of its gradients.
+# - In a ring all-reduce, each GPU sends 2 (N - 1) / N times its gradients' bytes.
 # - `torchrun` starts one process per GPU; DDP averages the gradients; `DistributedSampler` shares
 #   the data and needs `set_epoch`.
 # - Collective operations need every process. If one is missing, the others wait; if one has died,
 #   look for the first failure.
 # - Restarts need checkpoints, written by rank 0 and loaded by all.
-# - Efficiency is between t / (t + c) and full overlap. Compute it before you rent GPUs.
+# - Efficiency is usually between t / (t + c) and full overlap. Compute it before you rent GPUs.
 # - DDP if the model fits, FSDP if not, tensor parallelism inside a machine, pipelines between.
 #
 # **To try:**
 #
 # 1. Run `ddp.py` with four processes and a batch size that gives the same weights.
-# 2. Move the `all_reduce` in `deadlock.py` out of the `if`, in a copy of your own. Which number do
-#    both processes print?
-# 3. With two GPUs, or two processes on the CPU:
-#    `torchrun --nproc-per-node 2 scripts/train_cifar10.py --images 2000`. How many steps does an
-#    epoch have, and why?
+# 2. Move `all_reduce` and `print` in `deadlock.py` out of the `if`, in a copy of your own. Which
+#    number do both processes print?
+# 3. Run `torchrun --nproc-per-node 2 scripts/train_cifar10.py --images 2000`; with fewer than two
+#    GPUs, add `--device cpu`. How many steps does an epoch have, and why?
 #
 # <details><summary>Answers</summary>
 #
