@@ -63,7 +63,7 @@ programs = Path(helpers.__file__).resolve().parents[1] / "scripts" / "parallel"
 
 # %% [markdown]
 # Without a GPU, this notebook uses two simulated GPUs. With one real GPU, the CPU takes the place
-# of the second. Nothing in this lesson is timed.
+# of the second.
 
 # %%
 gpus = [device, torch.device("cuda", 1) if torch.cuda.device_count() > 1 else torch.device("cpu")]
@@ -307,14 +307,13 @@ torchrun("--nproc-per-node 2", programs / "ddp.py", "--batch-size 8 --output", o
 
 # %% [markdown]
 # Both processes have the same weights, and different losses: each loss is that of its own examples.
-# For the mean loss of all, you would have to all-reduce it.
 #
 # **Think first:** only rank 0 saves. Why not both?
 #
 # <details><summary>Answer</summary>
 #
 # The weights are equal, and two processes that write one file at the same time can destroy it.
-# Note that rank 0 saves `net.state_dict()`. In `ddp.state_dict()`, every name starts with
+# Rank 0 saves `net.state_dict()`. In `ddp.state_dict()`, every name starts with
 # `module.`, and the file would not fit the network without DDP.
 #
 # </details>
@@ -358,7 +357,7 @@ print(f"largest difference of a weight after 20 steps: ≈ {largest_difference(a
 #
 # A collective operation waits until every process calls it. With gloo, the call itself waits. With
 # NCCL, the call usually returns, the GPU waits, and the program stops at the next line that needs a
-# result, such as `.item()`. This is the most common mistake:
+# result, such as `.item()`. A common mistake:
 
 # %%
 show_program("deadlock.py")
@@ -503,9 +502,8 @@ figures.plot_scaling(
 #
 # </details>
 #
-# More GPUs also mean a larger batch, which beyond some size no longer saves steps. The [Ultra-Scale
-# Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) has measurements on up to
-# hundreds of GPUs.
+# The [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) has
+# measurements on up to hundreds of GPUs.
 #
 # ## When memory is the limit (6 minutes)
 #
