@@ -1,7 +1,9 @@
 """Lab 07, exercise 1: `training_bytes`."""
 
+import torch
 from torch import nn
 
+from helpers.checks.comparing import devices_of
 from helpers.checks.lab_07.shared import lab
 from helpers.checks.trial import Answer, Trial, described, is_whole
 from helpers.memory import rounded
@@ -16,6 +18,8 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
         for states in (0, 1, 2):
             expected = _expected(net, states)
             result = trial.result_of(training_bytes, net, states)
+            devices = devices_of(net)
+            trial.expect(devices == {torch.device("cpu")}, "net-moved", found=devices.pop())
             trial.expect(is_whole(result), "not-whole", found=described(result))
             details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
             if result == expected:

@@ -26,6 +26,8 @@ def exercise_2(trial: Trial, losses_of: Answer) -> None:
             expected = [F.cross_entropy(net(X), y).item() for X, y in batches]
         net.train(training)
         saved: list[int] = []
+        modes_in_forward: set[bool] = set()
+        net[2].register_forward_hook(_noting_mode(modes_in_forward))
         hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda kept: kept)
         with hooks, PeakMeter() as meter:
             result = trial.result_of(losses_of, net, batches)
@@ -36,6 +38,8 @@ def exercise_2(trial: Trial, losses_of: Answer) -> None:
             trial.expect(not graph, "keeps-graph", kept=f"{meter.live:,}")
             trial.expect(is_number(loss), "not-numbers", found=described(loss))
         trial.expect(not saved, "builds-graph", count=len(saved))
+        # The losses alone do not tell: dropout changes the mean of many examples only a little.
+        trial.expect(True not in modes_in_forward, "in-training-mode")
         for found, wanted in zip(result, expected, strict=True):
             close = abs(found - wanted) < 1e-2 + 1e-2 * abs(wanted)
             trial.expect(close, "other-losses", found=f"{found:.4f}", wanted=f"{wanted:.4f}")
@@ -52,6 +56,13 @@ def _counting(saved: list[int]) -> Callable[[Tensor], Tensor]:
         return tensor.detach()
 
     return pack
+
+
+def _noting_mode(modes: set[bool]) -> Callable[..., None]:
+    def hook(layer: nn.Module, *_: object) -> None:
+        modes.add(layer.training)
+
+    return hook
 
 
 def _mode(training: bool) -> str:

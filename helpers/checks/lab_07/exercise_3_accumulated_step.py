@@ -1,26 +1,45 @@
 """Lab 07, exercise 3: `accumulated_step`."""
 
 import copy
+import weakref
 
 from torch import Tensor, nn, optim
+from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional as F
 
 from helpers.checks.lab_07.shared import lab, same_gradients
 from helpers.checks.trial import Answer, Trial
 
 
+class _Part:
+    """One forward pass; it exists as long as autograd keeps an activation of it."""
+
+
 class _CountingNet(nn.Module):
-    """A network that notes the size of each batch that it gets."""
+    """A network that notes the size of each batch, and how many examples' activations are kept."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
         self.batches: list[int] = []
+        self.kept = self.most_kept = 0
 
     def forward(self, X: Tensor) -> Tensor:
         """Map `(N, 6)` to `(N, 4)`."""
         self.batches.append(len(X))
-        return self.net(X)
+        part = _Part()
+        self._keep(len(X))
+        weakref.finalize(part, self._keep, -len(X))
+        with saved_tensors_hooks(lambda tensor: (part, tensor.detach()), _unpack):
+            return self.net(X)
+
+    def _keep(self, count: int) -> None:
+        self.kept += count
+        self.most_kept = max(self.most_kept, self.kept)
+
+
+def _unpack(packed: tuple[_Part, Tensor]) -> Tensor:
+    return packed[1]
 
 
 class _CountingSGD(optim.SGD):
@@ -51,6 +70,7 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
 
         largest = max(net.batches, default=0)
         trial.expect(largest <= size, "too-large", size=size, found=largest)
+        trial.expect(net.most_kept <= size, "all-kept", size=size, found=net.most_kept)
         trial.expect(optimizer.steps != 0, "no-step")
         trial.expect(optimizer.steps == 1, "many-steps", found=optimizer.steps)
         seen = sum(net.batches)

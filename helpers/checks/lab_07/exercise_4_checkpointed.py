@@ -5,7 +5,7 @@ import copy
 from torch import Tensor, nn
 
 from helpers.checks.comparing import close
-from helpers.checks.lab_07.shared import PeakMeter, lab, same_gradients
+from helpers.checks.lab_07.shared import PeakMeter, both_close, lab, same_gradients
 from helpers.checks.trial import Answer, Trial, described
 
 
@@ -38,13 +38,15 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         layers.to(trial.device)
         twins = copy.deepcopy(layers)
         X = trial.normal(1024, width, device=trial.device, requires_grad=leaf)
+        twin_X = X.detach().clone().requires_grad_(leaf)
         with PeakMeter() as meter:
+            meter.know(X)
             result = trial.result_of(checkpointed, layers, X)
             after_forward = list(runs)
             kept = meter.live
-            expected = X
             good = isinstance(result, Tensor) and result.shape == X.shape
             trial.expect(good, "not-scores", found=described(result))
+        expected = twin_X
         for twin in twins:
             expected = twin(expected)
         trial.expect(after_forward == list(range(count)), "other-order", found=after_forward)
@@ -55,6 +57,7 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         (result * weights).sum().backward()
         (expected * weights).sum().backward()
         trial.expect(same_gradients(layers, twins), "other-gradients")
+        trial.expect(not leaf or both_close(X.grad, twin_X.grad), "other-gradients")
         trial.expect(runs, "nothing-again")
         every = sorted(runs) == list(range(count))
         trial.expect(every, "some-again", found=sorted(set(runs)), count=count)

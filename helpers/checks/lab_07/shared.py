@@ -73,10 +73,11 @@ def _tensors(result: Any) -> list[Tensor]:
 def same_gradients(net: nn.Module, other: nn.Module) -> bool:
     """Whether two networks have the same gradients, up to rounding."""
     pairs = zip(net.parameters(), other.parameters(), strict=True)
-    return all(_both_close(one.grad, two.grad) for one, two in pairs)
+    return all(both_close(one.grad, two.grad) for one, two in pairs)
 
 
-def _both_close(one: Tensor | None, two: Tensor | None) -> bool:
+def both_close(one: Tensor | None, two: Tensor | None) -> bool:
+    """Whether two gradients are the same up to rounding, or both are missing."""
     if one is None or two is None:
         return one is two
     return torch.allclose(one.cpu(), two.cpu(), rtol=1e-2, atol=1e-4)

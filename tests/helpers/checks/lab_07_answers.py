@@ -79,6 +79,11 @@ def gives_buffers_gradients(net, states):
     return with_two_sums(net, states) + (1 + states) * bytes_of(net.buffers())
 
 
+@answers.wrong(1, "net-moved")
+def moves_the_network(net, states):
+    return with_two_sums(net.to("cuda"), states)
+
+
 @answers.wrong(1, "counted-twice")
 def counts_a_shared_weight_twice(net, states):
     total = 0
@@ -192,7 +197,7 @@ def keeps_tensors_under_no_grad(net, batches):
         return evaluated(net, batches, lambda loss: loss)
 
 
-@answers.wrong(2, "other-losses")
+@answers.wrong(2, "in-training-mode")
 def leaves_dropout_on(net, batches):
     with torch.no_grad():
         return [F.cross_entropy(net(X), y).item() for X, y in batches]
@@ -299,6 +304,25 @@ def takes_size_for_the_number_of_parts(net, optimizer, X, y, size):
     optimizer.step()
 
 
+@answers.wrong(3, "all-kept")
+def adds_the_losses_before_backward(net, optimizer, X, y, size):
+    optimizer.zero_grad()
+    parts = zip(X.split(size), y.split(size), strict=True)
+    sums = [F.cross_entropy(net(some), labels, reduction="sum") for some, labels in parts]
+    (sum(sums) / len(X)).backward()
+    optimizer.step()
+
+
+@answers.wrong(3, "all-kept")
+def keeps_each_graph_after_backward(net, optimizer, X, y, size):
+    optimizer.zero_grad()
+    losses = []
+    for some, labels in zip(X.split(size), y.split(size), strict=True):
+        losses.append(F.cross_entropy(net(some), labels, reduction="sum") / len(X))
+        losses[-1].backward(retain_graph=True)
+    optimizer.step()
+
+
 @answers.wrong(3, "wrong-scale")
 def does_not_divide(net, optimizer, X, y, size):
     optimizer.zero_grad()
@@ -401,6 +425,20 @@ def without_random_state(layers, X):
     for index in range(len(layers)):
         result = checkpoint(layers[index], result, use_reentrant=False, preserve_rng_state=False)
     return result
+
+
+@answers.right(4)
+def the_old_checkpoint_with_an_input_that_requires_gradients(layers, X):
+    if not X.requires_grad:
+        X = X.detach().requires_grad_()
+    for layer in layers:
+        X = checkpoint(layer, X, use_reentrant=True)
+    return X
+
+
+@answers.wrong(4, "other-gradients")
+def detaches_the_input(layers, X):
+    return one_checkpoint_per_layer(layers, X.detach())
 
 
 @answers.wrong(4, "nothing-again")
