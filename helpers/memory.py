@@ -4,14 +4,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
 BLOCK = 512  # PyTorch allocates GPU memory in multiples of this
 
 
 def rounded(nbytes: int) -> int:
-    """Return the bytes that PyTorch allocates on a GPU for a tensor of `nbytes` bytes."""
+    """Return the bytes that PyTorch allocates on a GPU for a tensor of `nbytes` bytes.
+
+    A tensor of more than 1 MiB may get up to 1 MiB more if it reuses a larger block.
+    """
     return (nbytes + BLOCK - 1) // BLOCK * BLOCK
 
 
@@ -26,13 +30,43 @@ def bytes_on_gpu(*tensors: torch.Tensor) -> int:
 def warm_up(device: torch.device) -> None:
     """Run forward and backward passes once, so that CUDA's libraries allocate their workspaces.
 
-    cuBLAS and cuDNN keep workspaces that `torch.cuda.memory_allocated` counts from their first use
-    on. On a simulated GPU, there are none.
+    `torch.cuda.memory_allocated` counts the workspaces that cuBLAS keeps from its first use on. On
+    a simulated GPU, there are none.
     """
     for dtype in (torch.float32, torch.bfloat16):
         net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 6 * 6, 8))
         net.to(device, dtype)
         net(torch.ones(8, 3, 8, 8, device=device, dtype=dtype)).sum().backward()
+
+
+def kept_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tensor]:
+    """Run the forward pass, and return what autograd keeps for each layer, and the result.
+
+    Returns:
+        The bytes by the layer's name, without the inputs and the parameters; a tensor that two
+        layers need counts for the first.
+    """
+    kept: dict[str, int] = {}
+    running: list[str] = []
+    seen = {tensor.untyped_storage().data_ptr() for tensor in (inputs, *net.parameters())}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in seen:
+            seen.add(storage.data_ptr())
+            kept[running[-1]] = kept.get(running[-1], 0) + storage.nbytes()
+        return tensor.detach()  # A tensor with its graph would be kept by that graph forever.
+
+    hooks = [
+        layer.register_forward_pre_hook(lambda *_, name=name: running.append(name))
+        for name, layer in net.named_modules()
+        if not list(layer.children())
+    ]
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = net(inputs)
+    for hook in hooks:
+        hook.remove()
+    return kept, result
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,8 @@ def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str, most: in
         title: the finding.
         most: how many segments to draw.
     """
-    large = [segment for segment in snapshot if segment["segment_type"] == "large"][:most]
+    every = [segment for segment in snapshot if segment["segment_type"] == "large"]
+    large = every[:most]
     figure, axis = new_figure(height=1.2 + 0.24 * len(large))
     names = {True: "used", False: "unused, but reserved"}
     for row, segment in enumerate(large):
@@ -134,7 +135,7 @@ def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str, most: in
     axis.set_yticks(range(len(large)), range(1, len(large) + 1), size=7)
     axis.invert_yaxis()
     axis.set_xlabel("position in the segment [MiB]")
-    axis.set_ylabel("segment")
+    axis.set_ylabel(f"segment ({len(large)} of {len(every)})")
     axis.grid(visible=False)
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8, frameon=False)
     figure.suptitle(title)

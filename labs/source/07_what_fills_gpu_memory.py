@@ -43,11 +43,11 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 #
 # - the network's parameters and buffers;
 # - a gradient for each parameter that is trained (`requires_grad` is true);
-# - `states` tensors of the optimizer for each such parameter, of its size. SGD has 0, SGD with
-#   momentum 1, and Adam 2.
+# - for each such parameter, `states` tensors of the same size, kept by the optimizer. SGD has 0,
+#   SGD with momentum 1, and Adam 2.
 #
-# Each tensor takes a multiple of 512 bytes. Two layers may share a weight, which is one tensor. The
-# network may be on the CPU: do not move it, and do not train it.
+# Round each tensor up to a multiple of 512 bytes. Two layers may share a weight, which is one
+# tensor. The network is on the CPU: leave it there.
 
 
 # %% exercise=1
@@ -71,11 +71,11 @@ check.exercise_1(training_bytes)
 # ## Exercise 2: find the leak (2 points)
 #
 # `losses_of` computes the loss of each batch for validation. With every batch, the memory of the
-# GPU grows. Why?
+# GPU grows.
 #
-# Fix it. `losses_of(net, batches)` returns a list with one Python number per batch, the mean loss
-# in evaluation mode (`net.eval()`). While it runs, autograd keeps nothing. Afterward, the network
-# is in the mode in which it was, and gradients work as before.
+# Fix it. `losses_of(net, batches)` returns a list with one Python number per batch: the loss of
+# the network in evaluation mode (`net.eval()`). While it runs, autograd keeps nothing. Afterward,
+# the network is in the mode in which it was, and autograd is on as before.
 
 
 # %% exercise=2
@@ -103,12 +103,12 @@ check.exercise_2(losses_of)
 # %% [markdown]
 # ## Exercise 3: the step of a batch that does not fit (3 points)
 #
-# The activations of at most `size` examples fit into the memory. Write
+# The activations of at most `size` examples fit into the memory at once. Write
 # `accumulated_step(net, optimizer, X, y, size)`: it takes **one** step of the optimizer with the
-# gradients of `F.cross_entropy(net(X), y)` for the whole batch, and never passes more than `size`
-# examples to the network at once.
+# gradients of `F.cross_entropy(net(X), y)` for the whole batch, and never keeps the activations of
+# more than `size` examples.
 #
-# Gradients of an earlier step may still be there. The number of examples need not be a multiple of
+# Gradients left from an earlier step do not count. The number of examples need not be a multiple of
 # `size`: then the last part is smaller, and the step is still that of the whole batch.
 
 
@@ -131,9 +131,9 @@ check.exercise_3(accumulated_step)
 # ## Exercise 4: checkpoint each layer (3 points)
 #
 # Write `checkpointed(layers, X)`. It applies the layers one after another and returns the result.
-# The forward pass keeps the input of each layer and nothing else from inside the layers; the
-# backward pass runs each layer again when its turn comes. Results and gradients are those of the
-# layers without checkpoints, whether `X` requires gradients or not.
+# The forward pass keeps only the input of each layer; the backward pass runs each layer again when
+# its turn comes. Results and gradients, also that of `X`, are those of the layers without
+# checkpoints, whether `X` requires gradients or not.
 
 
 # %% exercise=4
@@ -152,21 +152,22 @@ check.exercise_4(checkpointed)
 # %% [markdown]
 # ## Exercise 5: make it fit (4 points)
 #
-# This exercise is the lesson's training at 1/200 of its size, so that you do not wait. The network
-# is an `nn.Sequential` of four blocks (`Linear`, `GELU`) and a last `Linear`. The
-# function below trains it, and needs 6.6 MiB besides the network and the data. But only 5.5 MiB are
-# available.
+# This training has about 1/200 of the lesson's size, so that you do not wait. The network is an
+# `nn.Sequential` of four blocks (`Linear`, `GELU`) and a last `Linear`. The function below trains
+# it, and needs 6.6 MiB besides the network and the data. Only 5.5 MiB are available for that
+# (memory of the CPU counts too).
 #
 # Change `train` so that it fits, in whichever way you like: smaller batches, accumulation,
 # checkpointing, lower precision (`torch.autocast`), fewer states, or several of them. The loss on
-# all data must fall to half or less. At the end, the network is on its device, in `float32`.
+# all data must fall to half of its start or less; steps and learning rate are yours. At the end,
+# the network is on its device, in `float32`.
 #
 # There are at least five solutions. If you have one, try another: the check accepts all.
 
 
 # %% exercise=5
 def train(net, X, y):
-    """Train the network on `X` `(512, 256)` and `y` `(512,)`, within 5.5 MiB."""
+    """Train the network on `X` `(512, 256)` and `y` `(512,)`, in 5.5 MiB besides them."""
     ### BEGIN SOLUTION
     optimizer = torch.optim.Adam(net.parameters(), lr=0.003)
     for _ in range(20):

@@ -14,6 +14,7 @@
 #       - make a training fit, with what each way costs
 #       - tell cached and fragmented memory from a leak
 #     prerequisites:
+#       - "[Lesson 01](01_tensors_and_devices.ipynb): the memory of a tensor, and `nvidia-smi`"
 #       - "[Lesson 03](03_moving_a_network.ipynb): parameters, gradients, optimizer states"
 #       - "[Lesson 04](04_cifar10_on_gpu.ipynb): a training loop"
 #       - "no GPU is needed: without one, the lesson uses a simulated GPU of 1 GiB"
@@ -40,7 +41,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from helpers import lesson
-from helpers.memory import record_memory, rounded, warm_up
+from helpers.memory import kept_by_layer, record_memory, rounded, warm_up
 from helpers.plots import memory as figures
 
 # %% tags=["parameters"]
@@ -54,9 +55,8 @@ warm_up(device)
 # %% [markdown]
 # The simulated GPU computes on the CPU, but it manages its memory by the rules of PyTorch's CUDA
 # allocator. On a real GPU, the libraries cuBLAS and cuDNN allocate *workspaces*, memory for their
-# own calculations. `warm_up` uses both libraries once, so that the workspaces that they keep are
-# not counted below. Numbers marked with ≈ may be larger on a real GPU, because they include
-# short-lived workspaces.
+# own calculations. `warm_up` uses both once, so that what cuBLAS keeps is not counted in
+# differences. Numbers marked with ≈ may differ on a real GPU, mostly by workspaces.
 #
 # ## Weights (5 minutes)
 #
@@ -103,6 +103,9 @@ def make_batch(texts):
 # and a bias of 10 · 4 = 40 bytes, for which 512 are allocated: 5,632 bytes.
 #
 # </details>
+#
+# `torch.cuda.memory_allocated()` returns the bytes of your program's tensors that are on the GPU
+# now. It works the same on a real and on a simulated GPU.
 
 # %%
 net = TextNet()
@@ -112,10 +115,6 @@ before = torch.cuda.memory_allocated()
 net.to(device)
 measured = torch.cuda.memory_allocated() - before
 f"weights: {predicted:,} bytes predicted, {measured:,} measured"
-
-# %% [markdown]
-# `torch.cuda.memory_allocated()` returns the bytes of all tensors that are on the GPU now. It works
-# the same on a real and on a simulated GPU.
 
 # %%
 del net
@@ -175,9 +174,9 @@ for name, (make_optimizer, states) in OPTIMIZERS.items():
 figures.plot_parts(parts, title="With Adam, training keeps four times the weights")
 
 # %% [markdown]
-# The prediction is right to the byte. (Adam also has step counters, but they are on the CPU unless
-# you ask for a fused or capturable optimizer.) `optimizer.zero_grad()` sets the gradients to
-# `None`, which frees their memory until the next backward pass.
+# The prediction is right to the byte. (A tensor of more than 1 MiB may get up to 1 MiB more, if it
+# reuses a larger block. Adam's step counters are on the CPU.) `optimizer.zero_grad()` sets the
+# gradients to `None`, which frees their memory until the next backward pass.
 #
 # ## Activations (12 minutes)
 #
@@ -188,6 +187,7 @@ figures.plot_parts(parts, title="With Adam, training keeps four times the weight
 #
 # | operation | what autograd keeps |
 # |---|---|
+# | `Embedding` | its input, the tokens |
 # | `Linear`, convolution | its input (and the weight, which exists anyway) |
 # | `ReLU` | its output |
 # | `LayerNorm`, `BatchNorm` | its input, and two numbers per row or per channel |
@@ -207,33 +207,14 @@ figures.plot_parts(parts, title="With Adam, training keeps four times the weight
 #
 # </details>
 #
-# `saved_tensors_hooks` calls a function for each tensor that autograd keeps. The next function adds
-# up their bytes for each layer. To compare them with the allocator's count, `requested` returns the
-# bytes that all tensors asked for, before rounding.
+# PyTorch's `saved_tensors_hooks` call a function for each tensor that autograd keeps.
+# `kept_by_layer` uses them to add up the bytes for each layer. To compare them with the allocator's
+# count, `requested` returns the bytes that all tensors asked for, before rounding.
 
 
 # %%
 def requested():
     return torch.cuda.memory_stats()["requested_bytes.all.current"]
-
-
-def kept_by_layer(net, tokens):
-    kept, running = {}, []
-    seen = {tensor.untyped_storage().data_ptr() for tensor in (tokens, *net.parameters())}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in seen:
-            seen.add(storage.data_ptr())
-            kept[running[-1]] = kept.get(running[-1], 0) + storage.nbytes()
-        return tensor.detach()  # without its graph, which would refer to it in a circle
-
-    for name, layer in net.named_modules():
-        if not list(layer.children()):
-            layer.register_forward_pre_hook(lambda *_, name=name: running.append(name))
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = net(tokens)
-    return kept, result
 
 
 # %%
@@ -257,12 +238,20 @@ figures.plot_layers(
 
 # %% [markdown]
 # A `LayerNorm` keeps the mean and the inverse of the standard deviation of each token: 64 · 256 · 4
-# bytes each, 128 KiB together.
+# bytes each, 128 KiB together. `out` keeps 32 KiB. So the sum is 10 · 8 MiB + 5 · 128 KiB + 32 KiB.
 #
 # ### Batch size, data type, and no gradients
 #
 # **Think first:** how do the kept bytes change with half the texts? With `bfloat16` numbers, which
 # have 2 bytes? With `torch.no_grad()`?
+#
+# <details><summary>Answer</summary>
+#
+# The first two halve them: activations are proportional to the batch size and to the bytes of a
+# number. Without gradients, nothing is kept. (On a real GPU, `LayerNorm` keeps its two numbers per
+# token in `float32` even if the activations are `bfloat16`: 0.3 MiB more.)
+#
+# </details>
 
 
 # %%
@@ -274,23 +263,15 @@ def activations(net, inputs):
 
 print(f"64 texts:            {activations(net, tokens):12,} bytes")
 print(f"32 texts:            {activations(net, tokens[:32]):12,} bytes")
-print(f"64 texts, bfloat16: ≈ {activations(net.to(torch.bfloat16), tokens):,} bytes")
 with torch.no_grad():
     print(f"64 texts, no_grad:   {activations(net, tokens):12,} bytes")
+print(f"64 texts, bfloat16: ≈ {activations(net.to(torch.bfloat16), tokens):,} bytes")
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# The first two halve them: activations are proportional to the batch size and to the bytes of a
-# number. Without gradients, nothing is kept. (On a real GPU, `LayerNorm` keeps its two numbers per
-# token in `float32` even if the activations are `bfloat16`: 0.3 MiB more.)
-#
-# </details>
-#
 # ### Image size
 #
 # In a convolutional network, activations grow with the number of pixels, and the weights do not.
-# Twice the width and twice the height is four times the memory:
+# Twice the width and twice the height is nearly four times the memory:
 
 # %%
 convnet = nn.Sequential(
@@ -310,14 +291,21 @@ convnet = nn.Sequential(
 }
 
 # %% [markdown]
-# So **what dominates depends on the network**: in `TextNet` with a small batch, it is the embedding
-# with its gradient and its states. In a convolutional network, it is nearly always the activations.
+# **What dominates depends on the network**: in `TextNet` with a small batch, it is the embedding
+# with its gradient and its states. In a convolutional network, it is usually the activations.
 #
 # ## One training step over time (5 minutes)
 #
 # `record_memory` runs functions and notes `memory_allocated()` after every operation on the GPU.
 #
 # **Think first:** at which moment of a training step is the most memory in use?
+#
+# <details><summary>Answer</summary>
+#
+# Early in the backward pass: all activations are there, and the first gradients of activations
+# come on top. Then each layer's activations are freed as soon as its gradients are computed.
+#
+# </details>
 
 # %%
 del scores, kept, convnet
@@ -332,24 +320,17 @@ tokens, labels = make_batch(256)
 samples = record_memory(
     {
         "forward": lambda: losses.append(F.cross_entropy(net(tokens), labels)),
-        "backward": lambda: losses.pop().backward(),
+        "backward": lambda: losses.pop().backward(),  # frees the loss too
         "optimizer": optimizer.step,
     }
 )
-figures.plot_timeline(samples, title="Memory climbs in the forward pass, then falls")
+figures.plot_timeline(samples, title="Memory is highest early in the backward pass")
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# At the start of the backward pass: all activations are there, and the first gradients of
-# activations come on top. Then each layer's activations are freed as soon as its gradients are
-# computed. The last jump of the backward pass is the gradient of the embedding.
-#
-# </details>
-#
-# In the optimizer's step, memory rises once more for a short time: on CUDA, optimizers process all
-# parameters together (`foreach`), which needs temporary tensors. `Adam(..., fused=True)` needs
-# none.
+# The curve starts with the weights and the states. The last jump of the backward pass is the
+# gradient of the embedding. In the optimizer's step, memory rises once more: on CUDA, Adam
+# processes all parameters together (`foreach`), with temporary tensors as large as the weights.
+# `Adam(..., fused=True)` needs none.
 #
 # The *peak* is what has to fit. `torch.cuda.max_memory_allocated()` returns it, since the start of
 # the program or since `reset_peak_memory_stats()`.
@@ -366,10 +347,11 @@ torch.cuda.reset_peak_memory_stats()
 #
 # <details><summary>Answer</summary>
 #
-# One activation has 64 MiB, and ten are kept: 640 MiB. The weights have 128 MiB. In the first step
-# there are no states yet: 768 MiB, and some temporary tensors. This fits. In the second step Adam's
-# states are there too: 1024 MiB without any temporary tensor. This does not fit. A program that
-# completes its first step can still run out of memory in the second one.
+# Ten activations of 64 MiB are kept, and the weights have 128 MiB: 768 MiB. In the first step
+# there are no states, and the embedding's gradient comes after the activations are freed. With
+# about 130 MiB of temporary tensors, this fits. In the second step Adam's states are there too:
+# 1024 MiB, with nothing left for temporary tensors. This does not fit. A program that completes its
+# first step can still run out of memory in the second one.
 #
 # </details>
 
@@ -381,6 +363,7 @@ def training_step(net, optimizer, tokens, labels):
     optimizer.step()
 
 
+before = torch.cuda.memory_allocated()
 tokens, labels = make_batch(512)
 net = TextNet().to(device)
 optimizer = torch.optim.Adam(net.parameters())
@@ -399,24 +382,25 @@ for sentence in message.split(". "):
 # %% [markdown]
 # Read it number by number:
 #
-# - `Tried to allocate`: the request that failed, rounded up, often the size of one activation. It
-#   is rarely the cause.
+# - `Tried to allocate`: the tensor that failed, rounded up, often one activation. It is rarely the
+#   cause.
 # - `GPU 0 has a total capacity of`: the GPU's memory. Is it the GPU that you expect?
-# - `of which ... is free`: what the driver could still give. Other processes use memory too.
-# - `Including non-PyTorch memory, this process has` (only on a real GPU): with CUDA itself, which
-#   takes some hundred MiB.
+# - `of which ... is free`: what the driver could still give. On a real GPU, this ignores a limit
+#   that the program has set. Other processes use memory too.
+# - `this process has` or `Process ... has` (only on a real GPU): with CUDA itself, which takes some
+#   hundred MiB.
 # - `... allowed` (only on a real GPU): the limit that the program has set, as this lesson does.
 # - `is allocated by PyTorch`: the tensors of your program, **usually the number to reduce**.
 # - `is reserved by PyTorch but unallocated`: memory that PyTorch keeps for reuse. If it is large,
 #   the memory is fragmented: see below.
 #
-# Here nearly everything is allocated, and little is free or unallocated: the tensors themselves are
-# too large together. After the error, the tensors of the failed step are freed, because no variable
-# holds them any longer. The weights and the states stay:
+# Here nearly all allowed memory is allocated: the tensors themselves are too large together. After
+# the error is caught, the failed step's tensors are freed, because no variable holds them. The
+# weights and the states stay:
 
 # %%
 net_and_states = 3 * predicted
-in_use = torch.cuda.memory_allocated() - tokens.nbytes - rounded(labels.nbytes)
+in_use = torch.cuda.memory_allocated() - before - tokens.nbytes - rounded(labels.nbytes)
 f"{in_use:,} bytes are in use: weights and states are {net_and_states:,}"
 
 # %% [markdown]
@@ -443,12 +427,12 @@ def peak_of(training_step, make_optimizer=torch.optim.Adam, dtype=torch.float32)
 
 del net, optimizer
 peaks = {"as it is": peak_of(training_step)}
-peaks
+peaks  # None: out of memory
 
 # %% [markdown]
 # ### 1. A smaller batch
 #
-# This is the first thing to try. Half the batch is half the activations. The learning rate may have
+# This is the simplest way. Half the batch is half the activations. The learning rate may have
 # to change with the batch size, and a small batch may not keep a GPU busy
 # ([lesson 05](05_when_the_gpu_wins.ipynb)).
 
@@ -461,8 +445,8 @@ peaks["batch of 256"] = peak_of(
 # ### 2. Gradient accumulation
 #
 # Split the batch into parts, call `backward` for each, and step once: `backward` *adds* to the
-# gradients. A mean over the batch is the mean of the parts' means, so each part's loss is divided
-# by the number of parts.
+# gradients. If all parts have the same size, the batch's mean is the mean of the parts' means, so
+# each part's loss is divided by the number of parts.
 
 
 # %%
@@ -519,7 +503,7 @@ class CheckpointedTextNet(TextNet):
     def forward(self, tokens):
         x = self.embedding(tokens)
         for block in self.blocks:
-            x = checkpoint(block, x, use_reentrant=False)
+            x = checkpoint(block, x, use_reentrant=False)  # works for every x
         return self.out(x.mean(dim=1))
 
 
@@ -552,7 +536,8 @@ f"{plain / 1e6:.0f} million operations, with checkpointing {again / 1e6:.0f} mil
 # <details><summary>Answer</summary>
 #
 # 4 instead of 3 times the operations of a forward pass: a third more, and about a third more time
-# if the GPU is busy. You get the same gradients. (Dropout draws the same random numbers again.)
+# if the GPU is busy. You get the same gradients. But `BatchNorm` runs twice, and so updates its
+# running mean and variance twice.
 #
 # </details>
 #
@@ -560,8 +545,8 @@ f"{plain / 1e6:.0f} million operations, with checkpointing {again / 1e6:.0f} mil
 #
 # With `bfloat16` everywhere, weights, gradients, states and activations take half the memory. But a
 # `bfloat16` number has only 8 significant bits, so that small updates of a weight are rounded away.
-# In practice, *mixed precision* keeps the weights and the states in `float32` and halves only the
-# activations: that is lesson 08.
+# In practice, *mixed precision* keeps weights, gradients and states in `float32` and halves only
+# activations: that is [lesson 08](08_mixed_precision_and_profiling.ipynb).
 
 # %%
 peaks["bfloat16"] = peak_of(training_step, dtype=torch.bfloat16)
@@ -570,34 +555,36 @@ peaks["bfloat16"] = peak_of(training_step, dtype=torch.bfloat16)
 # ### 5. Fewer states
 #
 # SGD without momentum has none. But Adam may need fewer steps, so this changes the training most.
-# Optimizers with 8-bit states and Adafactor are between the two.
+# Optimizers with 8-bit states are between SGD and Adam.
 
 # %%
-for name in ("momentum", "SGD"):
-    peaks[f"{name} instead of Adam"] = peak_of(training_step, OPTIMIZERS[name][0])
+peaks["SGD instead of Adam"] = peak_of(training_step, OPTIMIZERS["SGD"][0])
 
 # %%
 figures.plot_against_limit(
     peaks,
     gpu_memory * 2**20,
-    title="Five ways fit into 1 GiB; momentum instead of Adam does not",
+    title="Each of the five ways fits into 1 GiB",
 )
 
 # %%
 for name, peak in peaks.items():
-    print(f"{name:22}", "out of memory" if peak is None else f"≈ {peak / 2**20:.0f} MiB")
+    print(f"{name:19}", "out of memory" if peak is None else f"≈ {peak / 2**20:.0f} MiB")
 
 # %% [markdown]
-# | way | costs | the result is the same? |
+# Accumulation keeps the gradients of the earlier parts, and checkpointing keeps the inputs of all
+# blocks, so both save less than you may expect.
+#
+# | way | costs | same result? |
 # |---|---|---|
 # | smaller batch | more steps per epoch | no: another batch size |
-# | accumulation | more and smaller kernels | yes, without `BatchNorm` |
-# | checkpointing | about a third more computing | yes |
-# | lower precision | digits | nearly |
+# | accumulation | more and smaller operations | yes, without `BatchNorm` |
+# | checkpointing | about a third more computing | yes, without `BatchNorm` |
+# | lower precision | exactness | nearly |
 # | fewer states | perhaps more steps | no: another optimizer |
 #
-# A good order: first look for leaks (next section), then mixed precision, then accumulation, then
-# checkpointing.
+# A good order for a batch size that you want to keep: first look for leaks (next section), then
+# mixed precision, accumulation, checkpointing.
 #
 # ## Cache, fragments and leaks (7 minutes)
 #
@@ -611,7 +598,7 @@ del tokens, labels, images, topics, small, whole, accumulated
 torch.cuda.empty_cache()
 
 before = torch.cuda.memory_reserved()
-x = torch.zeros(100 * 2**18, device=device)
+x = torch.zeros(100 * 2**18, device=device)  # 4 bytes each: 100 MiB
 del x
 kept = torch.cuda.memory_reserved() - before
 torch.cuda.empty_cache()
@@ -620,15 +607,15 @@ f"{kept >> 20} MiB kept after del, {left >> 20} after empty_cache"
 
 # %% [markdown]
 # `empty_cache()` returns unused memory to the driver, where *other programs* can use it. It gives
-# your own program nothing: before an out-of-memory error, PyTorch returns its unused memory itself
+# PyTorch no more memory: before an out-of-memory error, PyTorch returns its unused memory itself
 # and tries again.
 #
 # ### Fragments
 #
-# PyTorch requests memory in *segments* and divides them into blocks: tensors below 10 MiB share
-# segments of 20 MiB (tensors up to 1 MiB share segments of 2 MiB). Only a segment without a used
-# block can be returned. The next cell fills 800 MiB with tensors of 5 MiB, and frees every second
-# one.
+# PyTorch gets memory from the driver in *segments* and divides them into blocks: tensors below
+# 10 MiB share segments of 20 MiB (tensors up to 1 MiB share segments of 2 MiB). Only a segment
+# without a used block can be returned. The next cell fills 800 of 1024 MiB with tensors of 5 MiB,
+# and frees every second one.
 
 # %%
 many = [torch.empty(5 * 2**20, dtype=torch.uint8, device=device) for _ in range(160)]
@@ -641,19 +628,28 @@ except torch.OutOfMemoryError:
 
 # %%
 figures.draw_segments(
-    torch.cuda.memory_snapshot(), title="400 MiB are unused, but no two neighbors of them"
+    torch.cuda.memory_snapshot(), title="400 MiB are unused, but every segment is partly used"
 )
 
 # %% [markdown]
-# The message of the error says so: *reserved by PyTorch but unallocated* is large. It also names
-# a fix, the environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets
-# segments grow instead. Sizes that change from batch to batch cause fragments; batches of a fixed
-# size avoid them.
+# In the error's message, *reserved by PyTorch but unallocated* is large. The message also names the
+# environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets segments grow.
+# This helps if sizes change from batch to batch, but not here: every 20 MiB are still partly used.
+# Batches of a fixed size avoid fragments.
 #
 # ### Leaks
 #
-# In Python, memory leaks when something still refers to a tensor. **Think first:** which of these
-# two loops keeps the most memory, and why?
+# A leak: something still refers to a tensor that you no longer need. **Think first:** a validation
+# loop collects the losses in a list. Does it matter whether it collects `loss` or `loss.item()`?
+#
+# <details><summary>Answer</summary>
+#
+# Yes. Each loss refers to its graph, and the graph to the activations. After `backward()`, the
+# activations are gone, and a kept loss costs only its own 512 bytes on the GPU. Without
+# `backward()`, as in validation, everything stays. Keep numbers (`.item()`) or detached tensors
+# (`loss.detach()`), and validate under `torch.no_grad()`.
+#
+# </details>
 
 # %%
 many.clear()
@@ -678,17 +674,8 @@ def validation_numbers():
 growth(validation_losses), growth(validation_numbers)
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# The first. Each loss refers to its graph, and the graph to the activations. After `backward()`,
-# the activations are gone, and a kept loss costs only its own 512 bytes on the GPU, and its graph
-# in the CPU's memory. Without `backward()`, as in validation, everything stays. Keep numbers
-# (`.item()`) or detached tensors (`loss.detach()`), and validate under `torch.no_grad()`.
-#
-# </details>
-#
-# An exception keeps memory too: its traceback refers to the frames of all functions that were
-# running, with their local variables.
+# An exception keeps memory too: its traceback refers to the local variables of all functions that
+# were running.
 
 
 # %%
@@ -720,34 +707,34 @@ f"{held >> 20} MiB kept by the error, {(torch.cuda.memory_allocated() - before) 
 bytes_per_parameter = {
     "use it, bfloat16": 2,
     "train it, float32, Adam (4 weight + 4 gradient + 8 states)": 16,
-    "train it, mixed precision, Adam (2 + 2 + 4 float32 weight + 8)": 16,
-    "train it, mixed precision, gradients in float32": 18,
+    "train it, mixed precision, Adam (4 + 4 + 8: only activations are halved)": 16,
 }
 for what, each in bytes_per_parameter.items():
     print(f"{7e9 * each / 1e9:4.0f} GB  {what}")
 
 # %% [markdown]
-# A GPU with 80 GB can use such a model, and cannot train it with Adam: 112 GB do not fit. Mixed
-# precision does not help here, because it halves activations and not the sum of the rest. What
+# A GPU with 80 GB can use such a model, and cannot train it with Adam: 112 GB do not fit. What
 # follows:
 #
 # - **Divide it among GPUs**: weights, gradients and states in equal shares (FSDP, ZeRO). On 8 GPUs,
-#   112 GB become 14 GB for each: lesson 09.
+#   112 GB become 14 GB for each: [lesson 09](09_more_than_one_gpu.ipynb).
 # - **Train fewer parameters**: LoRA trains small added matrices, so that only those have gradients
 #   and states.
-# - **Smaller states**: 8-bit optimizers need 2 bytes instead of 8.
+# - **Smaller states**: 8-bit optimizers need about 2 bytes instead of 8.
 
 # %% [markdown]
 # ## Summary
 #
-# - Four things fill the memory: weights, gradients, optimizer states, activations. Adam keeps four
-#   times the weights; activations grow with the batch and the number of pixels.
-# - The peak has to fit, and it is at the start of the backward pass or in the optimizer's step.
+# - Four things fill the memory: weights, gradients, optimizer states, activations. With Adam, the
+#   first three together are four times the weights. Activations grow with the batch and the number
+#   of pixels.
+# - The peak has to fit. It is usually early in the backward pass or in the optimizer's step.
 # - `memory_allocated` is your tensors, `memory_reserved` includes the cache, and
 #   `max_memory_allocated` is the peak.
 # - Smaller batches, accumulation, checkpointing, lower precision and fewer states make a training
-#   fit; only accumulation and checkpointing leave the result as it is.
-# - `empty_cache` does not help your own program. Keep numbers, not losses.
+#   fit; without `BatchNorm`, accumulation and checkpointing leave the result as it is.
+# - A leak raises `memory_allocated` at each step; the cache and fragments raise only
+#   `memory_reserved`.
 #
 # **To try:**
 #

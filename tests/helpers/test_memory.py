@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import simulated_cuda
-from helpers.memory import bytes_on_gpu, record_memory, rounded, warm_up
+from helpers.memory import bytes_on_gpu, kept_by_layer, record_memory, rounded, warm_up
 
 MIB = 2**20
 
@@ -50,6 +50,15 @@ def test_memory_climbs_in_forward_and_falls_in_backward(gpu):
     assert forward[-2] - forward[0] >= 7 * X.nbytes
     assert max(backward) > max(forward)
     assert backward[-1] < forward[0] + 2 * X.nbytes
+
+
+def test_kept_bytes_are_those_of_the_tensors_that_autograd_keeps(gpu):
+    net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 3)).to(gpu)
+    kept, result = kept_by_layer(net, torch.ones(16, 8, device=gpu))
+    # The first layer's input is not counted; the ReLU's output is also the LayerNorm's input.
+    assert kept == {"1": 16 * 8 * 4, "2": 2 * 16 * 4, "3": 16 * 8 * 4}
+    assert result.shape == (16, 3)
+    assert not any(layer._forward_pre_hooks for layer in net)
 
 
 def test_nothing_is_recorded_after_the_phases(gpu):
