@@ -12,13 +12,14 @@ from helpers.networks import ClassicNet
 
 
 def loop_a(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> None:
-    """Train the classic network on batches of uint8 images `(64, 3, 32, 32)`."""
+    """Train the classic network on a batch of uint8 images `(64, 3, 32, 32)`."""
+    images, labels = images.to(device), labels.to(device)
     net = ClassicNet().to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     total_loss, total_right = 0.0, 0
     for _ in range(steps):
         with part("data"):
-            inputs, targets = normalize(images.to(device)), labels.to(device)
+            inputs, targets = normalize(images), labels
         with part("forward"):
             scores = net(inputs)
             loss = F.cross_entropy(scores, targets)
@@ -62,13 +63,14 @@ def loop_b(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> 
 
 def loop_c(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> None:
     """Train as `loop_a` does, with a loss that weights each image."""
+    images, labels = images.to(device), labels.to(device)
     net = ClassicNet().to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     total_loss = torch.zeros((), device=device)
     weights = torch.ones(len(labels), device=device)
     for _ in range(steps):
         with part("data"):
-            inputs, targets = normalize(images.to(device)), labels.to(device)
+            inputs, targets = normalize(images), labels
         with part("forward"):
             scores = net(inputs)
             loss = torch.zeros((), device=device)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from torch.autograd import DeviceType
+from torch.autograd.profiler_util import FunctionEventAvg
 from torch.profiler import profile
 
 # The categories of a trace, by the row that a figure shows them in.
@@ -41,6 +43,15 @@ def spans_of(profiler: profile) -> list[Span]:
     ]
     # Of two that start together, the longer one contains the other.
     return sorted(spans, key=lambda span: (span.start, -span.end))
+
+
+def cpu_averages(profiler: profile) -> dict[str, FunctionEventAvg]:
+    """Return the rows of `profiler.key_averages()` with times on the CPU, by name.
+
+    On a GPU, a name from `record_function` has a second row, whose time on the CPU is 0.
+    """
+    rows = profiler.key_averages()
+    return {row.key: row for row in rows if row.device_type == DeviceType.CPU}
 
 
 def outermost(spans: Iterable[Span]) -> list[Span]:

@@ -55,12 +55,12 @@ def gradient_sizes(gradients: Mapping[str, Tensor]) -> Figure:
         axis.hist(powers, edges, weights=[share] * len(powers), color=OTHER_COLORS[0])
         axis.axvspan(edges[0], _FP16_SMALLEST - 1, color=WAITING_AREA, zorder=0)
         axis.axvspan(_FP16_SMALLEST - 1, _FP16_NORMAL, color="#F3E3B5", zorder=0)
-        axis.set_title(f"{label}: {lost:.0%} of the values become 0 in fp16", fontsize=10)
-        axis.set_ylabel("values [%]")
+        axis.set_title(f"{label}: {lost:.0%} of the nonzero values become 0 in fp16", fontsize=10)
+        axis.set_ylabel("nonzero values [%]")
         axis.set_xlim(edges[0], edges[-1])
     top = 1.25 * axes.flat[0].get_ylim()[1]
     axes.flat[0].set_ylim(0, top)
-    texts = {-38: "becomes 0", -19.5: "fewer digits", 0: "all 11 digits"}
+    texts = {-38: "becomes 0", -19.5: "fewer digits", 0: "all 11 binary digits"}
     for place, text in texts.items():
         axes.flat[0].text(place, 0.97 * top, text, ha="center", va="top", fontsize=8)
     axes.flat[-1].set_xlabel("size of a gradient value, as a power of 2")
@@ -80,7 +80,7 @@ def scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[int]) -
         axis.plot(*zip(*finite, strict=True), marker=mark, color=color, label=label)
         over = [p for p, v in zip(powers, values, strict=True) if not math.isfinite(v)]
         if over:
-            axis.axvline(over[0], color=color, linestyle=":", label=f"{label}: overflow")
+            axis.axvline(over[0], color=color, linestyle=":", label=f"{label}: first overflow")
     axis.set_yscale("log")
     axis.set_xticks(powers, [f"$2^{{{power}}}$" for power in powers])
     axis.set_xlabel("loss scale")

@@ -20,12 +20,16 @@ def timeline(spans: Sequence[Span]) -> Figure:
     if kernels:
         rows["GPU: kernels"] = kernels
     figure, axis = new_figure(width=8, height=0.6 * len(rows) + 1.4)
+    end = max(span.end for span in [*parts, *kernels])  # kernels may run after the last launch
     for row, found in enumerate(rows.values()):
         for span in found:
             color = _PART_COLORS.get(span.name, GPU_COLOR if row == 2 else CPU_COLOR)
             width = (span.end - span.start) / 1000
-            axis.barh(row, width, 0.7, left=span.start / 1000, color=color, edgecolor="white")
-            if row == 0 and span.end - span.start > 0.1 * parts[-1].end:
+            wide = span.end - span.start > 0.1 * end
+            label = span.name if row == 0 and not wide else None
+            left = span.start / 1000
+            axis.barh(row, width, 0.7, left=left, color=color, edgecolor="white", label=label)
+            if row == 0 and wide:
                 middle = (span.start + span.end) / 2000
                 axis.text(
                     middle, row, span.name, ha="center", va="center", fontsize=7, rotation=0,
@@ -35,7 +39,9 @@ def timeline(spans: Sequence[Span]) -> Figure:
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("time since the start of the step [ms]")
-    start, end = min(span.start for span in parts), max(span.end for span in parts)
+    if axis.get_legend_handles_labels()[1]:  # parts that are too short for their name
+        axis.legend(fontsize=7, loc="upper right")
+    start = min(span.start for span in parts)
     busy = busy_share(kernels or operations, start, end)
     what = f"{len(kernels)} kernels" if kernels else f"{len(operations)} operations"
     where = "the GPU is" if kernels else "operations keep the CPU"

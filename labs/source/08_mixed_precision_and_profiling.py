@@ -138,13 +138,15 @@ check.exercise_3(predict)
 # ## Exercise 4: a training step in fp16 (4 points)
 #
 # Write `training_step(net, optimizer, scaler, X, y, max_norm)`: one step of training in mixed
-# precision with float16 on CUDA.
+# precision with float16 on CUDA; the simulated GPU counts as CUDA.
 #
-# - The loss is the cross-entropy of `net(X)` and the labels `y`, and is computed in float32.
+# - The loss is the cross-entropy of `net(X)` and the labels `y`, and is computed in float32. The
+#   backward pass is outside the autocast block.
 # - `scaler` is a `torch.amp.GradScaler`. A step that overflows changes no weight and halves the
 #   scale.
-# - The norm of all gradients together is at most `max_norm` (`nn.utils.clip_grad_norm_`). The
-#   weights after a step are those of the same step in float32, up to rounding.
+# - The norm of all gradients together, without the scale, is at most `max_norm`
+#   (`nn.utils.clip_grad_norm_`). The weights after a step are those of the same step in float32, up
+#   to rounding.
 # - Gradients of one step are not used in the next.
 # - Return the loss, not scaled, as a tensor without a graph.
 
@@ -171,8 +173,8 @@ check.exercise_4(training_step)
 # %% [markdown]
 # ## Exercise 5: how busy was the GPU? (3 points)
 #
-# A trace lists the kernels of a GPU as pairs: start and length, in whole microseconds. Several
-# streams can run kernels at the same time, and a trace is not sorted.
+# A trace lists the kernels of a GPU as pairs: start and length, in whole microseconds. Kernels in
+# different *streams* (queues) can run at the same time, and the list is not sorted.
 #
 # Write `utilization(kernels)`. It gets a list of such pairs and returns the share of time, from 0
 # to 1, in which at least one kernel runs. The time is that from the first start of a kernel to the

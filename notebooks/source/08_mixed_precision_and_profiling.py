@@ -72,7 +72,8 @@ if type(steps) is not int or steps < 1:
 #
 # A floating-point number is a sign, an *exponent* and a *mantissa*: ±1.mantissa · 2^exponent. The
 # exponent's bits set how large and how small a number can be; the mantissa's bits set how many
-# digits it has.
+# digits it has. The stored exponent is larger by a *bias*: 127 with 8 bits, 15 with 5 bits. In all
+# but fp8 e4m3, an exponent of all ones means infinity or nan.
 
 # %%
 formats = {  # exponent bits, mantissa bits
@@ -94,13 +95,13 @@ show(
 # the tensors stay fp32, and a tensor core reads 10 of the 23 mantissa bits of each number that it
 # multiplies.
 #
-# **Think first:** which formats cannot hold 70,000? Which can hold 0.00000001?
+# **Think first:** which formats cannot hold 70,000? Which can hold 10^-8?
 #
 # <details><summary>Answer</summary>
 #
-# The largest number of fp16 is 65,504, because the exponent has only 5 bits; fp8 is limited too.
-# bf16 has the exponent of fp32, so it holds both numbers, with about two decimal digits. In fp16,
-# 0.00000001 becomes 0.
+# The largest stored exponent of fp16 is 30, so the largest power is 2^15, and the largest number is
+# 65,504. Both fp8 formats end even earlier. bf16 and TF32 have the exponent of fp32, so they hold
+# both numbers, bf16 with about two decimal digits. In fp16 and fp8, 10^-8 becomes 0.
 #
 # </details>
 
@@ -119,8 +120,9 @@ for name, dtype in dtypes.items():
 
 # %% [markdown]
 # The last column is the distance from 1 to the next larger number, *machine epsilon*. Now convert
-# real tensors. A number between two neighbors is **rounded** to the nearer one; one that is too
-# large **overflows** to infinity; one that is too small **underflows** to 0.
+# real tensors. A number between two neighbors is **rounded** to the nearer one, and in a tie to the
+# one whose last bit is 0; one that is too large **overflows** to infinity (fp8 e4m3 has none); one
+# that is too small **underflows** to 0.
 
 # %%
 values = [0.1, 1.001, 70_000.0, 1e-6, 1e-8]
@@ -149,7 +151,7 @@ for value in (1.0, 1.001, 70_000.0):
 # In fp16, 70,000 has the pattern of infinity: all exponent bits are 1, the mantissa is 0.
 #
 # Below its smallest normal number, a format has *subnormal* numbers, with ever fewer digits. Those
-# of fp16 end at 2^-24, about 0.00000006. Half of that or less becomes 0.
+# of fp16 end at 2^-24, about 6 · 10^-8. A number of at most 2^-25 becomes 0.
 #
 # **Think first:** a weight of 1 in bf16 gets 100 updates of 0.001. What is it at the end?
 
@@ -163,8 +165,7 @@ weight
 # <details><summary>Answer</summary>
 #
 # Still 1. The next larger number in bf16 is 1.0078, so each sum is rounded back to 1. This is why
-# mixed precision keeps the weights in fp32: only the products are computed with 16 bits, and tensor
-# cores add them up in fp32.
+# mixed precision keeps the weights and their updates in fp32.
 #
 # </details>
 #
@@ -180,7 +181,8 @@ torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
 # ## What the hardware can do (4 minutes)
 #
 # Fewer bits mean fewer bytes to move, and tensor cores multiply them faster. These are the peak
-# values that NVIDIA publishes, without sparsity and with sums in fp32; nothing here is measured.
+# values that NVIDIA publishes, without sparsity (which skips zeros) and with sums in fp32; nothing
+# here is measured.
 #
 # | peak, TFLOP/s | T4 (2018) | A100 80 GB SXM (2020) | H100 SXM (2022) | RTX 4090 (2022) |
 # |---|---|---|---|---|
@@ -193,11 +195,11 @@ torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
 # Sources: NVIDIA's pages and data sheets of the
 # [T4](https://www.nvidia.com/en-us/data-center/tesla-t4/),
 # [A100](https://www.nvidia.com/en-us/data-center/a100/) and
-# [H100](https://www.nvidia.com/en-us/data-center/h100/) (which quotes the values with sparsity,
-# twice as high), and Appendix A of its [Ada white
+# [H100](https://www.nvidia.com/en-us/data-center/h100/) (which quotes the values of its tensor
+# cores with sparsity, twice as high), and Appendix A of its [Ada white
 # paper](https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf).
 #
-# **Think first:** on which of these GPUs do you need fp16, and therefore loss scaling?
+# **Think first:** on which of these GPUs do you need fp16, although bf16 has the larger range?
 #
 # <details><summary>Answer</summary>
 #
@@ -215,10 +217,11 @@ torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
 #   fp32.
 # - **fp32**: operations that overflow or lose digits easily: `exp`, `log`, `pow`, softmax, norms,
 #   sums, losses.
-# - **widest**: a few operations with several inputs, such as `torch.cat`, use the widest input
-#   dtype.
+# - **widest**: a few operations with several inputs, such as `torch.dot`, use the input dtype with
+#   the most bits.
 #
-# Everything else, such as ReLU or `+`, runs in the dtype of its inputs.
+# Everything else, such as ReLU, `+` or `torch.cat`, runs as without autocast: in the dtype of its
+# inputs, and in fp32 if one is fp16 and one fp32.
 #
 # **Think first:** `x` is fp32, and `h = x @ x` was computed under autocast. Write down the dtypes
 # of the results below before you read them.
@@ -248,7 +251,7 @@ for name, result in results.items():
 # doubt, print the dtype. The full lists are in [PyTorch's
 # documentation](https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference).
 #
-# Now the classic network. A hook prints what each layer returns:
+# Now the classic network. A *hook*, a function that PyTorch calls after a layer, prints dtypes:
 
 # %%
 net = ClassicNet().to(gpu)
@@ -265,14 +268,14 @@ for hook in hooks:
 print("loss", loss.dtype, "| weight", net.fc1.weight.dtype, "| gradient", net.fc1.weight.grad.dtype)
 
 # %% [markdown]
-# The weights, their gradients and the optimizer stay in fp32. Autocast converts a weight for each
-# product, once per forward pass. Four rules follow:
+# The weights, their gradients and the optimizer stay in fp32. Autocast converts each weight to 16
+# bits once per forward pass. Four rules follow:
 #
 # - Put the forward pass and the loss into the `with` block, not `backward()`: each operation's
 #   backward pass uses the dtype of its forward pass.
 # - Do not call `net.half()`. It also rounds the weights.
 # - A result that leaves the block may be fp16. Write `.float()` before you add it up.
-# - `nn.BCELoss` raises an error under autocast; use `nn.BCEWithLogitsLoss`.
+# - `nn.BCELoss` raises an error under autocast on a GPU; use `nn.BCEWithLogitsLoss`.
 #
 # ## Gradients that vanish (12 minutes)
 #
@@ -296,10 +299,12 @@ f"loss of the trained network: ≈ {loss.item():.5f}"
 # %%
 def output_gradients(net):
     found = []
-    hooks = [
-        layer.register_forward_hook(lambda layer, _, out: out.register_hook(found.append) and None)
-        for layer in (net.conv1, net.conv2, net.fc1, net.fc2, net.fc3)
-    ]
+
+    def watch(layer, inputs, output):
+        output.register_hook(found.append)  # called in backward() with the output's gradient
+
+    layers = (net.conv1, net.conv2, net.fc1, net.fc2, net.fc3)
+    hooks = [layer.register_forward_hook(watch) for layer in layers]
     F.cross_entropy(net(X), y).backward()
     for hook in hooks:
         hook.remove()
@@ -364,11 +369,13 @@ show(
 )
 
 # %% [markdown]
-# Too small a scale loses gradients, too large a one overflows; between them is a wide range that
-# works. It is not the same for both networks.
+# Too small a scale loses gradients, too large a one overflows (the dotted line is the first tested
+# scale that does). Which scales work differs between the networks. Without a scale, many values of
+# the trained network become 0, yet the error is small: the few large values dominate it. With a
+# smaller loss, they vanish too.
 #
-# bf16 has the exponent of fp32, so its error, which comes from its 7 mantissa bits, does not
-# depend on the scale:
+# bf16 has the exponent of fp32. Its error comes from its 7 mantissa bits: it is larger than that of
+# fp16 with a good scale, but does not depend on the scale.
 
 # %%
 bf16_errors = errors(trained, (0, 16), torch.bfloat16)
@@ -395,7 +402,8 @@ for _ in range(6):
 
 # %% [markdown]
 # 65,536 is still too large: fp16 ends at 65,504. Here is a complete training step, with gradient
-# clipping. **Unscale before you clip**, or you compare scaled gradients with the limit.
+# *clipping*: gradients whose norm is above a limit are scaled down to it. **Unscale before you
+# clip**, or you compare scaled gradients with the limit.
 
 # %%
 net = ClassicNet().to(gpu)
@@ -419,8 +427,7 @@ loss, norm = training_step(X, y)
 f"loss ≈ {loss.item():.2f}, norm of the gradient ≈ {norm.item():.2f}, scale {scaler.get_scale():g}"
 
 # %% [markdown]
-# With bf16, leave the scaler out. `scripts/train_cifar10.py --precision fp16` (or `bf16`) does
-# both.
+# With bf16, leave the scaler out.
 #
 # ## Profile a training step (8 minutes)
 #
@@ -475,9 +482,10 @@ for event in rows[:10]:
     print(f"{event.count:5d} {event.self_cpu_time_total / 1000:6.2f} ms  {event.key}")
 
 # %% [markdown]
-# The names that end in `backward` are the backward pass. On a GPU, the self CPU time is the time to
-# *launch*; `profiler.key_averages().table(sort_by="self_device_time_total")` lists the kernels by
-# their time on the GPU.
+# `forward` and `backward` are our names; `aten::mm` and the names that end in `_backward` are the
+# backward pass. On a GPU, this is still the time of the CPU: it launches (`cudaLaunchKernel`) and
+# waits (`cudaStreamSynchronize`). `profiler.key_averages().table(sort_by="self_device_time_total")`
+# lists the kernels by their time on the GPU.
 #
 # A table cannot show gaps. A *trace* can: `profiler.export_chrome_trace("trace.json")` writes a
 # file for [Perfetto](https://ui.perfetto.dev). `spans_of` reads that file, so that you can draw it
@@ -518,16 +526,19 @@ show(
 )
 
 # %% [markdown]
-# Kernels shorter than a launch leave the GPU idle, and no faster GPU helps. `nvidia-smi` does not
-# show this well: its *GPU-Util* is the share of time with any kernel running, however small.
+# Kernels shorter than a launch leave the GPU idle, and no faster GPU helps. `nvidia-smi` shows the
+# utilization as *GPU-Util*, averaged over up to a second. It shows neither the gaps nor how much of
+# the GPU a kernel uses.
 #
 # ## Three slow loops (10 minutes)
 #
 # `helpers/slow_loops.py` has three training loops, each with one mistake. Do not open it yet: find
-# the mistakes in the profiles.
+# the mistakes in the profiles. On a GPU, a name such as `forward` has two rows, its time on the CPU
+# and on the GPU; `cpu_averages` keeps the first.
 
 # %%
 from helpers.slow_loops import loop_a, loop_b, loop_c
+from helpers.traces import cpu_averages
 
 loops = {"loop A": loop_a, "loop B": loop_b, "loop C": loop_c}
 profiles = {}
@@ -535,7 +546,7 @@ for name, loop in loops.items():
     loop(images, labels, device, 2)
     with profile(activities=activities) as profiler:
         loop(images, labels, device, steps)
-    profiles[name] = {event.key: event for event in profiler.key_averages()}
+    profiles[name] = cpu_averages(profiler)
 
 # %%
 parts = ("data", "forward", "backward", "optimizer", "log")
@@ -569,9 +580,9 @@ for loop, found in profiles.items():
 #
 # Two `.item()` per step. Each waits until the GPU has finished everything in its queue; then the
 # GPU waits for the next launch. On a CPU this costs nothing, because the CPU does the work itself:
-# the bar "log" is short, and the *count* tells you. On a GPU, "log" would take most of the step,
-# although it computes almost nothing: the waiting time counts where the program waits. Add up the
-# tensors on the device, and call `.item()` once per epoch, as loops B and C do.
+# the bar "log" is short, and only the *count* shows the mistake. On a GPU, "log" lasts until the
+# queue is empty: long for a large network, although "log" computes almost nothing. Add up the
+# tensors on the device, as loops B and C do, and call `.item()` once per epoch.
 #
 # </details>
 #
@@ -642,14 +653,14 @@ counts = {event.key: event.count for event in profiler.key_averages()}
 # Eight kernels, and each reads its input from memory and writes its result. A fused kernel reads
 # `x` once and writes the result once.
 #
-# **CUDA graphs keep the kernels** and launch all of them with one call. The program *captures* the
-# launches of a step once and *replays* them: the same kernels, on the same memory addresses. So
-# shapes must not change, and there must be no `.item()` inside. `torch.compile(net,
+# **CUDA graphs keep the kernels** and launch all of them with one call. The program records the
+# launches of a step once (*capture*) and *replays* them: the same kernels, on the same memory
+# addresses. So shapes must not change, and there must be no `.item()` inside. `torch.compile(net,
 # mode="reduce-overhead")` does both.
 #
 # **When they help:** where launches or memory traffic take the time, as with small batches and many
 # element-wise operations. Large products gain little. Both cost time at the start, and
-# `torch.compile` compiles again when a shape changes.
+# `torch.compile` may compile again when a shape changes.
 
 # %% tags=["nbval-ignore-output"]
 with torch.no_grad():
@@ -674,19 +685,20 @@ with torch.no_grad():
 #
 # ## Time to accuracy (2 minutes)
 #
-# Mixed precision speeds up the products only. If they take a share of the step and become `factor`
-# times as fast, the whole step gains less (*Amdahl's law*):
+# Tensor cores speed up the products only. If products take a share of the step and become `factor`
+# times as fast, the whole step gains less (*Amdahl's law*). At peak, the factor is 2 from TF32 to
+# bf16 on an A100, 8 from fp32 to fp16 on a T4, and 16 from fp32 to bf16 on an A100.
 
 # %%
+print("products faster by    2    8   16")
 for share in (0.2, 0.5, 0.9):
     gains = [1 / (1 - share + share / factor) for factor in (2, 8, 16)]
     print(f"products take {share:.0%}:", *(f"{gain:.2f}" for gain in gains))
 
 # %% [markdown]
-# The columns are factors of 2 (TF32 to bf16 on an A100), 8 (fp32 to fp16 on a T4) and 16 (fp32 to
-# bf16 on an A100), at peak. Does the network still learn as well? The paper on
-# [mixed precision training](https://arxiv.org/abs/1710.03740) reports the accuracy of fp32 with the
-# same settings, for networks that classify images, detect objects, and process speech and text.
+# Does the network still learn as well? The paper on [mixed precision
+# training](https://arxiv.org/abs/1710.03740) reports the accuracy of fp32 with the same settings,
+# for networks that classify images, detect objects, and process speech and text.
 #
 # For CIFAR-10, measure it yourself. The course has no recording of these runs on a GPU yet:
 #

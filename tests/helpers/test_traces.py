@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from torch.autograd import DeviceType
+from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from helpers.traces import Span, busy_share, outermost, spans_of
+from helpers.traces import Span, busy_share, cpu_averages, outermost, spans_of
 
 
 def operation(name, start, end):
@@ -25,6 +27,19 @@ def test_spans_have_named_parts_and_operations_in_order():
     assert {span.name: span.row for span in spans}["aten::exp"] == "operation"
     assert spans[0].start == 0
     assert all(span.end >= span.start for span in spans)
+
+
+def test_cpu_averages_drops_rows_of_the_gpu_with_the_same_name():
+    def event(number, device_type):
+        return FunctionEvent(
+            number, "forward", thread=1, start_us=0, end_us=7, stack=[], device_type=device_type
+        )
+
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        pass
+    profiler.events().extend([event(1, DeviceType.CPU), event(2, DeviceType.CUDA)])
+    assert len([row for row in profiler.key_averages() if row.key == "forward"]) == 2
+    assert cpu_averages(profiler)["forward"].cpu_time_total == 7
 
 
 def test_outermost_drops_operations_inside_others():

@@ -41,7 +41,7 @@ class Scaler(torch.amp.GradScaler):
 @lab.exercise(4, points=4, right="Scaled, unscaled, clipped, and skipped where it overflows.")
 def exercise_4(trial: Trial, training_step: Answer) -> None:
     """`training_step(net, optimizer, scaler, X, y, max_norm)`: one step in mixed precision."""
-    net, seen = _watched_net(trial)
+    net, seen, autocast_in_backward = _watched_net(trial)
     start = [parameter.detach().clone() for parameter in net.parameters()]
     optimizer, scaler = torch.optim.SGD(net.parameters(), lr=_RATE), Scaler()
     # Two batches: gradients that are kept after the first step show in the second.
@@ -58,6 +58,7 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     trial.expect(seen, "no-forward")
     trial.expect(seen[0] != torch.float32, "no-autocast")
     trial.expect(seen[0] == torch.float16, "other-precision", found=seen[0])
+    trial.expect(not any(autocast_in_backward), "backward-inside")
     found = [parameter.detach() for parameter in net.parameters()]
     expected, expected_losses = _reference(start, batches)
     _check_weights(trial, found, start, expected, batches)
@@ -81,12 +82,15 @@ def _check_scaler(trial: Trial, scaler: Scaler) -> None:
         trial.expect(method in scaler.calls, hint)
 
 
-def _watched_net(trial: Trial) -> tuple[nn.Module, list[torch.dtype]]:
+def _watched_net(trial: Trial) -> tuple[nn.Module, list[torch.dtype], list[bool]]:
+    """Return a network, the dtypes of its first layer, and whether backward passes had autocast."""
     torch.manual_seed(trial.random.randrange(2**31))
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
     seen: list[torch.dtype] = []
     net[0].register_forward_hook(lambda layer, given, result: seen.append(result.dtype))
-    return net, seen
+    inside: list[bool] = []
+    net[0].weight.register_hook(lambda _: inside.append(torch.is_autocast_enabled("cuda")))
+    return net, seen, inside
 
 
 def _reference(

@@ -74,6 +74,11 @@ def converts_to_bfloat16(x, mantissa):
     return x.to(torch.bfloat16).float()
 
 
+@answers.wrong(1, "not-nearest")
+def keeps_at_least_four_bits(x, mantissa):
+    return adds_and_shifts(x, max(4, mantissa))
+
+
 @answers.wrong(1, "not-finite")
 def converts_to_float16(x, mantissa):
     return x.half().float()
@@ -502,6 +507,33 @@ def uses_bfloat16(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = loss_of(net, X, y, torch.bfloat16)
     scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm)
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.detach()
+
+
+@answers.wrong(4, "backward-inside")
+def runs_backward_under_autocast(net, optimizer, scaler, X, y, max_norm):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = F.cross_entropy(net(X), y)
+        scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm)
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.detach()
+
+
+@answers.right(4)
+def scales_under_autocast(net, optimizer, scaler, X, y, max_norm):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = F.cross_entropy(net(X), y)
+        scaled = scaler.scale(loss)
+    scaled.backward()
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(net.parameters(), max_norm)
     scaler.step(optimizer)

@@ -26,8 +26,8 @@ def test_gradient_sizes_states_share_that_becomes_zero():
     values = torch.tensor([0.0, 2.0**-30, 2.0**-26, 2.0**-24, 1.0])
     figure = precision.gradient_sizes({"a network": values, "another": torch.ones(3)})
     titles = [axis.get_title() for axis in figure.axes]
-    assert titles[0] == "a network: 50% of the values become 0 in fp16"
-    assert titles[1] == "another: 0% of the values become 0 in fp16"
+    assert titles[0] == "a network: 50% of the nonzero values become 0 in fp16"
+    assert titles[1] == "another: 0% of the nonzero values become 0 in fp16"
     nonzero = values[values != 0]
     assert (nonzero.half() == 0).float().mean() == 0.5
 
@@ -38,7 +38,7 @@ def test_scale_errors_compares_no_scale_with_the_best():
     title = figure.axes[0].get_title()
     assert title == "Trained: error 30.0% without a scale, 5.0% with the best one"
     legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert legend == ["new", "trained", "trained: overflow"]
+    assert legend == ["new", "trained", "trained: first overflow"]
 
 
 SPANS = [
@@ -61,6 +61,18 @@ def test_timeline_with_kernels_states_utilization_of_gpu():
     figure = profiles.timeline([*SPANS, Span("kernel", "gemm", 30, 55)])
     assert figure.axes[0].get_title() == "One step, 1 kernels: the GPU is busy for 25% of the time"
     assert len(figure.axes[0].get_yticks()) == 3
+
+
+def test_timeline_includes_kernels_after_the_last_launch():
+    figure = profiles.timeline([*SPANS, Span("kernel", "gemm", 100, 200)])
+    assert figure.axes[0].get_title() == "One step, 1 kernels: the GPU is busy for 50% of the time"
+
+
+def test_timeline_names_short_parts_in_a_legend():
+    figure = profiles.timeline([*SPANS, Span("part", "optimizer", 100, 105)])
+    legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert legend == ["optimizer"]
+    assert profiles.timeline(SPANS).axes[0].get_legend() is None
 
 
 def test_queue_states_utilization_of_each_program():
