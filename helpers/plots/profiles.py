@@ -40,7 +40,7 @@ def timeline(spans: Sequence[Span]) -> Figure:
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("time since the start of the step [ms]")
     if axis.get_legend_handles_labels()[1]:  # parts that are too short for their name
-        axis.legend(fontsize=7, loc="upper right")
+        figure.legend(fontsize=8, loc="outside lower right", frameon=False)
     start = min(span.start for span in parts)
     busy = busy_share(kernels or operations, start, end)
     what = f"{len(kernels)} kernels" if kernels else f"{len(operations)} operations"

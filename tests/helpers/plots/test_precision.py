@@ -70,9 +70,9 @@ def test_timeline_includes_kernels_after_the_last_launch():
 
 def test_timeline_names_short_parts_in_a_legend():
     figure = profiles.timeline([*SPANS, Span("part", "optimizer", 100, 105)])
-    legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["optimizer"]
-    assert profiles.timeline(SPANS).axes[0].get_legend() is None
+    assert not profiles.timeline(SPANS).legends
 
 
 def test_queue_states_utilization_of_each_program():
