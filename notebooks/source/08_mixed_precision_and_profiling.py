@@ -247,8 +247,8 @@ for name, result in results.items():
     print(f"{name:15s} {str(result.dtype).removeprefix('torch.')}")
 
 # %% [markdown]
-# `h.sum()` is fp32 and `h.mean()` is not: the lists have names of operations, not ideas. If in
-# doubt, print the dtype. The full lists are in [PyTorch's
+# `h.sum()` is fp32 and `h.mean()` is not: the lists have names of operations, not ideas. The full
+# lists are in [PyTorch's
 # documentation](https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference).
 #
 # Now the classic network. A *hook*, a function that PyTorch calls after a layer, prints dtypes:
@@ -337,8 +337,7 @@ show(
 # </details>
 #
 # How large? The next cell computes the weights' gradients under autocast with different scales, and
-# compares them with those in fp32. The scales below 1 show what happens to a small loss, such as
-# one that your program multiplies by a weight of 0.001, about 2^-10.
+# compares them with those in fp32. The scales below 1 show what happens to a small loss.
 
 
 # %%
@@ -472,8 +471,8 @@ shown = ("conv2d", "relu", "max_pool2d", "linear", "cross_entropy_loss")
 {name: calls[f"aten::{name}"] for name in shown}
 
 # %% [markdown]
-# `aten::` is PyTorch's library of operations. These are the calls of one forward pass. The table by
-# time is longer. *Self* time excludes the operations that an operation calls:
+# `aten::` is PyTorch's library of operations. These are the calls of one forward pass. In the table
+# by time, *self* time excludes the operations that an operation calls:
 
 # %% tags=["nbval-ignore-output"]
 print(f"{'calls':>5s} {'self CPU':>9s}  operation")
@@ -501,9 +500,9 @@ show(
 )
 
 # %% [markdown]
-# On a GPU there is a third row. Look at its gaps: a GPU without a kernel waits for the CPU. The
-# *utilization* is the share of time with a kernel. Arithmetic shows when gaps appear: say that a
-# launch takes 5 µs of the CPU's time.
+# On a GPU there is a third row. In its gaps, the GPU waits for the CPU. The *utilization* is the
+# share of time with a kernel. Arithmetic shows when gaps appear: say that a launch takes 5 µs of
+# the CPU's time.
 
 
 # %%
@@ -527,8 +526,8 @@ show(
 
 # %% [markdown]
 # Kernels shorter than a launch leave the GPU idle, and no faster GPU helps. `nvidia-smi` shows the
-# utilization as *GPU-Util*, averaged over up to a second. It shows neither the gaps nor how much of
-# the GPU a kernel uses.
+# utilization as *GPU-Util*, averaged over up to a second. It shows no gaps, and not how much of the
+# GPU a kernel uses.
 #
 # ## Three slow loops (10 minutes)
 #
@@ -579,10 +578,10 @@ for loop, found in profiles.items():
 # <details><summary>Answer: loop A</summary>
 #
 # Two `.item()` per step. Each waits until the GPU has finished everything in its queue; then the
-# GPU waits for the next launch. On a CPU this costs nothing, because the CPU does the work itself:
-# the bar "log" is short, and only the *count* shows the mistake. On a GPU, "log" lasts until the
-# queue is empty: long for a large network, although "log" computes almost nothing. Add up the
-# tensors on the device, as loops B and C do, and call `.item()` once per epoch.
+# GPU waits for the next launch. On a CPU this costs nothing: the bar "log" is short, and only the
+# *count* shows the mistake. On a GPU, "log" lasts until the queue is empty: long for a large
+# network, although "log" computes almost nothing. Add up the tensors on the device, as loops B and
+# C do, and call `.item()` once per epoch.
 #
 # </details>
 #
@@ -700,7 +699,7 @@ for share in (0.2, 0.5, 0.9):
 # training](https://arxiv.org/abs/1710.03740) reports the accuracy of fp32 with the same settings,
 # for networks that classify images, detect objects, and process speech and text.
 #
-# For CIFAR-10, measure it yourself. The course has no recording of these runs on a GPU yet:
+# For CIFAR-10, measure it yourself:
 #
 #     python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --epochs 10 --precision fp32
 #     python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --epochs 10 --precision fp16
