@@ -63,7 +63,7 @@ from helpers.training import train
 data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
 device: str = "auto"  # "auto", "cpu", "cuda:0", "mps", ...
 seed: int = 0  # of every random number
-rounds: int = 5  # runs of each variant in a comparison, at least 3
+rounds: int = 5  # runs of each variant in a comparison, at least 3; 3 if images are drawn
 seconds: float = 0.2  # measured for each point of a curve, above 0
 largest_batch: int = 4096  # the last point of the batch curve, at least 4
 with_compile: bool = False  # compile in the live ladder too: it takes up to a minute
@@ -109,6 +109,7 @@ lesson.show_data(dataset)
 images, labels = dataset.train
 if dataset.drawn:  # fewer are enough to try the code
     rate_images = min(rate_images, 2_000)
+    rounds = min(rounds, 3)
 sizes = [1, 2, 4] if dataset.drawn else [1, 2, 4, 8]  # of networks
 
 # %% [markdown]
