@@ -280,8 +280,19 @@ def by_trying():
     x, w = torch.ones(4, 4, device="cuda"), torch.ones(4, 4, device="cuda")
     with torch.autocast("cuda", dtype=torch.float16):
         h, t = x @ w, torch.zeros(4, dtype=torch.int64, device="cuda")
-        names = {"F": F, "torch": torch, "x": x, "w": w, "h": h, "t": t}
-        return {name: eval(name, names).dtype for name in written_down()}
+        tried = {
+            "x @ w": x @ w,
+            "x + w": x + w,
+            "F.linear(h, w)": F.linear(h, w),
+            "h.relu()": h.relu(),
+            "h + x": h + x,
+            "torch.cat([h, x])": torch.cat([h, x]),
+            "h.softmax(1)": h.softmax(1),
+            "h.softmax(1) @ w": h.softmax(1) @ w,
+            "h.sum()": h.sum(),
+            "F.cross_entropy(h, t)": F.cross_entropy(h, t),
+        }
+    return {name: result.dtype for name, result in tried.items()}
 
 
 @answers.wrong(3, "sensitive-wrong")
