@@ -690,8 +690,8 @@ print(ask_driver())
 # | shows an error | any | `False` | restart the computer, or reinstall the driver |
 # | is missing | any | `False` | no NVIDIA GPU, or no driver: this lesson measures the CPU |
 #
-# The page [Help](../docs/help.md) says how to check each of them and how to reinstall torch. Builds for
-# CUDA 13 need a GPU of the Turing generation (2018, for example the T4) or newer. In Colab,
+# The page [Help](../docs/help.md) says how to check each of them and how to reinstall torch. Builds
+# for CUDA 13 need a GPU of the Turing generation (2018, for example the T4) or newer. In Colab,
 # *Runtime > Change runtime type > T4 GPU* gives you a GPU. You do not need one: the next three
 # lessons use a simulated GPU.
 
