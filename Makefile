@@ -39,9 +39,10 @@ ROOT_OPTION := $(if $(filter 0,$(shell id -u)),--allow-root)
 lab: $(READY)
 	$(BIN)/jupyter lab --config=docs/jupyterlab/config.json $(ROOT_OPTION) $(LAB_OPTIONS)
 
-# Two workers with one thread each; with two threads they slow each other down. Notebooks first,
-# because they take longest, and small tests fill the end.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three workers with one thread each, because a worker often waits for a process that it started; with
+# more threads they slow each other down. Notebooks first, because they take longest, and small tests
+# fill the end.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
 	$(BIN)/ruff check

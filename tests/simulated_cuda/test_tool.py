@@ -103,6 +103,7 @@ def test_course_and_package_declare_the_same_plugin():
     assert hasattr(importlib.import_module(name), "pytest_addoption")
 
 
+@pytest.mark.slow
 def test_path_after_option_is_not_its_value(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "conftest.py").write_text(
