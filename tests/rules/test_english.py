@@ -3,9 +3,6 @@
 The rule reads every Python file, page, template and setting that git tracks; lessons and labs are
 read as `source/*.py`. A finding names the file, the line and the wording to use instead. Add a
 word to `WORDING` when a review finds one that should stay out.
-
-`NOT_YET_REWRITTEN` lists the folders and files that still have such words. When you have rewritten
-one, delete its line: from then on the words stay out.
 """
 
 import re
@@ -19,11 +16,6 @@ SUFFIXES = {".py", ".md", ".toml", ".j2", ".yml", ".yaml", ".cfg", ".js", ".css"
 NAMES = {"Makefile", "Containerfile"}
 # The list itself is full of the words that it bans.
 SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.yml"}
-
-NOT_YET_REWRITTEN = (
-    "index.md",
-    "tests/notebooks/",
-)
 
 # A pattern, without regard to case, and what to write instead. An underscore counts as a blank,
 # so names are read like sentences.
@@ -108,8 +100,6 @@ def findings_in(text: str, name: str) -> list[str]:
 def test_text_is_contemporary_american_english():
     findings = []
     for name in tracked_texts():
-        if name.startswith(NOT_YET_REWRITTEN):
-            continue
         findings += findings_in((ROOT / name).read_text(encoding="utf-8"), name)
     assert not findings, "\n" + "\n".join(findings)
 
