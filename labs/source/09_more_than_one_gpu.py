@@ -68,7 +68,7 @@ check.exercise_1(share)
 # Write `average_gradients(replicas, sizes)`. Afterward, every replica has the gradients of the mean
 # loss over the **whole** batch. The shares may have different sizes. Each gradient stays on the
 # device of its parameter. Two replicas may be on one device; each has gradient tensors of its own.
-# A parameter that no replica has used has the gradient `None` everywhere, and keeps it.
+# A parameter has a gradient in all replicas or in none; `None` stays `None`.
 
 
 # %% exercise=2
@@ -130,7 +130,7 @@ check.exercise_3(ring_all_reduce)
 #
 # - the memory for weights, gradients and Adam's state;
 # - what the GPU sends in a step, in rings. An all-reduce is a reduce-scatter and an all-gather, and
-#   each of these sends (N - 1) / N times the size.
+#   each of these sends (N - 1) / N times the whole size.
 #
 # | `method` | sharded | sends in a step |
 # |---|---|---|
@@ -162,7 +162,7 @@ check.exercise_4(plan)
 #
 # | action | what it is |
 # |---|---|
-# | `"train"` | forward and backward pass of the next batch of this process |
+# | `"train"` | passes of this process's next batch; the all-reduce also takes the step |
 # | `"all_reduce gradients"` | collective; a process that has no more batches adds zeros |
 # | `"evaluate"` | count right answers on this process's share of the test images |
 # | `"all_reduce counts"` | collective: adds the counts of all processes |

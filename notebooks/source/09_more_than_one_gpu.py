@@ -16,6 +16,7 @@
 #     prerequisites:
 #       - "[Lesson 03](03_moving_a_network.ipynb): moving a network; `state_dict`"
 #       - "[Lesson 04](04_cifar10_on_gpu.ipynb): a training loop, checkpoints"
+#       - "[Lesson 07](07_what_fills_gpu_memory.ipynb): activations, optimizer states"
 #       - "no GPU is needed: without two, the lesson uses simulated GPUs and processes on the CPU"
 #     credits:
 #       - >-
@@ -137,7 +138,7 @@ print(f"to the large batch:   ≈ {largest_difference(replicas[0], alone):.9f}")
 # The replicas are equal, and the step is that of the whole batch, up to rounding. This needs three
 # conditions.
 #
-# - Both halves have the same size. The mean of two means is the mean of all only then.
+# - Both halves have the same size. Only then is the mean of the means the mean of all.
 # - The loss is a *mean* over the batch. With a sum, the gradients would have to be added.
 # - No layer looks at the whole batch, as batch normalization does. (Dropout draws other masks.)
 #
@@ -157,8 +158,8 @@ torch.allclose(whole, in_halves), f"largest difference ≈ {(whole - in_halves).
 #
 # ## All-reduce: what it does and what it costs (9 minutes)
 #
-# `average_gradients` collects everything on one GPU and sends it back. An operation after which
-# *every* process has the sum over all processes is called **all-reduce**.
+# `average_gradients` adds up and divides on one GPU, and sends the result back. An operation after
+# which *every* process has the sum over all processes is called **all-reduce**.
 #
 # **Think first:** N GPUs have gradients of S bytes each. In `average_gradients`, how many bytes go
 # in and out of the first GPU?
@@ -248,7 +249,8 @@ def show_program(name):
 show_program("all_reduce.py")
 
 # %% [markdown]
-# **Think first:** which numbers does each process print after `all_reduce`, and after `broadcast`?
+# **Think first:** which numbers does each process print after `all_reduce`, and after `broadcast`,
+# which sends the numbers of one process to all?
 #
 # <details><summary>Answer</summary>
 #
@@ -306,7 +308,7 @@ show_program("ddp.py")
 torchrun("--nproc-per-node 2", programs / "ddp.py", "--batch-size 8 --output", output / "ddp.pt")
 
 # %% [markdown]
-# Both processes have the same weights, and different losses: each loss is that of its own examples.
+# The weights agree, and the losses differ: each is that of the process's own examples.
 #
 # **Think first:** only rank 0 saves. Why not both?
 #
@@ -333,9 +335,10 @@ together.load_state_dict(torch.load(output / "ddp.pt", map_location="cpu"))
 print(f"largest difference of a weight after 20 steps: ≈ {largest_difference(alone, together):.9f}")
 
 # %% [markdown]
-# **Two processes with batches of B train like one with batches of 2B**, to rounding. So everything
-# about large batches in [lesson 05](05_when_the_gpu_wins.ipynb) applies: with N GPUs and the same
-# batch per GPU, there are N times fewer steps, and the learning rate has to grow with the batch.
+# **Two processes with batches of B train like one with batches of 2B**, up to rounding. So
+# everything about large batches in [lesson 05](05_when_the_gpu_wins.ipynb) applies: with N GPUs and
+# the same batch per GPU, there are N times fewer steps, and the learning rate has to grow with the
+# batch.
 #
 # `scripts/train_cifar10.py` of [lesson 04](04_cifar10_on_gpu.ipynb) uses the same parts:
 #
@@ -355,9 +358,9 @@ print(f"largest difference of a weight after 20 steps: ≈ {largest_difference(a
 #
 # ## Deadlocks and uneven batches (6 minutes)
 #
-# A collective operation waits until every process calls it. With gloo, the call itself waits. With
-# NCCL, the call usually returns, the GPU waits, and the program stops at the next line that needs a
-# result, such as `.item()`. A common mistake:
+# A *collective operation*, such as all-reduce, needs a call from every process. With gloo, the call
+# itself waits. With NCCL, the call usually returns, the GPU waits, and the program stops at the
+# next line that needs a result, such as `.item()`. A common mistake:
 
 # %%
 show_program("deadlock.py")
@@ -369,9 +372,9 @@ show_program("deadlock.py")
 torchrun("--nproc-per-node 2", programs / "deadlock.py")
 
 # %% [markdown]
-# Rank 1 goes on. Rank 0 waits for it until the timeout: 30 minutes by default with gloo, 10 with
-# NCCL, which then ends the process. `monitored_barrier`, which needs gloo, names the process that
-# is missing. Deadlocks come from lines that not all processes reach:
+# Rank 1 goes on. Rank 0 waits until the timeout, here 2 seconds. The default is 30 minutes with
+# gloo and 10 with NCCL, and NCCL then ends the process. `monitored_barrier`, which needs gloo,
+# names the process that is missing. Deadlocks come from lines that not all processes reach:
 #
 # - a collective operation inside `if rank == 0:`, often hidden in `evaluate` or `save`;
 # - a `return` or an exception in one process only;
@@ -380,6 +383,9 @@ torchrun("--nproc-per-node 2", programs / "deadlock.py")
 #
 # Here is the last one. Rank 0 has three batches and rank 1 has two. The backward pass of the third
 # waits for gradients that never come:
+
+# %%
+show_program("uneven.py")
 
 # %%
 torchrun("--nproc-per-node 2", programs / "uneven.py")
@@ -411,13 +417,14 @@ torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, fails=True)
 # %% [markdown]
 # Rank 0 gets an error in its next collective operation: the connection is closed. (With NCCL, it
 # often waits without an error.) This message is not the cause. Look for the process that failed
-# *first*: `torchrun` prints it under "Root Cause". Exit code -9 means signal 9, SIGKILL.
+# *first*: here the line starts with `torchrun:`, and in a terminal it is under "Root Cause". Exit
+# code -9 means signal 9, SIGKILL.
 #
 # When one process fails, `torchrun` ends the others. With `--max-restarts`, it then starts all of
-# them again. They start from the beginning of the program, so the program must look for a
-# checkpoint. `TORCHELASTIC_RESTART_COUNT` counts the restarts.
+# them again from the beginning of the program. `TORCHELASTIC_RESTART_COUNT` counts the restarts. If
+# it is above 0, this program continues from its checkpoint; at 0, it deletes an older one.
 #
-# **Think first:** how many steps are computed twice?
+# **Think first:** how many steps of the next run are computed twice?
 
 # %%
 torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpoint)
@@ -426,7 +433,7 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 # One: the checkpoint was written after step 4, and step 5 was done and lost. Three details make
 # this safe. Rank 0 writes to another file and renames it, so that a crash leaves the old
 # checkpoint. The barrier lets nobody continue before the file is complete. And every process loads
-# the file, after which DDP sends the weights of rank 0 to all. With momentum or Adam, the
+# the file, because each needs the number of the step. With momentum or Adam, the
 # checkpoint also needs the optimizer's state.
 #
 # In `scripts/train_cifar10.py`, the option `--resume-if-present` does the same. Use a new folder,
@@ -443,8 +450,8 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 #
 # ## Two machines (2 minutes)
 #
-# On several machines, you start `torchrun` once on each, with the same address, that of machine 0,
-# and another `--node-rank`. The program does not change. Here both launchers run on this machine:
+# On several machines, you start `torchrun` once on each, with the address of machine 0 and its
+# own `--node-rank`. The program does not change. Here both launchers run on this machine:
 
 # %%
 torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
@@ -460,9 +467,9 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 #
 # A step takes t seconds to compute, and all-reduce takes c seconds: bytes sent divided by
 # bandwidth. If they come one after the other, the **scaling efficiency** is t / (t + c). DDP
-# overlaps all-reduce with the backward pass, about two thirds of t. So the efficiency is usually
-# between two numbers that you can compute before you rent a machine. Slow data loading, one slow
-# machine or a busy network lowers it further.
+# overlaps all-reduce with the backward pass, which takes about two thirds of t. So the efficiency
+# is usually between two numbers that you can compute before you rent a machine. Slow data loading,
+# one slow machine or a busy network lowers it further.
 
 
 # %%
@@ -474,10 +481,10 @@ def predicted(parameters, batch, images_per_second, gigabits_per_second):
 
 
 # %% [markdown]
-# Three published runs on 256 and 512 GPUs of the Pascal generation. (Goyal et al. compare 256 GPUs
-# with 8.) The images per second are those of one P100, measured by others. For Horovod we assume
-# P100s and batches of 64, as in its example. The bandwidth is that of one machine's network card,
-# because the ring enters and leaves each machine once.
+# Three published runs on 256 and 512 GPUs of the Pascal generation. (Goyal et al. give the
+# efficiency of 256 GPUs relative to 8.) The images per second are those of one P100, measured by
+# others. For Horovod we assume P100s and batches of 64, as in its example. The bandwidth is that of
+# one machine's network card, because the ring enters and leaves each machine once.
 
 # %%
 runs = {
@@ -486,9 +493,7 @@ runs = {
     "ResNet-50, 256 GPUs (Goyal et al.)": predicted(25.6e6, 32, 195, 50),
 }
 published = dict(zip(runs, (0.68, 0.90, 0.90), strict=True))
-figures.plot_scaling(
-    runs, published, title="Bytes and bandwidth predict which network scales badly"
-)
+figures.plot_scaling(runs, published, title="The published efficiencies are within the predictions")
 
 # %% [markdown]
 # **Think first:** VGG-16 has six times the parameters of Inception V3 and about the same time per
@@ -510,8 +515,9 @@ figures.plot_scaling(
 # DDP needs memory for the *whole* model on every GPU. Training with Adam in mixed precision takes
 # 16 bytes per parameter: 2 for the weight in bf16, 2 for its gradient, and 12 for Adam's two states
 # and a copy of the weight in `float32`. (With `autocast`, it is 4 + 4 + 8, also 16, and DDP sends
-# twice the bytes.) **ZeRO** and PyTorch's **FSDP** (fully sharded data
-# parallel) let each of N GPUs keep only a share, a *shard*, and gather the rest when it is needed.
+# twice the bytes.) With **ZeRO**, each of N GPUs keeps only a share, a *shard*: of Adam's states
+# (ZeRO-1), also of the gradients (ZeRO-2), also of the weights (ZeRO-3), which it gathers when they
+# are needed. PyTorch's **FSDP** (fully sharded data parallel) is like ZeRO-3.
 
 
 # %%
@@ -629,12 +635,12 @@ except RuntimeError as error:
 
 
 # %% tags=["nbval-ignore-output"]
-class TwoParts(TwoParts):
+class Moving(TwoParts):
     def forward(self, x):
         return self.back(self.front(x).to(self.back.weight.device))
 
 
-net = TwoParts()
+net = Moving()
 scores = net(X.to(gpus[0]))
 scores.shape, scores.device
 
