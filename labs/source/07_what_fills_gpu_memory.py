@@ -4,15 +4,15 @@
 #   course:
 #     title: What fills a GPU's memory
 #     promise: >-
-#       You predict what training keeps, find a leak, and make a training fit into a memory that is
+#       You predict what training keeps, find a leak, and make training fit into memory that is
 #       too small for it.
 #     minutes: 60
 #     objectives:
 #       - compute the bytes of weights, gradients and optimizer states
 #       - validate a network without keeping its activations
-#       - accumulate gradients over parts of a batch, also of unequal size
+#       - accumulate gradients over parts of a batch, even of unequal size
 #       - checkpoint the activations of each layer
-#       - make a training fit, in the way that you choose
+#       - make a training run fit, in a way you choose
 #     prerequisites:
 #       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
@@ -70,12 +70,12 @@ check.exercise_1(training_bytes)
 # %% [markdown]
 # ## Exercise 2: find the leak (2 points)
 #
-# `losses_of` computes the loss of each batch for validation. With every batch, the memory of the
-# GPU grows.
+# `losses_of` computes the loss of each batch for validation. GPU memory use grows with every
+# batch.
 #
 # Fix it. `losses_of(net, batches)` returns a list with one Python number per batch: the loss of
 # the network in evaluation mode (`net.eval()`). While it runs, autograd keeps nothing. Afterward,
-# the network is in the mode in which it was, and autograd is on as before.
+# the network is in its original mode, and autograd is on as before.
 
 
 # %% exercise=2
@@ -101,15 +101,15 @@ def losses_of(net, batches):
 check.exercise_2(losses_of)
 
 # %% [markdown]
-# ## Exercise 3: the step of a batch that does not fit (3 points)
+# ## Exercise 3: a step for a batch that does not fit (3 points)
 #
-# The activations of at most `size` examples fit into the memory at once. Write
+# The activations of at most `size` examples fit into memory at once. Write
 # `accumulated_step(net, optimizer, X, y, size)`: it takes **one** step of the optimizer with the
 # gradients of `F.cross_entropy(net(X), y)` for the whole batch, and never keeps the activations of
 # more than `size` examples.
 #
-# Gradients left from an earlier step do not count. The number of examples need not be a multiple of
-# `size`: then the last part is smaller, and the step is still that of the whole batch.
+# Ignore gradients left from an earlier step. The number of examples need not be a multiple of
+# `size`: then the last part is smaller, and the step still matches the whole batch.
 
 
 # %% exercise=3
@@ -132,7 +132,7 @@ check.exercise_3(accumulated_step)
 #
 # Write `checkpointed(layers, X)`. It applies the layers one after another and returns the result.
 # The forward pass keeps only the input of each layer; the backward pass runs each layer again when
-# its turn comes. Results and gradients, also that of `X`, are those of the layers without
+# its turn comes. Results and gradients, including that of `X`, are the same as without
 # checkpoints, whether `X` requires gradients or not.
 
 
@@ -152,14 +152,14 @@ check.exercise_4(checkpointed)
 # %% [markdown]
 # ## Exercise 5: make it fit (4 points)
 #
-# This training has about 1/200 of the lesson's size, so that you do not wait. The network is an
+# This training run is about 1/200 of the lesson's size, so you do not wait. The network is an
 # `nn.Sequential` of four blocks (`Linear`, `GELU`) and a last `Linear`. The function below trains
 # it, and needs 6.6 MiB besides the network and the data. Only 5.5 MiB are available for that
-# (memory of the CPU counts too).
+# (CPU memory counts too).
 #
 # Change `train` so that it fits, in whichever way you like: smaller batches, accumulation,
 # checkpointing, lower precision (`torch.autocast`), fewer states, or several of them. The loss on
-# all data must fall to half of its start or less; steps and learning rate are yours. At the end,
+# all data must fall to at most half; you choose the steps and the learning rate. At the end,
 # the network is on its device, in `float32`.
 #
 # There are at least five solutions. If you have one, try another: the check accepts all.
@@ -167,7 +167,7 @@ check.exercise_4(checkpointed)
 
 # %% exercise=5
 def train(net, X, y):
-    """Train the network on `X` `(512, 256)` and `y` `(512,)`, in 5.5 MiB besides them."""
+    """Train the network on `X` `(512, 256)` and `y` `(512,)`, within 5.5 MiB extra."""
     ### BEGIN SOLUTION
     optimizer = torch.optim.Adam(net.parameters(), lr=0.003)
     for _ in range(20):

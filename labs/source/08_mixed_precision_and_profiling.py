@@ -39,12 +39,12 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # %% [markdown]
 # ## Exercise 1: round by the bits (3 points)
 #
-# TF32 has 10 mantissa bits and no dtype in PyTorch. To see what it does to a tensor, you round
+# TF32 has 10 mantissa bits and no PyTorch dtype. To see what it does to a tensor, you round
 # float32 numbers yourself.
 #
 # Write `keep_bits(x, mantissa)`. It returns a new float32 tensor on the device of `x`, with each
 # number rounded to the nearest one that has only `mantissa` mantissa bits; the others are 0. Range
-# and sign stay those of float32. If two numbers are equally near, take the one whose last kept bit
+# and sign do not change. If two numbers are equally near, take the one whose last kept bit
 # is 0. `mantissa` is from 1 to 22; `x` has neither infinities nor subnormal numbers.
 #
 # `x.view(torch.int32)` reads the bits as integers, with the mantissa in the last 23; the sign is
@@ -68,9 +68,9 @@ check.exercise_1(keep_bits)
 # %% [markdown]
 # ## Exercise 2: the largest loss scale (2 points)
 #
-# Write `largest_scale(gradients)`. It gets a list of float32 tensors, which are gradients without a
-# scale, and returns the largest power of 2 such that every value, multiplied by it, is finite in
-# float16. Return a Python number of at most 2^24, also if all gradients are 0. No gradient is
+# Write `largest_scale(gradients)`. It takes a list of float32 tensors, the unscaled gradients,
+# and returns the largest power of 2 such that every value, multiplied by it, is finite in
+# float16. Return a Python number of at most 2^24, even if all gradients are 0. No gradient is
 # larger than 100.
 
 
@@ -144,11 +144,11 @@ check.exercise_3(predict)
 #   backward pass is outside the autocast block.
 # - `scaler` is a `torch.amp.GradScaler`. A step that overflows changes no weight and halves the
 #   scale.
-# - The norm of all gradients together, without the scale, is at most `max_norm`
+# - The total norm of the unscaled gradients is at most `max_norm`
 #   (`nn.utils.clip_grad_norm_`). The weights after a step are those of the same step in float32, up
 #   to rounding.
 # - Gradients of one step are not used in the next.
-# - Return the loss, not scaled, as a tensor without a graph.
+# - Return the unscaled loss as a tensor without a graph.
 
 
 # %% exercise=4
@@ -177,8 +177,8 @@ check.exercise_4(training_step)
 # different *streams* (queues) can run at the same time, and the list is not sorted.
 #
 # Write `utilization(kernels)`. It gets a list of such pairs and returns the share of time, from 0
-# to 1, in which at least one kernel runs. The time is that from the first start of a kernel to the
-# last end of one. For an empty list, return 0.
+# to 1, in which at least one kernel runs. Time runs from the earliest start of a kernel to the
+# latest end. For an empty list, return 0.
 
 
 # %% exercise=5

@@ -36,8 +36,8 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # %% [markdown]
 # ## Exercise 1: which examples are mine? (2 points)
 #
-# Write `share(order, rank, world_size)`. `order` is a list of indices, already shuffled, at least
-# one. Return the list of indices of process `rank`: those at the positions `rank`,
+# Write `share(order, rank, world_size)`. `order` is a nonempty list of indices, already
+# shuffled. Return the list of indices of process `rank`: those at the positions `rank`,
 # `rank + world_size`, `rank + 2 * world_size`, ...
 #
 # All processes get the same number of indices. If the length of `order` is not a multiple of
@@ -48,7 +48,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% exercise=1
 def share(order, rank, world_size):
-    """Return the indices of one process, as many as those of every other one."""
+    """Return the indices of one process, as many as every other process gets."""
     ### BEGIN SOLUTION
     count = -(-len(order) // world_size)
     positions = range(rank, count * world_size, world_size)
@@ -62,12 +62,12 @@ check.exercise_1(share)
 # %% [markdown]
 # ## Exercise 2: average the gradients (3 points)
 #
-# `replicas` is a list of equal networks on several devices. Each has computed the gradients of its
-# own share of a batch: the *mean* loss over `sizes[i]` examples for `replicas[i]`.
+# `replicas` lists identical networks on several devices. Each has computed the gradients of its
+# own share's *mean* loss, over `sizes[i]` examples for `replicas[i]`.
 #
 # Write `average_gradients(replicas, sizes)`. Afterward, every replica has the gradients of the mean
 # loss over the **whole** batch. The shares may have different sizes. Each gradient stays on the
-# device of its parameter. Two replicas may be on one device; each has gradient tensors of its own.
+# device of its parameter. Two replicas may be on one device; each needs its own gradient tensors.
 # A parameter has a gradient in all replicas or in none; `None` stays `None`.
 
 
@@ -93,12 +93,12 @@ check.exercise_2(average_gradients)
 #
 # Write `ring_all_reduce(tensors, send)`. `tensors[rank]` is the tensor of process `rank`, on the
 # device of that process; all have the same length, a multiple of the number of processes N. Return
-# a list: for each process the sum of all tensors, on its own device. The given tensors stay as they
-# are.
+# a list: for each process the sum of all tensors, on its own device. Do not change the given
+# tensors.
 #
 # A tensor reaches another process only through `send(source, target, tensor)`, which returns it as
 # `target` receives it, on the device of `target`. Each process sends only to its right neighbor,
-# `(rank + 1) % N`, and not more than 2 (N - 1) / N times the bytes of its tensor: first N - 1
+# `(rank + 1) % N`, and no more than 2 (N - 1) / N times the bytes of its tensor: first N - 1
 # rounds that add, then N - 1 rounds that copy. With one process, nothing is sent.
 
 
@@ -125,8 +125,8 @@ check.exercise_3(ring_all_reduce)
 # ## Exercise 4: plan memory and bytes (3 points)
 #
 # Training takes 2 bytes per parameter for the weight, 2 for its gradient, and 12 for Adam's state
-# with a copy of the weight. Write `plan(method, parameters, gpus)`, which returns two numbers of
-# bytes for **one** GPU:
+# with a copy of the weight. Write `plan(method, parameters, gpus)`, which returns two byte
+# counts for **one** GPU:
 #
 # - the memory for weights, gradients and Adam's state;
 # - what the GPU sends in a step, in rings. An all-reduce is a reduce-scatter and an all-gather, and
@@ -170,7 +170,7 @@ check.exercise_4(plan)
 # | `"barrier"` | collective: wait for all |
 #
 # The given function deadlocks. Fix it: every process calls the same collective operations in the
-# same order, each batch is trained once and followed by its all-reduce, every process evaluates its
+# same order, each batch is used once and followed by its all-reduce, every process evaluates its
 # share, only rank 0 saves, and nobody leaves before the file is written.
 
 
