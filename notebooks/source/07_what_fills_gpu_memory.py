@@ -5,13 +5,13 @@
 #     title: What fills a GPU's memory
 #     promise: >-
 #       You predict to the byte what training keeps in a GPU's memory, read the out-of-memory
-#       error, and make a training that does not fit run.
+#       error, and make a training run fit.
 #     minutes: 60
 #     objectives:
 #       - predict and measure the bytes of weights, gradients, optimizer states and activations
 #       - draw the memory of one training step over time
 #       - read an out-of-memory message number by number
-#       - make a training fit, with what each way costs
+#       - make training fit, and know each way's cost
 #       - tell cached and fragmented memory from a leak
 #     prerequisites:
 #       - "[Lesson 01](01_tensors_and_devices.ipynb): the memory of a tensor, and `nvidia-smi`"
@@ -195,7 +195,7 @@ figures.plot_parts(parts, title="With Adam, training keeps four times the weight
 #
 # A tensor that two operations need is kept once.
 #
-# **Think first:** for a batch of 64 texts, how many MiB has the output of the embedding? How many
+# **Think first:** for a batch of 64 texts, how many MiB is the output of the embedding? How many
 # tensors of this size does autograd keep for the five blocks?
 #
 # <details><summary>Answer</summary>
@@ -347,7 +347,7 @@ torch.cuda.reset_peak_memory_stats()
 #
 # <details><summary>Answer</summary>
 #
-# Ten activations of 64 MiB are kept, and the weights have 128 MiB: 768 MiB. In the first step
+# Ten activations of 64 MiB are kept, and the weights take 128 MiB: 768 MiB. In the first step
 # there are no states, and the embedding's gradient comes after the activations are freed. With
 # about 130 MiB of temporary tensors, this fits. In the second step Adam's states are there too:
 # 1024 MiB, with nothing left for temporary tensors. This does not fit. A program that completes its
@@ -387,7 +387,7 @@ for sentence in message.split(". "):
 # - `GPU 0 has a total capacity of`: the GPU's memory. Is it the GPU that you expect?
 # - `of which ... is free`: what the driver could still give. On a real GPU, this ignores a limit
 #   that the program has set. Other processes use memory too.
-# - `this process has` or `Process ... has` (only on a real GPU): with CUDA itself, which takes some
+# - `this process has` or `Process ... has` (only on a real GPU): including CUDA's own few
 #   hundred MiB.
 # - `... allowed` (only on a real GPU): the limit that the program has set, as this lesson does.
 # - `is allocated by PyTorch`: the tensors of your program, **usually the number to reduce**.
@@ -545,7 +545,7 @@ f"{plain / 1e6:.0f} million operations, with checkpointing {again / 1e6:.0f} mil
 #
 # With `bfloat16` everywhere, weights, gradients, states and activations take half the memory. But a
 # `bfloat16` number has only 8 significant bits, so that small updates of a weight are rounded away.
-# In practice, *mixed precision* keeps weights, gradients and states in `float32` and halves only
+# In practice, *mixed precision* keeps weights, gradients and states in `float32` and halves some
 # activations: that is [lesson 08](08_mixed_precision_and_profiling.ipynb).
 
 # %%
@@ -635,11 +635,11 @@ figures.draw_segments(
 # In the error's message, *reserved by PyTorch but unallocated* is large. The message also names the
 # environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets segments grow.
 # This helps if sizes change from batch to batch, but not here: every 20 MiB are still partly used.
-# Batches of a fixed size avoid fragments.
+# Fixed batch sizes reduce fragmentation.
 #
 # ### Leaks
 #
-# A leak: something still refers to a tensor that you no longer need. **Think first:** a validation
+# A leak is a reference to a tensor that you no longer need. **Think first:** a validation
 # loop collects the losses in a list. Does it matter whether it collects `loss` or `loss.item()`?
 #
 # <details><summary>Answer</summary>
@@ -696,7 +696,7 @@ f"{held >> 20} MiB kept by the error, {(torch.cuda.memory_allocated() - before) 
 # %% [markdown]
 # Python deletes `error` at the end of the `except` block, so an error is a problem only if you keep
 # it. A notebook does keep one: the last error that a cell did not catch. So after an out-of-memory
-# error in a notebook, restart the kernel, or let another small error (`1 / 0`) take its place.
+# error in a notebook, restart the kernel, or let a small error (`1 / 0`) take its place.
 #
 # ## Seven billion parameters (3 minutes)
 #
@@ -713,8 +713,8 @@ for what, each in bytes_per_parameter.items():
     print(f"{7e9 * each / 1e9:4.0f} GB  {what}")
 
 # %% [markdown]
-# A GPU with 80 GB can use such a model, and cannot train it with Adam: 112 GB do not fit. What
-# follows:
+# A GPU with 80 GB can use such a model, and cannot train it with Adam: 112 GB do not fit. Ways
+# out:
 #
 # - **Divide it among GPUs**: weights, gradients and states in equal shares (FSDP, ZeRO). On 8 GPUs,
 #   112 GB become 14 GB for each: [lesson 09](09_more_than_one_gpu.ipynb).
@@ -731,7 +731,7 @@ for what, each in bytes_per_parameter.items():
 # - The peak has to fit. It is usually early in the backward pass or in the optimizer's step.
 # - `memory_allocated` is your tensors, `memory_reserved` includes the cache, and
 #   `max_memory_allocated` is the peak.
-# - Smaller batches, accumulation, checkpointing, lower precision and fewer states make a training
+# - Smaller batches, accumulation, checkpointing, lower precision and fewer states make training
 #   fit; without `BatchNorm`, accumulation and checkpointing leave the result as it is.
 # - A leak raises `memory_allocated` at each step; the cache and fragments raise only
 #   `memory_reserved`.

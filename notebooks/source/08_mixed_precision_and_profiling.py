@@ -213,7 +213,7 @@ torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
 #
 # `torch.autocast` chooses the dtype of each operation. It has three lists:
 #
-# - **16 bits**: products and convolutions. They take most of the time, and tensor cores add up in
+# - **16 bits**: matrix products, convolutions. They cost the most time, and tensor cores sum in
 #   fp32.
 # - **fp32**: operations that overflow or lose digits easily: `exp`, `log`, `pow`, softmax, norms,
 #   sums, losses.
@@ -247,7 +247,7 @@ for name, result in results.items():
     print(f"{name:15s} {str(result.dtype).removeprefix('torch.')}")
 
 # %% [markdown]
-# `h.sum()` is fp32 and `h.mean()` is not: the lists have names of operations, not ideas. The full
+# `h.sum()` is fp32 and `h.mean()` is not: the lists name operations, not kinds of them. The full
 # lists are in [PyTorch's
 # documentation](https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference).
 #
@@ -437,8 +437,8 @@ simulated_cuda.disable()
 device = lesson.start(device, seed=seed)
 
 # %% [markdown]
-# `torch.profiler` records when each operation starts and ends. `record_function` names parts of
-# your code. On a GPU, it also records every kernel.
+# `torch.profiler` records when each operation starts and ends, and on a GPU every kernel.
+# `record_function` names parts of your code.
 
 # %%
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -481,7 +481,7 @@ for event in rows[:10]:
     print(f"{event.count:5d} {event.self_cpu_time_total / 1000:6.2f} ms  {event.key}")
 
 # %% [markdown]
-# `forward` and `backward` are our names; `aten::mm` and the names that end in `_backward` are the
+# `forward` and `backward` are our names; the names that end in `_backward` belong to the
 # backward pass. On a GPU, this is still the time of the CPU: it launches (`cudaLaunchKernel`) and
 # waits (`cudaStreamSynchronize`). `profiler.key_averages().table(sort_by="self_device_time_total")`
 # lists the kernels by their time on the GPU.
@@ -501,7 +501,7 @@ show(
 
 # %% [markdown]
 # On a GPU there is a third row. In its gaps, the GPU waits for the CPU. The *utilization* is the
-# share of time with a kernel. Arithmetic shows when gaps appear: say that a launch takes 5 µs of
+# share of time a kernel runs. Arithmetic shows when gaps appear: say that a launch takes 5 µs of
 # the CPU's time.
 
 
@@ -525,8 +525,8 @@ show(
 )
 
 # %% [markdown]
-# Kernels shorter than a launch leave the GPU idle, and no faster GPU helps. `nvidia-smi` shows the
-# utilization as *GPU-Util*, averaged over up to a second. It shows no gaps, and not how much of the
+# Kernels shorter than a launch leave the GPU idle; a faster GPU won't help. `nvidia-smi` shows the
+# utilization as *GPU-Util*, averaged over up to a second. It shows neither gaps nor how much of the
 # GPU a kernel uses.
 #
 # ## Three slow loops (10 minutes)
@@ -696,7 +696,7 @@ for share in (0.2, 0.5, 0.9):
 
 # %% [markdown]
 # Does the network still learn as well? The paper on [mixed precision
-# training](https://arxiv.org/abs/1710.03740) reports the accuracy of fp32 with the same settings,
+# training](https://arxiv.org/abs/1710.03740) reports the same accuracy as training in fp32,
 # for networks that classify images, detect objects, and process speech and text.
 #
 # For CIFAR-10, measure it yourself:
@@ -718,7 +718,7 @@ lesson.report(
 # ## Summary
 #
 # - The exponent's bits set the range, the mantissa's bits the digits. bf16 has the range of fp32;
-#   fp16 has more digits, and overflows at 65,504.
+#   fp16 has more digits, but ends at 65,504.
 # - Autocast runs products in 16 bits and sensitive operations in fp32. Weights, their gradients
 #   and the optimizer stay in fp32.
 # - fp16 needs `GradScaler`; unscale before clipping. bf16 needs no scaler.
@@ -726,5 +726,5 @@ lesson.report(
 #   waits, not where the work is.
 # - Tiny kernels are limited by launches: compute at once, fuse, or replay a graph.
 #
-# **To try:** repeat the gradient figures with 512 images instead of 64. Which way do they move, and
+# **To try:** redo the histograms with 512 images. Which way does the new network's move, and
 # why?
