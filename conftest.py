@@ -5,13 +5,22 @@ from pathlib import Path
 from queue import Empty
 from time import monotonic
 
+import nbval.kernel
 import pytest
+from jupyter_client.manager import KernelManager
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from course.execution.kernels import anchor_data_folder
+from course.execution.kernels import SocketFiles, anchor_data_folder
 from tests.rules.audit import NOT_COMPARED
 
 ROOT = Path(__file__).parent
+
+
+class SocketFilesManager(SocketFiles, KernelManager):
+    """Starts nbval's kernels, several at once with pytest-xdist."""
+
+
+nbval.kernel.KernelManager = SocketFilesManager
 
 
 def pytest_configure(config):

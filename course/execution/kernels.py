@@ -14,16 +14,20 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ipykernel.kernelspec import RESOURCES, get_kernel_dict
+from jupyter_client.connect import ConnectionFileMixin
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 from nbformat import NotebookNode
+from traitlets import default
 
 from course.execution.forked_kernel import ForkedKernel, KernelServer
 
@@ -66,7 +70,27 @@ def _imports(source: str) -> set[str]:
     return names
 
 
-class ThisPython(AsyncKernelManager):
+class SocketFiles(ConnectionFileMixin):
+    """Connects to a kernel through socket files instead of network ports, except on Windows.
+
+    Jupyter finds free ports and closes them again for the kernel to open. Another process can get
+    the same port in between; the kernel then ends with "Address already in use".
+    """
+
+    @default("transport")
+    def _transport_of_files(self) -> str:
+        # The path of a socket, this one with "-1" at its end, has at most 103 characters on macOS.
+        fits = len(tempfile.gettempdir()) < 60
+        return "ipc" if os.name == "posix" and fits else "tcp"
+
+    @default("ip")
+    def _path_of_files(self) -> str:
+        if self.transport != "ipc":
+            return self._ip_default()
+        return str(Path(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}"))
+
+
+class ThisPython(SocketFiles, AsyncKernelManager):
     """Starts kernels with the Python that runs the command `course`.
 
     Jupyter would look up a kernel named `python3`, and one registered in the user's home folder,

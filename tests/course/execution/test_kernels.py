@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -56,6 +57,15 @@ def test_kernel_without_preloading_is_a_new_python_process(run):
     fresh = Kernels()
     assert run("import sys; 'numpy' in sys.modules", kernels=fresh) == ["False"]
     fresh.close()
+
+
+def test_kernel_is_connected_through_socket_files_that_are_removed(run):
+    path, found = run(
+        "from ipykernel.kernelapp import IPKernelApp as app; app.instance().ip",
+        "from glob import glob; len(glob(app.instance().ip + '-*'))",
+    )
+    assert found == "5"
+    assert not list(Path(eval(path)).parent.glob(f"{Path(eval(path)).name}*"))
 
 
 def test_kernels_do_not_share_random_state(run):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import pytest
-from jupyter_client.manager import start_new_kernel
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, start_new_kernel
 
 from helpers.checks.showing import CHECK_TYPE
 
@@ -177,7 +177,7 @@ class Notebook:
     """A kernel that runs cells one after the other."""
 
     def __init__(self):
-        self.manager, self.client = start_new_kernel(kernel_name="python3", startup_timeout=120)
+        self.manager, self.client = start_new_kernel(120, CURRENT_ENV_KERNEL_NAME)
 
     def run(self, code, timeout=120):
         begun = monotonic()

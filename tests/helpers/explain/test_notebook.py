@@ -4,6 +4,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from course.execution.kernels import ThisPython
+
 BEGIN = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='meta')"
 MIX = "x = torch.ones(2)\ntorch.cat([t, x])"
 BREAK_IT = (
@@ -44,7 +46,13 @@ def run():
         assert execute_reply["content"]["status"] == "error"
         failed.add(names[cell_index])
 
-    NotebookClient(notebook, timeout=120, allow_errors=True, on_cell_error=on_cell_error).execute()
+    NotebookClient(
+        notebook,
+        timeout=120,
+        allow_errors=True,
+        on_cell_error=on_cell_error,
+        kernel_manager_class=ThisPython,
+    ).execute()
     outputs = [cell.outputs for cell in notebook.cells]
     return dict(zip(names, outputs, strict=True)), failed
 
