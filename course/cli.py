@@ -11,6 +11,7 @@ from course.batch.command import add_batch
 from course.command_line import count, end_as_by_ctrl_c
 from course.course_folder import UNPUBLISHED, CourseError, open_course
 from course.grading import command as grading
+from course.translation.command import add_translate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_release(commands)
     grading.add_grade(commands)
     grading.add_similar(commands)
+    add_translate(commands)
     return parser
 
 

@@ -1,0 +1,134 @@
+"""What `course translate` does: extract, update, export, import, check, status."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import polib
+
+from course.course_folder import CourseError, CourseFolder
+from course.files import write_atomically
+from course.translation.catalogs import (
+    Catalog,
+    accept,
+    catalogs,
+    languages,
+    locale_of,
+    problems,
+    read_catalog,
+    update,
+)
+from course.translation.documents import document_names, read_document
+from course.translation.working_file import read_working_file, working_text
+
+
+def extract(course: CourseFolder, out: Path) -> None:
+    """Write the English texts of each document as a template, `NAME.pot`."""
+    names = document_names(course)
+    for document in (read_document(course, name) for name in names):
+        template = polib.POFile(wrapwidth=0)
+        template.metadata = {"Content-Type": "text/plain; charset=UTF-8"}
+        for message in document.messages:
+            template.append(
+                polib.POEntry(
+                    msgid=message.text,
+                    comment=message.comment,
+                    occurrences=[(document.source, "")],
+                )
+            )
+        write_atomically(out / f"{document.name}.pot", f"{template}\n")
+    print(f"{len(names)} templates in {out}")
+
+
+def update_all(course: CourseFolder, asked: list[str]) -> None:
+    """Bring all PO files of the languages up to date; a new language gets its files."""
+    found = asked or languages(course)
+    if not found:
+        raise CourseError("there is no language yet; name one: course translate update es")
+    documents = [read_document(course, name) for name in document_names(course)]
+    for language in found:
+        if not language.replace("-", "").isalpha():
+            raise CourseError(f"{language!r} is not the code of a language, such as es or pt-BR.")
+        changed = [d.name for d in documents if update(course, d, language)]
+        print(f"{language}: {len(changed)} files changed{': ' if changed else ''}", end="")
+        print(", ".join(changed))
+
+
+def check(course: CourseFolder, asked: list[str]) -> int:
+    """Print the findings of the program checks; return 1 if there are any."""
+    found = [problem for catalog in _select(course, asked) for problem in problems(course, catalog)]
+    for problem in found:
+        print(problem, file=sys.stderr)
+    print(f"{len(found)} findings")
+    return int(bool(found))
+
+
+def status(course: CourseFolder) -> None:
+    """Print for each language and document how many texts are translated."""
+    for language in languages(course):
+        done = total = unreviewed = 0
+        for catalog in catalogs(course, language):
+            count, missing = len(catalog.document.messages), len(catalog.missing)
+            fuzzy = sum("fuzzy" in entry.flags for entry in catalog.entries.values())
+            done, total, unreviewed = done + count - missing, total + count, unreviewed + fuzzy
+            if missing:
+                print(f"{language}/{catalog.document.name}: {count - missing} of {count}", end="")
+                print(f", {fuzzy} fuzzy" if fuzzy else "")
+        print(f"{language}: {done} of {total} texts translated, {unreviewed} fuzzy")
+
+
+def export(course: CourseFolder, asked: list[str], *, everything: bool) -> None:
+    """Write a working file for each PO file, and print its name."""
+    for catalog in _select(course, asked):
+        if text := working_text(catalog, everything=everything):
+            file = _working_folder(course) / f"{catalog.name}.txt"
+            write_atomically(file, text)
+            print(file.relative_to(course.root))
+
+
+def take_back(course: CourseFolder, files: list[Path]) -> int:
+    """Store the translations of working files, and check them; return 1 if there are findings."""
+    found = []
+    for file in files:
+        try:
+            name = file.resolve().relative_to(_working_folder(course)).with_suffix("").as_posix()
+        except ValueError:
+            raise CourseError(
+                f"{file} is not below {_working_folder(course)}, whose folders name the language."
+            ) from None
+        language, _, document = name.partition("/")
+        catalog = read_catalog(course, document, language)
+        translations = read_working_file(file, catalog)
+        accept(catalog, translations)
+        stored = read_catalog(course, document, language)
+        count = len(stored.document.messages)
+        print(f"{name}: {len(translations)} stored; {count - len(stored.missing)} of {count} done")
+        found += problems(course, stored)
+    for problem in found:
+        print(problem, file=sys.stderr)
+    return int(bool(found))
+
+
+def _select(course: CourseFolder, asked: list[str]) -> list[Catalog]:
+    """Return the catalogs that are asked for, as a path, a language, or es/labs; all if none."""
+    known = [(language, name) for language in languages(course) for name in document_names(course)]
+    chosen = [] if asked else known
+    for word in asked:
+        inside = Path(word).resolve()
+        if Path(word).exists() and inside.is_relative_to(locale_of(course)):
+            word = inside.relative_to(locale_of(course)).as_posix()
+        word = word.removesuffix(".po")
+        fitting = [pair for pair in known if word == pair[0] or "/".join(pair).startswith(word)]
+        if not fitting:
+            listed = ", ".join(languages(course)) or "none yet"
+            raise CourseError(
+                f"there are no translations {word!r}. Name a language ({listed}), or a PO file "
+                "such as es/notebooks/00."
+            )
+        chosen += fitting
+    return [read_catalog(course, name, language) for language, name in dict.fromkeys(chosen)]
+
+
+def _working_folder(course: CourseFolder) -> Path:
+    return course.root / "build" / "translate"

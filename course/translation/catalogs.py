@@ -1,0 +1,189 @@
+"""PO files: read them, bring them up to date with the English texts, and look translations up.
+
+A translation that is marked `fuzzy` is a proposal: somebody has to compare it with the English text
+and remove the mark. Nothing uses it before.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+import polib
+
+from course.course_folder import CourseError, CourseFolder
+from course.files import write_atomically
+from course.translation.checks import findings
+from course.translation.documents import Document, document_names, read_document
+
+_FUZZY = "fuzzy"
+# How similar an English text must be to an earlier one for its translation to be proposed.
+_SIMILAR = 0.6
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The translations of one document into one language.
+
+    Attributes:
+        language: its code, such as "es".
+        document: the English texts.
+        file: the PO file.
+        entries: the PO file's entries by English text, without obsolete ones; empty if there is no
+            file.
+    """
+
+    language: str
+    document: Document
+    file: Path
+    entries: dict[str, polib.POEntry]
+
+    @property
+    def name(self) -> str:
+        """Language and document, as the commands take them: "es/notebooks/00_cpu_and_gpu"."""
+        return f"{self.language}/{self.document.name}"
+
+    def translation_of(self, text: str) -> str | None:
+        """Return the reviewed translation of an English text; None if there is none."""
+        entry = self.entries.get(text)
+        return entry.msgstr if entry is not None and is_reviewed(entry) else None
+
+    @property
+    def missing(self) -> list[str]:
+        """The English texts without a reviewed translation, in order."""
+        return [m.text for m in self.document.messages if self.translation_of(m.text) is None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every text has a reviewed translation."""
+        return bool(self.entries) and not self.missing
+
+
+def catalogs(course: CourseFolder, language: str) -> list[Catalog]:
+    """Read the translations of all documents into a language."""
+    return [read_catalog(course, name, language) for name in document_names(course)]
+
+
+def languages(course: CourseFolder) -> list[str]:
+    """Return the codes of the languages that have a folder in `locale/`."""
+    return sorted(folder.name for folder in locale_of(course).glob("*/") if folder.is_dir())
+
+
+def locale_of(course: CourseFolder) -> Path:
+    """Return the folder of all translations."""
+    return course.root / "locale"
+
+
+def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
+    """Read the document called `name` and its translations.
+
+    Raises:
+        CourseError: the PO file has a syntax error or two entries for one text.
+    """
+    document = read_document(course, name)
+    file = _file_of(course, document, language)
+    entries = {entry.msgid: entry for entry in _read(file) if not entry.obsolete}
+    return Catalog(language, document, file, entries)
+
+
+def update(course: CourseFolder, document: Document, language: str) -> bool:
+    """Give the PO file of a document the English texts of today; return whether it changed.
+
+    Translations of unchanged texts stay. For a changed text, the translation of the most similar
+    old one is proposed as `fuzzy`, with the old English text. What is no longer used is kept at
+    the end as obsolete.
+    """
+    file = _file_of(course, document, language)
+    old = {entry.msgid: entry for entry in _read(file)}
+    current = {message.text for message in document.messages}
+    unused = {text: entry for text, entry in old.items() if text not in current and entry.msgstr}
+    catalog = polib.POFile(wrapwidth=0)
+    catalog.metadata = {
+        "Project-Id-Version": course.repository.split("/")[-1],
+        "Language": language,
+        "MIME-Version": "1.0",
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+    }
+    for message in document.messages:
+        entry = polib.POEntry(msgid=message.text, comment=message.comment)
+        entry.occurrences = [(document.source, "")]
+        if (before := old.get(message.text)) is not None:
+            entry.msgstr, entry.tcomment = before.msgstr, before.tcomment
+            entry.flags, entry.previous_msgid = list(before.flags), before.previous_msgid
+            if before.obsolete:
+                entry.previous_msgid = None
+        elif similar := difflib.get_close_matches(message.text, unused, 1, _SIMILAR):
+            entry.msgstr, entry.tcomment = unused[similar[0]].msgstr, unused[similar[0]].tcomment
+            entry.flags, entry.previous_msgid = [_FUZZY], similar[0]
+            del unused[similar[0]]
+        catalog.append(entry)
+    for entry in unused.values():
+        entry.obsolete, entry.occurrences, entry.comment = True, [], ""
+        catalog.append(entry)
+    return _write(file, catalog)
+
+
+def is_reviewed(entry: polib.POEntry) -> bool:
+    """Return whether an entry has a translation that may be used."""
+    return bool(entry.msgstr.strip()) and _FUZZY not in entry.flags and not entry.obsolete
+
+
+def accept(catalog: Catalog, translations: dict[str, tuple[str, str]]) -> None:
+    """Store translations with their comments by English text, and remove their `fuzzy` marks."""
+    stored = _read(catalog.file)
+    for entry in stored:
+        if not entry.obsolete and entry.msgid in translations:
+            entry.msgstr, entry.tcomment = translations[entry.msgid]
+            entry.flags = [flag for flag in entry.flags if flag != _FUZZY]
+            entry.previous_msgid = None
+    _write(catalog.file, stored)
+
+
+def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
+    """Return a line for each finding of the program checks: file, line, and what to do."""
+    if not catalog.entries:
+        return []
+    file = catalog.file.relative_to(course.root).as_posix()
+    known = {message.text for message in catalog.document.messages}
+    found = []
+    for entry in catalog.entries.values():
+        if entry.msgid not in known:
+            found.append(
+                f"{file}:{entry.linenum}: the English text has changed. To fix it: "
+                f"course translate update"
+            )
+        elif is_reviewed(entry):
+            found += [
+                f"{file}:{entry.linenum}: {finding}"
+                for finding in findings(entry.msgid, entry.msgstr, entry.tcomment)
+            ]
+    absent = [text for text in known if text not in catalog.entries]
+    if absent:
+        found.append(
+            f"{file}: {len(absent)} English texts are not in the file. To fix it: "
+            "course translate update"
+        )
+    return found
+
+
+def _file_of(course: CourseFolder, document: Document, language: str) -> Path:
+    return locale_of(course) / language / f"{document.name}.po"
+
+
+def _read(file: Path) -> polib.POFile:
+    if not file.is_file():
+        return polib.POFile(wrapwidth=0)
+    try:
+        return polib.pofile(str(file), wrapwidth=0, encoding="utf-8", check_for_duplicates=True)
+    except (OSError, ValueError, UnicodeDecodeError) as error:
+        raise CourseError(f"{file} cannot be read as a PO file: {error}. Correct it.") from None
+
+
+def _write(file: Path, catalog: polib.POFile) -> bool:
+    text = str(catalog).rstrip("\n") + "\n"
+    if file.is_file() and file.read_text(encoding="utf-8") == text:
+        return False
+    write_atomically(file, text)
+    return True

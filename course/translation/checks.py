@@ -1,0 +1,176 @@
+"""Compare a translation with its original: code, links, numbers, tags, tables, placeholders, math.
+
+A finding that is right for a good reason is allowed by a comment of the translator in the PO file:
+`# allow numbers: 24 hours are 1 day`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from string import Formatter
+
+from markdown_it.token import Token
+
+from course.translation.markdown import PARSER, has_words, structure
+from course.translation.numbers import numbers_in, words_as_numbers
+
+_HTML_CODE = re.compile(r"<code[^>]*>(.*?)</code>", re.DOTALL)
+_MATH = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
+_COLUMN = re.compile(r"(?<!\\)\|")
+_ALLOWED = re.compile(r"^allow (?P<check>\w+)\b", re.MULTILINE)
+# Copied words that need no translation are names; more of them in a row are a sentence.
+_LONGEST_NAME = 5
+
+
+def findings(original: str, translation: str, comment: str = "") -> list[str]:
+    """Return a sentence for each difference that a translation must not have.
+
+    Args:
+        original: the English text.
+        translation: the text in another language.
+        comment: the translator's comment, which can allow the finding of one check.
+    """
+    allowed = {found["check"] for found in _ALLOWED.finditer(comment)}
+    return [
+        f"{name}: {problem}"
+        for name, check in _CHECKS.items()
+        if name not in allowed
+        for problem in check(original, translation)
+    ]
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    """Yield all inline tokens, with those of an image's alternative text."""
+    waiting = list(PARSER.parseInline(text))
+    while waiting:
+        token = waiting.pop(0)
+        waiting = [*(token.children or ()), *waiting]
+        if token.type != "inline":
+            yield token
+
+
+def _code(text: str) -> Iterable[str]:
+    tokens = (token.content for token in _tokens(text) if token.type == "code_inline")
+    return [*tokens, *(" ".join(code.split()) for code in _HTML_CODE.findall(text))]
+
+
+def _links(text: str) -> Iterable[str]:
+    targets = (token.attrs.get("href") or token.attrs.get("src") for token in _tokens(text))
+    return [str(target) for target in targets if target]
+
+
+def _tags(text: str) -> Iterable[str]:
+    return [token.content for token in _tokens(text) if token.type == "html_inline"]
+
+
+def _math(text: str) -> Iterable[str]:
+    return _MATH.findall(_without_code(text))
+
+
+def _bold(text: str) -> Iterable[str]:
+    return ["**" for token in _tokens(text) if token.type == "strong_open"]
+
+
+def _placeholders(text: str) -> Iterable[str]:
+    try:
+        parsed = list(Formatter().parse(text))
+    except ValueError:
+        return []
+    return [
+        f"{{{name}{':' + spec if spec else ''}}}" for _, name, spec, _ in parsed if name is not None
+    ]
+
+
+def _same(what: str, of: Callable[[str], Iterable[str]]) -> Callable[[str, str], Iterator[str]]:
+    """Return a check that both texts have the same parts, in any order."""
+
+    def check(original: str, translation: str) -> Iterator[str]:
+        wanted, found = Counter(of(original)), Counter(of(translation))
+        missing, extra = (wanted - found).elements(), (found - wanted).elements()
+        for word, parts in (("is missing", missing), ("is not in the English text", extra)):
+            if listed := ", ".join(parts):
+                yield f"{listed} {word}. Keep {what} as in the English text."
+
+    return check
+
+
+def _numbers(original: str, translation: str) -> Iterator[str]:
+    english, other = (_plain(text) for text in (original, translation))
+    wanted, found = numbers_in(english), numbers_in(other)
+    if missing := ", ".join(f"{value:f}" for value in (wanted - found).elements()):
+        yield f"{missing} is missing. Write numbers in digits, as in English: 3.5, 1,024."
+    extra = set(found) - set(wanted) - words_as_numbers(english)
+    if extra:
+        listed = ", ".join(f"{value:f}" for value in sorted(extra))
+        yield f"{listed} is not in the English text."
+
+
+def _plain(text: str) -> str:
+    """Return the words and numbers that a reader sees, without code, math and placeholders."""
+    text = re.sub(r"\{[^}]*\}", " ", _MATH.sub(" ", _HTML_CODE.sub(" ", text)))
+    return "".join(
+        token.content if token.type == "text" else " "
+        for token in _tokens(text)
+        if token.type not in ("strong_open", "strong_close", "em_open", "em_close")
+    )
+
+
+def _without_code(text: str) -> str:
+    return "".join(t.content if t.type != "code_inline" else " " for t in _tokens(text))
+
+
+def _columns(original: str, translation: str) -> Iterator[str]:
+    if original.startswith("|") and original.endswith("|"):
+        wanted, found = (len(_COLUMN.findall(text)) - 1 for text in (original, translation))
+        if wanted != found or not translation.startswith("|") or not translation.endswith("|"):
+            yield f"the row of the table has {found} columns, and the English one has {wanted}."
+
+
+def _markup(original: str, translation: str) -> Iterator[str]:
+    if structure(original) != structure(translation) and not original.startswith("|"):
+        yield (
+            "Markdown reads the translation as another kind of block. Check what it begins with, "
+            "and that it is one paragraph."
+        )
+    marks = ("**", "`", "*", "](")
+    english, other = (
+        "".join(token.content for token in _tokens(text) if token.type == "text")
+        for text in (original, translation)
+    )
+    for mark in marks:
+        if mark in other and mark not in english:
+            yield (
+                f"{mark} has no effect here and would be shown. Put it directly around a word: "
+                "Markdown ignores it between a letter and a punctuation mark."
+            )
+            break
+
+
+def _spaces(original: str, translation: str) -> Iterator[str]:
+    if translation != translation.strip() and original == original.strip():
+        yield "remove the blanks at the beginning and at the end."
+    if translation.count("\n") != original.count("\n"):
+        yield "the number of line breaks is not that of the English text."
+
+
+def _english(original: str, translation: str) -> Iterator[str]:
+    words = re.findall(r"[^\W\d_]{2,}", _plain(original))
+    if original == translation and len(words) > _LONGEST_NAME and has_words(original):
+        yield "the translation is the English text."
+
+
+_CHECKS: dict[str, Callable[[str, str], Iterator[str]]] = {
+    "code": _same("`code`", _code),
+    "links": _same("the targets of links", _links),
+    "tags": _same("HTML tags", _tags),
+    "math": _same("formulas", _math),
+    "bold": _same("bold text", _bold),
+    "placeholders": _same("{placeholders}", _placeholders),
+    "numbers": _numbers,
+    "columns": _columns,
+    "markup": _markup,
+    "spaces": _spaces,
+    "english": _english,
+}

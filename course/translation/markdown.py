@@ -1,0 +1,116 @@
+"""Find the texts to translate in Markdown, and put translations in their places.
+
+A text is a heading, a paragraph, a row of a table, or the text between two block tags of HTML.
+Code blocks, link targets and everything between the texts stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+PARSER = MarkdownIt("commonmark").enable("table")
+# A line break that Markdown keeps: two blanks or a backslash at the end of the line.
+_SOFT_BREAK = re.compile(r"(?<! {2})(?<!\\)\n[ \t]*")
+_BLOCK_TAG = re.compile(
+    r"</?(?:table|caption|thead|tbody|tfoot|tr|th|td|details|summary|div|p|ul|ol|li|dl|dt|dd|"
+    r"h[1-6]|figure|figcaption|blockquote|pre|hr|br)\b[^>]*>|<!--.*?-->",
+    re.DOTALL | re.IGNORECASE,
+)
+# What has no words: code, math, tags, the targets of links and images, addresses.
+_NOT_WORDS = re.compile(
+    r"(`+).+?\1|<code>.*?</code>|\$[^$]+\$|<[^>]+>|\]\([^)]*\)|https?://\S+|\{[^}]*\}", re.DOTALL
+)
+_WORD = re.compile(r"[^\W\d_]{2}")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One text: its kind, the text on one line, and its position in the Markdown.
+
+    `indent` is what a second line of the text begins with.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    indent: str = ""
+
+
+def pieces(markdown: str) -> list[Piece]:
+    """Return the texts to translate, in order; those without words are left out."""
+    return [piece for piece in _all_pieces(markdown) if has_words(piece.text)]
+
+
+def replaced(markdown: str, translate: Callable[[str], str]) -> str:
+    """Return the Markdown with each text replaced by `translate(text)`."""
+    for piece in reversed(pieces(markdown)):
+        new = translate(piece.text).replace("\n", "\n" + piece.indent)
+        markdown = markdown[: piece.start] + new + markdown[piece.end :]
+    return markdown
+
+
+def structure(markdown: str) -> list[tuple[str, int]]:
+    """Return type and level of each block, to compare a translation with its original."""
+    return [(token.type, token.level) for token in PARSER.parse(markdown)]
+
+
+def has_words(text: str) -> bool:
+    """Return whether there is something to translate besides code, numbers and addresses."""
+    return _WORD.search(_NOT_WORDS.sub(" ", text)) is not None
+
+
+def _all_pieces(markdown: str) -> Iterator[Piece]:
+    lines = markdown.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    in_item = in_table = False
+    kind = "paragraph"
+    for token in PARSER.parse(markdown):
+        match token.type:
+            case "heading_open" | "paragraph_open":
+                heading = token.type == "heading_open"
+                kind = "heading" if heading else "list item" if in_item else "paragraph"
+            case "list_item_open" | "list_item_close":
+                in_item = token.type == "list_item_open"
+            case "table_open" | "table_close":
+                in_table = token.type == "table_open"
+            case "tr_open":
+                first, after = token.map
+                text = "".join(lines[first:after]).strip()
+                start = starts[first] + lines[first].index(text)
+                yield Piece("table row", text, start, start + len(text))
+            case "inline" if not in_table:
+                yield _inline(kind, token, lines, starts)
+            case "html_block":
+                first, after = token.map
+                yield from _html(markdown[starts[first] : starts[after]], starts[first])
+
+
+def _inline(kind: str, token: Token, lines: list[str], starts: list[int]) -> Piece:
+    first, after = token.map
+    words = token.content.split("\n")
+    line = lines[first].rstrip("\n")
+    column = line.rfind(words[0])
+    start = starts[first] + column
+    end = starts[after - 1] + lines[after - 1].rfind(words[-1]) + len(words[-1])
+    # A list's bullet is followed by blanks, a quotation's mark is repeated.
+    indent = "".join(mark if mark == ">" else " " for mark in line[:column])
+    return Piece(kind, _SOFT_BREAK.sub(" ", token.content), start, end, indent)
+
+
+def _html(block: str, offset: int) -> Iterator[Piece]:
+    position = 0
+    for tag in [*_BLOCK_TAG.finditer(block), None]:
+        inside = block[position : tag.start() if tag else len(block)]
+        text = inside.strip()
+        if text:
+            start = offset + position + inside.index(text)
+            yield Piece("HTML", " ".join(text.split()), start, start + len(text))
+        position = tag.end() if tag else len(block)

@@ -1,0 +1,88 @@
+"""A compact text file for translators: English texts, and a line for each translation.
+
+    @ 3f2a91c0 cell 3, paragraph
+    > The **CPU** runs your browser.
+    = La **CPU** ejecuta tu navegador.
+    # allow numbers: a reason, if a program check is wrong here
+
+A changed text has two more lines: `~` with the old English text and `?` with the translation of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from course.course_folder import CourseError
+from course.translation.catalogs import Catalog, is_reviewed
+
+_BLOCK = re.compile(r"(?m)^@ (?P<id>[0-9a-f]{8})\b")
+
+
+def working_text(catalog: Catalog, *, everything: bool = False) -> str:
+    """Return the working file of a catalog: what has no reviewed translation, or everything."""
+    blocks = []
+    for message in catalog.document.messages:
+        entry = catalog.entries.get(message.text)
+        reviewed = entry is not None and is_reviewed(entry)
+        if entry is None or (reviewed and not everything):
+            continue
+        lines = [f"@ {_id(message.text)} {message.comment}", _marked(">", message.text)]
+        if not reviewed and entry.msgstr:
+            if entry.previous_msgid:
+                lines.append(_marked("~", entry.previous_msgid))
+            lines.append(_marked("?", entry.msgstr))
+        lines.append(_marked("=", entry.msgstr if reviewed else ""))
+        if entry.tcomment:
+            lines.append(_marked("#", entry.tcomment))
+        blocks.append("\n".join(lines))
+    return "".join(block + "\n\n" for block in blocks)
+
+
+def read_working_file(file: Path, catalog: Catalog) -> dict[str, tuple[str, str]]:
+    """Return the translations in a working file with their comments, by English text.
+
+    Blocks without a translation are left out. The English lines may be missing.
+
+    Raises:
+        CourseError: a block belongs to no text of the catalog, or has unexpected lines.
+    """
+    texts = {_id(text): text for text in catalog.entries}
+    content = file.read_text(encoding="utf-8")
+    starts = list(_BLOCK.finditer(content))
+    if not starts:
+        raise CourseError(f"{file} has no blocks; each one starts with a line `@ ID`.")
+    found = {}
+    for start, following in zip(starts, [*starts[1:], None], strict=True):
+        text = texts.get(start["id"])
+        where = f"{file}, line {content.count(chr(10), 0, start.start()) + 1}"
+        if text is None:
+            raise CourseError(
+                f"{where}: there is no text {start['id']} in {catalog.document.name}. If the "
+                "English text has changed, write the working file again: course translate export"
+            )
+        block = content[start.start() : following.start() if following else len(content)]
+        lines = [line.rstrip() for line in block.splitlines()[1:] if line.strip()]
+        for line in lines:
+            if not line.startswith((">", "~", "?", "=", "#")):
+                raise CourseError(
+                    f"{where}: the line {line[:40]!r} has no mark. Begin each line of a "
+                    "translation with `= `."
+                )
+        translation = _unmarked("=", lines)
+        if translation.strip():
+            found[text] = (translation, _unmarked("#", lines))
+    return found
+
+
+def _id(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _marked(mark: str, text: str) -> str:
+    return "\n".join(f"{mark} {line}" for line in text.split("\n"))
+
+
+def _unmarked(mark: str, lines: list[str]) -> str:
+    return "\n".join(line[1:].removeprefix(" ") for line in lines if line.startswith(mark))
