@@ -18,7 +18,8 @@ from pathlib import Path
 
 import torch
 
-from tests.simulated_cuda.record.cases import Case, all_cases
+from tests.simulated_cuda.record.all_cases import all_cases
+from tests.simulated_cuda.record.cases import Case
 from tests.simulated_cuda.record.record import (
     REAL_GPU,
     RECORD,

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import simulated_cuda
-from tests.simulated_cuda.record.cases import Case, all_cases
+from tests.simulated_cuda.record.all_cases import all_cases
+from tests.simulated_cuda.record.cases import Case
 from tests.simulated_cuda.record.record import comparable, entry_for, load, run_case
 
 RECORD = load()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from helpers.explain.messages import mentions_devices, recognize
-from tests.simulated_cuda.record.cases import all_cases
+from tests.simulated_cuda.record.all_cases import all_cases
 from tests.simulated_cuda.record.record import load
 
 MIXES = [

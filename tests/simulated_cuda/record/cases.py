@@ -80,16 +80,3 @@ def refused(
 def works(name: str, kind: str, setup: str, line: str, shows: str, **more: object) -> Case:
     """A case that must work; the repr of `shows` is recorded."""
     return Case(name, kind, setup, line, "works", shows=shows, **more)
-
-
-def all_cases() -> tuple[Case, ...]:
-    """All cases, in the order of their files."""
-    from . import loads_and_memory, mixes, mixes_in_networks, moves, near_misses
-
-    return (
-        *mixes.CASES,
-        *mixes_in_networks.CASES,
-        *near_misses.CASES,
-        *moves.CASES,
-        *loads_and_memory.CASES,
-    )

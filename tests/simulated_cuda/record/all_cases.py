@@ -1,0 +1,23 @@
+"""Every case, in the order of the files that define them."""
+
+from __future__ import annotations
+
+from tests.simulated_cuda.record import (
+    loads_and_memory,
+    mixes,
+    mixes_in_networks,
+    moves,
+    near_misses,
+)
+from tests.simulated_cuda.record.cases import Case
+
+
+def all_cases() -> tuple[Case, ...]:
+    """All cases, in the order of their files."""
+    return (
+        *mixes.CASES,
+        *mixes_in_networks.CASES,
+        *near_misses.CASES,
+        *moves.CASES,
+        *loads_and_memory.CASES,
+    )
