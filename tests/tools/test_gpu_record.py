@@ -1,16 +1,20 @@
 """The GPU recorder: every part runs on the simulated GPU, and only valid recordings are merged."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
 
+from course.execution.kernels import ThisPython
 from helpers import records
 from tools import gpu_record
 
 NOTEBOOK = Path(gpu_record.__file__).with_suffix(".ipynb")
-
+ROOT = NOTEBOOK.parents[1]
 
 LONG = {"ladder", "race"}  # whole trainings
 
@@ -54,6 +58,31 @@ def test_command_writes_an_invalid_file_on_the_simulated_gpu(tmp_path):
     assert found["valid"] is False
     rates = found["parts"]["matrix_product"]["records"][0]["figures"]["tflop_per_second"]
     assert all(rate > 0 for rate in rates["float32"])
+
+
+@pytest.mark.slow
+def test_notebook_runs_in_an_empty_folder_and_leaves_the_file(tmp_path, monkeypatch):
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    (clone,) = [cell for cell in notebook.cells if "git clone" in cell.source]
+    address = next(word for word in clone.source.split() if word.startswith("https://"))
+    (recording,) = [cell for cell in notebook.cells if "-m tools.gpu_record --to" in cell.source]
+    recording.source += " --simulated --only matrix_product"
+    # git then clones this repository instead of the published one.
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{ROOT}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", address)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    NotebookClient(
+        notebook,
+        timeout=300,
+        startup_timeout=180,
+        kernel_manager_class=ThisPython,
+        resources={"metadata": {"path": str(tmp_path)}},
+    ).execute()
+    found = json.loads((tmp_path / "gpu_course" / "gpu_record.json").read_text())
+    assert found["valid"] is False
+    assert list(found["parts"]) == ["matrix_product"]
+    assert "gpu_record.json is in this folder" in notebook.cells[-1].outputs[-1].text
 
 
 def test_time_limits_sum_to_less_than_ten_minutes():
