@@ -68,7 +68,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--lr", type=float, default=0.001, help="learning rate (default 0.001)")
     add("--momentum", type=float, default=0.9, help="momentum of SGD (default 0.9)")
     add("--schedule", choices=("constant", "cosine"), default="constant", help="learning rate")
-    add("--warmup", type=int, default=0, help="steps over which the learning rate rises from 0")
+    add("--warmup", type=int, default=0, help="steps over which the learning rate rises to --lr")
     add("--precision", choices=PRECISIONS, default="fp32", help="of products and convolutions")
     add("--workers", type=int, default=2, help="processes that load images (default 2)")
     add("--device", default="auto", help="auto (default), cpu, cuda:0, ...; torchrun chooses it")
@@ -221,7 +221,7 @@ class Training:
                 self.scaler.step(self.optimizer)
                 self.scaler.update()
                 self.optimizer.zero_grad()
-                self.step += 1
+                self.step += 1  # also if the scaler skipped the update
             loss_sum += loss.detach()  # on the device: .item() here would wait for it each time
             counted, images_seen = counted + 1, images_seen + len(labels)
             now = time.perf_counter()

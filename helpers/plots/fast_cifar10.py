@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.plots.style import COLORS, new_figure
+from helpers.plots.style import OTHER_COLORS, new_figure
 from helpers.records import Record
 
 
@@ -37,8 +37,14 @@ def singular_values(before: Tensor, after: Tensor) -> Figure:
     """Draw the singular values `(R,)` of a gradient and of the update that Muon makes of it."""
     figure, axis = new_figure()
     numbers = range(1, len(before) + 1)
-    axis.plot(numbers, (before / before.max()).cpu(), label="gradient (largest = 1)")
-    axis.plot(numbers, after.sort(descending=True).values.cpu(), label="after three iterations")
+    axis.plot(
+        numbers,
+        (before / before.max()).cpu(),
+        color=OTHER_COLORS[3],
+        label="gradient (largest = 1)",
+    )
+    updated = after.sort(descending=True).values.cpu()
+    axis.plot(numbers, updated, color=OTHER_COLORS[2], label="after three iterations")
     axis.axhline(1, color="0.6", linestyle=":")
     axis.set_xlabel("index of the singular value, largest first")
     axis.set_ylabel("singular value")
@@ -88,7 +94,7 @@ def ideas_switched_off(record: Record) -> Figure:
         values = changes[name]
         middle = statistics.median(values)
         clear = max(values) < min(band) or min(values) > max(band)
-        color = COLORS[1] if clear else "0.35"
+        color = OTHER_COLORS[2] if clear else "0.35"
         axis.plot(values, [place] * len(values), ".", color=color, alpha=0.6)
         axis.plot(middle, place, "D", color=color)
         axis.annotate(
@@ -128,7 +134,7 @@ def within_a_clock(record: Record) -> Figure:
     figure, axis = new_figure(height=3.6)
     clocks = sorted(record.figures["clocks"], key=float)
     best: dict[str, tuple[float, str]] = {}
-    for recipe, color in zip(record.figures["recipes"], COLORS, strict=False):
+    for recipe, color in zip(record.figures["recipes"], OTHER_COLORS[2:], strict=False):
         medians = {}
         for clock in clocks:
             shares = [
@@ -174,12 +180,12 @@ def race(record: Record) -> Figure:
     """
     figure, axis = new_figure(height=4.0)
     middles = {}
-    for i, (name, runs) in enumerate(record.figures["runs"].items()):
+    for (name, runs), color in zip(record.figures["runs"].items(), OTHER_COLORS[2:], strict=False):
         seconds = [run["seconds"] for run in runs]
         shares = [100 * run["accuracy"] for run in runs]
-        axis.plot(seconds, shares, ".", color=COLORS[i], alpha=0.6, label=f"{name}, one run")
+        axis.plot(seconds, shares, ".", color=color, alpha=0.6, label=f"{name}, one run")
         middles[name] = statistics.median(seconds), statistics.mean(shares)
-        axis.plot(*middles[name], "D", color=COLORS[i], markersize=9)
+        axis.plot(*middles[name], "D", color=color, markersize=9)
     axis.axhline(94, color="0.5", linestyle=":")
     axis.set_xlabel("time without compilation [s]; diamond: median time, mean accuracy")
     axis.set_ylabel("test accuracy, six views [%]")

@@ -8,7 +8,7 @@ from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, ink_on, new_
 from helpers.traces import Span, busy_share, outermost
 
 _PARTS = ("data", "forward", "backward", "optimizer", "log")
-_PART_COLORS = dict(zip(_PARTS, OTHER_COLORS, strict=True))
+PART_COLORS = dict(zip(_PARTS, OTHER_COLORS, strict=True))
 
 
 def timeline(spans: Sequence[Span]) -> Figure:
@@ -23,7 +23,7 @@ def timeline(spans: Sequence[Span]) -> Figure:
     end = max(span.end for span in [*parts, *kernels])  # kernels may run after the last launch
     for row, found in enumerate(rows.values()):
         for span in found:
-            color = _PART_COLORS.get(span.name, GPU_COLOR if row == 2 else CPU_COLOR)
+            color = PART_COLORS.get(span.name, GPU_COLOR if row == 2 else CPU_COLOR)
             width = (span.end - span.start) / 1000
             wide = span.end - span.start > 0.1 * end
             label = span.name if row == 0 and not wide else None
@@ -83,7 +83,7 @@ def loop_parts(milliseconds: Mapping[str, Mapping[str, float]]) -> Figure:
     left = [0.0] * len(names)
     for part in _PARTS:
         widths = [milliseconds[name].get(part, 0.0) for name in names]
-        axis.barh(names, widths, left=left, color=_PART_COLORS[part], edgecolor="white", label=part)
+        axis.barh(names, widths, left=left, color=PART_COLORS[part], edgecolor="white", label=part)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from helpers.history import History
-from helpers.plots.style import COLORS, CPU_COLOR, GPU_COLOR, ink_on, new_figure
+from helpers.plots.profiles import PART_COLORS
+from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, ink_on, new_figure
 from helpers.records import Record
 from helpers.timing import Measurement, duration
 
@@ -105,10 +106,13 @@ def _curves_title(found: Sequence[Curve], unit: str) -> str:
             return f"The GPU is faster at every {unit}"
         return f"The GPU is faster from a {unit} of about {where:.0f}"
     only = found[0]
+    lowest = min(only.seconds)
+    if lowest < only.seconds[0]:
+        at = only.sizes[only.seconds.index(lowest)]
+        factor = only.seconds[0] / lowest
+        return f"Fastest per image: {unit} {at:g}, {factor:.1f} times as fast as {only.sizes[0]:g}"
     factor = only.seconds[-1] / only.seconds[0]
     sizes = f"{unit} {only.sizes[0]:g} to {only.sizes[-1]:g}"
-    if factor < 1:
-        return f"From {sizes}, the time per image falls by a factor of {1 / factor:.1f}"
     return f"From {sizes}, the time per image grows by a factor of {factor:.1f}"
 
 
@@ -122,11 +126,12 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
     """
     figure, axis = new_figure(height=3.2)
     milli = [1e3 * value for value in naive]
-    axis.plot([1], [1e3 * single], "X", markersize=10, color=COLORS[1], label="the first call")
-    axis.plot(range(2, len(milli) + 2), milli, "o", color=COLORS[0], label="later calls, one each")
+    green, _, pink, black, _ = OTHER_COLORS
+    axis.plot([1], [1e3 * single], "X", markersize=10, color=pink, label="the first call")
+    axis.plot(range(2, len(milli) + 2), milli, "o", color=black, label="later calls, one each")
     low, high = proper.quartiles
-    axis.axhspan(1e3 * low, 1e3 * high, color=COLORS[2], alpha=0.35)
-    axis.axhline(1e3 * proper.median, color=COLORS[2], label="timing.measure: median, quartiles")
+    axis.axhspan(1e3 * low, 1e3 * high, color=green, alpha=0.35)
+    axis.axhline(1e3 * proper.median, color=green, label="timing.measure: median, quartiles")
     everything = [single, *naive, proper.median]
     if max(everything) > 8 * min(everything):
         _plain_logarithmic(axis.yaxis)
@@ -138,7 +143,12 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
     axis.legend(fontsize=8)
     factor = single / proper.median
     median = duration(proper.median)
-    axis.set_title(f"First call: {duration(single)}, {factor:.1f} times the median of {median}")
+    if single > max(naive):
+        title = f"First call: {duration(single)}, {factor:.1f} times the median of {median}"
+    else:
+        fastest, slowest = duration(min(everything[:-1])), duration(max(everything[:-1]))
+        title = f"Calls of the same function: {fastest} to {slowest}; median {median}"
+    axis.set_title(title)
     return figure
 
 
@@ -151,7 +161,8 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
     figure, axis = new_figure(height=0.7 * len(parts) + 1.5)
     names = list(parts)
     left = [0.0] * len(names)
-    for color, part in zip(COLORS, next(iter(parts.values())), strict=False):
+    for part in next(iter(parts.values())):
+        color = PART_COLORS[part]
         widths = [1e6 * parts[name][part] for name in names]
         bars = axis.barh(names, widths, left=left, color=color, label=part, edgecolor="white")
         wide = [
@@ -170,24 +181,27 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
 
 
 def loss_against_time(histories: Mapping[str, History]) -> Figure:
-    """Draw the training loss against the time spent, one curve per training run."""
+    """Draw the training loss against the time spent, one curve per training run.
+
+    A final loss is the mean of the last tenth of a curve.
+    """
     figure, axis = new_figure(height=3.8)
-    for (label, history), color in zip(histories.items(), COLORS, strict=False):
+
+    def final_loss(history: History) -> float:
+        last = history.losses[-max(1, len(history.losses) // 10) :]
+        return sum(last) / len(last)
+
+    for (label, history), color in zip(histories.items(), OTHER_COLORS[2:], strict=False):
         per_step = history.seconds / history.steps[-1]
         seconds = [step * per_step for step in history.steps]
-        axis.plot(seconds, history.losses, ".-", color=color, markersize=3, label=label)
+        axis.plot(seconds, history.losses, ".-", color=color, markersize=3)
+        axis.lines[-1].set_label(f"{label}: final loss {final_loss(history):.2f}")
     axis.set_xlabel("training time [s]")
     axis.set_ylabel("training loss")
     axis.set_xlim(left=0)
     axis.legend(fontsize=8)
-    shortest = min(histories, key=lambda label: histories[label].seconds)
-
-    def final_loss(label: str) -> float:
-        last = histories[label].losses[-max(1, len(histories[label].losses) // 10) :]
-        return sum(last) / len(last)
-
-    lowest = min(histories, key=final_loss)
-    axis.set_title(f"Done first: {shortest}; lowest loss: {lowest}")
+    final = [final_loss(history) for history in histories.values()]
+    axis.set_title(f"The same images: a final loss from {min(final):.2f} to {max(final):.2f}")
     return figure
 
 
@@ -203,7 +217,7 @@ def pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     for row, (way, found) in enumerate(speeds.items()):
         places = [i + (row - (len(speeds) - 1) / 2) * width for i in range(len(batches))]
         heights = [found[batch] for batch in batches]
-        bars = axis.bar(places, heights, width, label=way, color=COLORS[row])
+        bars = axis.bar(places, heights, width, label=way, color=OTHER_COLORS[row])
         axis.bar_label(bars, [_short(height) for height in heights], fontsize=7)
     axis.set_xticks(range(len(batches)), [f"{batch}" for batch in batches])
     axis.set_yscale("log")

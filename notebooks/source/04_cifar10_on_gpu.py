@@ -79,7 +79,7 @@ output.mkdir(parents=True, exist_ok=True)
 # **Without a GPU**, both versions of the program below run on the CPU. You can check that the three
 # edits do not change the result; the text says what to expect from a GPU.
 #
-# ## The images
+# ## The images (3 minutes)
 #
 # CIFAR-10 is 60,000 color photographs of 32 by 32 pixels in ten classes: 50,000 to train on and
 # 10,000 to test on. The next cell finds or downloads them. If neither works, the course uses simple
@@ -114,7 +114,7 @@ grid = plots.image_grid(images[few], names, title="Small images: some are hard f
 show(grid, alt="Twenty-four training images of 32 by 32 pixels, each under the name of its class.")
 
 # %% [markdown]
-# ## The classic script, on the CPU
+# ## The classic script, on the CPU (10 minutes)
 #
 # This is the program that most people start with. The data set returns PIL images, the image
 # objects of the package Pillow. A *transform* turns each into a tensor with values from 0 to 1,
@@ -210,8 +210,9 @@ optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
 
 # %% [markdown]
 # Here is the training loop. It prints the mean loss every 2,000 batches, or twice per epoch if an
-# epoch is short, and after 500 steps an estimate of the total time. The word `device` does not
-# occur, so everything happens on the CPU.
+# epoch is short, and after 500 steps an estimate of the total time. `loss.item()` is a plain
+# number; a sum of the loss tensors would keep the computation graph of every step in memory. The
+# word `device` does not occur, so everything happens on the CPU.
 
 # %% tags=["nbval-ignore-output"]
 print_every = max(1, min(2000, len(train_loader) // 2))
@@ -241,7 +242,7 @@ print(f"finished after {time.perf_counter() - started:.1f} s on the CPU")
 f"loss of guessing: {torch.tensor(len(dataset.classes)).log():.3f}"
 
 # %% [markdown]
-# ## Three edits
+# ## Three edits (5 minutes)
 #
 # To train on a GPU, three things change.
 #
@@ -274,9 +275,9 @@ moved = [name for name, parameter in net.named_parameters() if parameter.device 
 f"{len(moved)} of {len(list(net.parameters()))} parameter tensors are on the chosen device"
 
 # %% [markdown]
-# Here is the loop with all three edits. On a CPU it stops at the first print, because it only
-# repeats the loop above: the loss is the same. On a GPU the last digits may differ, because it adds
-# in another order.
+# Here is the loop with all three edits. On a CPU, the whole loop would repeat the one above, so it
+# stops at the first print: the loss is the same. On a GPU, the last digits may differ, because a
+# GPU adds numbers in a different order.
 
 # %%
 on_gpu = device.type != "cpu"
@@ -302,7 +303,7 @@ seconds_per_step = (time.perf_counter() - started) / (steps * (epoch + 1))
 print(f"finished after {time.perf_counter() - started:.1f} s on {device}")
 
 # %% [markdown]
-# ## How much faster, and why so little
+# ## How much faster, and why so little (6 minutes)
 #
 # **Think first:** a GPU has thousands of cores. How much faster do you expect it to be in this
 # loop?
@@ -335,24 +336,18 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 # launch takes [a few microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more
 # through Python and PyTorch.
 #
-# **Think first:** how many kernels does one training step need at least?
+# **Think first:** how many kernels does the *forward* pass need, if each operation of `forward`
+# except `flatten` needs at least one, and the loss two (log-softmax and a mean)?
 #
 # <details><summary>Answer</summary>
 #
-# At least 39; an operation may also use more than one kernel.
-#
-# | part | operations | kernels |
-# |---|---|---|
-# | forward | 2 convolutions, 3 linear layers, 4 ReLUs, 2 poolings, log-softmax, loss | 13 |
-# | backward | the loss (3: its own gradient, loss, log-softmax), 4 ReLUs, 2 poolings | 9 |
-# | backward | gradients of the weights (5), biases (5) and inputs (4) of the five layers | 14 |
-# | optimizer | momentum times 0.9, plus the gradient, update: each for all parameters at once | 3 |
-#
-# Views such as `flatten` launch nothing, and the images need no gradient.
+# At least 13: two convolutions, three linear layers, four ReLUs, two poolings, and two for the
+# loss.
 #
 # </details>
 #
-# On a GPU, the next cell counts the kernels of one step.
+# The backward pass needs at least 23 more, and the optimizer 3, since it updates all parameters at
+# once: 39 in all. On a GPU, the next cell counts the kernels of one step.
 
 # %% tags=["nbval-ignore-output"]
 inputs, targets = next(iter(train_loader))
@@ -369,15 +364,16 @@ else:
     print("There is no CUDA GPU here, so there are no kernel launches to count.")
 
 # %% [markdown]
-# At five microseconds each, forty launches take 200 microseconds, against two of arithmetic: most
-# of the time, the GPU waits for the next kernel. It may also wait for the worker processes. So the
-# classic network and its batches are too small for a GPU. [Lesson 05](05_when_the_gpu_wins.ipynb)
-# makes them larger and removes the waiting.
+# At five microseconds each, forty launches take 200 microseconds, but the arithmetic takes only
+# two: most of the time, the GPU waits for the next kernel. It may also wait for the worker
+# processes. So the classic network and its batches are too small for a GPU. [Lesson
+# 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting.
 #
-# ## Save and reload
+# ## Save and reload (5 minutes)
 #
-# Save the weights, the `state_dict`, not the module: a saved module is a *pickle*, Python's format
-# for storing any object, and loading it fails once your code has changed.
+# Save the weights, the `state_dict`, not the module. `torch.save` uses *pickle*, Python's format
+# for storing any object, and a saved module refers to its class by name: loading it fails once you
+# have moved or renamed the class.
 
 # %%
 if not on_gpu:
@@ -390,7 +386,8 @@ path.name
 # A file saved on a GPU records that its tensors were on `cuda:0`, and a plain `torch.load` puts
 # them back there, which fails without a GPU. `map_location` says where they go instead: `"cpu"`, as
 # in [lesson 03](03_moving_a_network.ipynb), always works; with `device` they go straight to the
-# GPU. Loading a pickle can run any code; `weights_only=True`, the default, refuses such a file.
+# GPU. Loading a pickle can run any code. With `weights_only=True`, the default, `torch.load`
+# accepts only tensors and plain Python data, and raises an error otherwise.
 
 # %%
 state = torch.load(path, map_location=device, weights_only=True)
@@ -399,6 +396,12 @@ state = torch.load(path, map_location=device, weights_only=True)
 # %% [markdown]
 # **Think first:** the tensors in `state` are on `device`. You load them into a new network. On
 # which device is that network?
+#
+# <details><summary>Answer</summary>
+#
+# On the CPU: `load_state_dict` copies *values into* the existing parameters.
+#
+# </details>
 
 # %%
 reloaded = Net()
@@ -406,9 +409,8 @@ reloaded.load_state_dict(state)
 device_of(reloaded)
 
 # %% [markdown]
-# On the CPU: `load_state_dict` copies *values into* the existing parameters. Many copies of the
-# classic script reload their network this way and then evaluate on the CPU without noticing. The
-# fix is edit 2 again:
+# Many copies of the classic script reload their network this way and then evaluate on the CPU
+# without noticing. The fix is edit 2 again:
 
 # %%
 reloaded = reloaded.to(device)
@@ -416,11 +418,13 @@ same = [torch.equal(reloaded.state_dict()[name], tensor) for name, tensor in sta
 f"{sum(same)} of {len(same)} tensors equal the saved ones, on the chosen device"
 
 # %% [markdown]
-# ## How good is it?
+# ## How good is it? (8 minutes)
 #
-# Classify the test images on the device, without gradients. In evaluation, the batch size does not
-# change the accuracy, and large batches need fewer kernel launches. This lesson uses them several
-# times, so they are prepared once and kept (123 MB).
+# Classify the test images on the device, without gradients. `net.eval()` switches layers such as
+# dropout and batch normalization to evaluation mode, and `net.train()` switches them back ([lesson
+# 03](03_moving_a_network.ipynb)); this network has no such layers. In evaluation, the batch size
+# does not change the accuracy, and large batches need fewer kernel launches. The batches are
+# prepared once and kept (123 MB).
 
 # %%
 test_batches = list(DataLoader(test_set, batch_size=500))
@@ -466,8 +470,9 @@ class_correct, class_total = classic_per_class(reloaded, test_batches)
 f"{sum(class_total)} of {len(test_set)} images counted"
 
 # %% [markdown]
-# Four per batch, and no error. Only a batch with fewer than four images raises one. Here the last
-# batch has one image: `squeeze()` removes its only dimension, and `right[0]` fails.
+# It counts four images per batch, without an error. An error appears only if a batch has fewer than
+# four images. In the next cell, nine images in batches of four leave a last batch of one:
+# `squeeze()` removes the only dimension of `right`, and `right[0]` fails.
 
 # %%
 try:
@@ -515,7 +520,7 @@ show(
 )
 
 # %% [markdown]
-# ## A faster loader
+# ## A faster loader (8 minutes)
 #
 # The classic loader handles every image separately: to PIL, to a tensor, normalize, stack, and send
 # from one process to another. But all training images fit on the device. So put them there once, as
@@ -526,8 +531,9 @@ show(
 Markdown(f"```python\n{inspect.getsource(ResidentLoader.__iter__)}```")
 
 # %% [markdown]
-# `index_select` takes the rows of several batches at once (a *chunk*), `normalize` does to the
-# chunk what the transform did to one image, and `split` makes batches of it.
+# `index_select` takes the rows of several batches at once: a *chunk* of up to `CHUNK` images
+# (`CHUNK_ON_CPU` on a CPU). `normalize` does to the chunk what the transform did to one image, and
+# `split` makes batches of it.
 #
 # The course's `train` is the loop above with a progress line, a history of the loss, and a
 # checkpoint in the output folder every 30 seconds and after every epoch. If you interrupt it with
@@ -536,7 +542,14 @@ Markdown(f"```python\n{inspect.getsource(ResidentLoader.__iter__)}```")
 # for batches of up to four images, it turns off oneDNN, a library whose preparation costs more than
 # it saves at that size.
 #
-# **Think first:** how much faster is a step than in the first loop?
+# **Think first:** which parts of a step are faster than in the first loop?
+#
+# <details><summary>Answer</summary>
+#
+# Mainly the preparation of a batch. On a CPU, also the convolutions, without oneDNN; on a GPU, the
+# end of the step, which does not wait for the loss.
+#
+# </details>
 
 # %%
 chosen = torch.tensor(train_set.indices) if isinstance(train_set, Subset) else slice(None)
@@ -567,13 +580,11 @@ print(f"train, resident: {resident_step * 1e3:.2f} ms per step, accuracy {again.
 show(plots.loss_curve(history), alt="The mean training loss against the training step.")
 
 # %% [markdown]
-# The difference in time has three causes: the loader and the two changes in `train`; [lesson
-# 05](05_when_the_gpu_wins.ipynb) measures changes one at a time. The accuracy is about the same:
-# only the order of the images and, without oneDNN, the rounding differ. `evaluate` is the loop with
-# `bincount`; it also switches the network to evaluation mode and back, which matters for layers
-# such as dropout and batch normalization.
+# [Lesson 05](05_when_the_gpu_wins.ipynb) measures such changes one at a time. The accuracy is about
+# the same: only the order of the images and, without oneDNN, the rounding differ. (`evaluate` is
+# the loop with `bincount`, in evaluation mode.)
 #
-# ## When the session ends early
+# ## When the session ends early (5 minutes)
 #
 # Colab may end your session in the middle of an epoch, and its files are lost. Prepare for that
 # *before* the first run: connect your Google Drive (`from google.colab import drive;
@@ -583,16 +594,21 @@ show(plots.loss_curve(history), alt="The mean training loss against the training
 #
 # **Think first:** to continue *exactly* where you stopped, what has to be in a checkpoint besides
 # the weights?
+#
+# <details><summary>Answer</summary>
+#
+# The optimizer, which has a momentum buffer for each parameter; `epoch` and `step`, the position in
+# the order of the images; and the random number generator, which dropout and augmentation use.
+#
+# </details>
 
 # %%
 checkpoint = torch.load(output / "classic_checkpoint.pt", weights_only=True, map_location="cpu")
 sorted(checkpoint)
 
 # %% [markdown]
-# The optimizer has a momentum buffer for each parameter; `epoch` and `step` are the position in the
-# order of the images; dropout and augmentation use a random number generator. (`fingerprint`
-# identifies network, optimizer and loader, so that a checkpoint is not resumed with others.) With
-# all of these, a run in two parts gives exactly the weights of a run in one part:
+# (`fingerprint` identifies network, optimizer and loader, so that a checkpoint is not resumed with
+# others.) With all of these, a run in two parts gives exactly the weights of a run in one part:
 
 
 # %%
@@ -612,21 +628,20 @@ in_two_parts = small_run(epochs=2, resume=True)
 f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.numel()}"
 
 # %% [markdown]
-# ## The whole program as one file
+# ## The whole program as one file (5 minutes)
 #
 # `scripts/train_cifar10.py` is this lesson as a program for the CPU, a GPU, or, started by
 # PyTorch's launcher `torchrun`, several GPUs. In a terminal, in the course's folder:
 #
 # ```
 # python scripts/train_cifar10.py
-# python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --schedule cosine
 # torchrun --nproc-per-node 4 scripts/train_cifar10.py --batch-size 32 --lr 0.032
 # ```
 #
-# `--schedule cosine` lets the learning rate fall to zero along half a cosine. On a CPU, the default
-# options give exactly the accuracy of this lesson's first loop on all images.
+# On a CPU, the default options give exactly the accuracy of this lesson's first loop on all images.
 #
-# **Think first:** find the three edits in it.
+# **Think first:** open the file below and find the three edits. (Lessons 07 to 09 explain the
+# rest.)
 #
 # <details><summary>Answer</summary>
 #
@@ -637,7 +652,9 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 
 # %%
 script = Path(helpers.__file__).parents[1] / "scripts" / "train_cifar10.py"
-Markdown(f"```python\n{script.read_text()}```")
+Markdown(
+    f"<details><summary>{script.name}</summary>\n\n```python\n{script.read_text()}```\n\n</details>"
+)
 
 # %% tags=["nbval-ignore-output"]
 lesson.report(
@@ -659,5 +676,13 @@ lesson.report(
 #   launches and for data.
 # - A resumable checkpoint also has the optimizer, the position and the random state.
 #
-# **To try:** set `batch_size = 64` and run again. The loss falls more slowly per epoch; why? Then
-# set `learning_rate = 0.016` too. [Lesson 05](05_when_the_gpu_wins.ipynb) explains it.
+# **To try:** set `batch_size = 64` and `epochs = 1`, and run again. Then set
+# `learning_rate = 0.016` too. What happens to the loss, and why?
+#
+# <details><summary>Answer</summary>
+#
+# With 16 times fewer steps, each as small as before, the loss falls more slowly. With 16 times the
+# learning rate, it falls about as fast as with batches of 4: see [lesson
+# 05](05_when_the_gpu_wins.ipynb).
+#
+# </details>

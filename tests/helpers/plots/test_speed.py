@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import pytest
 
+from helpers.history import History
 from helpers.ladder import Rung
 from helpers.plots import ladder as ladder_plot
 from helpers.plots import speed as plots
@@ -93,13 +94,16 @@ def test_recorded_gpu_curve_is_drawn_with_the_cpu_curve():
 @pytest.mark.parametrize(
     ("seconds", "title"),
     [
-        ((8e-4, 4e-4, 2e-4, 2e-4), "falls by a factor of 4.0"),
-        ((1e-4, 2e-4, 3e-4, 5e-4), "grows by a factor of 5.0"),
+        ((8e-4, 4e-4, 2e-4, 3e-4), "Fastest per image: batch 64, 4.0 times as fast as 4"),
+        (
+            (1e-4, 2e-4, 3e-4, 5e-4),
+            "From batch 4 to 256, the time per image grows by a factor of 5.0",
+        ),
     ],
 )
 def test_title_without_gpu_states_change_of_time_per_image(seconds, title):
     figure = plots.curves([Curve("CPU", "cpu", SIZES, seconds)], "images per batch", unit="batch")
-    assert figure.axes[0].get_title() == f"From batch 4 to 256, the time per image {title}"
+    assert figure.axes[0].get_title() == title
     assert "[µs]" in figure.axes[0].get_ylabel()
 
 
@@ -107,6 +111,24 @@ def test_stopwatch_title_compares_first_call_with_median():
     found = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
     figure = plots.stopwatch(0.5, [0.011, 0.012], found)
     assert "First call: 500 ms, 45.5 times the median of 11.0 ms" in figure.axes[0].get_title()
+
+
+def test_stopwatch_title_gives_range_if_first_call_is_not_slowest():
+    found = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
+    figure = plots.stopwatch(0.011, [0.010, 0.012], found)
+    title = "Calls of the same function: 10.0 ms to 12.0 ms; median 11.0 ms"
+    assert figure.axes[0].get_title() == title
+
+
+def test_loss_title_and_legend_give_final_losses():
+    histories = {
+        "small": History(steps=[1, 2], losses=[2.0, 1.5], seconds=1.0),
+        "large": History(steps=[1, 2], losses=[2.2, 2.1], seconds=1.0),
+    }
+    axis = plots.loss_against_time(histories).axes[0]
+    assert axis.get_title() == "The same images: a final loss from 1.50 to 2.10"
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts == ["small: final loss 1.50", "large: final loss 2.10"]
 
 
 def test_step_parts_title_compares_first_and_last_setting():
