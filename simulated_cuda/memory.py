@@ -62,8 +62,7 @@ class DeviceMemory:
     def __init__(self, index: int, total: int) -> None:
         self.index = index
         self.total = total
-        # Less than `total` after set_per_process_memory_fraction.
-        self.limit = total
+        self.limit: int | None = None  # set by set_per_process_memory_fraction
         self.statistics = {metric: Statistic() for metric in METRICS}
         self._allocated, self._requested, self._count = (
             self.statistics[metric].add
@@ -205,11 +204,12 @@ class DeviceMemory:
         """Request a segment for a block of `size` bytes from the device."""
         wanted, small = segment_size(size), size <= SMALL
         reserved = self.statistics["reserved_bytes"].current
-        if reserved[2] + wanted > self.limit:
+        available = self.total if self.limit is None else self.limit
+        if reserved[2] + wanted > available:
             # The allocator returns unused segments to the device and tries again.
             self._return_unused_segments()
             self.retries += 1
-            if reserved[2] + wanted > self.limit:
+            if reserved[2] + wanted > available:
                 self._refuse(nbytes)
         segment = Block(self._address, wanted, small)
         self._address += wanted
@@ -234,7 +234,7 @@ class DeviceMemory:
         raise torch.OutOfMemoryError(
             messages.out_of_memory(
                 wanted, self.index, self.total, self.total - reserved, allocated,
-                reserved - allocated,
+                reserved - allocated, self.limit,
             )
         )  # fmt: skip
 

@@ -78,12 +78,16 @@ def initialization_error() -> Exception:
 
 
 def out_of_memory(
-    wanted: int, index: int, total: int, free: int, allocated: int, cached: int
+    wanted: int, index: int, total: int, free: int, allocated: int, cached: int, limit: int | None
 ) -> str:
-    """The out-of-memory message; sizes in bytes, `cached` is reserved but not allocated."""
+    """The out-of-memory message; sizes in bytes, `cached` is reserved but not allocated.
+
+    `limit` is the limit that the program has set, or None.
+    """
+    allowed = "" if limit is None else f"{size(limit)} allowed; "
     return (
         f"CUDA out of memory. Tried to allocate {size(wanted)}. GPU {index} has a total capacity "
-        f"of {size(total)} of which {size(free)} is free. Of the allocated memory "
+        f"of {size(total)} of which {size(free)} is free. {allowed}Of the allocated memory "
         f"{size(allocated)} is allocated by PyTorch, and {size(cached)} is reserved by PyTorch "
         "but unallocated. If reserved but unallocated memory is large try setting "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "

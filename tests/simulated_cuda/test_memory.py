@@ -129,7 +129,7 @@ def test_memory_fraction_limits_allocations(gpu):
     torch.cuda.set_per_process_memory_fraction(0.5)
     torch.empty(3000 * MIB, dtype=torch.uint8, device="cuda")
     torch.cuda.empty_cache()
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(torch.OutOfMemoryError, match=r"is free\. 4\.00 GiB allowed; Of the alloc"):
         torch.empty(5000 * MIB, dtype=torch.uint8, device="cuda")
 
 
