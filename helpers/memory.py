@@ -43,8 +43,8 @@ def kept_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tenso
     """Run the forward pass, and return what autograd keeps for each layer, and the result.
 
     Returns:
-        The bytes by the layer's name, without the inputs and the parameters; a tensor that two
-        layers need counts for the first.
+        The bytes by the layer's name and type, such as "blocks.0.1: ReLU", without the inputs and
+        the parameters; a tensor that two layers need counts for the first.
     """
     kept: dict[str, int] = {}
     running: list[str] = []
@@ -58,7 +58,9 @@ def kept_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tenso
         return tensor.detach()  # A tensor with its graph would be kept by that graph forever.
 
     hooks = [
-        layer.register_forward_pre_hook(lambda *_, name=name: running.append(name))
+        layer.register_forward_pre_hook(
+            lambda layer, _, name=name: running.append(f"{name}: {type(layer).__name__}")
+        )
         for name, layer in net.named_modules()
         if not list(layer.children())
     ]

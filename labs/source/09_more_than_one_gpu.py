@@ -98,8 +98,8 @@ check.exercise_2(average_gradients)
 #
 # A tensor reaches another process only through `send(source, target, tensor)`, which returns it as
 # `target` receives it, on the device of `target`. Each process sends only to its right neighbor,
-# `(rank + 1) % N`, and no more than 2 (N - 1) / N times the bytes of its tensor: first N - 1
-# rounds that add, then N - 1 rounds that copy. With one process, nothing is sent.
+# `(rank + 1) % N`. It sends at most 2 (N - 1) / N times the bytes of its tensor: first N - 1 rounds
+# that add, then N - 1 rounds that copy. With one process, nothing is sent.
 
 
 # %% exercise=3

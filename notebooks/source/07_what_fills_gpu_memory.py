@@ -30,7 +30,14 @@
 #         16 bytes per parameter: S. Rajbhandari, J. Rasley, O. Ruwase, Y. He,
 #         [*ZeRO: Memory Optimizations Toward Training Trillion Parameter
 #         Models*](https://arxiv.org/abs/1910.02054), 2020.
+#       - >-
+#         LoRA: E. Hu et al., [*LoRA: Low-Rank Adaptation of Large Language
+#         Models*](https://arxiv.org/abs/2106.09685), 2021. 8-bit optimizers: T. Dettmers et al.,
+#         [*8-bit Optimizers via Block-wise Quantization*](https://arxiv.org/abs/2110.02861), 2021.
 # ---
+
+# %% [markdown]
+# ## Set up
 
 # %%
 from itertools import pairwise
@@ -142,6 +149,7 @@ torch.cuda.memory_allocated() - before
 # </details>
 
 # %%
+tokens, labels = make_batch(4)
 OPTIMIZERS = {
     "SGD": (lambda parameters: torch.optim.SGD(parameters, lr=0.1), 0),
     "momentum": (lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9), 1),
@@ -163,7 +171,6 @@ def measure_parts(make_optimizer):
 
 
 # %%
-tokens, labels = make_batch(4)
 parts = {}
 for name, (make_optimizer, states) in OPTIMIZERS.items():
     parts[name] = measure_parts(make_optimizer)
@@ -208,8 +215,8 @@ figures.plot_parts(parts, title="With Adam, training keeps four times the weight
 # </details>
 #
 # PyTorch's `saved_tensors_hooks` call a function for each tensor that autograd keeps.
-# `kept_by_layer` uses them to add up the bytes for each layer. To compare them with the allocator's
-# count, `requested` returns the bytes that all tensors asked for, before rounding.
+# `kept_by_layer` uses them to add up the bytes for each layer. `requested` returns the allocator's
+# count: the bytes that all tensors asked for, before rounding.
 
 
 # %%
@@ -227,18 +234,12 @@ measured = requested() - before - scores.nbytes
 f"kept: {sum(kept.values()):,} bytes in the hooks, {measured:,} measured"
 
 # %%
-names = {0: "Linear", 1: "ReLU", 2: "LayerNorm"}
-figures.plot_layers(
-    {
-        f"block {layer[7]}: {names[int(layer[9])]}" if layer[0] == "b" else layer: size
-        for layer, size in kept.items()
-    },
-    title="Linear and ReLU keep a tensor each; LayerNorm keeps two small ones",
-)
+figures.plot_layers(kept, title="Ten tensors of 8 MiB: ReLU has kept the input of LayerNorm")
 
 # %% [markdown]
-# A `LayerNorm` keeps the mean and the inverse of the standard deviation of each token: 64 · 256 · 4
-# bytes each, 128 KiB together. `out` keeps 32 KiB. So the sum is 10 · 8 MiB + 5 · 128 KiB + 32 KiB.
+# A tensor that two layers keep counts for the first one. So `LayerNorm` shows only the mean and the
+# inverse of the standard deviation of each token: 64 · 256 · 4 bytes each, 128 KiB together. `out`
+# keeps 32 KiB. So the sum is 10 · 8 MiB + 5 · 128 KiB + 32 KiB.
 #
 # ### Batch size, data type, and no gradients
 #
@@ -385,11 +386,12 @@ for sentence in message.split(". "):
 # - `Tried to allocate`: the tensor that failed, rounded up, often one activation. It is rarely the
 #   cause.
 # - `GPU 0 has a total capacity of`: the GPU's memory. Is it the GPU that you expect?
-# - `of which ... is free`: what the driver could still give. On a real GPU, this ignores a limit
-#   that the program has set. Other processes use memory too.
+# - `of which ... is free`: what the driver could still give, without regard to a limit that the
+#   program has set. Other processes use memory too.
 # - `this process has` or `Process ... has` (only on a real GPU): including CUDA's own few
 #   hundred MiB.
-# - `... allowed` (only on a real GPU): the limit that the program has set, as this lesson does.
+# - `... allowed` (only with a limit): the limit that the program has set with
+#   `set_per_process_memory_fraction`, as this lesson does on a real GPU.
 # - `is allocated by PyTorch`: the tensors of your program, **usually the number to reduce**.
 # - `is reserved by PyTorch but unallocated`: memory that PyTorch keeps for reuse. If it is large,
 #   the memory is fragmented: see below.
@@ -411,15 +413,15 @@ f"{in_use:,} bytes are in use: weights and states are {net_and_states:,}"
 
 
 # %%
-def peak_of(training_step, make_optimizer=torch.optim.Adam, dtype=torch.float32):
+def peak_of(step, network=TextNet, make_optimizer=torch.optim.Adam, dtype=torch.float32):
     torch.cuda.empty_cache()
-    net = TextNet().to(device, dtype)
+    net = network().to(device, dtype)
     optimizer = make_optimizer(net.parameters())
     F.cross_entropy(net(tokens[:1]), labels[:1]).backward()
     optimizer.step()  # creates the states
     torch.cuda.reset_peak_memory_stats()
     try:
-        training_step(net, optimizer, tokens, labels)
+        step(net, optimizer, tokens, labels)
     except torch.OutOfMemoryError:
         return None
     return torch.cuda.max_memory_allocated()
@@ -432,9 +434,8 @@ peaks  # None: out of memory
 # %% [markdown]
 # ### 1. A smaller batch
 #
-# This is the simplest way. Half the batch is half the activations. The learning rate may have
-# to change with the batch size, and a small batch may not keep a GPU busy
-# ([lesson 05](05_when_the_gpu_wins.ipynb)).
+# Half the batch is half the activations. The learning rate may have to change with the batch size,
+# and a small batch may not keep a GPU busy ([lesson 05](05_when_the_gpu_wins.ipynb)).
 
 # %%
 peaks["batch of 256"] = peak_of(
@@ -487,7 +488,7 @@ for name, norm in (("GroupNorm", nn.GroupNorm(2, 8)), ("BatchNorm", nn.BatchNorm
     small = small_net(norm)
     whole, accumulated = (gradients(small, images, topics, parts) for parts in (1, 4))
     difference = (whole - accumulated).abs().max() / whole.abs().max()
-    print(f"{name}: ≈ {difference:.1%} difference".replace("%", " %"))
+    print(f"{name}: ≈ {100 * difference:.1f} % difference")
 
 # %% [markdown]
 # `GroupNorm` and `LayerNorm` normalize each example on its own, so accumulation changes nothing.
@@ -503,20 +504,24 @@ class CheckpointedTextNet(TextNet):
     def forward(self, tokens):
         x = self.embedding(tokens)
         for block in self.blocks:
-            x = checkpoint(block, x, use_reentrant=False)  # works for every x
+            # PyTorch recommends use_reentrant=False, which also works if x needs no gradient.
+            x = checkpoint(block, x, use_reentrant=False)
         return self.out(x.mean(dim=1))
 
 
-def checkpointed_step(net, optimizer, tokens, labels):
-    net.__class__ = CheckpointedTextNet  # the same weights, another forward
-    training_step(net, optimizer, tokens, labels)
-
-
-peaks["checkpointing"] = peak_of(checkpointed_step)
+peaks["checkpointing"] = peak_of(training_step, network=CheckpointedTextNet)
 
 # %% [markdown]
 # **Think first:** how much more does a step compute? Count floating-point operations: a backward
 # pass has twice as many as a forward pass.
+#
+# <details><summary>Answer</summary>
+#
+# 4 instead of 3 times the operations of a forward pass: a third more, and about a third more time
+# if the GPU is busy. You get the same gradients. But `BatchNorm` runs twice, and so updates its
+# running mean and variance twice.
+#
+# </details>
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -533,14 +538,6 @@ plain, again = operations(TextNet), operations(CheckpointedTextNet)
 f"{plain / 1e6:.0f} million operations, with checkpointing {again / 1e6:.0f} million"
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# 4 instead of 3 times the operations of a forward pass: a third more, and about a third more time
-# if the GPU is busy. You get the same gradients. But `BatchNorm` runs twice, and so updates its
-# running mean and variance twice.
-#
-# </details>
-#
 # ### 4. Lower precision
 #
 # With `bfloat16` everywhere, weights, gradients, states and activations take half the memory. But a
@@ -558,7 +555,7 @@ peaks["bfloat16"] = peak_of(training_step, dtype=torch.bfloat16)
 # Optimizers with 8-bit states are between SGD and Adam.
 
 # %%
-peaks["SGD instead of Adam"] = peak_of(training_step, OPTIMIZERS["SGD"][0])
+peaks["SGD instead of Adam"] = peak_of(training_step, make_optimizer=OPTIMIZERS["SGD"][0])
 
 # %%
 figures.plot_against_limit(
@@ -580,7 +577,7 @@ for name, peak in peaks.items():
 # | smaller batch | more steps per epoch | no: another batch size |
 # | accumulation | more and smaller operations | yes, without `BatchNorm` |
 # | checkpointing | about a third more computing | yes, without `BatchNorm` |
-# | lower precision | exactness | nearly |
+# | `bfloat16` everywhere | small updates are lost | no (mixed precision: nearly) |
 # | fewer states | perhaps more steps | no: another optimizer |
 #
 # A good order for a batch size that you want to keep: first look for leaks (next section), then
@@ -591,7 +588,8 @@ for name, peak in peaks.items():
 # ### The cache
 #
 # Asking the driver for memory is slow, so PyTorch keeps freed memory. `memory_reserved()` is all
-# that PyTorch has from the driver, and `nvidia-smi` shows this number plus what CUDA itself needs.
+# memory that PyTorch has gotten from the driver. `nvidia-smi` shows this number plus what CUDA
+# itself needs.
 
 # %%
 del tokens, labels, images, topics, small, whole, accumulated
@@ -634,8 +632,8 @@ figures.draw_segments(
 # %% [markdown]
 # In the error's message, *reserved by PyTorch but unallocated* is large. The message also names the
 # environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets segments grow.
-# This helps if sizes change from batch to batch, but not here: every 20 MiB are still partly used.
-# Fixed batch sizes reduce fragmentation.
+# This helps if sizes change from batch to batch, but not here: every segment of 20 MiB is still
+# partly used. Fixed batch sizes reduce fragmentation.
 #
 # ### Leaks
 #
@@ -675,28 +673,9 @@ growth(validation_losses), growth(validation_numbers)
 
 # %% [markdown]
 # An exception keeps memory too: its traceback refers to the local variables of all functions that
-# were running.
-
-
-# %%
-def fails():
-    scratch = torch.zeros(50 * 2**18, device=device)
-    raise ValueError(f"something is wrong with {scratch.shape}")
-
-
-before = torch.cuda.memory_allocated()
-try:
-    fails()
-except ValueError as error:
-    kept_error = error
-held = torch.cuda.memory_allocated() - before
-del kept_error
-f"{held >> 20} MiB kept by the error, {(torch.cuda.memory_allocated() - before) >> 20} without it"
-
-# %% [markdown]
-# Python deletes `error` at the end of the `except` block, so an error is a problem only if you keep
-# it. A notebook does keep one: the last error that a cell did not catch. So after an out-of-memory
-# error in a notebook, restart the kernel, or let a small error (`1 / 0`) take its place.
+# were running. Python deletes `error` at the end of an `except` block, but a notebook keeps the
+# last error that a cell did not catch. So after an out-of-memory error in a notebook, restart the
+# kernel, or let a small error (`1 / 0`) take its place.
 #
 # ## Seven billion parameters (3 minutes)
 #
@@ -713,21 +692,23 @@ for what, each in bytes_per_parameter.items():
     print(f"{7e9 * each / 1e9:4.0f} GB  {what}")
 
 # %% [markdown]
-# A GPU with 80 GB can use such a model, and cannot train it with Adam: 112 GB do not fit. Ways
-# out:
+# During a step, autocast also keeps 16-bit copies of the weights for the backward pass: 14 GB more.
+#
+# A GPU with 80 GB can use such a model, but cannot train it with Adam. Ways out:
 #
 # - **Divide it among GPUs**: weights, gradients and states in equal shares (FSDP, ZeRO). On 8 GPUs,
 #   112 GB become 14 GB for each: [lesson 09](09_more_than_one_gpu.ipynb).
-# - **Train fewer parameters**: LoRA trains small added matrices, so that only those have gradients
-#   and states.
+# - **Train fewer parameters**: LoRA freezes the weights and trains the product of two thin matrices
+#   beside each: at rank 16, 2 · 16 · 4,096 numbers for a weight of 4,096 x 4,096, which is 1/128.
+#   The frozen weights take 14 GB in `bfloat16`, and 16 bytes for each trained number are 0.9 GB
+#   more.
 # - **Smaller states**: 8-bit optimizers need about 2 bytes instead of 8.
 
 # %% [markdown]
 # ## Summary
 #
-# - Four things fill the memory: weights, gradients, optimizer states, activations. With Adam, the
-#   first three together are four times the weights. Activations grow with the batch and the number
-#   of pixels.
+# - Weights, gradients, optimizer states and activations fill the memory. With Adam, the first three
+#   are four times the weights. Activations grow with the batch and the number of pixels.
 # - The peak has to fit. It is usually early in the backward pass or in the optimizer's step.
 # - `memory_allocated` is your tensors, `memory_reserved` includes the cache, and
 #   `max_memory_allocated` is the peak.

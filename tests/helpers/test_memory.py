@@ -56,7 +56,7 @@ def test_kept_bytes_are_those_of_the_tensors_that_autograd_keeps(gpu):
     net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 3)).to(gpu)
     kept, result = kept_by_layer(net, torch.ones(16, 8, device=gpu))
     # The first layer's input is not counted; the ReLU's output is also the LayerNorm's input.
-    assert kept == {"1": 16 * 8 * 4, "2": 2 * 16 * 4, "3": 16 * 8 * 4}
+    assert kept == {"1: ReLU": 16 * 8 * 4, "2: LayerNorm": 2 * 16 * 4, "3: Linear": 16 * 8 * 4}
     assert result.shape == (16, 3)
     assert not any(layer._forward_pre_hooks for layer in net)
 
