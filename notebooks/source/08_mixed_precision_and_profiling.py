@@ -72,8 +72,9 @@ if type(steps) is not int or steps < 1:
 #
 # A floating-point number is a sign, an *exponent* and a *mantissa*: ±1.mantissa · 2^exponent. The
 # exponent's bits set how large and how small a number can be; the mantissa's bits set how many
-# digits it has. The stored exponent is larger by a *bias*: 127 with 8 bits, 15 with 5 bits. In all
-# but fp8 e4m3, an exponent of all ones means infinity or nan.
+# digits it has. The stored exponent is larger by a *bias*: 127 with 8 bits, 15 with 5 bits. An
+# exponent of all zeros is for 0 and for very small numbers. In all but fp8 e4m3, an exponent of all
+# ones means infinity or nan.
 
 # %%
 formats = {  # exponent bits, mantissa bits
@@ -101,7 +102,8 @@ show(
 #
 # The largest stored exponent of fp16 is 30, so the largest power is 2^15, and the largest number is
 # 65,504. Both fp8 formats end even earlier. bf16 and TF32 have the exponent of fp32, so they hold
-# both numbers, bf16 with about two decimal digits. In fp16 and fp8, 10^-8 becomes 0.
+# both numbers, bf16 with about two decimal digits. The smallest ordinary number of fp16 is 2^-14,
+# about 6 · 10^-5, and its smallest very small one is 6 · 10^-8. In fp16 and fp8, 10^-8 becomes 0.
 #
 # </details>
 
@@ -121,8 +123,8 @@ for name, dtype in dtypes.items():
 # %% [markdown]
 # The last column is the distance from 1 to the next larger number, *machine epsilon*. Now convert
 # real tensors. A number between two neighbors is **rounded** to the nearer one, and in a tie to the
-# one whose last bit is 0; one that is too large **overflows** to infinity (fp8 e4m3 has none); one
-# that is too small **underflows** to 0.
+# one whose last bit is 0; one that is too large **overflows** to infinity (fp8 e4m3 has none:
+# PyTorch 2.14 gives 448); one that is too small **underflows** to 0.
 
 # %%
 values = [0.1, 1.001, 70_000.0, 1e-6, 1e-8]
@@ -137,6 +139,7 @@ for name in ("fp32", "bf16", "fp16"):
 
 # %%
 def bits(value, dtype, exponent):
+    # int16 is negative if the sign bit is 1: & 0xFFFF keeps the 16 bits as they are.
     pattern = torch.tensor(value, dtype=dtype).view(torch.int16).item() & 0xFFFF
     text = f"{pattern:016b}"
     return f"{text[0]} {text[1 : 1 + exponent]} {text[1 + exponent :]}"
@@ -154,6 +157,13 @@ for value in (1.0, 1.001, 70_000.0):
 # of fp16 end at 2^-24, about 6 · 10^-8. A number of at most 2^-25 becomes 0.
 #
 # **Think first:** a weight of 1 in bf16 gets 100 updates of 0.001. What is it at the end?
+#
+# <details><summary>Answer</summary>
+#
+# Still 1. The next larger number in bf16 is 1.0078, so each sum is rounded back to 1. This is why
+# mixed precision keeps the weights and their updates in fp32.
+#
+# </details>
 
 # %%
 weight = torch.ones((), dtype=torch.bfloat16)
@@ -162,21 +172,17 @@ for _ in range(100):
 weight
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# Still 1. The next larger number in bf16 is 1.0078, so each sum is rounded back to 1. This is why
-# mixed precision keeps the weights and their updates in fp32.
-#
-# </details>
-#
 # TF32 is a setting of products and convolutions on GPUs from the Ampere generation on. By default
 # it is off for matrix products and on for convolutions:
 
 # %%
-torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.conv.fp32_precision
 
 # %% [markdown]
-# `torch.set_float32_matmul_precision("high")` allows it for matrix products too.
+# `"none"` is full fp32 here; `torch.backends.cuda.matmul.fp32_precision = "tf32"` allows TF32 for
+# matrix products too. Older programs call `torch.set_float32_matmul_precision("high")`: do not mix
+# the two ([PyTorch's
+# documentation](https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices)).
 #
 # ## What the hardware can do (4 minutes)
 #
@@ -269,7 +275,8 @@ print("loss", loss.dtype, "| weight", net.fc1.weight.dtype, "| gradient", net.fc
 
 # %% [markdown]
 # The weights, their gradients and the optimizer stay in fp32. Autocast converts each weight to 16
-# bits once per forward pass. Four rules follow:
+# bits once per forward pass, and keeps the copies for the backward pass: 2 more bytes per
+# parameter. Four rules follow:
 #
 # - Put the forward pass and the loss into the `with` block, not `backward()`: each operation's
 #   backward pass uses the dtype of its forward pass.
@@ -280,7 +287,8 @@ print("loss", loss.dtype, "| weight", net.fc1.weight.dtype, "| gradient", net.fc
 # ## Gradients that vanish (12 minutes)
 #
 # How small are gradients? Take two networks: one that is new, and one that has been trained on 64
-# images until it knows them all. For each, collect the gradients of every layer's output, in fp32.
+# images until it classifies all of them correctly. For each, collect the gradients of every layer's
+# output, in fp32.
 
 # %%
 torch.manual_seed(seed)
@@ -369,22 +377,24 @@ show(
 
 # %% [markdown]
 # Too small a scale loses gradients, too large a one overflows (the dotted line is the first tested
-# scale that does). Which scales work differs between the networks. Without a scale, many values of
-# the trained network become 0, yet the error is small: the few large values dominate it. With a
-# smaller loss, they vanish too.
+# scale that does). Without a scale (2^0), many values of the trained network become 0, yet the
+# error only doubles, to 5 %, because the few large values dominate it. With a smaller loss, they
+# vanish too: at 2^-4, the error is 46 %.
 #
-# bf16 has the exponent of fp32. Its error comes from its 7 mantissa bits: it is larger than that of
-# fp16 with a good scale, but does not depend on the scale.
+# bf16 has the exponent of fp32, so its error does not depend on the scale. It comes from rounding
+# to 7 mantissa bits, and is about that of fp16 without a scale here. But it does not grow as the
+# loss falls:
 
 # %%
 bf16_errors = errors(trained, (0, 16), torch.bfloat16)
-print(f"bf16: scale 2^0 ≈ {bf16_errors[0]:.2%}".replace("%", " %"))
-print(f"bf16: scale 2^16 ≈ {bf16_errors[1]:.2%}".replace("%", " %"))
+for scale, error in zip(("2^0", "2^16"), bf16_errors, strict=True):
+    print(f"bf16: scale {scale} ≈ {100 * error:.2f} %")
 
 # %% [markdown]
 # The right scale changes during training. `GradScaler` looks for it: it starts at 2^16, halves the
 # scale after an overflow, and doubles it after 2,000 steps without one. A step with an overflow is
-# *skipped*. Watch it, with a scale that is too large for a gradient that passes through fp16:
+# *skipped*. In the next example, a gradient of 1 is computed in fp16, and the first scale is too
+# large for it:
 
 # %%
 w = nn.Parameter(torch.ones(1, device=gpu))
@@ -481,10 +491,13 @@ for event in rows[:10]:
     print(f"{event.count:5d} {event.self_cpu_time_total / 1000:6.2f} ms  {event.key}")
 
 # %% [markdown]
-# `forward` and `backward` are our names; the names that end in `_backward` belong to the
-# backward pass. On a GPU, this is still the time of the CPU: it launches (`cudaLaunchKernel`) and
-# waits (`cudaStreamSynchronize`). `profiler.key_averages().table(sort_by="self_device_time_total")`
-# lists the kernels by their time on the GPU.
+# `forward` and `backward` are our names; those that end in `_backward` belong to the backward pass.
+# Some are inner operations: `mkldnn_convolution` is a convolution of oneDNN, a library for CPUs;
+# `clamp_min` is ReLU, and `threshold_backward` its backward pass; `addmm` is a linear layer's
+# product plus bias. With a GPU, this column still shows the CPU's time: it launches kernels
+# (`cudaLaunchKernel`) and waits for them (`cudaStreamSynchronize`).
+# `profiler.key_averages().table(sort_by="self_device_time_total")` lists the kernels by their time
+# on the GPU.
 #
 # A table cannot show gaps. A *trace* can: `profiler.export_chrome_trace("trace.json")` writes a
 # file for [Perfetto](https://ui.perfetto.dev). `spans_of` reads that file, so that you can draw it
@@ -602,34 +615,6 @@ for loop, found in profiles.items():
 #
 # </details>
 #
-# Check the remedy for loop C: the same loss, and fewer operations.
-
-# %%
-scores = torch.randn(64, 10, device=device)
-weights = torch.ones(64, device=device)
-
-
-def one_by_one():
-    return (
-        sum(weights[i] * F.cross_entropy(scores[i : i + 1], y[i : i + 1]) for i in range(64)) / 64
-    )
-
-
-def at_once():
-    return (weights * F.cross_entropy(scores, y, reduction="none")).mean()
-
-
-def count_operations(function):
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        function()
-    return sum(e.count for e in profiler.key_averages() if e.key.startswith("aten::"))
-
-
-torch.testing.assert_close(one_by_one(), at_once())  # an error if they differ
-print(f"one by one: ≈ {count_operations(one_by_one)} operations")
-print(f"at once:    ≈ {count_operations(at_once)} operations")
-
-# %% [markdown]
 # ## Fewer launches: `torch.compile` and CUDA graphs (5 minutes)
 #
 # **`torch.compile` writes new kernels.** It follows your Python code, collects the operations, and
@@ -682,11 +667,12 @@ with torch.no_grad():
 # benchmark MLPerf, Mask R-CNN was 1.7 times as fast, and BERT 1.12 times as fast
 # ([PyTorch blog](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/), 2021).
 #
-# ## Time to accuracy (2 minutes)
+# ## How much faster is a whole step? (2 minutes)
 #
 # Tensor cores speed up the products only. If products take a share of the step and become `factor`
-# times as fast, the whole step gains less (*Amdahl's law*). At peak, the factor is 2 from TF32 to
-# bf16 on an A100, 8 from fp32 to fp16 on a T4, and 16 from fp32 to bf16 on an A100.
+# times as fast, *Amdahl's law* gives the speed-up of the whole step: 1 / (1 - share + share /
+# factor). At peak, the factor is 2 from TF32 to bf16 on an A100, 8 from fp32 to fp16 on a T4, and
+# 16 from fp32 to bf16 on an A100.
 
 # %%
 print("products faster by    2    8   16")
@@ -726,5 +712,12 @@ lesson.report(
 #   waits, not where the work is.
 # - Tiny kernels are limited by launches: compute at once, fuse, or replay a graph.
 #
-# **To try:** redo the histograms with 512 images. Which way does the new network's move, and
-# why?
+# **To try:** in the cell that loads the images, replace `[:64]` with `[:512]`, and run the notebook
+# up to the histograms. In which direction does the histogram of the new network move, and why?
+#
+# <details><summary>Answer</summary>
+#
+# To the left by about 3, because the loss is a mean: each image's gradient is divided by 512
+# instead of 64, which is 2^3 times as much.
+#
+# </details>
