@@ -66,7 +66,7 @@ check.exercise_1(random_flip)
 #
 # As before: a new batch, on the device of the images, without copies between devices and without a
 # loop over the images. Think of the lesson's gather: for every pixel of the result, where does it
-# come from?
+# come from? You can set pixels from outside the image to 0 afterward.
 
 
 # %% exercise=2
@@ -110,7 +110,7 @@ def predict(net, images):
 check.exercise_3(predict)
 
 # %% [markdown]
-# ## Exercise 4: warm-up and decay (2 points)
+# ## Exercise 4: a learning rate that rises and falls (2 points)
 #
 # Write `rate_at(step, steps, peak, rise)`, the learning rate at a step of a run of `steps` steps.
 # It grows in a straight line from 0 at step 0 to `peak` at step `rise`, and then falls in a
