@@ -154,7 +154,6 @@ def within_a_clock(record: Record) -> Figure:
                 textcoords="offset points",
                 va="center",
                 fontsize=9,
-                color=color,
             )
             best[clock] = max(best.get(clock, (0.0, "")), (middle, recipe))
         axis.plot(list(medians), list(medians.values()), "D-", color=color, label=recipe)
