@@ -6,12 +6,12 @@
 #     promise: >-
 #       You build a stopwatch that measures a GPU correctly, find a bottleneck with it, and remove
 #       one.
-#     minutes: 50
+#     minutes: 40
 #     objectives:
 #       - time work that continues after the call has returned
 #       - measure each part of a training step separately
 #       - make an input pipeline several times faster, and measure that it is
-#       - plan steps and learning rate for a larger batch, and take a large step in pieces
+#       - plan steps and learning rate for a larger batch
 #     prerequisites:
 #       - "no GPU and no data set: without a GPU, the checks use a device that works in the
 #         background as a GPU does"
@@ -25,7 +25,6 @@
 import time
 
 import torch
-from torch.nn import functional as F
 
 from helpers import lesson
 from helpers.checks import lab_05 as check
@@ -164,33 +163,3 @@ def plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
 
 # %% check=4 points=2
 check.exercise_4(plan)
-
-# %% [markdown]
-# ## Exercise 5: a large step in pieces (3 points)
-#
-# You want to train with batches of 4,096 images, but the memory of your GPU holds the activations
-# of only 1,000. You can process a batch in pieces, because the gradient of a sum is the sum of the
-# gradients.
-#
-# Write `step_in_pieces(net, optimizer, pieces)`. `pieces` is a list of pairs, inputs and targets,
-# on the device of the network; the last piece is smaller than the others. Take **one** step of the
-# optimizer, the same step that one batch with all images would give, with the mean cross-entropy
-# over all of them. Call the network with one piece at a time, in the mode it is in. The network may
-# still have gradients from before; do not use them.
-
-
-# %% exercise=5
-def step_in_pieces(net, optimizer, pieces):
-    """Take one step of `optimizer`, as if all pieces were one batch."""
-    ### BEGIN SOLUTION
-    images = sum(len(targets) for _, targets in pieces)
-    optimizer.zero_grad()
-    for inputs, targets in pieces:
-        loss = F.cross_entropy(net(inputs), targets, reduction="sum") / images
-        loss.backward()
-    optimizer.step()
-    ### END SOLUTION
-
-
-# %% check=5 points=3
-check.exercise_5(step_in_pieces)

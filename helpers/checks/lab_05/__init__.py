@@ -4,7 +4,6 @@ from helpers.checks.lab_05.exercise_1_seconds_a_call import exercise_1
 from helpers.checks.lab_05.exercise_2_seconds_of_parts import exercise_2
 from helpers.checks.lab_05.exercise_3_prepare import exercise_3
 from helpers.checks.lab_05.exercise_4_plan import exercise_4
-from helpers.checks.lab_05.exercise_5_step_in_pieces import exercise_5
 from helpers.checks.lab_05.shared import lab
 
-__all__ = ["exercise_1", "exercise_2", "exercise_3", "exercise_4", "exercise_5", "lab"]
+__all__ = ["exercise_1", "exercise_2", "exercise_3", "exercise_4", "lab"]
