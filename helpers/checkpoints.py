@@ -40,23 +40,23 @@ def load(path: Path, device: torch.device) -> dict[str, Any]:
     if not path.exists():
         raise FileNotFoundError(f"there is no checkpoint {path.name} to resume from.")
     try:
-        # weights_only: a pickle could run code, and a checkpoint may come from anyone.
+        # weights_only: a pickle could run code, and a checkpoint may be untrusted.
         state = torch.load(path, map_location=device, weights_only=True)
     except Exception as error:  # torch.load raises many types for a damaged file
         raise ValueError(
             f"{path.name} cannot be read as a checkpoint ({type(error).__name__}): it is damaged "
-            "or not a checkpoint. Delete it, or start without resume."
+            "or is not a checkpoint. Delete it, or start without resume."
         ) from error
     if not isinstance(state, dict) or "fingerprint" not in state:
         raise ValueError(
             f"{path.name} is not a checkpoint of a training run (perhaps it holds only a network's "
-            "weights?). Name another file, or start without resume."
+            "weights?). Pass another file, or start without resume."
         )
     return state
 
 
 def fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
-    """Return the settings that must be equal for a resumed run to give the same result."""
+    """Return the settings that must match for a resumed run to give the same result."""
     groups = [
         {key: value for key, value in group.items() if key not in ("params", "fused", "foreach")}
         for group in optimizer.param_groups
@@ -73,7 +73,7 @@ def fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -
 
 
 def check_fingerprint(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
-    """Compare two fingerprints.
+    """Check that the fingerprint in a checkpoint matches that of this run.
 
     Raises:
         ValueError: they differ; the message names each difference.
@@ -101,7 +101,7 @@ def random_state(device: torch.device) -> dict[str, torch.Tensor]:
 
 
 def set_random_state(state: dict[str, torch.Tensor], device: torch.device) -> None:
-    """Restore the result of `random_state`; that of the GPU only if `device` is one."""
+    """Restore the states that `random_state` returned; the GPU's only if `device` is a GPU."""
     torch.set_rng_state(state["cpu"].cpu())
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"].cpu(), device)

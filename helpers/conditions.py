@@ -11,7 +11,7 @@ import torch
 
 @contextlib.contextmanager
 def interrupt_deferred() -> Iterator[threading.Event]:
-    """Defer Ctrl-C or the stop button until the end of the step; a second one acts at once.
+    """Defer Ctrl-C or the stop button until the end of the step; a second one takes effect now.
 
     An interrupt in the middle of `optimizer.step()` would leave only part of the weights updated.
     """
@@ -19,25 +19,25 @@ def interrupt_deferred() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield event  # only the main thread receives signals
         return
-    before = signal.getsignal(signal.SIGINT)
+    previous = signal.getsignal(signal.SIGINT)
 
-    def note(number: int, frame: Any) -> None:
-        if event.is_set() and callable(before):
-            before(number, frame)
+    def handle(signum: int, frame: Any) -> None:
+        if event.is_set() and callable(previous):
+            previous(signum, frame)
         event.set()
 
-    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, handle)
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 @contextlib.contextmanager
 def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
     """On a CPU, train batches of up to 4 images on one thread and without oneDNN.
 
-    For so little work, waking a second thread and preparing a oneDNN convolution cost more than
+    For such small batches, waking a second thread and preparing a oneDNN convolution cost more than
     they save, and on a busy machine each step waits for the slower thread. The measurements are in
     benchmarks/training_steps.py.
     """

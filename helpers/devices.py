@@ -54,7 +54,7 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
 
 
 def _indexed(device: torch.device) -> torch.device:
-    # A tensor reports cuda:0, not cuda: return a device that is equal to the tensor's.
+    # A tensor's device is cuda:0, never cuda, and the two do not compare equal.
     return torch.device("cuda", device.index or 0) if device.type == "cuda" else device
 
 
@@ -126,7 +126,7 @@ def where(*things: Any, **named: Any) -> TensorTable:
         named: the same, with explicit names.
 
     Raises:
-        TypeError: a thing is not one of these; the message names its type.
+        TypeError: an argument is not one of these; the message names its type.
     """
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
@@ -194,11 +194,11 @@ class _FetchCounter(TorchDispatchMode):
 
 
 def count_fetches(action: Callable[[], object]) -> int:
-    """Run `action()` and return how often a single number went from a tensor to Python.
+    """Run `action()` and return how many times it read a scalar from a tensor into Python.
 
-    Each such fetch, as in `.item()` or `if x > 0`, makes the CPU wait for a GPU. It works on any
-    device, real or simulated. It does not count transfers of whole tensors, as in `.cpu()`, or
-    `print`, during which torch disables such counters.
+    Each such read, as in `.item()` or `if x > 0`, makes the CPU wait for the GPU. Counting works
+    on any device, real or simulated. It does not include copies of whole tensors, as in `.cpu()`,
+    or `print`, because torch disables dispatch modes while it formats a tensor.
     """
     with _FetchCounter() as counter:
         action()

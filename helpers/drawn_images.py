@@ -1,13 +1,14 @@
 """Artificial 32 x 32 color images of ten classes, for machines without CIFAR-10.
 
-Each image shows a shape of one color on a background of another. The shape decides the class, and
-each class also has a typical background color, as ships have blue water: a small network learns the
-colors within a minute, and better networks the shapes. Position, size, rotation, stretch, colors,
-shading, a bar behind the shape, and noise are random in every image.
+Each image shows a shape of one color on a background of another. The shape determines the class.
+Each class also has a typical background color, as CIFAR-10's ships are often on blue water: a small
+network learns the colors within a minute, and larger ones learn the shapes.
+Position, size, rotation, stretch, colors, shading, a bar behind the shape, and noise are random in
+every image.
 
 The same seed gives the same bytes on every machine. The random numbers come from SHAKE-256, and the
-arithmetic uses only what IEEE 754 defines to the last bit: sums, products, quotients and square
-roots in float32, one at a time.
+arithmetic uses only operations that IEEE 754 requires to be correctly rounded: float32 addition,
+multiplication, division and square root, one at a time.
 """
 
 import hashlib
@@ -20,10 +21,10 @@ import torch
 from torch import Tensor
 
 _CHUNK = 128  # arrays of half a megabyte fit in a core's cache
-_DRAWS = 24  # random numbers per image, without the noise
-_TAPE = 1 << 18
+_DRAWS = 24  # random numbers per image, not counting the noise
+_NOISE_LENGTH = 1 << 18
 _SPREAD = 90  # how far a background may be from the color of its class, in each channel
-# Rounded, since two mathematics libraries may differ in the last bit of a sine.
+# Rounded, because math libraries may differ in the last bit of a sine.
 _ANGLES = [2 * math.pi * k / 256 for k in range(256)]
 _COSINES = np.array([round(4096 * math.cos(a)) / 4096 for a in _ANGLES], np.float32)
 _SINES = np.array([round(4096 * math.sin(a)) / 4096 for a in _ANGLES], np.float32)
@@ -39,10 +40,10 @@ class Split(NamedTuple):
 def draw(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Split, Split]:
     """Draw `train` training images and `test` test images, each in random order.
 
-    If a number is divisible by ten, all classes are equally frequent among these images.
+    If a count is divisible by ten, all classes have the same number of these images.
 
     Raises:
-        ValueError: a number is negative.
+        ValueError: `train` or `test` is negative.
     """
     if train < 0 or test < 0:
         raise ValueError(f"train={train}, test={test}: the number of images cannot be negative.")
@@ -54,8 +55,8 @@ def _draw(count: int, name: str) -> Split:
     labels = np.argsort(order, kind="stable") % len(CLASSES)
     numbers = np.frombuffer(_bytes(f"{name} numbers", 2 * count * _DRAWS), "<u2")
     numbers = (numbers.astype(np.float32) / 65536).reshape(count, _DRAWS)
-    noise = np.frombuffer(_bytes(f"{name} noise", 2 * (_TAPE + 3 * 32 * 32)), np.uint8)
-    noise = noise.reshape(2, -1).astype(np.float32).sum(0) / 255 - 1  # a sum of two: mostly small
+    noise = np.frombuffer(_bytes(f"{name} noise", 2 * (_NOISE_LENGTH + 3 * 32 * 32)), np.uint8)
+    noise = noise.reshape(2, -1).astype(np.float32).sum(0) / 255 - 1  # triangular: mostly near 0
     windows = np.lib.stride_tricks.sliding_window_view(noise, 3 * 32 * 32)
     images = np.empty((count, 3, 32, 32), np.uint8)
     for label, (distance, color) in enumerate(_SHAPES.values()):
@@ -76,8 +77,8 @@ def _paint(
         return np.float32(low) + np.float32(high - low) * next(columns)
 
     def direction() -> tuple[np.ndarray, np.ndarray]:
-        turn = (next(columns) * 256).astype(np.intp)
-        return _COSINES[turn], _SINES[turn]
+        angle = (next(columns) * 256).astype(np.intp)
+        return _COSINES[angle], _SINES[angle]
 
     y, x = np.arange(32, dtype=np.float32)[:, None], np.arange(32, dtype=np.float32)
     dx, dy = x - between(11.5, 19.5), y - between(11.5, 19.5)
@@ -96,21 +97,21 @@ def _paint(
 
     images = np.empty((len(numbers), 3, 32, 32), np.float32)
     for channel in range(3):
-        ground = np.clip(color[channel] + between(-_SPREAD, _SPREAD), 0, 255)
+        background = np.clip(color[channel] + between(-_SPREAD, _SPREAD), 0, 255)
         # At least 40 away from the background in each channel, so that the shape is visible.
-        figure = ground + between(40, 216)
-        figure -= 256 * (figure >= 256)
+        foreground = background + between(40, 216)
+        foreground -= 256 * (foreground >= 256)
         plane = images[:, channel]
-        plane[...] = ground + slope
+        plane[...] = background + slope
         plane += (between(0, 256) - plane) * bar
-        plane += (figure - plane) * shape
-    start = (next(columns)[:, 0, 0] * _TAPE).astype(np.intp)
+        plane += (foreground - plane) * shape
+    start = (next(columns)[:, 0, 0] * _NOISE_LENGTH).astype(np.intp)
     images += windows[start].reshape(images.shape) * between(8, 54)[:, None]
     return np.rint(np.clip(images, 0, 255)).astype(np.uint8)
 
 
 def _covered(distance: np.ndarray) -> np.ndarray:
-    """Return the covered share of a pixel whose center is `distance` pixels outside an edge."""
+    """Return the covered fraction of a pixel whose center is `distance` pixels outside an edge."""
     return np.clip(np.float32(0.5) - distance, 0, 1)
 
 
@@ -118,7 +119,7 @@ def _bytes(name: str, count: int) -> bytes:
     return hashlib.shake_256(name.encode()).digest(count)
 
 
-# The distance of the point (u, v) from a shape of about radius 1; negative inside the shape.
+# Signed distance from the point (u, v) to the edge of a shape of radius about 1; negative inside.
 _Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -137,11 +138,11 @@ def _checks(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _star(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    # Five lines make a pentagram: a point is inside if it is beyond at most one of them.
+    # Five lines form a pentagram: a point is inside if it is outside at most one of them.
     worst = second = None
     for k in range(5):
-        turn = round(256 * k / 5)
-        beyond = u * _SINES[turn] - v * _COSINES[turn] - 0.33
+        angle = round(256 * k / 5)
+        beyond = u * _SINES[angle] - v * _COSINES[angle] - 0.33
         if worst is None:
             worst, second = beyond, np.full_like(beyond, -9)
         else:

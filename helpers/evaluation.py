@@ -27,13 +27,13 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """Share of correct predictions, from 0 to 1."""
+        """Fraction of correct predictions, from 0 to 1."""
         return self.correct / self.images
 
     def per_class(self, classes: Sequence[str]) -> dict[str, float]:
         """Return the accuracy of each class, from 0 to 1; NaN for a class without images."""
-        shares = self.confusion.diagonal().double() / self.confusion.sum(1)
-        return dict(zip(classes, shares.tolist(), strict=True))
+        accuracies = self.confusion.diagonal().double() / self.confusion.sum(1)
+        return dict(zip(classes, accuracies.tolist(), strict=True))
 
 
 @torch.no_grad()

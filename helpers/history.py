@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 class History:
     """Losses and speed of a training run.
 
-    `losses[i]` is the mean loss of the steps after `steps[i - 1]`, up to `steps[i]`.
+    `losses[i]` is the mean loss over the steps after `steps[i - 1]` up to `steps[i]`.
     """
 
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     steps_per_epoch: int = 0
-    seconds: float = 0.0  # of training with checkpoints, over all resumed parts
-    images: int = 0  # seen in this time
+    seconds: float = 0.0  # training time with checkpoints, including resumed runs
+    images: int = 0  # number processed in this time
 
     @property
     def images_per_second(self) -> float:

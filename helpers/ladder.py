@@ -1,6 +1,6 @@
 """Measure the speed-up of each change to the classic script, alone and on top of the others.
 
-A change that does not help is reported and not kept for the next ones.
+A change that does not help is reported but not carried over to the next measurement.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from helpers.timing import Comparison, compare
 
 LARGE_BATCH = 512
 
-# In the order in which they are tried: first what feeds the network, then its arithmetic.
+# In the order in which they are tried: first data loading, then computation.
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "resident data": {"resident": True},
     f"batch of {LARGE_BATCH}": {"batch_size": LARGE_BATCH},
@@ -57,8 +57,8 @@ class Ladder:
         images: uint8 `(N, 3, 32, 32)`, N at least 512.
         labels: int64 `(N,)`.
         device: where to train.
-        rounds: runs of each of the two settings in a comparison.
-        seconds: timed seconds for each of them.
+        rounds: number of runs of each of the two settings in a comparison.
+        seconds: total timed seconds for each setting.
         skip: names of changes not to measure, with the reason for each.
     """
 
@@ -86,7 +86,7 @@ class Ladder:
             except RuntimeError as error:
                 if not setting.compiled:
                     raise
-                # A compiler can fail in many ways; the other changes can still be measured.
+                # torch.compile can fail in many ways; the other changes can still be measured.
                 note = f"torch.compile failed here: {str(error).strip().splitlines()[0]}"
         if note:
             return Rung(name, 1.0, 1.0, 1.0, False, 0.0, note=note)
@@ -107,7 +107,7 @@ class Ladder:
     def climb(self) -> tuple[list[Rung], Setting]:
         """Return the speed-up of each change on top of those that helped, and the final setting.
 
-        The last two rungs compare all that helped, and all changes, with the classic script.
+        The last two compare the changes that helped, and all changes, with the classic script.
         """
         setting, everything, rungs = CLASSIC, CLASSIC, []
         for name, changes in CHANGES.items():
@@ -117,16 +117,16 @@ class Ladder:
                 setting = replace(setting, **changes)
             if not rung.note:
                 everything = replace(everything, **changes)
-        for name, top in (("what helped", setting), ("everything", everything)):
-            rungs.append(self.add(CLASSIC, name, vars(top)))
+        for name, final in (("what helped", setting), ("everything", everything)):
+            rungs.append(self.add(CLASSIC, name, vars(final)))
         return rungs, setting
 
     def _compare(self, base: Setting, setting: Setting) -> Comparison:
         ways, units = {}, {}
         for label, each in (("without", base), ("with", setting)):
             step = TrainingStep(each, self.images, self.labels, self.device)
-            # While one setting runs, the workers of the other prepare four batches. With two steps
-            # per call, the two calls before the clock starts use them up.
+            # While one setting runs, the workers of the other prefetch four batches. With two steps
+            # per call, the two untimed calls use them up.
             steps = 1 if each.resident else 2
             ways[label] = _Repeated(step, steps)
             units[label] = steps * each.batch_size
@@ -144,7 +144,7 @@ class _Repeated:
 
 
 def time_to_accuracy(learned: Record, climbed: Record) -> list[str]:
-    """Return a table of speed, training time and test accuracy, one line per way to train.
+    """Return a table of speed, training time and test accuracy, one line per training setup.
 
     Args:
         learned: the record `large_batches`, with the accuracies.

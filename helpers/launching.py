@@ -1,4 +1,4 @@
-"""`torchrun` from a notebook: PyTorch's launcher, with processes that start in milliseconds."""
+"""Run PyTorch's launcher `torchrun` from a notebook, with workers that start in milliseconds."""
 
 import json
 import multiprocessing
@@ -16,8 +16,8 @@ from pathlib import Path
 _PRELOADED = ["torch.distributed.run", "torch.distributed.fsdp", "torch._dynamo"]
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
-    # Otherwise restarted workers can read the addresses of the processes that ended, and connect
-    # to those: https://github.com/pytorch/pytorch/issues/135712
+    # Otherwise restarted workers can read the addresses of the workers that exited, and connect
+    # to them: https://github.com/pytorch/pytorch/issues/135712
     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
 }
 _COURSE = Path(__file__).resolve().parents[1]
@@ -26,11 +26,11 @@ _COURSE = Path(__file__).resolve().parents[1]
 def torchrun(*arguments: str | Path, nodes: int = 1, fails: bool = False) -> None:
     """Run `torchrun` with these arguments; print the command and what each process prints.
 
-    The lines are in the order of the ranks, not of time. Standard error is shown if the run fails.
+    The lines are ordered by rank, not by time. Standard error is shown if the run fails.
 
     Args:
-        arguments: options of torchrun, the program, and its options. A string may hold several.
-        nodes: the number of launchers to start here, each as if on a machine of its own.
+        arguments: options of torchrun, the script, and its options. A string may contain several.
+        nodes: number of nodes to emulate; each has its own launcher on this machine.
         fails: print a failure instead of raising it.
 
     Raises:
@@ -39,19 +39,19 @@ def torchrun(*arguments: str | Path, nodes: int = 1, fails: bool = False) -> Non
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise RuntimeError("this system cannot fork processes. On Windows, use WSL.")
     words = [word for argument in arguments for word in _words(argument)]
-    together = _options_of_nodes(nodes)
-    for options in together:
-        typed = " ".join([*options, *map(_shortened, words)])
-        print("$ torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", typed))
+    rendezvous = _rendezvous_options(nodes)
+    for options in rendezvous:
+        command = " ".join([*options, *map(_shortened, words)])
+        print("$ torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", command))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        failed = _run([[*options, *words] for options in together], folder)
+        failed = _run([[*options, *words] for options in rendezvous], folder)
         for rank, attempt, text in _logs(folder, "stdout.log"):
             restart = f", restart {attempt}" if attempt else ""
             for line in text.splitlines():
                 print(f"[rank {rank}{restart}] {line}")
         if failed:
-            report = _report_of_failure(folder)
+            report = _failure_report(folder)
             if not fails:
                 raise RuntimeError(f"torchrun failed.\n{report}")
             print(report)
@@ -62,14 +62,14 @@ def _words(argument: str | Path) -> list[str]:
 
 
 def _shortened(word: str) -> str:
-    """Return a path as it is from the current folder, or else from the course's."""
+    """Return a path relative to the current folder, or else to the course's."""
     for folder in (Path.cwd(), _COURSE):
         word = word.removeprefix(f"{folder}/")
     return word
 
 
-def _options_of_nodes(nodes: int) -> list[list[str]]:
-    """Return for each launcher the options with which it finds the others."""
+def _rendezvous_options(nodes: int) -> list[list[str]]:
+    """Return the options with which each launcher finds the others."""
     if nodes == 1:
         return [["--standalone"]]
     with socket.socket() as free:
@@ -101,7 +101,7 @@ def _run(commands: list[list[str]], folder: Path) -> bool:
 
 
 def _launch(arguments: list[str], folder: Path) -> None:
-    """Be one launcher: `torchrun` with these arguments, whose logs go to `folder`."""
+    """Run `torchrun` with these arguments in this process; write its logs to `folder`."""
     from torch.distributed.run import main
 
     folder.mkdir()
@@ -109,16 +109,16 @@ def _launch(arguments: list[str], folder: Path) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.environ.update(_ENVIRONMENT)
-    quick = ["--run-path", "--start-method", "fork", "--redirects", "3", "--log-dir", str(folder)]
+    fast = ["--run-path", "--start-method", "fork", "--redirects", "3", "--log-dir", str(folder)]
     try:
-        main([*quick, *arguments])
+        main([*fast, *arguments])
     except Exception as error:
         print(error, file=sys.stderr)
         sys.exit(1)
 
 
 def _logs(folder: Path, kind: str) -> Iterator[tuple[int, int, str]]:
-    """Yield rank, number of restarts and text of each worker's log, in the order of both."""
+    """Yield rank, number of restarts and text of each worker's log, by restart and rank."""
     found = []
     for path in folder.rglob(kind):
         node = int(path.relative_to(folder).parts[0].removeprefix("node_"))
@@ -130,14 +130,14 @@ def _logs(folder: Path, kind: str) -> Iterator[tuple[int, int, str]]:
         yield rank, attempt, path.read_text(errors="replace")
 
 
-def _report_of_failure(folder: Path) -> str:
+def _failure_report(folder: Path) -> str:
     """Return the workers' last messages, and the rank that failed first."""
     lines = [
         f"[rank {rank}, standard error] {text.rstrip().splitlines()[-1]}"
         for rank, _, text in _logs(folder, "stderr.log")
         if text.strip()
     ]
-    # An exception that a worker did not catch is in a file of its own.
+    # An exception that a worker did not catch is in a separate file.
     for rank, _, text in _logs(folder, "error.json"):
         lines.append(f"[rank {rank}] {json.loads(text)['message']['message']}")
     for path in sorted(folder.glob("node_*/launcher.log")):

@@ -2,8 +2,8 @@
 already on the device.
 
 Both yield float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`. In both,
-the order of an epoch depends only on the seed and the number of the epoch, so a run that resumes at
-any step sees the same batches as one without an interruption.
+the order of an epoch depends only on the seed and the epoch number, so a run that resumes at any
+step sees the same batches as an uninterrupted run.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-# Images that are converted at once. On a CPU, few enough for its caches: the loader alone is 3 to 6
-# times as fast as with 4096. On a GPU, more, to have fewer kernel launches; 4096 float images take
-# 50 MB.
+# Number of images converted at once. On a CPU, a chunk should fit in the caches: the loader is then
+# 3 to 6 times as fast as with 4096. On a GPU, larger chunks need fewer kernel launches; 4096 float
+# images take 50 MB.
 CHUNK_ON_CPU, CHUNK = 512, 4096
 
 
@@ -34,7 +34,7 @@ class EpochOrder(Sampler[int]):
         self.skip = 0
 
     def start_at(self, epoch: int, skip: int = 0) -> None:
-        """Make the next iteration return epoch `epoch` without its first `skip` images."""
+        """Make the next iteration start epoch `epoch` after its first `skip` images."""
         self.epoch, self.skip = epoch, skip
 
     def indices(self) -> Tensor:
@@ -52,7 +52,7 @@ class EpochOrder(Sampler[int]):
 
 
 class ResidentLoader:
-    """Yields batches of a data set that is on `device` as a whole, so nothing is copied to it.
+    """Yields batches of a data set that is entirely on `device`, so batches need no transfer.
 
     Args:
         images: uint8 `(N, 3, 32, 32)`; kept as uint8 on the device (50,000 take 154 MB).

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 
 class ClassicNet(nn.Module):
-    """The small CIFAR-10 network of PyTorch's beginner tutorial: a LeNet of 62,006 parameters.
+    """The small CIFAR-10 network from PyTorch's beginner tutorial: a LeNet with 62,006 parameters.
 
     Two convolutions, each with ReLU and 2x2 max pooling, then three linear layers, after LeNet-5
     (LeCun et al., 1998).

@@ -1,4 +1,4 @@
-"""Check, before an import fails, that the packages of the notebooks are installed.
+"""Check that the packages that the notebooks need are installed, before an import fails.
 
 No package is imported: reading its version takes a millisecond, importing torch takes seconds.
 """
@@ -22,8 +22,8 @@ def require() -> None:
     """Check that every package is installed and new enough.
 
     Raises:
-        ModuleNotFoundError: the message names each one that is missing or too old, and the
-            command that installs it.
+        ModuleNotFoundError: the message names each package that is missing or too old, and the
+            command that installs them.
     """
     problems, wanted = [], []
     for name, oldest in OLDEST.items():
@@ -37,7 +37,7 @@ def require() -> None:
         wanted.append(f'"{name}>={oldest}"')
     if problems:
         raise ModuleNotFoundError(
-            f"Packages of the course are missing or too old: {', '.join(problems)}. Run\n"
+            f"Packages that the course needs are missing or too old: {', '.join(problems)}. Run\n"
             f"    %pip install {' '.join(wanted)}\n"
             "in a cell, restart the kernel, and run the notebook from the top."
         )
@@ -51,6 +51,6 @@ def _installed(name: str) -> str | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return the release's first two numbers: "2.11.0+cu128" is (2, 11)."""
+    """Return the major and minor version: (2, 11) for "2.11.0+cu128"."""
     parts = version.split("+")[0].split(".")[:2]
     return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)

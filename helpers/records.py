@@ -1,6 +1,6 @@
 """Read the measurements that `benchmarks/` recorded, such as those of a GPU.
 
-They are files of the package, so every copy of the course has them, in Colab too.
+The files are part of the package, so every copy of the course has them, including on Colab.
 """
 
 import json
@@ -33,7 +33,7 @@ def read(name: str, results: Path | None = None) -> list[Record]:
 
     Args:
         name: name of the benchmark.
-        results: folder of the records; that of the package if None.
+        results: folder of the records; the package's own if None.
 
     Raises:
         ValueError: the file exists and is not a record.
@@ -46,7 +46,7 @@ def read(name: str, results: Path | None = None) -> list[Record]:
         records = [Record(**entry) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} is not a record of a benchmark: {error!r}. Record it again."
+            f"{path} is not a record of a benchmark: {error!r}. Run the benchmark again."
         ) from error
     return sorted(records, key=lambda record: record.date, reverse=True)
 

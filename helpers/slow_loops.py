@@ -1,4 +1,4 @@
-"""Three training loops with one mistake each, for lesson 08: find it in the profile first."""
+"""Three training loops with one performance mistake each, to find by profiling (lesson 08)."""
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ def loop_a(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> 
     images, labels = images.to(device), labels.to(device)
     net = ClassicNet().to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    total_loss, total_right = 0.0, 0
+    total_loss, total_correct = 0.0, 0
     for _ in range(steps):
         with part("data"):
             inputs, targets = normalize(images), labels
@@ -30,11 +30,11 @@ def loop_a(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> 
             optimizer.zero_grad()
         with part("log"):
             total_loss += loss.item()
-            total_right += (scores.argmax(1) == targets).sum().item()
+            total_correct += (scores.argmax(1) == targets).sum().item()
 
 
 def loop_b(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> None:
-    """Train as `loop_a` does, on images that are rotated and mirrored at random."""
+    """Train as `loop_a` does, on images that are randomly rotated and flipped."""
     net = ClassicNet().to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     total_loss = torch.zeros((), device=device)

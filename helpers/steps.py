@@ -1,7 +1,7 @@
 """Training steps of the classic network in the settings that lesson 05 compares.
 
 A `Setting` is the difference from the classic script; calling a `TrainingStep` does one step in
-that setting, including the data. `why_not` tells which settings a machine cannot run.
+that setting, including loading the data. `why_not` says why a machine cannot run a setting.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class Setting:
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate that matches the batch size: see `matching_rate`."""
+        """The learning rate scaled to the batch size; see `matching_rate`."""
         return matching_rate(self.batch_size)
 
 
@@ -70,7 +70,7 @@ def endless(loader: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, T
 
 
 def whole_batches(images: Tensor, labels: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
-    """Return the largest number of first images and labels that gives full batches only.
+    """Return the images and labels, truncated to a multiple of `batch_size`.
 
     Raises:
         ValueError: there are too few images for one batch.
@@ -96,7 +96,7 @@ class TrainingStep:
         images: uint8 `(N, 3, 32, 32)`, on the CPU.
         labels: int64 `(N,)`, on the CPU.
         device: where to train.
-        net: the network to train; the classic one if None.
+        net: the network to train; a new `ClassicNet` if None.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class TrainingStep:
 
     def __call__(self, phase: Phase = _no_phase) -> None:
         """Do one step; `phase` wraps each of its parts: data, forward, backward, optimizer."""
-        with _threads(1 if self.setting.one_thread else None):
+        with _num_threads(1 if self.setting.one_thread else None):
             with phase("data"):
                 images, labels = next(self.batches)
                 images = images.to(self.device, memory_format=self.layout)
@@ -150,7 +150,7 @@ class TrainingStep:
 def why_not(setting: Setting, device: torch.device | str) -> str:
     """Return why this machine cannot run `setting` on `device`, or "" if it probably can.
 
-    Checks that the requirements of `torch.compile` exist; whether it works shows in the first step.
+    Checks only the requirements of `torch.compile`; it may still fail in the first step.
     """
     kind = torch.device(device).type
     if setting.one_thread and kind != "cpu":
@@ -173,7 +173,7 @@ def why_not(setting: Setting, device: torch.device | str) -> str:
 def computes_in_bf16(device: torch.device | str) -> bool:
     """Return whether autocast to bfloat16 works on `device`, tested with a small convolution.
 
-    Older systems refuse it (macOS before 14, on mps) or warn and compute in float32.
+    Older systems raise an error (macOS before 14, on mps) or warn and compute in float32.
     """
     kind = torch.device(device).type
     try:
@@ -187,7 +187,7 @@ def computes_in_bf16(device: torch.device | str) -> bool:
 
 
 @contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
+def _num_threads(count: int | None) -> Iterator[None]:
     before = torch.get_num_threads()
     if count is None or count == before:
         yield

@@ -6,12 +6,12 @@ from html import escape
 
 _CELL = "padding:0.1em 0.7em;white-space:pre;text-align:"
 _NUMBER = re.compile(r"-?[\d,.]+(e[+-]\d+)?%?")
-# The text color goes with the background, so that a dark theme stays readable.
+# The text color is set, too, so that marked rows are readable in a dark theme.
 MARKED_STYLE = "background:#FFF0C2;color:#1a1a1a"
 
 
 class Table:
-    """Rows of text under column names; `marked` rows stand out (HTML: a color, text: a `>`)."""
+    """Rows of text under column names; `marked` rows get a background color or, in text, a `>`."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Measure how long tensor code takes: warm up, wait for the device, repeat, report the spread.
 
-Based on `torch.utils.benchmark`. A comparison runs its variants alternately, so that a machine that
-slows down slows all of them, and calls a difference within the spread no difference. Nothing is
-timed on a simulated GPU.
+Based on `torch.utils.benchmark`. A comparison runs its variants alternately, so that a
+slowdown of the machine affects all of them, and reports a difference only if it is larger than the
+spread. Nothing is timed on a simulated GPU.
 """
 
 import logging
@@ -20,7 +20,7 @@ import torch
 class Measurement:
     """The time of a call: `seconds` has one value per run, the mean over the calls of that run.
 
-    If `compare` got `units`, these are seconds per unit.
+    If `compare` was called with `units`, these are seconds per unit.
     """
 
     label: str
@@ -39,7 +39,7 @@ class Measurement:
 
     @property
     def spread(self) -> float:
-        """The distance between the quartiles (IQR), in seconds."""
+        """The interquartile range (IQR), in seconds."""
         low, high = self.quartiles
         return high - low
 
@@ -72,9 +72,9 @@ class Ratio:
     def differs(self) -> bool:
         """Whether the median is farther from 1 than the spread, on a logarithmic scale.
 
-        The spread is the IQR. With fewer than 8 rounds, all ratios must also be on the same side of
-        1; with 3 or 4, the spread is 1.5 times the range. Of pairs of equal variants, this rule
-        calls fewer than 1 in 20 different, for any number of rounds from 3.
+        The spread is the IQR; with 3 or 4 rounds, it is 1.5 times the range. With fewer than 8
+        rounds, all ratios must also be on the same side of 1. For two equal variants, the
+        false positive rate of this rule is below 1 in 20, for any number of rounds from 3.
         """
         # In logarithms, twice as fast and half as fast are equally far from 1.
         logs = tuple(math.log(value) for value in self.values)
@@ -138,20 +138,20 @@ def compare(
 ) -> Comparison:
     """Measure the functions in `ways` alternately, in `rounds` rounds.
 
-    A run calls one function as often as it takes for all its runs to last about `seconds`, at least
-    once. Before each run the function is called twice without timing. The clock is read after
+    A run calls one function one or more times, so that all its runs together take about `seconds`.
+    Before each run, the function is called twice without timing. The clock is read after
     `device` has finished its work. The number of torch's threads is not changed.
 
     Args:
-        ways: label to function; each works on `device` or on the CPU.
+        ways: maps labels to functions; each runs on `device` or on the CPU.
         device: the device to wait for.
-        rounds: runs of each function, at least 3.
+        rounds: number of runs of each function, at least 3.
         seconds: total timed seconds of each function.
-        units: label to the amount of work of one call, such as a number of images, if the functions
-            differ in it. Times are then per unit.
+        units: maps labels to the amount of work of one call, such as a number of images, if the
+            functions differ in it. Times are then per unit.
 
     Raises:
-        ValueError: fewer than 3 rounds, no time, or no function.
+        ValueError: `rounds` is below 3, `seconds` is not positive, or `ways` is empty.
         RuntimeError: the device is simulated.
     """
     device = torch.device(device)
@@ -175,7 +175,7 @@ def compare(
         call()
         once = max(clock() - started, 1e-9)
         calls[label] = max(1, round(seconds / rounds / once))
-        # Left alone, Timer would set torch to one thread.
+        # By default, Timer sets torch to one thread.
         timers[label] = new_timer(
             "call()", globals={"call": call}, timer=clock, num_threads=torch.get_num_threads()
         )
@@ -194,7 +194,7 @@ def compare(
 
 
 def refuse_simulated(device: torch.device | str) -> None:
-    """Raise RuntimeError if `device` is a simulated GPU: its times would be those of the CPU."""
+    """Raise RuntimeError if `device` is a simulated GPU: its times would be CPU times."""
     if torch.device(device).type != "cuda":
         return
     import simulated_cuda  # imported only here: it hooks into torch

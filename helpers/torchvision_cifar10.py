@@ -12,12 +12,12 @@ class LoadedCIFAR10(datasets.CIFAR10):
 
     Everything but the constructor is torchvision's. Use it where a program would write
     `datasets.CIFAR10(root, train=True, download=True, transform=transform)` and the images may
-    come from another place than the official archive.
+    come from a source other than the official archive.
 
     Args:
         images: uint8 `(N, 3, 32, 32)`.
         labels: int64 `(N,)`.
-        transform: what to apply to each PIL image.
+        transform: applied to each PIL image.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from torch.autograd import DeviceType
 from torch.autograd.profiler_util import FunctionEventAvg
 from torch.profiler import profile
 
-# The categories of a trace, by the row that a figure shows them in.
+# The row of a figure in which each category of a trace's events is drawn.
 _ROWS = {"user_annotation": "part", "cpu_op": "operation", "kernel": "kernel"}
 
 
@@ -41,7 +41,7 @@ def spans_of(profiler: profile) -> list[Span]:
         )
         for event in found
     ]
-    # Of two that start together, the longer one contains the other.
+    # If two spans start at the same time, the longer one contains the other.
     return sorted(spans, key=lambda span: (span.start, -span.end))
 
 
@@ -55,7 +55,7 @@ def cpu_averages(profiler: profile) -> dict[str, FunctionEventAvg]:
 
 
 def outermost(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans that are not inside another one; `spans` are sorted by start time."""
+    """Return the spans that are not inside another one; `spans` must be sorted by start time."""
     kept: list[Span] = []
     for span in spans:
         if not kept or span.end > kept[-1].end:
@@ -64,7 +64,7 @@ def outermost(spans: Iterable[Span]) -> list[Span]:
 
 
 def busy_share(spans: Iterable[Span], start: float, end: float) -> float:
-    """Return the share of the time from `start` to `end` in which at least one span runs.
+    """Return the fraction of the time from `start` to `end` in which at least one span runs.
 
     Raises:
         ValueError: `end` is not after `start`.

@@ -1,7 +1,7 @@
 """Train any network: the loop, its history, and checkpoints to resume from.
 
 The loop itself is a few lines. The rest handles what happens in long runs: progress reports,
-interrupts, a loss that becomes NaN, and a machine that is lost.
+interrupts, a loss that becomes NaN, and the loss of the machine.
 """
 
 import math
@@ -49,8 +49,8 @@ def train(
         loss_function: maps logits and labels to a 0-d tensor.
         checkpoint: file to write after every epoch, every `checkpoint_seconds`, and when
             interrupted. If None, nothing is written.
-        resume: continue from `checkpoint`. On a CPU the result is bit for bit the same as without
-            the interruption.
+        resume: continue from `checkpoint`. On a CPU, the result is bitwise identical to that of an
+            uninterrupted run.
         checkpoint_seconds: time between checkpoints within an epoch.
         report: called about every `report_seconds` with a `Progress`.
         report_seconds: time between reports.
@@ -58,7 +58,7 @@ def train(
             epoch if None.
 
     Returns:
-        The `History`, including that of the resumed part.
+        The `History`, including the part before the checkpoint.
 
     Raises:
         ValueError: `epochs` is not a positive integer, or the checkpoint is damaged or belongs to
@@ -123,18 +123,18 @@ class _Run:
         """Train to the end of the current epoch."""
         if self.can_skip:
             self.sampler.start_at(self.epoch, self.step * self.loader.batch_size)
-        self.since = saved = reported = time.perf_counter()
+        self.since = last_save = last_report = time.perf_counter()
         for images, labels in self.loader:
             self._train_step(images, labels)
             now = time.perf_counter()
-            if now - reported > self.report_seconds:
-                reported = now
+            if now - last_report > self.report_seconds:
+                last_report = now
                 self._report()
             if self.step == self.history.steps_per_epoch:
-                break  # the loader may go on; the epoch is over
-            if self.can_skip and now - saved > self.checkpoint_seconds:
+                break  # the loader may be endless; the epoch is complete
+            if self.can_skip and now - last_save > self.checkpoint_seconds:
                 self._save()
-                saved = time.perf_counter()
+                last_save = time.perf_counter()
             if interrupted.is_set():
                 if self.can_skip:
                     self._save()
@@ -217,9 +217,9 @@ class _Run:
         try:
             checkpoints.save(self.path, state)
         except OSError as error:
-            # A full disk costs the checkpoint, not the training run.
+            # A full disk must not stop the training run.
             warnings.warn(
-                f"no checkpoint was written: {error}. Training continues. To save it, free some "
+                f"no checkpoint was written: {error}. Training continues. To save one, free some "
                 "disk space or choose another output folder.",
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""A clock of simulated seconds, to check code that measures time on however busy a machine."""
+"""A clock of simulated seconds, to check code that measures time even if the machine is busy."""
 
 import datetime
 import inspect
@@ -13,14 +13,14 @@ from unittest.mock import patch
 
 _ELAPSED = ("perf_counter", "monotonic", "time")
 _PROCESSOR = ("process_time", "thread_time")
-# What it takes to read the clock, in seconds: a loop that waits for a later time must end.
+# Simulated cost of reading the clock, in seconds, so that a loop that polls the clock ends.
 _READING = 1e-6
 
 
 class Clock:
-    """Seconds that pass only when `compute`, `sleep` or `wait_until` is called, or a clock is read.
+    """A clock that advances only in `compute`, `sleep` and `wait_until`, and when it is read.
 
-    `seconds` have passed in total; in `computed` of them the processor was busy. `slept` tells
+    `seconds` is the total time, `computed` the time in which the processor was busy, and `slept`
     whether `sleep` was called.
     """
 
@@ -30,7 +30,7 @@ class Clock:
         self.slept = False
 
     def compute(self, seconds: float) -> None:
-        """Keep the processor busy."""
+        """Advance the clock while the processor is busy."""
         self.seconds += seconds
         self.computed += seconds
 
@@ -52,7 +52,7 @@ class Clock:
 
 @contextmanager
 def replaces_the_clocks(clock: Clock, function: Callable[..., Any]) -> Iterator[None]:
-    """Let this thread read `clock` from Python's `time`, `timeit` and `datetime` in the block.
+    """Make Python's `time`, `timeit` and `datetime` return the time of `clock` in this thread.
 
     That includes the names that the module of `function` has imported from them, and the default
     arguments and closures of its functions. Other threads, such as those of the notebook's kernel,
@@ -149,7 +149,7 @@ def _replace_in_function(
     for cell in function.__closure__ or ():
         try:
             value = cell.cell_contents
-        except ValueError:  # a variable that has no value yet
+        except ValueError:  # an unassigned variable
             continue
         if id(value) in replaced:
             cell.cell_contents = replaced[id(value)][1]

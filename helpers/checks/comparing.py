@@ -1,4 +1,4 @@
-"""Where tensors and modules are, and whether they hold the same numbers."""
+"""Compare the devices and the values of tensors and modules."""
 
 import copy
 from typing import Any
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 def is_tensor(value: object) -> bool:
-    """Whether a value is a tensor."""
+    """Return whether a value is a tensor."""
     return isinstance(value, Tensor)
 
 
@@ -28,7 +28,7 @@ def devices_of(net: nn.Module) -> set[torch.device]:
 
 
 def same_numbers(one: Any, other: Any) -> bool:
-    """Whether two tensors or modules hold exactly the same numbers, on any devices."""
+    """Return whether two tensors or modules have exactly equal values, on any devices."""
     if isinstance(one, nn.Module):
         pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
         return all(same_numbers(*pair) for pair in pairs)
@@ -36,12 +36,12 @@ def same_numbers(one: Any, other: Any) -> bool:
 
 
 def close(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors hold the same numbers, up to what two devices compute differently."""
-    # A GPU may round the inputs of a product (TF32), and it adds in another order.
+    """Return whether two tensors are equal, up to numerical differences between devices."""
+    # A GPU may round the inputs of a product (TF32), and it may add in a different order.
     return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-2, atol=1e-2)
 
 
 def same_weights(one: nn.Module, other: nn.Module) -> bool:
-    """Whether two networks have the same weights, up to what two devices compute differently."""
+    """Return whether two networks have equal weights, up to differences between devices."""
     pairs = zip(one.parameters(), other.parameters(), strict=False)
     return all(torch.allclose(a.cpu(), b.cpu(), rtol=1e-3, atol=2e-4) for a, b in pairs)

@@ -1,4 +1,4 @@
-"""Machines to run a student's code on: with two GPUs, with three, or with none."""
+"""Run student code as on a machine with a given number of GPUs, real or simulated."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,9 +28,9 @@ def machine_to_judge_on() -> Iterator[None]:
 
 @contextmanager
 def machine(gpus: int) -> Iterator[None]:
-    """Let the block see exactly `gpus` CUDA devices, simulated unless the machine has them.
+    """Make exactly `gpus` CUDA devices visible in the block, simulated unless the machine has them.
 
-    Tensors created before stay where they are; do not use those created inside after the block.
+    Tensors created before the block stay where they are; do not use those created in it later.
     """
     if simulated_cuda.is_enabled():
         with _resized(torch._course_simulated_cuda.machine, gpus), _availability(gpus):

@@ -1,4 +1,4 @@
-"""How much memory the process uses and may use, where the system reports it."""
+"""Read and limit the memory of this process, on systems that support it."""
 
 import contextlib
 from pathlib import Path
@@ -24,7 +24,7 @@ def bytes_in_use() -> int:
 
 
 def free_bytes() -> int:
-    """Return the bytes of memory that the machine has left."""
+    """Return the bytes of memory that are available; a huge number if unknown."""
     if not _MACHINE.exists():
         return 1 << 60
     with contextlib.suppress(StopIteration, ValueError):
@@ -36,9 +36,9 @@ def free_bytes() -> int:
 
 
 def limit_addresses(more: int) -> tuple[int, int] | None:
-    """Limit the process to `more` bytes of additional addresses; return the previous limit.
+    """Limit the address space to `more` bytes beyond its current size; return the previous limit.
 
-    With a real GPU there is no limit: CUDA reserves far more addresses than memory.
+    With a real GPU, no limit is set: CUDA reserves far more address space than memory.
     """
     real_gpu = torch.cuda.is_available() and not simulated_cuda.is_enabled()
     if resource is None or not _PROCESS.exists() or real_gpu:

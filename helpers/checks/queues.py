@@ -1,6 +1,6 @@
-"""A device that works while Python continues, as a GPU does, to check who waits for it.
+"""An asynchronous device, like a GPU, to check whether code synchronizes with it.
 
-Its time is simulated: what it measures does not depend on how busy the machine is.
+Its time is simulated, so the results do not depend on how busy the machine is.
 """
 
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ import torch
 
 from helpers.checks.clocks import Clock
 
-# What it takes, in seconds, to launch work and to ask whether it is done: about as long as with a
-# real GPU. It also ends loops that launch or ask until some time has passed.
+# Simulated cost, in seconds, of launching work and of querying whether it is done, about that of a
+# real GPU. It also ends loops that launch or query until some time has passed.
 _LAUNCHING = 5e-6
 _ASKING = 2e-5
 
 
 class Device:
-    """A queue of work that the device processes one after the other.
+    """A device that processes a queue of work in order.
 
-    `clock` is the time; `took` holds the seconds of each piece of work, in order; `asked` tells
-    whether the program has asked if the work is done.
+    `clock` is its clock; `took` has the duration of each piece of work, in order; `asked` is
+    whether the program has queried if the work is done.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Device:
         self._idle_from = 0.0
 
     def launch(self, seconds: float) -> None:
-        """Queue work of this length and return at once."""
+        """Queue work that takes `seconds`, and return immediately."""
         self.clock.compute(_LAUNCHING)
         self._idle_from = self.end_of_work() + seconds
         self.took.append(seconds)
@@ -42,13 +42,13 @@ class Device:
         return max(self._idle_from, self.clock.seconds)
 
     def is_done(self, moment: float | None = None) -> bool:
-        """Whether the clock has reached `moment`, or without it, whether the queue is empty."""
+        """Return whether the clock has reached `moment`; without it, whether the queue is empty."""
         self.asked = True
         self.clock.compute(_ASKING)
         return self.clock.seconds >= (self._idle_from if moment is None else moment)
 
     def wait(self) -> None:
-        """Return when the queue is empty."""
+        """Wait until the queue is empty."""
         self.clock.wait_until(self._idle_from)
 
 
@@ -64,7 +64,7 @@ class _Event:
         self._reached = self._device.end_of_work()
 
     def query(self) -> bool:
-        """Whether the mark has been reached."""
+        """Return whether the mark has been reached."""
         return self._device.is_done(self._reached)
 
     def synchronize(self) -> None:
@@ -72,7 +72,7 @@ class _Event:
         self._device.clock.wait_until(self._reached)
 
     def elapsed_time(self, end_event: "_Event") -> float:
-        """Milliseconds from this mark to the other."""
+        """Return the milliseconds from this mark to the other."""
         if max(self._reached, end_event._reached) > self._device.clock.seconds:
             raise RuntimeError(
                 "Both events must be completed before calculating elapsed time: device not ready"

@@ -25,7 +25,7 @@ def read_batches(files: Mapping[str, bytes], prefix: str) -> Contents:
     """Read the batches whose names start with `prefix`, in the same order as torchvision.
 
     Raises:
-        DataError: a batch is missing, damaged, or something else.
+        DataError: a batch is missing, damaged, or not a batch of CIFAR-10.
     """
     if missing := [name for name in OFFICIAL_BATCHES if prefix + name not in files]:
         raise DataError(f"{FOLDER} lacks {', '.join(missing)}; copy the folder again.")
@@ -72,7 +72,7 @@ class _ArraysOnly(pickle.Unpickler):
 _ALLOWED = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
-    # NumPy's constructors of arrays, under their old and new names.
+    # NumPy's array constructors, under their old and new names.
     ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     ("numpy.core.numeric", "_frombuffer"): np.empty(0).__reduce_ex__(5)[0],
     # Protocol 2 stores bytes as an encoded string.
@@ -81,7 +81,7 @@ _ALLOWED = {
 
 
 def _loads(data: bytes, name: str) -> dict[str, Any]:
-    # A damaged pickle can raise nearly anything.
+    # A damaged pickle can raise almost any exception.
     try:
         value = _ArraysOnly(io.BytesIO(data), encoding="latin1").load()
     except Exception as error:

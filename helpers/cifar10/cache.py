@@ -1,7 +1,7 @@
 """Decoded images kept on disk, so that every load after the first takes a fraction of a second.
 
 Each source has one file: a line of JSON, then the bytes of the pixels and labels. The file is
-written under another name and renamed when complete; a checksum detects damage.
+written under a temporary name and renamed when complete; a checksum detects damage.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from helpers.cifar10.files import Folder
 # Increase it when the format, or the way images are decoded, changes.
 _VERSION = 1
 _BYTES_PER_SAMPLE = 3 * 32 * 32 + 8
-_ABANDONED_SECONDS = 3600
+_STALE_SECONDS = 3600
 _MAX_HEADER_BYTES = 10_000
 
 
 def default_folder() -> Path:
-    """`gpu-course-kit` under `$XDG_CACHE_HOME`, or under `~/.cache` where that is not set."""
+    """`gpu-course-kit` under `$XDG_CACHE_HOME`, or under `~/.cache` if that is not set."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "gpu-course-kit"
 
@@ -45,7 +45,7 @@ class Cache:
                 header = json.loads(file.readline(_MAX_HEADER_BYTES))
                 if (header["version"], header["identity"]) != (_VERSION, identity):
                     return None
-                # Checked first: a damaged header must not allocate memory.
+                # Check the size first: a damaged header must not cause a huge allocation.
                 size = file.tell() + sum(header["counts"]) * _BYTES_PER_SAMPLE
                 if os.fstat(file.fileno()).st_size != size:
                     return None
@@ -87,7 +87,7 @@ class Cache:
         temporary = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._remove_abandoned()
+            self._remove_stale_files()
             with temporary.open("xb") as file:
                 file.write(json.dumps(header).encode() + b"\n")
                 for array in arrays:
@@ -105,11 +105,11 @@ class Cache:
         key = hashlib.sha256(source.encode()).hexdigest()[:16]
         return self.folder / f"cifar10-{key}.images"
 
-    def _remove_abandoned(self) -> None:
+    def _remove_stale_files(self) -> None:
         """Remove partial files of processes that were killed."""
         for path in self.folder.glob("cifar10-*.tmp"):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
 
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 class ConnectionProbe:
     """Connects to all servers at the same time, in threads, to find out which ones are down.
 
-    Otherwise, without a network, each server would cost its own time-out, and a name server that
-    does not answer costs more than any time-out given to urllib.
+    Otherwise, without a network, each server would cost a full timeout, and a DNS server that does
+    not respond takes longer than any timeout passed to urllib.
     """
 
     def __init__(self, urls: Sequence[str], seconds: float) -> None:
@@ -26,7 +26,7 @@ class ConnectionProbe:
             thread.start()
 
     def failure(self, url: str) -> str:
-        """Return why the server at `url` cannot be reached, "" if it can."""
+        """Return why the server at `url` cannot be reached, or "" if it can."""
         self._threads[url].join(max(0.0, self._end - time.monotonic()))
         return self._no_answer if self._threads[url].is_alive() else self._failures.get(url, "")
 

@@ -1,7 +1,7 @@
 """Download one file from the first of several servers that delivers it in time.
 
-A server that is down, refuses, hangs, is slow, disconnects or sends a different file costs seconds.
-What has arrived is kept in `FILE.part`, and the next attempt, at any server, resumes there.
+A server that is down, refuses, hangs, is slow, disconnects or sends a different file costs only
+seconds. Received data is kept in `FILE.part`, and the next attempt, from any server, resumes there.
 """
 
 import hashlib
@@ -37,8 +37,8 @@ class Patience:
     Attributes:
         total: for the whole download, over all servers.
         connect: for the servers to accept a connection, all of them at the same time.
-        stall: for the next byte.
-        grace: how long the rate of a server is measured before it is judged.
+        stall: for more data.
+        grace: how long the rate of a server is measured before it is compared with `rate`.
         rate: in bytes per second; a slower server is used only if no other one delivers the file.
     """
 
@@ -71,7 +71,7 @@ def download(
     """Download `target` and return the name of the host it came from.
 
     Args:
-        urls: addresses of the file, in the order to try them.
+        urls: URLs of the file, in the order to try them.
         target: path to write; its folder must exist. An interrupted download is kept next to it
             with the suffix `.part`.
         expected: size and MD5 that the file must have.
@@ -86,21 +86,21 @@ def download(
     attempt = _Attempt(part, expected, patience, progress, time.monotonic() + patience.total)
     probe = ConnectionProbe(urls, patience.connect)
     failures: dict[str, str] = {}
-    # Slow servers are left at first, and used if no other one delivers the file.
-    remaining, least_rate = list(urls), patience.rate
+    # Slow servers are skipped at first, and used if no other one delivers the file.
+    remaining, min_rate = list(urls), patience.rate
     while remaining:
         again = []
         for url in remaining:
             try:
                 if reason := probe.failure(url):
                     raise _ServerFailed(reason)
-                attempt.fetch(url, least_rate)
+                attempt.fetch(url, min_rate)
                 part.replace(target)
                 return _host(url)
             except _ServerFailed as error:
                 failures[url] = str(error)
                 again += [url] if error.retry else []
-        remaining, least_rate = again, 0.0
+        remaining, min_rate = again, 0.0
     hosts: dict[str, list[str]] = {}
     for url, reason in failures.items():
         hosts.setdefault(reason, []).append(_host(url))
@@ -108,7 +108,7 @@ def download(
 
 
 def is_intact(path: Path, expected: File) -> bool:
-    """Whether the file at `path` has the expected size and MD5."""
+    """Return whether the file at `path` has the expected size and MD5."""
     if path.stat().st_size != expected.size:
         return False
     with path.open("rb") as file:
@@ -126,18 +126,18 @@ class _Attempt:
     progress: bool
     deadline: float
 
-    def fetch(self, url: str, least_rate: float) -> None:
-        """Complete the part with what is missing from `url`; raises _ServerFailed."""
+    def fetch(self, url: str, min_rate: float) -> None:
+        """Download the missing bytes of the partial file from `url`; raise _ServerFailed."""
         start = self.part.stat().st_size if self.part.exists() else 0
         if start < self.expected.size:
-            self._append(url, start, least_rate)
+            self._append(url, start, min_rate)
         if not is_intact(self.part, self.expected):
             self.part.unlink()
-            # A part from an earlier attempt or another server may be what is wrong.
+            # The wrong bytes may come from an earlier attempt or another server.
             message = "it sent a different file: the checksum is wrong"
             raise _ServerFailed(message, retry=start > 0)
 
-    def _append(self, url: str, start: int, least_rate: float) -> None:
+    def _append(self, url: str, start: int, min_rate: float) -> None:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise self._time_limit_reached()
@@ -151,22 +151,22 @@ class _Attempt:
             raise _ServerFailed(_reason(error)) from error
         with response:
             if not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-                start = 0  # the server ignores the header Range
+                start = 0  # the server ignores the Range header
             length = response.headers.get("Content-Length", "")
             if length.isdigit() and start + int(length) != self.expected.size:
                 raise _ServerFailed(
                     f"it offers {start + int(length):,} bytes, the file has {self.expected.size:,}"
                 )
             try:
-                self._write(response, start, least_rate, _host(url))
-            except OSError as error:  # of the disk; _read handles those of the network
+                self._write(response, start, min_rate, _host(url))
+            except OSError as error:  # a disk error; _read handles network errors
                 self.part.unlink(missing_ok=True)
                 raise DownloadError(
                     f"the download cannot be written to {self.part.parent}: "
                     f"{error.strerror or error}"
                 ) from error
 
-    def _write(self, response: HTTPResponse, start: int, least_rate: float, host: str) -> None:
+    def _write(self, response: HTTPResponse, start: int, min_rate: float, host: str) -> None:
         received = measured_from = start
         since = time.monotonic()
         with self.part.open("ab") as file, self._progress_bar(start, host) as bar:
@@ -180,9 +180,7 @@ class _Attempt:
                 if now > self.deadline:
                     raise self._time_limit_reached()
                 if now - since > self.patience.grace:
-                    self._check_rate(
-                        (received - measured_from) / (now - since), received, least_rate
-                    )
+                    self._check_rate((received - measured_from) / (now - since), received, min_rate)
                     measured_from, since = received, now
 
     def _read(self, response: HTTPResponse, progressed: bool) -> bytes:
@@ -196,7 +194,7 @@ class _Attempt:
             reason = _reason(error)
         raise _ServerFailed(reason, retry=progressed)
 
-    def _check_rate(self, rate: float, received: int, least_rate: float) -> None:
+    def _check_rate(self, rate: float, received: int, min_rate: float) -> None:
         seconds = (self.expected.size - received) / rate
         slow = f"slow, {rate / 1000:,.0f} kB/s"
         if seconds > self.deadline - time.monotonic():
@@ -204,7 +202,7 @@ class _Attempt:
                 f"{slow}: it would take {seconds:.0f} s more, the time limit is "
                 f"{self.patience.total:.0f} s"
             )
-        if rate < least_rate and seconds > self.patience.grace:
+        if rate < min_rate and seconds > self.patience.grace:
             raise _ServerFailed(slow, retry=True)
 
     def _time_limit_reached(self) -> _ServerFailed:

@@ -1,4 +1,4 @@
-"""The files of a folder or an archive by name, and the pixels of the images among them."""
+"""Read the files in a folder or an archive, and decode the images among them."""
 
 import io
 import os
@@ -23,9 +23,9 @@ _NAMES = {*OFFICIAL_BATCHES, OFFICIAL_ARCHIVE}
 
 
 class Folder(Mapping[str, bytes]):
-    """The files under `root` that could belong to CIFAR-10; each is read when it is asked for.
+    """The files under `root` that could belong to CIFAR-10; each is read when it is accessed.
 
-    Searches no deeper than `ANY/train/CLASS/FILE`, so that naming a home folder by mistake does
+    Searches no deeper than `ANY/train/CLASS/FILE`, so that passing a home folder by mistake does
     not take minutes. Skips hidden files.
 
     Attributes:
@@ -94,7 +94,7 @@ def _read_zip(path: Path) -> dict[str, bytes]:
             except (zipfile.BadZipFile, zlib.error, EOFError) as error:
                 message = f"{name} in the archive is damaged ({error}); copy the archive again."
                 raise DataError(message) from error
-            except (RuntimeError, NotImplementedError) as error:  # a password, a rare compression
+            except (RuntimeError, NotImplementedError) as error:  # encrypted, or unsupported
                 raise DataError(f"{name} in the archive cannot be unpacked: {error}.") from error
     return files
 
@@ -108,7 +108,7 @@ def _read_tar(path: Path) -> dict[str, bytes]:
             _check_size(size, path)
             if member.isfile() and _is_relevant(name) and (file := archive.extractfile(member)):
                 files[name] = file.read()
-        # tarfile treats an archive that ends early as complete; a whole one ends in zeros.
+        # tarfile treats a truncated archive as complete; a complete one ends in zeros.
         archive.fileobj.seek(archive.offset)
         if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError("the end of the archive is missing")
@@ -183,5 +183,5 @@ def _decode_one(data: bytes, name: str) -> np.ndarray:
                     "32 x 32. Is it a different data set?"
                 )
             return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
-    except (OSError, SyntaxError, ValueError) as error:  # Pillow raises any of them for damage
+    except (OSError, SyntaxError, ValueError) as error:  # Pillow raises these for damaged files
         raise DataError(f"{name} cannot be decoded ({error}). Copy the images again.") from error

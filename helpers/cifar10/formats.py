@@ -1,4 +1,4 @@
-"""Recognizes and reads the layouts in which CIFAR-10 is distributed."""
+"""Recognize and read the file formats in which CIFAR-10 is distributed."""
 
 import json
 import re
@@ -35,10 +35,10 @@ _Files = Mapping[str, bytes]
 
 
 def read(path: Path) -> Contents:
-    """Read CIFAR-10, or a subset with equal classes, from the folder, archive or file at `path`.
+    """Read CIFAR-10, or a balanced subset, from the folder, archive or file at `path`.
 
     Raises:
-        DataError: `path` is missing, unreadable, damaged, or something else.
+        DataError: `path` is missing, unreadable, damaged, or not CIFAR-10.
     """
     try:
         contents = _read(path)
@@ -55,7 +55,7 @@ def _read(path: Path) -> Contents:
         raise DataError("there is no such file or folder.")
     if path.is_dir():
         files = Folder(path)
-    elif path.suffix == ".parquet":  # one of several files that belong together
+    elif path.suffix == ".parquet":  # one file of a set
         folder = Folder(path.parent)
         files = {name: folder[name] for name in folder if _PARQUET.fullmatch(name)}
     else:
@@ -81,9 +81,9 @@ def _read(path: Path) -> Contents:
 
 def _read_images(files: _Files, found: dict[str, list[str]]) -> Contents:
     classes = {_class(name) for names in found.values() for name in names}
-    if foreign := sorted(classes - set(CLASSES)):
+    if unknown := sorted(classes - set(CLASSES)):
         raise DataError(
-            f"the image folders have other classes: {_some(foreign)}. CIFAR-10's are "
+            f"the image folders have other classes: {_some(unknown)}. CIFAR-10's are "
             f"{', '.join(CLASSES)}."
         )
     splits = []
@@ -144,13 +144,13 @@ def _check_label_names(metadata: dict[bytes, bytes]) -> None:
 
 
 def _prefixes(files: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """The folders, each with a trailing slash, that contain any of the `wanted` files."""
+    """Return the folders, each with a trailing slash, that contain any of the `wanted` files."""
     wanted = set(wanted)
     return sorted({n[: -len(last)] for n in files if (last := n.rsplit("/", 1)[-1]) in wanted})
 
 
 def _grouped(files: Iterable[str], pattern: re.Pattern[str]) -> dict[str, list[str]]:
-    """The matching names by split, from the only folder that has any."""
+    """Return the matching names by split, from the only folder that has any."""
     prefixes: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in files:
         if match := pattern.fullmatch(name):

@@ -16,7 +16,7 @@ from helpers.explain.values import as_device
 
 @dataclass(frozen=True)
 class Mix:
-    """Two devices in one line: the `culprits` belong on `target`, where the `others` are."""
+    """A line that mixes two devices: `culprits` should be on `target`, where the `others` are."""
 
     site: Site
     target: torch.device
@@ -29,11 +29,11 @@ def find_mix(
 ) -> Mix | None:
     """Return the mix that caused an error, in the line where it has to be fixed.
 
-    The innermost line with two devices is the start. If its culprit came in as an argument, the
-    caller's line is where the fix belongs; if the function created it, its own line is.
+    The search starts at the innermost line with two devices. If its culprit was passed as an
+    argument, the fix belongs in the caller's line; if the function created it, in this one.
 
     Args:
-        sites: the student's places, the innermost first.
+        sites: the sites in the student's code, innermost first.
         devices: the devices that the error's message names.
         certain: accept only mixes that torch rejects in every operation.
     """
@@ -75,7 +75,7 @@ def mix_in(site: Site, devices: tuple[str, ...] = (), *, certain: bool = False) 
 def _by_elimination(
     known: list[Operand], unknown: list[Operand], devices: tuple[str, ...]
 ) -> list[Operand]:
-    """Add the one operand of unknown device, if the message names a device that nothing is on.
+    """Add the one operand of unknown device, if no operand is on a device that the message names.
 
     If `x` is on cuda:0 in `x + load()`, and the message names cuda:0 and cpu, then `load()` is on
     the CPU.
@@ -91,7 +91,7 @@ def _by_elimination(
 
 
 def _accepted(operand: Operand, pool: list[Operand]) -> bool:
-    """Return whether torch accepts it from the CPU: a scalar, or an index of another tensor."""
+    """Return whether torch accepts `operand` on the CPU: a scalar, or an index into a tensor."""
     if operand.device.type != "cpu":
         return False
     return operand.scalar or (operand.index and any(not o.index and o != operand for o in pool))
@@ -104,7 +104,7 @@ def _split(site: Site, group: list[Operand]) -> Mix:
 
 
 def _target(group: list[Operand]) -> torch.device:
-    """Return the accelerator on which everything should be; of several, the network's."""
+    """Return the accelerator on which everything should be; if there are several, the network's."""
     if all(isinstance(o.holder, torch.optim.Optimizer) for o in group):
         return next((o.device for o in group if isinstance(o.value, nn.Parameter)), group[0].device)
     accelerators = [o for o in group if o.device.type != "cpu"]
@@ -113,7 +113,7 @@ def _target(group: list[Operand]) -> torch.device:
 
 
 def _first_known(group: tuple[Operand, ...], inner: Mix) -> tuple[Operand, ...]:
-    """Sort the tensors that the failing line used to the front."""
+    """Return `group` with the tensors that the failing line used first."""
     used = {id(o.value) for o in (*inner.culprits, *inner.others)} - {id(None)}
     return tuple(sorted(group, key=lambda o: id(o.value) not in used))
 

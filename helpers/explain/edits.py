@@ -1,4 +1,4 @@
-"""Apply a fix to the student's code as edits of its text."""
+"""Build fixes as text edits of the student's code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fix:
         text: the whole cell or file with the change.
         added: the new lines, if the change only adds lines before the failing one.
         where: where the change is, if not in the failing line, such as "line 2".
-        shown: the old and the new code to show, on one line each where they fit.
+        shown: the old and the new code to show, each on one line if it fits.
     """
 
     text: str
@@ -34,7 +34,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Advice:
-    """A fix, if one could be written; what is where, the culprit first; and why torch refuses."""
+    """A fix, if one was found; the operands, culprit first; and why torch raises the error."""
 
     fix: Fix | None
     places: tuple[Operand, ...] = ()
@@ -58,7 +58,7 @@ def replace_method(source: Source, call: ast.Call, text: str) -> Edit:
 
 
 def add_keyword(source: Source, call: ast.Call, name: str, value: str) -> list[Edit]:
-    """Pass `name=value` to a call, or change the value it passes."""
+    """Add the keyword argument `name=value` to a call, or replace its value."""
     for word in call.keywords:
         if word.arg == name:
             return [replace_node(source, word.value, value)]
@@ -108,9 +108,9 @@ def make_fix(
     old, new = ("\n".join(side) for side in zip(*lines, strict=True)) if lines else ("", "")
     added = "\n".join(before)
     if before:
-        whole, indent = text.split("\n"), source.lines[at.lineno - 1][: _indent(source, at)]
-        whole[at.lineno - 1 : at.lineno - 1] = [indent + line for line in before]
-        text = "\n".join(whole)
+        all_lines, indent = text.split("\n"), source.lines[at.lineno - 1][: _indent(source, at)]
+        all_lines[at.lineno - 1 : at.lineno - 1] = [indent + line for line in before]
+        text = "\n".join(all_lines)
     return Fix(text, "" if edits else added, where, (old, f"{added}\n{new}" if before else new))
 
 
@@ -144,7 +144,7 @@ def can_assign(site: Site, name: ast.Name) -> bool:
 
 
 def loop_variables(site: Site, name: str) -> list[str]:
-    """Return both names of `for X, y in loader:`, to move the batch together; else nothing."""
+    """Return both names of `for X, y in loader:`, to move the batch together; else []."""
     for outer in site.source.parents(site.statement):
         for part in ast.walk(outer.target) if isinstance(outer, ast.For) else ():
             names = [e.id for e in getattr(part, "elts", ()) if isinstance(e, ast.Name)]

@@ -1,4 +1,4 @@
-"""The kinds of PyTorch's device errors: their messages, and what a student reads about each."""
+"""The kinds of PyTorch's device errors: their messages, and an explanation of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Kind:
     """One kind of device error.
 
     Attributes:
-        name: a short name for programs.
+        name: a short identifier.
         pattern: a regular expression that its messages match, in torch 2.11 to 2.14.
         title: what went wrong, in a few words.
-        why: why torch refuses the line; "" if it depends on the line.
-        advice: what to do where no fix can be written.
+        why: why torch raises the error; "" if it depends on the line.
+        advice: what to do if no fix was found.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Kind:
     advice: tuple[str, ...] = ()
 
 
-# The first pattern that matches decides: narrow ones come first.
+# The first matching pattern wins, so specific patterns come first.
 KINDS = (
     Kind(
         "memory",

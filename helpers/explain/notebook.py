@@ -18,7 +18,7 @@ _MARK = "_explained_by_the_course"
 def explanation_of(error: BaseException) -> Explanation | None:
     """Return the explanation of `error`; None if it is not a device error.
 
-    If the explainer itself fails, it prints one line: it never hides the student's error.
+    If the explainer itself fails, it prints one line; the student's error is never hidden.
     """
     try:
         return diagnose(error)
@@ -30,7 +30,7 @@ def explanation_of(error: BaseException) -> Explanation | None:
 def mark_as_seen(error: BaseException) -> None:
     """Mark `error` so that no box is shown for it.
 
-    The mark is on the error itself: a list of errors would keep all tensors of their frames alive.
+    The mark is an attribute of the error: a list of errors would keep their frames' tensors alive.
     """
     try:
         setattr(error, _MARK, True)
@@ -39,7 +39,7 @@ def mark_as_seen(error: BaseException) -> None:
 
 
 def _show_box(error: BaseException, *, with_message: bool = False) -> Explanation | None:
-    """Display the box of `error`, at most once, after its message if that is requested."""
+    """Display the explanation of `error` once, with its message first if requested; return it."""
     if getattr(error, _MARK, False) is True:
         return None
     mark_as_seen(error)
@@ -93,12 +93,12 @@ def explain(
 
     Args:
         error: a caught error. Without it, the call opens a block: `with explain():`.
-        go_on: for a block, print the message and the box and continue after the block, as a
-            lesson that provokes an error needs. By default, the error is raised as usual.
+        go_on: for a block, print the message and the box and continue after the block, for lessons
+            that raise an error on purpose. By default, the error is raised as usual.
 
     Returns:
         The explanation, which a notebook shows as a box if it is a cell's last value; None if
-        `error` is not a device error. Without `error`, the block.
+        `error` is not a device error. Without `error`, a context manager.
 
     Raises:
         TypeError: `error` is not an exception.
@@ -111,10 +111,10 @@ def explain(
 
 
 def install() -> bool:
-    """Explain the device errors of cells from now on; a second call changes nothing.
+    """Explain the device errors of cells from now on; a second call has no effect.
 
-    The box is displayed after the cell: the traceback, and the failure that a program running the
-    notebook sees, stay the same.
+    The box is displayed after the cell, so the traceback and the failure that programs such as
+    nbclient see are unchanged.
 
     Returns:
         False outside IPython.

@@ -17,13 +17,13 @@ from torch import nn
 from helpers.explain.source import Site
 from helpers.explain.values import MISSING, as_device, value_of, with_index
 
-_MAX_ELEMENTS = 50  # of a list or dict that are looked at
+_MAX_ELEMENTS = 50  # of a list or dict that are inspected
 _FACTORIES = re.findall(
     r"\w+",
     "arange as_tensor empty eye from_numpy full hann_window linspace logspace ones rand randint "
     "randn randperm tensor zeros",
 )
-_BUILTINS_OF_TENSORS = ("sum", "max", "min", "abs", "next", "pow", "getattr")
+_TENSOR_BUILTINS = ("sum", "max", "min", "abs", "next", "pow", "getattr")
 _MOVES = ("to", "cpu", "cuda")
 # Methods and attributes of a tensor or network whose result is not a tensor.
 _NOT_TENSORS = re.findall(
@@ -39,7 +39,7 @@ class Operand:
 
     Attributes:
         text: its name in the student's code, such as `net[0].weight`.
-        device: its device; None for the unknown result of a function of the student's.
+        device: its device; None if it is the result of one of the student's functions.
         node: the part of the expression that it comes from.
         holder: the network, optimizer, list or dict that contains it.
         created: the expression creates it, as `torch.ones(3)` does.
@@ -72,16 +72,16 @@ class Operand:
 
 
 def operands(site: Site) -> tuple[list[Operand], list[Operand]]:
-    """Return the operands of the failing expression in the order of the text.
+    """Return the operands of the failing expression, in source order, as two lists.
 
-    The second list has the results of the student's functions, which may be on any device.
+    The second list has the results of the student's functions, whose device is unknown.
     """
     found = [o for node in _evaluated(site.node) for o in _collect(site, node, top=True)]
     return [o for o in found if o.device is not None], [o for o in found if o.device is None]
 
 
 def _evaluated(node: ast.AST | None) -> list[ast.AST]:
-    """Return the expressions that a statement evaluates, without the block below it."""
+    """Return the expressions that a statement evaluates, without its body."""
     match node:
         case None | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Try():
             return []
@@ -153,7 +153,7 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
 def _unknown(site: Site, node: ast.AST) -> list[Operand]:
     """Return an operand on an unknown device; none for a call such as `len(x)`."""
     function = node.func.id if isinstance(getattr(node, "func", None), ast.Name) else ""
-    if function in vars(builtins) and function not in _BUILTINS_OF_TENSORS:
+    if function in vars(builtins) and function not in _TENSOR_BUILTINS:
         return []
     return [Operand(site.source.segment(node), None, node)]
 
@@ -223,7 +223,7 @@ def _calls_torch(site: Site, call: ast.Call) -> bool:
 
 
 def device_argument(site: Site, call: ast.Call) -> torch.device | None:
-    """Return the device that a call names: `device="cuda"`, `.to(device)`, `.cpu()`."""
+    """Return the device that a call specifies: `device="cuda"`, `.to(device)`, `.cpu()`."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if method in ("cpu", "cuda") and not call.args:
         return with_index(torch.device(method))

@@ -1,6 +1,6 @@
-"""Look up what the expressions in a student's line mean, without running any of their code.
+"""Evaluate expressions in a student's line without running any of their code.
 
-Nothing is called: no function, no property, no `__getitem__` of the student's.
+None of the student's functions, properties or `__getitem__` methods is called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TENSOR_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real", "imag", "grad")
 
 
 def value_of(node: ast.AST | None, names: Mapping[str, object]) -> Any:
-    """Return the value of `node`, or MISSING if finding it would take running code."""
+    """Return the value of `node`, or MISSING if evaluating it would run code."""
     match node:
         case ast.Constant(value=value):
             return value
@@ -49,7 +49,7 @@ def _attribute(base: Any, attr: str) -> Any:
         if attr not in _TENSOR_ATTRIBUTES:
             return MISSING
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # .grad of a tensor that is not a leaf
+            warnings.simplefilter("ignore")  # .grad of a non-leaf tensor warns
             return getattr(base, attr)
     if isinstance(base, nn.Module):
         tables = (vars(base), base._parameters, base._buffers, base._modules)
@@ -74,7 +74,7 @@ def _item(base: Any, key: Any) -> Any:
 
 
 def as_device(value: Any, index: Any = None) -> torch.device | None:
-    """Return the device that `value` (a name, a GPU's number, a device or a tensor) names."""
+    """Return the device of `value`: a device, its name or index, or a tensor; None for others."""
     if isinstance(value, torch.Tensor):
         return value.device
     if isinstance(value, bool) or not isinstance(value, str | int | torch.device):
@@ -87,7 +87,7 @@ def as_device(value: Any, index: Any = None) -> torch.device | None:
 
 
 def with_index(device: torch.device) -> torch.device:
-    """Return `device` with the number 0 if it is a GPU without a number, as in `cuda`."""
+    """Return `device` with index 0 if it is a GPU without an index, as in `cuda`."""
     if device.type in ("cpu", "meta") or device.index is not None:
         return device
     return torch.device(device.type, 0)
@@ -124,8 +124,8 @@ def local_tensors(site: Site, target: torch.device, names: list[str]) -> tuple[s
 def with_comprehension_variables(site: Site) -> Site:
     """Return `site` with the variables of the comprehensions around its expression.
 
-    Since Python 3.12 a comprehension has no frame, and its variables are gone when the error
-    arrives. The first element of the list it loops over is used in place of the one that failed.
+    Since Python 3.12, a comprehension has no frame, and its variables are gone when the error is
+    handled. The first element of the list it loops over is used instead of the one that failed.
     """
     if site.source is None or site.node is None or len(site.names.maps) > 2:
         return site

@@ -1,6 +1,6 @@
 """Augmentation on the device: shifts and flips for training, six views for evaluation.
 
-There are no workers and no copies; everything stays on the device.
+There are no worker processes and no transfers; everything stays on the device.
 """
 
 import functools
@@ -25,7 +25,7 @@ def on_device(images: Tensor, labels: Tensor, device: torch.device | str) -> tup
 
 
 def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) -> Tensor:
-    """Return shifted and mirrored images, with one gather for the whole batch.
+    """Return shifted and flipped images, using one indexing operation for the whole batch.
 
     Args:
         images: uint8 `(N, 32, 32, 3)`, channels last.
@@ -37,9 +37,9 @@ def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) ->
         float32 `(B, 3, 32, 32)`, normalized, channels last in memory.
     """
     size = images.shape[1]
-    places = torch.arange(size, device=images.device) + shifts[:, :, None]
-    places = (size - 1) - ((size - 1) - places.abs()).abs()  # -1 is 1, and 32 is 30
-    rows, columns = places.unbind(1)
+    positions = torch.arange(size, device=images.device) + shifts[:, :, None]
+    positions = (size - 1) - ((size - 1) - positions.abs()).abs()  # -1 becomes 1, 32 becomes 30
+    rows, columns = positions.unbind(1)
     columns = torch.where(mirrored[:, None], size - 1 - columns, columns)
     pixels = images[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
     mean, std = _mean_and_std(images.device)
@@ -58,12 +58,12 @@ def batches(
     first = torch.rand(count, device=device) < 0.5
     epoch = 0
     while True:
-        if settings.flip == "alternating":  # each epoch shows the other orientation
+        if settings.flip == "alternating":  # every other epoch flips the image
             mirrored = first ^ bool(epoch % 2)
         else:
             mirrored = (torch.rand(count, device=device) < 0.5) & (settings.flip == "random")
-        reach = settings.translate
-        shifts = torch.randint(-reach, reach + 1, (count, 2), device=device)
+        limit = settings.translate
+        shifts = torch.randint(-limit, limit + 1, (count, 2), device=device)
         order = torch.randperm(count, device=device)
         for chosen in order[: count // size * size].split(size):
             yield augment(images, chosen, mirrored[chosen], shifts[chosen]), labels[chosen]
@@ -74,13 +74,13 @@ def seen(
     images: Tensor, *, views: bool, augment: Callable[..., Tensor] = augment
 ) -> Iterator[tuple[float, Tensor]]:
     """Yield weight and images of each of `VIEWS`; without `views`, the images unchanged."""
-    everything = torch.arange(len(images), device=images.device)
+    indices = torch.arange(len(images), device=images.device)
     for mirrored, shift, weight in VIEWS if views else [(False, 0, 1.0)]:
-        mirrors = torch.full_like(everything, mirrored, dtype=torch.bool)
+        mirrors = torch.full_like(indices, mirrored, dtype=torch.bool)
         shifts = torch.full((len(images), 2), shift, device=images.device)
-        yield weight, augment(images, everything, mirrors, shifts)
+        yield weight, augment(images, indices, mirrors, shifts)
 
 
-@functools.cache  # creating them in every step would copy to the device and wait
+@functools.cache  # creating them in every step would copy to the device and synchronize
 def _mean_and_std(device: torch.device) -> tuple[Tensor, Tensor]:
     return 255 * torch.tensor(MEAN, device=device), 255 * torch.tensor(STD, device=device)

@@ -18,7 +18,7 @@ class FastNet(nn.Module):
         super().__init__()
         kernel, activation = settings.kernel, settings.activation
         first = 2 * (settings.directions or 3 * kernel * kernel)
-        # Each direction with both signs: the activation would discard one half otherwise.
+        # Each direction with both signs: otherwise the activation would discard the negative half.
         self.whiten = nn.Conv2d(3, first, kernel, settings.stride, padding=(kernel - 1) // 2)
         self.whiten.weight.requires_grad_(not settings.whiten)
         sizes = (first, *settings.widths)
@@ -84,14 +84,14 @@ class Group(nn.Module):
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:
-    # A short memory: in a run of seconds, the statistics of older steps are out of date.
+    # High momentum: in a run of seconds, the statistics of older steps are out of date.
     norm = nn.BatchNorm2d(channels, momentum=0.4)
     norm.weight.requires_grad_(False)  # the next convolution can scale, too
     return norm
 
 
 def whitening_filters(images: Tensor, kernel: int, floor: float = 5e-4) -> Tensor:
-    """Return filters `(3 k k, 3, k, k)` that make the values of a patch uncorrelated.
+    """Return filters `(3 k k, 3, k, k)` that decorrelate the values of a patch.
 
     They are the eigenvectors of the covariance matrix of the patches, each divided by the square
     root of its eigenvalue, so that all outputs have the same variance (Page, 2019; tysam-code,

@@ -35,7 +35,7 @@ def orthogonalize(matrices: Tensor, steps: int = 3) -> Tensor:
 
 
 def straight(matrices: Tensor) -> Tensor:
-    """Scale matrices `(K, rows, columns)` to the norm of orthogonal ones, without turning them."""
+    """Scale matrices `(K, rows, columns)` to the norm of orthogonal ones, without rotating them."""
     return F.normalize(matrices, dim=(1, 2)) * math.sqrt(min(matrices.shape[1:]))
 
 
@@ -49,7 +49,7 @@ class Muon(torch.optim.Optimizer):
         filters: the parameters.
         lr: learning rate.
         momentum: of the gradients.
-        direction: turns the momentum of filters of one shape, `(K, out, in k k)`, into updates.
+        direction: maps the momentum of filters of one shape, `(K, out, in k k)`, to updates.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ def optimizers(
 ) -> list[torch.optim.Optimizer]:
     """Return SGD for the biases and the head of `net`, and Muon for its filters.
 
-    Each parameter group has its initial learning rate, `full_lr`, and the share of the run after
-    which the rate has fallen to zero, `until`.
+    Each parameter group has its initial learning rate, `full_lr`, and the fraction of the run after
+    which the rate has decayed to zero, `until`.
 
     Args:
         net: the network.
         settings: the recipe.
         batch_size: number of images over which the loss is summed.
-        orthogonalize: what Muon uses; a compiled version, for example.
+        orthogonalize: function that Muon calls, for example a compiled version.
     """
     filters = [p for p in net.parameters() if p.ndim == 4 and p.requires_grad]
     biases = [p for p in net.groups.parameters() if p.ndim == 1 and p.requires_grad]
@@ -104,7 +104,7 @@ def optimizers(
         {"params": biases, "lr": bias_lr, "until": 1.0},
         {"params": [net.head.weight], "lr": settings.head_lr * scale, "until": 1.0},
     ]
-    for group in groups:  # SGD multiplies the decay by the learning rate; this undoes it
+    for group in groups:  # SGD multiplies the decay by the learning rate; this cancels it
         group["weight_decay"] = settings.weight_decay / group["lr"]
     plain = torch.optim.SGD(groups, momentum=0.85, nesterov=True, fused=True)
     direction = orthogonalize if settings.muon else straight
@@ -118,9 +118,9 @@ def optimizers(
 def set_learning_rates(
     optimizer: torch.optim.Optimizer, done: float, *, falling: bool = True
 ) -> None:
-    """Set the learning rates for the point where the share `done` of a run, 0 to 1, is over.
+    """Set the learning rates after the fraction `done` of a run, from 0 to 1.
 
-    They fall linearly to zero; without `falling` they stay constant.
+    They decay linearly to zero; without `falling`, they stay constant.
     """
     for group in optimizer.param_groups:
         left = 1 - done / group["until"] if falling else float(done < group["until"])

@@ -22,13 +22,13 @@ class Settings:
     muon_momentum: float = 0.6
     bias_lr: float = 0.41
     head_lr: float = 5.2
-    weight_decay: float = 0.004  # share by which the first step shrinks biases and head
-    first_biases_until: float = 0.4  # share of the run in which the first layer's biases learn
+    weight_decay: float = 0.004  # fraction by which the first step shrinks biases and head
+    first_biases_until: float = 0.4  # fraction of the run in which the first layer's biases train
     whiten: bool = True
     dirac: bool = True
     muon: bool = True
-    fast_biases: bool = True  # otherwise they learn 64 times more slowly
-    falling: bool = True  # learning rates fall to zero at the end
+    fast_biases: bool = True  # otherwise their learning rate is 64 times smaller
+    falling: bool = True  # learning rates decay to zero at the end
     flip: str = "alternating"  # or "random", or "none"
     translate: int = 2  # largest shift in pixels
     label_smoothing: float = 0.2
@@ -37,8 +37,8 @@ class Settings:
 
 
 GPU = Settings(precision="float16", compiled=True)
-# A CPU does not need large batches. It is limited by arithmetic, so the first layer has stride 2
-# and the rest is narrow. Widths and batch size for a minute were chosen on 5,000 held-out training
+# A CPU does not need large batches. It is compute-bound, so the first layer has stride 2 and the
+# rest is narrow. Widths and batch size for a minute were chosen on 5,000 held-out training
 # images; the shape of the first layer in a few earlier trials on test images.
 CPU = Settings(
     widths=(32, 64, 128),
@@ -49,7 +49,7 @@ CPU = Settings(
     epochs=0.5,
     batch_size=125,
 )
-# With more time, a wider network pays.
+# With more time, a wider network is more accurate.
 CPU_MINUTE = replace(CPU, widths=(48, 96, 192), batch_size=250, muon_lr=0.15)
 CPU_MINUTES = replace(CPU_MINUTE, widths=(64, 128, 256))
 

@@ -1,4 +1,4 @@
-"""Train and evaluate lesson 06's network, with a clock around training."""
+"""Train and evaluate lesson 06's network, and measure the training time."""
 
 import math
 import time
@@ -46,18 +46,18 @@ class Trainer:
         self.batch_size = min(settings.batch_size, len(labels))
         self.net = FastNet(settings).to(self.device, memory_format=torch.channels_last)
 
-        def prepared(function: Callable[..., Tensor], mode: str) -> Callable[..., Tensor]:
+        def maybe_compiled(function: Callable[..., Tensor], mode: str) -> Callable[..., Tensor]:
             if not settings.compiled:
                 return function
             return torch.compile(function, mode=mode, dynamic=False)
 
-        self._loss_of = prepared(self._loss, "max-autotune")
-        self._answer = prepared(self.net, "max-autotune")
-        self._augment = prepared(augment, "default")
-        self._orthogonalize = prepared(orthogonalize, "default")
+        self._compiled_loss = maybe_compiled(self._loss, "max-autotune")
+        self._predict_batch = maybe_compiled(self.net, "max-autotune")
+        self._augment = maybe_compiled(augment, "default")
+        self._orthogonalize = maybe_compiled(orthogonalize, "default")
 
     def warm_up(self) -> float:
-        """Compile and warm up with a few steps and predictions; return the seconds."""
+        """Compile and warm up with a few steps and predictions; return the time in seconds."""
         started = time.perf_counter()
         self.run(steps=10 if self.settings.compiled else 3)
         for views in (False, True):
@@ -68,8 +68,8 @@ class Trainer:
     def choose_threads(self) -> int:
         """Set torch to one thread or to all, whichever trains faster, and return the number.
 
-        If other programs use the cores, threads that wait for each other are slower than one. On a
-        GPU nothing changes.
+        If other programs use the cores, several threads can be slower than one. On a GPU, nothing
+        changes.
         """
 
         def seconds_with(threads: int) -> float:
@@ -92,15 +92,15 @@ class Trainer:
     ) -> Run:
         """Train from new weights, for the epochs of the settings, `steps`, or `seconds`.
 
-        The learning rates fall linearly to zero at the end of the run, also if its length is given
+        The learning rates decay linearly to zero at the end of the run, even if its length is given
         in seconds.
 
         Args:
-            seed: of weights, order and augmentation.
+            seed: seed of the weights, the order, and the augmentation.
             steps: number of steps, instead of epochs.
             seconds: training time, instead of epochs.
-            observe: called `observations` times at equal distances, last at the end; its time does
-                not count.
+            observe: called `observations` times at equal intervals, last at the end; its time is
+                not counted.
             observations: number of calls of `observe`.
 
         Raises:
@@ -152,38 +152,38 @@ class Trainer:
         """
         self.net.eval()
         parts = []
-        for some in images.split(self.settings.batch_size):
-            logits = torch.zeros(len(some), 10, device=self.device)
-            with self._arithmetic():
-                for weight, x in seen(some, views=views, augment=self._augment):
-                    logits += weight * self._answer(x).float()
+        for batch in images.split(self.settings.batch_size):
+            logits = torch.zeros(len(batch), 10, device=self.device)
+            with self._autocast():
+                for weight, x in seen(batch, views=views, augment=self._augment):
+                    logits += weight * self._predict_batch(x).float()
             parts.append(logits)
         return torch.cat(parts)
 
     def accuracy(self, images: Tensor, labels: Tensor, *, views: bool = True) -> float:
         """Return the accuracy, from 0 to 1; images and labels are as `on_device` returns them."""
-        right = self.predict(images, views=views).argmax(1) == labels
-        return right.double().mean().item()
+        correct = self.predict(images, views=views).argmax(1) == labels
+        return correct.double().mean().item()
 
     def _loss(self, x: Tensor, y: Tensor, first_biases: bool) -> Tensor:
-        # A sum: the gradients of a mean over thousands of images are too small for float16.
+        # reduction="sum": the gradients of a mean over thousands of images underflow in float16.
         smoothing = self.settings.label_smoothing
         logits = self.net(x, first_biases).float()
         return F.cross_entropy(logits, y, label_smoothing=smoothing, reduction="sum")
 
     def _backward(self, x: Tensor, y: Tensor, done: float) -> Tensor:
-        with self._arithmetic():
-            loss = self._loss_of(x, y, done < self.settings.first_biases_until)
+        with self._autocast():
+            loss = self._compiled_loss(x, y, done < self.settings.first_biases_until)
         loss.backward()
         return loss.detach()
 
     def _whiten(self) -> None:
-        some = self.images[:: max(1, len(self.images) // 2000)]
-        _, x = next(seen(some, views=False))
+        sample = self.images[:: max(1, len(self.images) // 2000)]
+        _, x = next(seen(sample, views=False))
         filters = whitening_filters(x, self.settings.kernel)[: self.settings.directions]
         self.net.whiten.weight.data.copy_(torch.cat((filters, -filters)))
 
-    def _arithmetic(self) -> torch.autocast | nullcontext[None]:
+    def _autocast(self) -> torch.autocast | nullcontext[None]:
         if self.settings.precision == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, getattr(torch, self.settings.precision))

@@ -1,1 +1,1 @@
-"""Every figure that the lessons show, one module a subject; `style.py` is what they share."""
+"""All figures of the lessons, one module per subject; `style.py` has what they share."""

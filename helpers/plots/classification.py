@@ -31,15 +31,15 @@ def image_grid(
 
 
 def loss_curve(history: History) -> Figure:
-    """Draw the loss against the step, with a line at each epoch's end."""
+    """Draw the loss against the step, with a line at the end of each epoch."""
     figure, axis = new_figure()
     axis.plot(history.steps, history.losses, marker=".")
     for epoch in range(1, history.steps[-1] // history.steps_per_epoch + 1):
         axis.axvline(epoch * history.steps_per_epoch, color="0.6", linestyle=":")
     axis.set_xlabel("training step (dotted: the end of an epoch)")
     axis.set_ylabel("mean cross-entropy loss")
-    moved = "falls" if history.losses[-1] < history.losses[0] else "does not fall:"
-    axis.set_title(f"The loss {moved} from {history.losses[0]:.2f} to {history.losses[-1]:.2f}")
+    verb = "falls" if history.losses[-1] < history.losses[0] else "does not fall:"
+    axis.set_title(f"The loss {verb} from {history.losses[0]:.2f} to {history.losses[-1]:.2f}")
     return figure
 
 
@@ -47,8 +47,8 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     """Draw one bar per class, with a line at the overall accuracy; accuracies are from 0 to 1."""
     figure, axis = new_figure()
     names = list(per_class)
-    shares = [100 * share for share in per_class.values()]
-    bars = axis.bar(names, shares)
+    percentages = [100 * accuracy for accuracy in per_class.values()]
+    bars = axis.bar(names, percentages)
     axis.bar_label(bars, fmt="%.0f", label_type="center", color="white")
     axis.axhline(100 * overall, color=COLORS[1], linestyle="--", label=f"overall {overall:.1%}")
     axis.set_xlabel("class")
@@ -56,13 +56,13 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     axis.set_ylim(0, 100)
     axis.tick_params(axis="x", rotation=30)
     axis.legend(loc="upper left", bbox_to_anchor=(0, 1.02), framealpha=1)
-    best, worst = names[int(np.argmax(shares))], names[int(np.argmin(shares))]
+    best, worst = names[int(np.argmax(percentages))], names[int(np.argmin(percentages))]
     axis.set_title(f"Recognized best: {best}; worst: {worst}")
     return figure
 
 
 def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
-    """Draw the share of each true class (row) that was predicted as each class, in percent.
+    """Draw the percentage of each true class (row) that was predicted as each class (column).
 
     Correct predictions, on the diagonal, are blue and mistakes are orange.
     """
@@ -73,7 +73,7 @@ def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
     mistakes = shares * (1 - np.eye(len(shares)))
     top = max(mistakes.max(), 1)
     right = np.ma.masked_where(~np.eye(len(shares), dtype=bool), shares)
-    picture = axis.imshow(mistakes, cmap="Oranges", vmin=0, vmax=top)
+    image = axis.imshow(mistakes, cmap="Oranges", vmin=0, vmax=top)
     axis.imshow(right, cmap="Blues", vmin=0, vmax=100)
     for row, column in np.ndindex(*shares.shape):
         share = shares[row, column]
@@ -83,7 +83,7 @@ def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
     axis.set_yticks(range(len(classes)), classes)
     axis.set_xlabel("predicted class")
     axis.set_ylabel("true class")
-    figure.colorbar(picture, label="mistakes [% of the true class]", shrink=0.8)
+    figure.colorbar(image, label="mistakes [% of the true class]", shrink=0.8)
     row, column = np.unravel_index(mistakes.argmax(), shares.shape)
     axis.set_title(f"Most common mistake: {classes[row]} predicted as {classes[column]}")
     return figure

@@ -15,17 +15,17 @@ def ladder(climb: Sequence[Rung], alone: Sequence[Rung] = (), *, where: str = ""
     """Draw the speed-up of each change on top of those that helped, and alone if measured.
 
     Args:
-        climb: as `Ladder.climb` returns it; the last two are against the classic script.
-        alone: as `Ladder.alone` returns it.
+        climb: result of `Ladder.climb`; the last two are relative to the classic script.
+        alone: result of `Ladder.alone`.
         where: device and date, for the title's second line.
     """
     panels = 2 if alone else 1
     height = 0.36 * len(climb) + 1.6
     figure, axes = new_figure(1, panels, width=9.5 if alone else 7.0, height=height)
-    axis_of_climb = axes.flat[-1] if alone else axes
+    climb_axis = axes.flat[-1] if alone else axes
     if alone:
         _rungs(axes.flat[0], alone, "each change alone, on the classic script")
-    _rungs(axis_of_climb, climb, "each change on top of those that helped")
+    _rungs(climb_axis, climb, "each change on top of those that helped")
     helped = sum(rung.kept for rung in climb[:-2])
     measured = sum(not rung.note for rung in climb[:-2])
     top = climb[-2].ratio

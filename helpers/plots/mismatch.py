@@ -27,9 +27,9 @@ def _tensor(axis: Axes, x: float, y: float, name: str, values: Sequence[int], co
 
 
 def draw_two_memories() -> None:
-    """Draw `x + y` with `x` on the GPU and `y` on the CPU: an error, and the fix by a copy."""
-    figure, ((refused,), (fixed,)) = new_figure(2, 1, width=7.5, height=5.0)
-    for axis in (refused, fixed):
+    """Draw `x + y` with `x` on the GPU and `y` on the CPU: the error, and the fix with a copy."""
+    figure, ((failing,), (fixed,)) = new_figure(2, 1, width=7.5, height=5.0)
+    for axis in (failing, fixed):
         axis.set(xlim=(0, 14), ylim=(0, 4.7))
         axis.axis("off")
         for left, width, name, color in (
@@ -40,12 +40,12 @@ def draw_two_memories() -> None:
             axis.text(left + width / 2, 3.68, name, ha="center", fontsize=9, weight="bold")
         _tensor(axis, 1.9, 1.4, "y", (10, 20, 30), CPU_COLOR)
         _tensor(axis, 11.2, 2.55, "x", (1, 2, 3), GPU_COLOR)
-    refused.text(0.1, 4.25, "x + y", fontsize=11, family="monospace")
-    refused.text(9.6, 0.75, "+", ha="center", va="center", fontsize=14)
-    refused.plot([9.95, 11.0], [0.95, 2.5], color="#333333", linewidth=1.2)
-    refused.plot([4.5, 9.3], [1.6, 0.8], color="#333333", linewidth=1.2, linestyle=":")
-    refused.text(6.5, 1.27, "✗", ha="center", va="center", fontsize=20, color=GPU_COLOR)
-    refused.text(6.5, 2.0, "no access", ha="center", fontsize=9, color=RED_INK)
+    failing.text(0.1, 4.25, "x + y", fontsize=11, family="monospace")
+    failing.text(9.6, 0.75, "+", ha="center", va="center", fontsize=14)
+    failing.plot([9.95, 11.0], [0.95, 2.5], color="#333333", linewidth=1.2)
+    failing.plot([4.5, 9.3], [1.6, 0.8], color="#333333", linewidth=1.2, linestyle=":")
+    failing.text(6.5, 1.27, "✗", ha="center", va="center", fontsize=20, color=GPU_COLOR)
+    failing.text(6.5, 2.0, "no access", ha="center", fontsize=9, color=RED_INK)
     fixed.text(0.1, 4.25, "x + y.to(device)", fontsize=11, family="monospace")
     _tensor(fixed, 11.2, 1.4, "copy of y", (10, 20, 30), CPU_COLOR)
     _tensor(fixed, 11.2, 0.25, "sum", (11, 22, 33), _GREEN)

@@ -16,7 +16,7 @@ def bit_fields(formats: Mapping[str, tuple[int, int]]) -> Figure:
     """Draw one square per bit of each format.
 
     Args:
-        formats: name to the numbers of exponent and mantissa bits.
+        formats: maps the name of a format to its numbers of exponent and mantissa bits.
     """
     figure, axis = new_figure(width=8, height=0.45 * len(formats) + 1.3)
     kinds = {"sign": _SIGN, "exponent: the range": _EXPONENT, "mantissa: the digits": _MANTISSA}
@@ -44,7 +44,7 @@ def gradient_sizes(gradients: Mapping[str, Tensor]) -> Figure:
     """Draw histograms of the sizes of gradients over the range of float16, one per panel.
 
     Args:
-        gradients: label to values in float32; zeros are left out.
+        gradients: maps labels to values in float32; zeros are ignored.
     """
     figure, axes = new_figure(len(gradients), 1, height=1.7 * len(gradients) + 1)
     edges = [power - 0.5 for power in range(-50, 18)]
@@ -71,8 +71,8 @@ def scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[int]) -
     """Draw the error of the weights' gradients in float16 against the loss scale.
 
     Args:
-        errors: label to the relative error at each scale; not finite where a value overflows.
-        powers: exponents of the scales, as powers of 2; 0, no scale, is one of them.
+        errors: maps labels to the relative error at each scale; not finite if a value overflows.
+        powers: base-2 exponents of the scales; must include 0, which means no scaling.
     """
     figure, axis = new_figure(height=3.8)
     for (label, values), mark, color in zip(errors.items(), "os^", OTHER_COLORS, strict=False):
@@ -84,13 +84,13 @@ def scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[int]) -
     axis.set_yscale("log")
     axis.set_xticks(powers, [f"$2^{{{power}}}$" for power in powers])
     axis.set_xlabel("loss scale")
-    axis.set_ylabel("error of the gradient, relative")
+    axis.set_ylabel("relative error of the gradient")
     axis.legend(fontsize=8, loc="upper center")
     last = list(errors)[-1]
-    plain = dict(zip(powers, errors[last], strict=True))[0]
+    unscaled = dict(zip(powers, errors[last], strict=True))[0]
     best = min(value for value in errors[last] if math.isfinite(value))
     axis.set_title(
-        f"{last.capitalize()}: error {plain:.1%} without a scale, {best:.1%} with the best one",
+        f"{last.capitalize()}: error {unscaled:.1%} without a scale, {best:.1%} with the best one",
         fontsize=11,
     )
     return figure

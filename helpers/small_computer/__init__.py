@@ -1,6 +1,6 @@
-"""A simulated computer small enough to watch: registers, memory, flags, program counter, lanes.
+"""A small simulated computer for teaching: registers, memory, flags, program counter, lanes.
 
-A teaching model: its instructions and their cycles are not those of any real processor.
+Its instructions and their cycles are not those of any real processor.
 `instruction_set.py` lists the instructions, `assembler.py` parses a program, `lane.py` executes one
 instruction, `machine.py` runs a program, and `tables.py` displays the results.
 """

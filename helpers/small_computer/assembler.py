@@ -37,7 +37,7 @@ class Instruction:
     Attributes:
         opcode: the operation.
         operands: a register's name, a number, an `Address`, or for a label its cell number.
-        text: the instruction as the program has it, with normalized spaces.
+        text: the instruction as written in the program, with whitespace normalized.
     """
 
     opcode: Opcode

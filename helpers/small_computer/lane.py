@@ -5,7 +5,7 @@ from helpers.small_computer.instruction_set import BITS, FIXED_REGISTERS, REGIST
 
 
 class MachineError(RuntimeError):
-    """The program cannot continue; the message says at which cell, why, and what to change."""
+    """The program cannot continue; the message gives the cell, the reason, and what to change."""
 
 
 def format_number(value: Number) -> str:
@@ -14,7 +14,7 @@ def format_number(value: Number) -> str:
 
 
 class Lane:
-    """Registers, flags, and program counter of one lane; memory belongs to all lanes."""
+    """Registers, flags, and program counter of one lane; all lanes share the memory."""
 
     def __init__(self, number: int, lanes: int) -> None:
         self.registers: dict[str, Number] = dict.fromkeys(REGISTERS, 0)
@@ -98,14 +98,14 @@ class Lane:
         return address.base + index
 
     def effect(self, instruction: Instruction) -> str:
-        """Describe what `instruction`, which this lane executed last, did: "A becomes -3"."""
+        """Return the effect of `instruction`, the last one this lane executed: "A becomes -3"."""
         opcode, operands = instruction.opcode, instruction.operands
         if opcode.name == "HALT":
             return "the computer stops"
         if operands and opcode.category == "control flow":
             flag = opcode.condition[0] if opcode.condition else ""
-            because = f"{flag} is {int(self.flags[flag])}: " if flag else ""
-            return because + (
+            reason = f"{flag} is {int(self.flags[flag])}: " if flag else ""
+            return reason + (
                 f"jump to cell {operands[0]}" if self._jumps(instruction) else "no jump"
             )
         value = format_number(self.registers[operands[0]])

@@ -1,4 +1,4 @@
-"""The control unit and the memory: fetch instructions, let the lanes execute them, count."""
+"""The control unit and the memory: fetch instructions, run them on the lanes, count cycles."""
 
 import math
 from collections import Counter
@@ -21,8 +21,8 @@ class SmallComputer:
 
     With more than one lane, the control unit fetches an instruction once, and every lane whose
     program counter is at that cell executes it on its own registers. Lanes that have jumped
-    elsewhere wait: the control unit always serves the lowest cell at which a lane stands, so lanes
-    that diverged at a branch meet again after it (see Collange, "Stack-less SIMT reconvergence at
+    elsewhere wait: the control unit always serves the lowest program counter of any lane, so lanes
+    that diverged at a branch reconverge after it (see Collange, "Stack-less SIMT reconvergence at
     low cost", 2011). If several lanes store to one cell, the last lane wins.
 
     Args:
@@ -30,9 +30,9 @@ class SmallComputer:
         lanes: the number of lanes.
         special: the special instructions that this computer has: "RELU", "MAC", or both.
         memory_width: how many cells memory can read or write at a time; an instruction that needs
-            more pays its cycles again. None: as many as there are lanes.
-        data: the named data of the program, each a number or a list of numbers (also a tensor or
-            an array; a matrix row by row). They follow the program in memory.
+            more takes its cycles once per access. None: as many as there are lanes.
+        data: the named data of the program, each a number or a list, tensor, or array of numbers
+            (a matrix is stored row by row). They follow the program in memory.
 
     Raises:
         ProgramError: the program cannot be parsed.
@@ -86,13 +86,13 @@ class SmallComputer:
     def __getitem__(self, name: str) -> Number | list[Number]:
         """Return the data called `name` from memory: a number, or a list if a list was given."""
         if name not in self.addresses:
-            raise KeyError(f"no data are called {name!r}; the names are {list(self.addresses)}.")
+            raise KeyError(f"there is no data {name!r}; the names are {list(self.addresses)}.")
         address = self.addresses[name]
         cells = self.memory[address.base : address.base + address.size]
         return cells[0] if name in self._scalars else cells
 
     def run(self, *, limit: int = 100_000) -> Cost:
-        """Execute up to HALT and return the cost.
+        """Run until HALT and return the cost.
 
         Raises:
             MachineError: the program cannot continue, or does not halt within `limit` instructions.
@@ -105,7 +105,7 @@ class SmallComputer:
         return self.cost
 
     def trace(self, *, limit: int = 10_000) -> Trace:
-        """Execute up to HALT and return every step; raise as `run` does."""
+        """Run until HALT and return every step; raises the same errors as `run`."""
         steps = []
         while not self.halted and len(steps) < limit:
             steps.append(self.step())
@@ -122,7 +122,7 @@ class SmallComputer:
             )
 
     def step(self) -> Step:
-        """Execute one instruction, in every lane that stands at it, and return what happened.
+        """Execute one instruction, in every lane that has reached it, and return what happened.
 
         Raises:
             MachineError: the computer has halted, or the instruction cannot be executed.

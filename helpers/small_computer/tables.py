@@ -11,10 +11,10 @@ class Cost(ShownAsTable):
     """The cost of a run.
 
     Attributes:
-        instructions: how many the control unit fetched; one fetch serves all lanes at that cell.
-        cycles: the time they took.
+        instructions: number of instructions fetched; one fetch serves all lanes at that cell.
+        cycles: number of cycles they took.
         by_category: the number of instructions in each category.
-        lanes: the number of lanes of the computer.
+        lanes: the computer's number of lanes.
         lane_slots_used: the number of active lanes, summed over the instructions.
     """
 

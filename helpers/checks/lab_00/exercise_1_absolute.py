@@ -3,7 +3,7 @@
 from helpers.checks.lab_00.shared import lab, program_of, run
 from helpers.checks.trial import Answer, Trial
 
-# No number that a check draws.
+# A value that no check uses as an input.
 _UNTOUCHED = 777
 
 

@@ -4,7 +4,7 @@ from helpers.checks.lab_00.shared import lab
 from helpers.checks.trial import Answer, Trial, described, is_whole
 from helpers.small_computer import SmallComputer
 
-# The program in the lab's text.
+# The program shown in the lab.
 SUM_OF_SQUARES = """
         LOAD B, n
         SET  A, 0

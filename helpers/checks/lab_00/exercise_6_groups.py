@@ -7,7 +7,7 @@ from helpers.checks.lab_00.shared import lab
 from helpers.checks.trial import Answer, Trial, described
 from helpers.small_computer import SmallComputer
 
-# The program in the lab's text: the two branches take different instructions.
+# The program shown in the lab: the two branches execute different instructions.
 LEAKY = """
         LOAD A, x[LANE]
         CMP  A, 0
@@ -32,7 +32,7 @@ def exercise_6(trial: Trial, groups: Answer) -> None:
         sizes = trial.random.sample(range(1, 99), 8)
         x = [-size if i < negatives else size for i, size in enumerate(sizes)]
         if negatives == 4:
-            # Alternating signs: the groups as they come are the worst ones.
+            # Alternating signs: splitting the list in its given order is the worst choice.
             x = [x[i // 2 + 4 * (i % 2)] for i in range(8)]
         else:
             trial.random.shuffle(x)

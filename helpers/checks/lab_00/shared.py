@@ -1,4 +1,4 @@
-"""Lab 00 with its hints, and how its exercises run a program of the student's."""
+"""The `Lab` of lab 00 and its hints, and functions that run the student's programs."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from helpers.small_computer import MachineError, ProgramError, SmallComputer
 
 lab = Lab("00_cpu_and_gpu", read_hints(Path(__file__).parent))
 
-# Far more than a right program needs for the data of the checks.
+# Far more than a correct program needs for the data of the checks.
 _LIMIT = 5_000
 
 
@@ -24,7 +24,7 @@ def program_of(trial: Trial, function: Answer) -> str:
 
 
 def run(trial: Trial, program: str, *, lanes: int = 1, **data: Any) -> SmallComputer:
-    """Run a program to its end and return the computer; a program that cannot run earns a hint."""
+    """Run a program to its end and return the computer; raise a hint if it cannot run."""
     shown = ", ".join(f"{name} = {value}" for name, value in data.items())
     try:
         computer = SmallComputer(program, lanes=lanes, **data)

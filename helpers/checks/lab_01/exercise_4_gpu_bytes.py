@@ -11,7 +11,7 @@ from helpers.checks.trial import Answer, Trial, is_whole
 def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
     """`gpu_bytes(shape, dtype)`: the bytes that torch allocates for such a tensor on a GPU."""
     draw = trial.random.randint
-    # More than two pieces of 512 bytes each, so that each mistake gives another result.
+    # More than two blocks of 512 bytes each, so that each mistake gives a different result.
     cases = [((draw(5, 9), draw(8, 30), draw(31, 60)), d) for d in _SIZES]
     cases += [((128 * draw(2, 9),), torch.float32), ((64 * draw(2, 9) + 1,), torch.float64)]
     cases += [((), torch.uint8), ((draw(1, 100),), torch.uint8), ((0, draw(2, 9)), torch.float32)]

@@ -44,7 +44,7 @@ def exercise_1(
         lambda: _try_line(trial, score, (net, X), net(X).detach()),
         lambda: _try_line(trial, embed, (embedding, words), X[words]),
         lambda: _try_line(trial, hide, (X, Y > 0), X.masked_fill(Y > 0, -torch.inf)),
-        # The CPU first: torch allows a 0-d CPU tensor beside tensors on a GPU.
+        # The CPU first: torch accepts a 0-d CPU tensor together with GPU tensors.
         lambda: _try_line(trial, divide, (X, total), X / total, cpu_first=True),
         lambda: _try_noise(trial, noise, X),
         lambda: _try_line(trial, count_right, (guesses, labels), right),

@@ -10,12 +10,12 @@ from helpers.checks.trial import Answer, Trial, described
 
 @lab.exercise(4, points=2, right="Only the rows that are needed move; the table stays.")
 def exercise_4(trial: Trial, build_batch: Answer) -> None:
-    """`build_batch(table, rows, extra)`: rows of a large table, and others below them."""
+    """`build_batch(table, rows, extra)`: rows of a large table, followed by others."""
     for place in trial.devices:
         columns = trial.random.randint(3, 6)
         table = trial.normal(trial.random.randint(800, 999), columns)
         drawn = sorted(trial.random.sample(range(len(table)), trial.random.randint(3, 5)))
-        # Not sorted, and one of them twice.
+        # Not sorted, and with a duplicate.
         picked = torch.tensor([*drawn[1:], drawn[0], drawn[1]])
         extra = trial.normal(trial.random.randint(1, 4), columns)
         expected = torch.cat([table[picked], extra])

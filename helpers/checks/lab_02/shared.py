@@ -1,4 +1,4 @@
-"""Lab 02 with its hints, which its exercises share."""
+"""The `Lab` of lab 02, with its hints."""
 
 from pathlib import Path
 

@@ -16,16 +16,16 @@ def exercise_3(trial: Trial, move_both: Answer) -> None:
     ways += [("SGD", *trial.devices[:2], 2), ("SGD", cpu, gpu, 0)]
     for name, source, target, steps in ways:
         seed = trial.random.randrange(2**31)
-        (net, optimizer), (twin, twins_optimizer) = (
+        (net, optimizer), (twin, twin_optimizer) = (
             net_and_optimizer(seed, name, source) for _ in "12"
         )
         batch = trial.normal(6, 4, device=source)
         take_steps(net, optimizer, batch, steps)
-        take_steps(twin, twins_optimizer, batch, steps)
+        take_steps(twin, twin_optimizer, batch, steps)
         trial.call(move_both, net, optimizer, target)
-        _check_both_moved(trial, (net, optimizer), (twin, twins_optimizer), target)
+        _check_both_moved(trial, (net, optimizer), (twin, twin_optimizer), target)
         take_steps(net, optimizer, batch.to(target), 2)
-        take_steps(twin, twins_optimizer, batch, 2)
+        take_steps(twin, twin_optimizer, batch, 2)
         pairs = zip(net.parameters(), twin.parameters(), strict=True)
         same = all(close(one, other) for one, other in pairs)
         trial.expect(same, "state-changed", entry="state")
@@ -37,7 +37,7 @@ def _check_both_moved(
     twins: tuple[nn.Module, torch.optim.Optimizer],
     target: torch.device,
 ) -> None:
-    (net, optimizer), (twin, twins_optimizer) = moved, twins
+    (net, optimizer), (twin, twin_optimizer) = moved, twins
     for parameter in net.parameters():
         there = parameter.device == target
         trial.expect(there, "net-stays", name="move_both", wanted=target, found=parameter.device)
@@ -46,13 +46,13 @@ def _check_both_moved(
     of_net = [id(parameter) for parameter in net.parameters()]
     held = [id(p) for group in optimizer.param_groups for p in group["params"]]
     trial.expect(of_net == held, "other-parameters")
-    groups = zip(optimizer.param_groups, twins_optimizer.param_groups, strict=False)
+    groups = zip(optimizer.param_groups, twin_optimizer.param_groups, strict=False)
     for found, given in groups:
         for key in sorted(set(given) - {"params"}):
             details = {"key": key, "found": found.get(key), "given": given[key]}
             trial.expect(found.get(key) == given[key], "settings-changed", **details)
-    state, twins_state = state_of(optimizer), state_of(twins_optimizer)
-    for key, expected in twins_state.items():
+    state, twin_state = state_of(optimizer), state_of(twin_optimizer)
+    for key, expected in twin_state.items():
         entry = key[1]
         trial.expect(key in state, "state-lost", entry=entry)
         # A step counter may stay on the CPU, as those of Adam do.

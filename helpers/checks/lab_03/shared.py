@@ -1,4 +1,4 @@
-"""Lab 03 with its hints, and what its exercises share: networks, optimizers, training steps."""
+"""The `Lab` of lab 03 and its hints, and shared networks, optimizers and training steps."""
 
 from collections.abc import Mapping
 from pathlib import Path

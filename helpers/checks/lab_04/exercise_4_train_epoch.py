@@ -43,7 +43,7 @@ def exercise_4(trial: Trial, train_epoch: Answer) -> None:
         trial.expect(not same_weights(net, start), "no-step")
         trial.expect(not same_weights(net, piled), "gradients-pile-up")
         trial.expect(is_number(found), "keeps-the-graph", what=described(found))
-        # The graph of the batch before may still be there, by the name of its loss.
+        # The graph of the previous batch may still be alive, because `loss` refers to it.
         trial.expect(max(graphs) <= 1, "graph-kept")
         trial.expect(same_weights(net, expected), "other-steps")
         trial.expect(not math.isclose(found, means, rel_tol=1e-3), "mean-of-batches")
@@ -52,7 +52,7 @@ def exercise_4(trial: Trial, train_epoch: Answer) -> None:
 
 
 def _momentum(net: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.optim.Optimizer:
-    """Return an optimizer that has already taken a step, unlike a new one in its place."""
+    """Return an optimizer with state: replacing it with a new one changes the result."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     F.cross_entropy(net(batch[0]), batch[1]).backward()
     optimizer.step()
@@ -73,7 +73,7 @@ def _observe(net: nn.Module) -> tuple[list[bool], list[int]]:
     alive: list[int] = []
     marks: list[weakref.ref[_Mark]] = []
 
-    def note(net: nn.Module, inputs: object, output: torch.Tensor) -> None:
+    def record(net: nn.Module, inputs: object, output: torch.Tensor) -> None:
         modes.append(net.training)
         alive.append(sum(mark() is not None for mark in marks))
         if output.grad_fn is not None:
@@ -81,7 +81,7 @@ def _observe(net: nn.Module) -> tuple[list[bool], list[int]]:
             output.grad_fn.metadata["mark"] = mark
             marks.append(weakref.ref(mark))
 
-    net.register_forward_hook(note)
+    net.register_forward_hook(record)
     return modes, alive
 
 

@@ -1,4 +1,4 @@
-"""Lab 04 with its hints, and what its exercises share: a network, batches, one epoch."""
+"""The `Lab` of lab 04 and its hints, and a shared network, batches and training epoch."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ class Observed(nn.Module):
 def observed_network(trial: Trial, sizes: list[int], classes: int = 10) -> tuple[Observed, Batches]:
     """Return a network in evaluation mode and batches for it.
 
-    It classifies about 60 % of the images correctly, and all of those in the last two batches.
+    It classifies about 60% of the images correctly, and all of those in the last two batches.
     """
     torch.manual_seed(trial.seed)
     net = Observed(12, classes).eval()
@@ -55,7 +55,7 @@ def observed_network(trial: Trial, sizes: list[int], classes: int = 10) -> tuple
 
 @torch.no_grad()
 def confusion(net: Observed, batches: Batches, classes: int = 10) -> torch.Tensor:
-    """Return the confusion matrix, row = true class, column = answer; `net` is on the CPU."""
+    """Return the confusion matrix, row = true class, column = prediction; `net` is on the CPU."""
     modes, gradients = list(net.modes), list(net.gradients)
     pairs = torch.cat([labels * classes + net(images).argmax(1) for images, labels in batches])
     net.modes[:], net.gradients[:] = modes, gradients
@@ -65,7 +65,7 @@ def confusion(net: Observed, batches: Batches, classes: int = 10) -> torch.Tenso
 def epoch_reference(
     net: nn.Module, optimizer: torch.optim.Optimizer, batches: Batches, *, zero: bool = True
 ) -> float:
-    """Train for one correct epoch and return the mean loss; without `zero`, gradients add up."""
+    """Train for one correct epoch and return the mean loss; `zero=False` keeps gradients."""
     total, count = 0.0, 0
     optimizer.zero_grad()
     for inputs, targets in batches:

@@ -12,11 +12,11 @@ from helpers.checks.trial import Answer, Trial
 
 
 class _Part:
-    """One forward pass; it exists as long as autograd keeps an activation of it."""
+    """A marker for one forward pass; it is alive while autograd keeps one of its activations."""
 
 
 class _CountingNet(nn.Module):
-    """A network that notes the size of each batch, and how many examples' activations are kept."""
+    """A network that records batch sizes, and the number of examples whose activations are kept."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def _explain(
         for one, two in zip(moved, gradients, strict=True)
     ]
     scale = sum(ratios) / len(ratios)
-    straight = all(abs(ratio - scale) < 0.02 * abs(scale) for ratio in ratios)
-    trial.expect(not (straight and even), "wrong-scale", scale=f"{scale:.2f}", parts=parts)
+    proportional = all(abs(ratio - scale) < 0.02 * abs(scale) for ratio in ratios)
+    trial.expect(not (proportional and even), "wrong-scale", scale=f"{scale:.2f}", parts=parts)
     trial.expect(even, "uneven")
     raise trial.wrong("other-gradient")

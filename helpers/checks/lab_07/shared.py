@@ -1,4 +1,4 @@
-"""Lab 07 with its hints, and a meter of the memory that a piece of code needs."""
+"""The `Lab` of lab 07 and its hints, and a context manager that measures peak memory."""
 
 import weakref
 from pathlib import Path
@@ -17,7 +17,7 @@ lab = Lab("07_what_fills_gpu_memory", read_hints(Path(__file__).parent), seconds
 class PeakMeter(TorchDispatchMode):
     """Counts the bytes of all tensors that a block creates, on any device.
 
-    `live` are those that exist now, `peak` the most at any time. The libraries' workspaces and the
+    `live` is the size of existing ones, `peak` its maximum. The libraries' workspaces and the
     tensors that existed before are not counted, so that the numbers are the same on every machine.
     """
 
@@ -36,7 +36,7 @@ class PeakMeter(TorchDispatchMode):
         self._known |= {_address(tensor) for tensor in tensors}
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        # A simulated GPU has processed this operation, or must not see it: in a backward pass.
+        # The simulated GPU has already handled this operation; in a backward pass, it must not.
         with torch._C.DisableTorchFunction():
             result = operation(*args, **(kwargs or {}))
             for tensor in _tensors(result):
@@ -71,13 +71,13 @@ def _tensors(result: Any) -> list[Tensor]:
 
 
 def same_gradients(net: nn.Module, other: nn.Module) -> bool:
-    """Whether two networks have the same gradients, up to rounding."""
+    """Return whether two networks have the same gradients, up to rounding."""
     pairs = zip(net.parameters(), other.parameters(), strict=True)
     return all(both_close(one.grad, two.grad) for one, two in pairs)
 
 
 def both_close(one: Tensor | None, two: Tensor | None) -> bool:
-    """Whether two gradients are the same up to rounding, or both are missing."""
+    """Return whether two gradients are equal up to rounding, or both are missing."""
     if one is None or two is None:
         return one is two
     return torch.allclose(one.cpu(), two.cpu(), rtol=1e-2, atol=1e-4)

@@ -32,7 +32,7 @@ def exercise_1(trial: Trial, keep_bits: Answer) -> None:
 
 
 def _mantissas(trial: Trial) -> list[int]:
-    # 7 first, so that an answer for bf16 alone gets a hint of its own.
+    # 7 first, so that an answer that works only for bf16 gets its own hint.
     return [7, 1, trial.random.randint(2, 6), trial.random.randint(8, 20)]
 
 

@@ -15,7 +15,7 @@ _LIMIT = 2.0**24
 def exercise_2(trial: Trial, largest_scale: Answer) -> None:
     """`largest_scale(gradients)`: the largest power of 2 that keeps all gradients finite."""
     for device in trial.devices:
-        # Between 1 and 1.5 below a power of 2; then at a limit of fp16; then all zeros.
+        # Exponents of the largest value of each gradient; then the limit of fp16; then zeros.
         for sizes in ((-4, -9, -7), (-9, -7, -1), (1, -5, -2), "limit", "zeros"):
             gradients = _gradients(trial, sizes)
             given = [gradient.to(device) for gradient in gradients]
@@ -34,7 +34,7 @@ def _gradients(trial: Trial, sizes: tuple[int, ...] | str) -> list[Tensor]:
     found = []
     for power in sizes:
         values = trial.normal(3, 4) * 2.0 ** (power - 8)
-        # The largest one is negative, so that a maximum without the sign is another number.
+        # The largest one is negative, so that a maximum without abs() gives a different number.
         values[1, 2] = -(1 + trial.random.random() / 2) * 2.0**power
         found.append(values)
     return found

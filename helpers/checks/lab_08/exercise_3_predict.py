@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from helpers.checks.lab_08.shared import lab
 from helpers.checks.trial import Answer, Trial, described
 
-# What each expression of the exercise shows.
+# The hint for a wrong dtype of each expression.
 KINDS = {
     "x @ w": "product-wrong",
     "F.linear(h, w)": "product-wrong",

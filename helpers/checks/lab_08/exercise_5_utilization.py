@@ -8,7 +8,7 @@ Kernels = list[tuple[int, int]]
 
 @lab.exercise(5, points=3, right="You can tell how busy a GPU was.")
 def exercise_5(trial: Trial, utilization: Answer) -> None:
-    """`utilization(kernels)`: the share of time in which at least one kernel runs."""
+    """`utilization(kernels)`: the fraction of time in which at least one kernel runs."""
     for _ in range(3):
         _check_simple(trial, utilization, _one_after_another(trial))
         for hint, kernels in _difficult(trial).items():
@@ -28,7 +28,7 @@ def _one_after_another(trial: Trial) -> Kernels:
 
 
 def _difficult(trial: Trial) -> dict[str, Kernels]:
-    """Return lists of kernels, each by the hint for an answer that fails on it."""
+    """Return lists of kernels, keyed by the hint for an answer that fails on them."""
     kernels = _one_after_another(trial)
     (first, length), *others = kernels
     last = kernels[-1][0] + kernels[-1][1]

@@ -1,4 +1,4 @@
-"""Lab 08 with its hints."""
+"""The `Lab` of lab 08, with its hints."""
 
 from pathlib import Path
 

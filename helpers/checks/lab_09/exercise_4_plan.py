@@ -5,7 +5,7 @@ import math
 from helpers.checks.lab_09.shared import lab
 from helpers.checks.trial import Answer, Trial, described, is_number
 
-# Bytes per parameter that are sharded, and how often the weights or gradients are sent.
+# Bytes per parameter that each method shards.
 _SHARDED = {"ddp": 0, "zero1": 12, "zero2": 14, "fsdp": 16}
 
 

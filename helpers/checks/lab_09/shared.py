@@ -1,4 +1,4 @@
-"""Lab 09 with its hints."""
+"""The `Lab` of lab 09, with its hints."""
 
 from pathlib import Path
 
