@@ -1,4 +1,4 @@
-"""Measure the memory of a GPU: over the operations of a step, and without the libraries' own."""
+"""Measure GPU memory: what tensors and layers take, and its course over a training step."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ BLOCK = 512  # PyTorch allocates GPU memory in multiples of this
 
 
 def rounded(nbytes: int) -> int:
-    """Return the bytes that PyTorch allocates on a GPU for a tensor of `nbytes` bytes.
+    """Return the number of bytes that PyTorch allocates on a GPU for a tensor of `nbytes` bytes.
 
     A tensor of more than 1 MiB may get up to 1 MiB more if it reuses a larger block.
     """
@@ -20,7 +20,7 @@ def rounded(nbytes: int) -> int:
 
 
 def bytes_on_gpu(*tensors: torch.Tensor) -> int:
-    """Return the bytes that PyTorch allocates for these tensors; shared memory counts once."""
+    """Return the bytes that PyTorch allocates for these tensors; shared storage counts once."""
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors
     }
@@ -30,8 +30,8 @@ def bytes_on_gpu(*tensors: torch.Tensor) -> int:
 def warm_up(device: torch.device) -> None:
     """Run forward and backward passes once, so that CUDA's libraries allocate their workspaces.
 
-    `torch.cuda.memory_allocated` counts the workspaces that cuBLAS keeps from its first use on. On
-    a simulated GPU, there are none.
+    `torch.cuda.memory_allocated` counts the workspaces that cuBLAS allocates on first use. A
+    simulated GPU has none.
     """
     for dtype in (torch.float32, torch.bfloat16):
         net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 6 * 6, 8))
@@ -55,7 +55,7 @@ def kept_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tenso
         if storage.data_ptr() not in seen:
             seen.add(storage.data_ptr())
             kept[running[-1]] = kept.get(running[-1], 0) + storage.nbytes()
-        return tensor.detach()  # A tensor with its graph would be kept by that graph forever.
+        return tensor.detach()  # Saving it with its graph would create a reference cycle.
 
     hooks = [
         layer.register_forward_pre_hook(
@@ -80,7 +80,7 @@ class Sample:
 
 
 class _Sampler(TorchDispatchMode):
-    """Notes the allocated memory after every operation, also those of a backward pass."""
+    """Records the allocated memory after every operation, including those of a backward pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class _Sampler(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        # A simulated GPU has processed this operation, or must not see it: in a backward pass.
+        # The simulated GPU has already handled this operation; in a backward pass, it must not.
         with torch._C.DisableTorchFunction():
             result = operation(*args, **(kwargs or {}))
         self.samples.append(Sample(self.phase, torch.cuda.memory_allocated()))
@@ -104,7 +104,7 @@ def record_memory(phases: Mapping[str, Callable[[], object]]) -> list[Sample]:
     """Call the functions one after another, and return the memory after each operation.
 
     Args:
-        phases: functions without arguments, by the name of the phase, such as "forward".
+        phases: maps the name of a phase, such as "forward", to a function without arguments.
     """
     sampler = _Sampler()
     with sampler:

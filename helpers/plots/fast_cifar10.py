@@ -1,4 +1,4 @@
-"""Figures of lesson 06: whitening filters, singular values, accuracy against time, races."""
+"""Figures of lesson 06: whitening filters, singular values, accuracy against time, comparisons."""
 
 import statistics
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> F
 
 
 def singular_values(before: Tensor, after: Tensor) -> Figure:
-    """Draw the singular values `(R,)` of a gradient and of the update that Muon makes of it."""
+    """Draw the singular values `(R,)` of a gradient and of Muon's update for it."""
     figure, axis = new_figure()
     numbers = range(1, len(before) + 1)
     axis.plot(
@@ -50,10 +50,11 @@ def singular_values(before: Tensor, after: Tensor) -> Figure:
     axis.set_ylabel("singular value")
     axis.set_ylim(bottom=0)
     axis.legend()
-    was = (before > before.max() / 2).double().mean().item()
-    now = (after > after.max() / 2).double().mean().item()
+    large_before = (before > before.max() / 2).double().mean().item()
+    large_after = (after > after.max() / 2).double().mean().item()
     axis.set_title(
-        f"Singular values of at least half the largest: {was:.0%} before, {now:.0%} after"
+        "Singular values of at least half the largest: "
+        f"{large_before:.0%} before, {large_after:.0%} after"
     )
     return figure
 
@@ -66,14 +67,14 @@ def learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Fig
     axis.set_xlabel("training time [s]")
     axis.set_ylabel("test accuracy, one view [%]")
     axis.set_xlim(left=0)
-    axis.set_title(f"{shares[-1]:.1f} % after {seconds[-1]:.1f} s of training")
+    axis.set_title(f"{shares[-1]:.1f}% after {seconds[-1]:.1f} s of training")
     return figure
 
 
 def ideas_switched_off(record: Record) -> Figure:
     """Draw how the test accuracy changes if one idea is switched off, one row per idea.
 
-    The band is the range of the runs with all ideas: a change inside it may be chance.
+    The band is the range of the runs with all ideas: a change inside it may be due to chance.
 
     Args:
         record: result of `benchmarks/tricks_switched_off.py`.
@@ -148,7 +149,7 @@ def within_a_clock(record: Record) -> Figure:
             medians[float(clock)] = middle = statistics.median(shares)
             runs = "1 run" if len(shares) == 1 else f"{len(shares)} runs"
             axis.annotate(
-                f"{middle:.1f} % ({runs})",
+                f"{middle:.1f}% ({runs})",
                 (float(clock), middle),
                 (8, -12),
                 textcoords="offset points",
@@ -166,7 +167,7 @@ def within_a_clock(record: Record) -> Figure:
     axis.legend(loc="lower right", fontsize=8)
     accuracy, recipe = best[clocks[-1]]
     axis.set_title(
-        f"In {float(clocks[-1]):g} s: {accuracy:.1f} %, by {recipe}\n{record.origin}", fontsize=10
+        f"In {float(clocks[-1]):g} s: {accuracy:.1f}%, by {recipe}\n{record.origin}", fontsize=10
     )
     return figure
 
@@ -193,6 +194,6 @@ def race(record: Record) -> Figure:
     seconds, share = middles["course"]
     ratio = seconds / middles["airbench"][0]
     axis.set_title(
-        f"{share:.2f} % in {seconds:.2f} s, {ratio:.2f} of airbench's time\n{record.origin}"
+        f"{share:.2f}% in {seconds:.2f} s, {ratio:.2f} of airbench's time\n{record.origin}"
     )
     return figure

@@ -53,8 +53,8 @@ def queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Fi
     """Draw launches on the CPU and kernels on the GPU, one panel per program.
 
     Args:
-        rows: name of a program to `(launch start, launch end, kernel start, kernel end)` of each
-            kernel, in microseconds.
+        rows: maps the name of a program to `(launch start, launch end, kernel start, kernel end)`
+            of each kernel, in microseconds.
     """
     figure, axes = new_figure(len(rows), 1, width=8, height=1.5 * len(rows) + 0.6)
     last = max(times[-1][3] for times in rows.values())
@@ -76,7 +76,7 @@ def loop_parts(milliseconds: Mapping[str, Mapping[str, float]]) -> Figure:
     """Draw the parts of a step of several loops as stacked bars.
 
     Args:
-        milliseconds: loop to part to milliseconds per step.
+        milliseconds: milliseconds per step, by loop and part.
     """
     figure, axis = new_figure(height=0.5 * len(milliseconds) + 1.7)
     names = list(milliseconds)
@@ -92,5 +92,5 @@ def loop_parts(milliseconds: Mapping[str, Mapping[str, float]]) -> Figure:
     slowest = max(names, key=lambda name: sum(milliseconds[name].values()))
     fastest = min(names, key=lambda name: sum(milliseconds[name].values()))
     ratio = sum(milliseconds[slowest].values()) / sum(milliseconds[fastest].values())
-    axis.set_title(f"A step of {slowest} takes {ratio:.1f} times the time of {fastest}")
+    axis.set_title(f"A step of {slowest} takes {ratio:.1f} times as long as {fastest}")
     return figure

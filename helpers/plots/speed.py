@@ -33,14 +33,14 @@ def recorded_curve(record: Record, which: str) -> Curve:
     return Curve(record.origin, record.kind, found["sizes"], medians)
 
 
-def crossing(slow_start: Curve, winner: Curve) -> float | None:
-    """Return the size from which `winner` takes less time; None if it is slower at the last size.
+def crossing(baseline: Curve, other: Curve) -> float | None:
+    """Return the size from which `other` takes less time; None if it is slower at the last size.
 
     Interpolates linearly on logarithmic scales between the sizes that both curves have. Returns 0
-    if `winner` takes less time at every size.
+    if `other` takes less time at every size.
     """
-    first = dict(zip(slow_start.sizes, slow_start.seconds, strict=True))
-    second = dict(zip(winner.sizes, winner.seconds, strict=True))
+    first = dict(zip(baseline.sizes, baseline.seconds, strict=True))
+    second = dict(zip(other.sizes, other.seconds, strict=True))
     shared = sorted(first.keys() & second.keys())
     if not shared or second[shared[-1]] >= first[shared[-1]]:
         return None
@@ -49,13 +49,13 @@ def crossing(slow_start: Curve, winner: Curve) -> float | None:
         reversed(list(pairwise(shared))), reversed(list(pairwise(gaps))), strict=True
     ):
         if above >= 0 > below:
-            share = above / (above - below)
-            return left * (right / left) ** share
+            fraction = above / (above - below)
+            return left * (right / left) ** fraction
     return 0.0
 
 
 def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
-    """Draw seconds per image against a size for each curve, and mark where the GPU begins to win.
+    """Draw seconds per image against a size for each curve, and mark where the GPU becomes faster.
 
     Args:
         found: curves of the CPU and of GPUs, if any; the first of each kind are compared.
@@ -64,9 +64,9 @@ def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure
     """
     figure, axis = new_figure(height=3.8)
     for curve in found:
-        micro = [1e6 * value for value in curve.seconds]
+        microseconds = [1e6 * value for value in curve.seconds]
         color, mark = (CPU_COLOR, "o") if curve.kind == "cpu" else (GPU_COLOR, "s")
-        axis.plot(curve.sizes, micro, marker=mark, color=color, label=curve.origin)
+        axis.plot(curve.sizes, microseconds, marker=mark, color=color, label=curve.origin)
     axis.set_xscale("log", base=2)
     _plain_logarithmic(axis.yaxis)
     ticks = sorted({size for curve in found for size in curve.sizes})
@@ -84,9 +84,9 @@ def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure
 
 
 def _plain_logarithmic(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
-    """Make an axis logarithmic with ticks at `marks` times powers of ten, labeled in full."""
-    which = axis.axis_name
-    getattr(axis.axes, f"set_{which}scale")("log")
+    """Make an axis logarithmic with ticks at `marks` times powers of ten, as plain numbers."""
+    name = axis.axis_name
+    getattr(axis.axes, f"set_{name}scale")("log")
     axis.set_major_locator(LogLocator(subs=marks))
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
     axis.set_minor_locator(NullLocator())
@@ -121,14 +121,20 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
 
     Args:
         single: seconds of the first call, without warm-up.
-        naive: seconds of the following calls, by a clock that does not wait for the device.
+        naive: seconds of the following calls, measured without synchronizing the device.
         proper: result of `helpers.timing.measure`.
     """
     figure, axis = new_figure(height=3.2)
-    milli = [1e3 * value for value in naive]
+    milliseconds = [1e3 * value for value in naive]
     green, _, pink, black, _ = OTHER_COLORS
     axis.plot([1], [1e3 * single], "X", markersize=10, color=pink, label="the first call")
-    axis.plot(range(2, len(milli) + 2), milli, "o", color=black, label="later calls, one each")
+    axis.plot(
+        range(2, len(milliseconds) + 2),
+        milliseconds,
+        "o",
+        color=black,
+        label="later calls, one each",
+    )
     low, high = proper.quartiles
     axis.axhspan(1e3 * low, 1e3 * high, color=green, alpha=0.35)
     axis.axhline(1e3 * proper.median, color=green, label="timing.measure: median, quartiles")
@@ -139,7 +145,7 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
         axis.set_ylim(0, 1.08 * max(everything) * 1e3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel("call")
-    axis.set_ylabel("time on the clock [ms]")
+    axis.set_ylabel("measured time [ms]")
     axis.legend(fontsize=8)
     factor = single / proper.median
     median = duration(proper.median)
@@ -156,7 +162,7 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
     """Draw the parts of a training step, in time per image, as one stacked bar per setting.
 
     Args:
-        parts: setting to part to seconds per image; parts in the order in which they run.
+        parts: seconds per image, by setting and part; parts in the order in which they run.
     """
     figure, axis = new_figure(height=0.7 * len(parts) + 1.5)
     names = list(parts)
@@ -206,10 +212,10 @@ def loss_against_time(histories: Mapping[str, History]) -> Figure:
 
 
 def pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
-    """Draw images per second of each way to feed a network, grouped by batch size.
+    """Draw images per second of each input pipeline, grouped by batch size.
 
     Args:
-        speeds: way to batch size to images per second.
+        speeds: images per second, by pipeline and batch size.
     """
     figure, axis = new_figure(height=3.8)
     batches = list(next(iter(speeds.values())))
@@ -250,7 +256,7 @@ def transfers(sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where:
 
     Args:
         sizes: bytes of a copy.
-        rates: kind of memory to GB/s, one for each size.
+        rates: maps the kind of memory to GB/s, one value for each size.
         where: device and date, for the title's second line.
     """
     figure, axis = new_figure()

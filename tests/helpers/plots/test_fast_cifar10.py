@@ -61,10 +61,10 @@ FIGURES = [
         lambda: plots.singular_values(torch.tensor([4.0, 1.0]), torch.tensor([1.0, 0.9])),
         "50% before, 100% after",
     ),
-    (lambda: plots.learning_curve([1.0, 2.5], [0.3, 0.5]), "50.0 % after 2.5 s of training"),
+    (lambda: plots.learning_curve([1.0, 2.5], [0.3, 0.5]), "50.0% after 2.5 s of training"),
     (lambda: plots.ideas_switched_off(tricks_record()), "Largest loss: without salt, 10.0 points"),
-    (lambda: plots.within_a_clock(clock_record()), "In 300 s: 72.0 %, by slow"),
-    (lambda: plots.race(race_record()), "94.10 % in 1.00 s, 0.50 of airbench's time"),
+    (lambda: plots.within_a_clock(clock_record()), "In 300 s: 72.0%, by slow"),
+    (lambda: plots.race(race_record()), "94.10% in 1.00 s, 0.50 of airbench's time"),
 ]
 
 

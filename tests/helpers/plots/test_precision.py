@@ -84,4 +84,4 @@ def test_queue_states_utilization_of_each_program():
 
 def test_loop_parts_title_compares_slowest_with_fastest():
     figure = profiles.loop_parts({"loop A": {"data": 1.0, "log": 1.0}, "loop B": {"data": 5.0}})
-    assert figure.axes[0].get_title() == "A step of loop B takes 2.5 times the time of loop A"
+    assert figure.axes[0].get_title() == "A step of loop B takes 2.5 times as long as loop A"
