@@ -141,8 +141,8 @@ print(*(f"{1e3 * seconds_taken:.1f}" for seconds_taken in times), "ms")
 #
 # `timing.measure` calls the function first without timing it, waits for the device, repeats, and
 # returns the median and the *interquartile range* (IQR), the width of the range with the middle
-# half of all runs. A small IQR means that the runs of *this* measurement agree. A second
-# measurement, a minute later, may still differ, because other programs use the machine too.
+# half of all runs. A small IQR means that the runs of *this* measurement agree; one a minute later
+# may still differ.
 
 # %% tags=["nbval-ignore-output"]
 proper = timing.measure(forward, device, label="forward pass", runs=rounds, seconds=seconds)
@@ -575,8 +575,7 @@ show(
 # %% [markdown]
 # The line on a bar shows the quartiles. Each comparison can be wrong: with seven changes that have
 # no effect, a false gain or loss appears in about one ladder of four, and more often on a busy
-# computer. So this ladder can differ from the recorded one below. Measure a change again before you
-# keep it.
+# computer. Measure a change again before you keep it.
 #
 # Does the order matter? A recorded ladder also has every change *alone*, on the classic script.
 
@@ -606,8 +605,7 @@ for kind in ("cuda", "cpu"):
 # count.
 #
 # **Overlap.** A copy and a computation run at the same time only on different *streams* (queues of
-# the GPU), and if the memory is pinned. Before you change the source of a `non_blocking` copy, or
-# read its result on the CPU, wait for it with `synchronize()`.
+# the GPU), and if the memory is pinned.
 #
 # **Fewer bytes.** Copy bytes, and convert them to floats on the device. 512 images, before and
 # after they are normalized:

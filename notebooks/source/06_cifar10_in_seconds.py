@@ -73,11 +73,10 @@ if epochs < 0:
     raise ValueError(f"epochs must be 0 or more, not {epochs!r}.")
 
 # %% [markdown]
-# **What you can see without a GPU.** There are two recipes: one for a GPU, and one for a CPU with
-# the same ideas, a narrower network, a first layer with stride 2 (its output has a quarter of the
-# positions), and smaller batches. A CPU run shows that the whole recipe learns fast, and how to
-# test an idea. It is too short to show the effect of most single ideas, and it does not reach 94 %:
-# the last section has published results and, if there is one, a recorded race on a GPU.
+# **Without a GPU** you run a second recipe, for a CPU: the same ideas with a narrower network, a
+# first layer with stride 2 (its output has a quarter of the positions), and smaller batches. It
+# shows that the whole recipe learns fast, and how to test an idea. It is too short to show the
+# effect of most single ideas, and it does not reach 94 %.
 #
 # The widths of the CPU recipe were chosen on 5,000 training images held out for validation. The
 # shape of its first layer was chosen in a few trials on test images, which is a mistake: the best
@@ -98,9 +97,8 @@ lesson.show_data(dataset)
 # %% [markdown]
 # ## A lower limit for the time (4 minutes)
 #
-# Before you make something fast, find out how fast it can be. Training needs a known amount of
-# arithmetic, and a device does a known amount per second. The first divided by the second is a
-# lower limit for the time.
+# Training needs a known amount of arithmetic, and a device does a known amount per second. The
+# first divided by the second is a lower limit for the time.
 #
 # `FlopCounterMode` counts the multiplications and additions of a forward and a backward pass for
 # one image through the network of the GPU recipe. A PFLOP is 10^15 operations.
@@ -274,9 +272,8 @@ f"largest variance ≈ {largest:.3f}, largest covariance ≈ {covariance:.6f}"
 #
 # Each filter goes into the layer twice, the second time with its sign flipped: the activation that
 # follows sets negative values to (nearly) zero and would discard half of the information. The layer
-# stays fixed; only its biases learn, and only early in the run. Later their gradient is not
-# computed. The GPU recipe whitens patches of 2 x 2 pixels, which gives 3 x 2 x 2 = 12 directions
-# and 24 filters.
+# stays fixed; only its biases learn, and only early in the run. The GPU recipe whitens patches of 2
+# x 2 pixels: 3 x 2 x 2 = 12 directions and 24 filters.
 #
 # ### Three groups, and a Dirac initialization
 #
@@ -304,9 +301,8 @@ group = net.groups[0]
 #
 # With a single 1 in the middle of the filter from channel *i* to channel *i*, and zeros elsewhere:
 # *Dirac initialization* (Zagoruyko and Komodakis, 2017). In `conv1`, it is done for as many
-# channels as the layer has inputs. The network behaves like a shallow one at first and becomes deep
-# as it learns. The shortcuts of a residual network, which add a layer's input to its output, have
-# the same purpose, but cost time in every step.
+# channels as the layer has inputs. The shortcuts of a residual network, which add a layer's input
+# to its output, have the same purpose, but cost time in every step.
 #
 # </details>
 
@@ -409,8 +405,8 @@ Markdown(f"```python\n{loop}```")
 # %% [markdown]
 # The time includes whitening, since it uses the training images. It does not include compilation,
 # which happens once per program and is timed separately. `loss.item()`, which waits for the device,
-# is called only at a few *observations*, six in the run below; the last is at the end. There the
-# clock is read after `synchronize` (lesson 05), and the time of `observe` is not counted.
+# is called only at a few *observations*, six in the run below. There the clock is read after
+# `synchronize` (lesson 05), and the time of `observe` is not counted.
 #
 # ## Train (6 minutes)
 #
@@ -446,7 +442,7 @@ show(
 
 # %% [markdown]
 # Much of the gain comes late, when the learning rates become small. A run that is stopped halfway
-# is worse than a run planned for that length. So choose the length before you start.
+# is worse than one planned for that length: choose the length before you start.
 #
 # The curve was measured on a fifth of the test images, to save time. Now all of them, once as they
 # are and once from **six views**: the original and two copies shifted by one pixel, each plain and
@@ -503,13 +499,12 @@ for record in found:
     )
 
 # %% [markdown]
-# Read the figure with its limits in mind. The CPU's recording of November 2026 has three runs per
-# idea, each with two passes over 5,000 training images. Two ideas clearly matter there: falling
-# learning rates (33 points) and Muon (19 points; beyond 3 points the scale is compressed). Dirac
-# initialization is just outside the band of the runs with all ideas. For the others, at least one
-# dot is inside the band, so these runs are inconclusive, even where the median improved by 2 points
-# (without alternating flips). Three short runs on a tenth of the images cannot show what an idea
-# contributes in 8 passes over all of them.
+# The CPU's recording of November 2026 has three runs per idea, each with two passes over 5,000
+# training images. Two ideas clearly matter there: falling learning rates (33 points) and Muon (19
+# points; beyond 3 points the scale is compressed). Dirac initialization is just outside the band of
+# the runs with all ideas. For the others, at least one dot is inside the band, so these runs are
+# inconclusive, even where the median improved by 2 points (without alternating flips). They cannot
+# show what an idea contributes in 8 passes over all images.
 #
 # ## Against the clock, on a CPU (3 minutes)
 #
@@ -554,8 +549,8 @@ for name, found in medians.items():
 #
 # Before you claim to be as fast as airbench, measure both: on the same GPU, with the same torch and
 # the same images, in alternating runs, without the time for compilation. One command does that and
-# records every run; use it in a terminal in a clone of the course (on Linux). Without `AIRBENCH` it
-# prints where to get airbench's script, which is not part of the course:
+# records every run; use it in a clone of the course, on Linux. Without `AIRBENCH` it prints where
+# to get airbench's script:
 #
 # ```
 # AIRBENCH=airbench94_muon.py python -m benchmarks against_airbench tricks_switched_off
