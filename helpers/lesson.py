@@ -12,6 +12,7 @@ from IPython.display import display
 import simulated_cuda
 from helpers import explain
 from helpers.devices import choose_device, describe_device
+from helpers.language import ENGLISH, set_language, translate
 from simulated_cuda import settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def start(
     practice: bool = False,
     gpus: int = 1,
     gpu_memory: str | None = None,
+    language: str | None = None,
 ) -> torch.device:
     """Seed torch, choose the device, show a banner that names it, and return it.
 
@@ -40,11 +42,15 @@ def start(
             never time anything on a simulated GPU.
         gpu_memory: the memory of each GPU, such as "1GiB". A simulated GPU then counts every
             allocation; on a real one, PyTorch may use no more than this.
+        language: the language of boxes, hints and descriptions of figures, such as "es"; None for
+            that of the environment variable `COURSE_LANGUAGE`, or else English.
 
     Raises:
         ValueError: the device is not available on this machine, `seed` is not an integer, or
-            `gpu_memory` is not a size or more than the GPU has.
+            `gpu_memory` is not a size or more than the GPU has, or there is no translation into
+            `language`.
     """
+    set_language(language or os.environ.get("COURSE_LANGUAGE") or ENGLISH)
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"seed must be an integer, not {seed!r}.")
     if practice and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):
@@ -58,15 +64,16 @@ def start(
     chosen = choose_device("cuda" if practice and str(device) == "auto" else device)
     torch.manual_seed(seed)
     what = describe_device(chosen)
-    versions = f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}"
-    title = f"This notebook computes on {what}."
+    title = translate("This notebook computes on {device}.", device=what)
+    text = f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}"
     if practice and simulated_cuda.is_enabled():
-        title = f"This notebook uses a simulated GPU: {what}."
-        versions = (
+        title = translate("This notebook uses a simulated GPU: {device}.", device=what)
+        simulated = translate(
             "Devices, copies and error messages behave as on a real GPU. The arithmetic runs on "
-            f"the CPU, so no time measured here is a GPU's. {versions}"
+            "the CPU, so no time measured here is a GPU's."
         )
-    box(title, versions, results={"device": what})
+        text = f"{simulated} {text}"
+    box(title, text, results={"device": what})
     return chosen
 
 
@@ -87,19 +94,21 @@ def _colab_gpu_advice() -> str:
     # Colab sets the variable on every runtime.
     if real or "COLAB_RELEASE_TAG" not in os.environ:
         return ""
-    return (
-        ". This Colab runtime has no GPU. To get one: Runtime > Change runtime type > T4 GPU > "
+    advice = translate(
+        "This Colab runtime has no GPU. To get one: Runtime > Change runtime type > T4 GPU > "
         "Save, then run the notebook from the top"
     )
+    return f". {advice}"
 
 
 def show_data(dataset: "Dataset") -> None:
     """Show which images the notebook uses; drawn images get a warning box."""
     results = {"data_set": dataset.name, "provenance": dataset.provenance, "drawn": dataset.drawn}
-    title, text = f"The images are {dataset.name}.", f"{dataset.provenance}."
+    title = translate("The images are {name}.", name=dataset.name)
+    text = f"{dataset.provenance}."
     if dataset.drawn:
-        title = "These images are not CIFAR-10: the program draws them."
-        text += " The accuracies below say nothing about CIFAR-10."
+        title = translate("These images are not CIFAR-10: the program draws them.")
+        text += f" {translate('The accuracies below say nothing about CIFAR-10.')}"
     box(title, text, warning=dataset.drawn, results=results)
 
 
@@ -130,11 +139,17 @@ def progress(what: str) -> Callable[["Progress"], None]:
 
     def show(now: "Progress") -> None:
         nonlocal handle
-        text = (
-            f"{what}: epoch {now.epoch} of {now.epochs}, step {now.step:,} of {now.steps:,}, "
-            f"loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
-            f"{'; ' + now.note if now.note else ''}"
+        text = translate(
+            "{what}: epoch {epoch} of {epochs}, step {step:,} of {steps:,}",
+            what=translate(what),
+            epoch=now.epoch,
+            epochs=now.epochs,
+            step=now.step,
+            steps=now.steps,
         )
+        # The same in every language, so that tests can tell what is measured.
+        text += f", loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
+        text += f"; {now.note}" if now.note else ""
         if get_ipython() is None:
             print(text)
             return
@@ -156,7 +171,7 @@ def box(
     warning: bool = False,
     results: dict[str, str | bool | int | float | None] | None = None,
 ) -> None:
-    """Display a box with a title; print plain text outside a notebook.
+    """Display a box with a title, in the student's language; print plain text outside a notebook.
 
     Args:
         title: first line, bold.
@@ -164,6 +179,7 @@ def box(
         warning: use a thick red border and larger type.
         results: data to store with the output, as `report` does.
     """
+    title, text = translate(title), translate(text)
     color, background = ("#B22222", "#FFF4E5") if warning else ("#0072B2", "#F3F8FC")
     size = "1.2em" if warning else "1em"
     html = (

@@ -5,21 +5,28 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from course.authoring.generated import (
+    BADGE,
+    lab_closing,
+    lab_opening,
+    lesson_closing,
+    lesson_opening,
+)
 from course.authoring.labs import (
     check_lab,
     nbgrader_metadata,
-    points_of,
     solution_cells,
     students_cells,
 )
 from course.authoring.sources import Source, read_source
 from course.course_folder import CourseFolder
+from course.translation.words import Words
+from helpers.language import ENGLISH
 
 # Runs first, so it uses the standard library only. It unpacks under a temporary name, so that an
 # interrupted download leaves nothing that looks like the course.
@@ -77,31 +84,26 @@ METADATA = {
     "accelerator": "GPU",
     "colab": {"gpuType": "T4", "provenance": []},
 }
-# A PNG, because JupyterLab does not show SVG attachments.
-_BADGE = Path(__file__).parents[2] / "docs" / "site" / "static" / "colab-badge.png"
+IN_ENGLISH = Words()
 
 
-def assemble_lesson(course: CourseFolder, source: Source, following: Source | None) -> NotebookNode:
-    """Return the notebook of a lesson, without outputs.
+def assemble_lesson(
+    course: CourseFolder, source: Source, following: Source | None, words: Words = IN_ENGLISH
+) -> NotebookNode:
+    """Return the notebook of a lesson in the language of `words`, without outputs.
 
     `following` is the next lesson, which the closing cell links to; None for the last one.
     """
     path = f"notebooks/{source.name}.ipynb"
-    header = source.header
-    opening = [
-        f"# {header.title}",
-        header.promise,
-        f"About {header.minutes} minutes. {_badge(course, path)}",
-        "**After this lesson, you can**\n\n" + _bullets(header.objectives),
-    ]
-    if header.prerequisites:
-        opening.append("**Before you start, you need**\n\n" + _bullets(header.prerequisites))
-    closing = _lesson_closing(course, source, following)
-    setup = bootstrap(course)
-    return _notebook(source, f"notebooks/source/{source.name}.py", opening, setup, None, closing)
+    opening = lesson_opening(course, source, words)
+    closing = lesson_closing(course, source, following, words)
+    cells = [_copied(cell) for cell in source.cells]
+    return _notebook(source, path, opening, bootstrap(course), cells, closing, words)
 
 
-def assemble_lab(course: CourseFolder, name: str, *, answers: bool) -> NotebookNode:
+def assemble_lab(
+    course: CourseFolder, name: str, *, answers: bool, words: Words = IN_ENGLISH
+) -> NotebookNode:
     """Return the notebook of lab `name`, with its answers or with stubs instead of them."""
     source = read_source(course.lab_source_of(name))
     check_lab(source)
@@ -110,21 +112,11 @@ def assemble_lab(course: CourseFolder, name: str, *, answers: bool) -> NotebookN
     root = "../.." if answers else ".."
     setup = bootstrap(course)
     setup.metadata["nbgrader"] = nbgrader_metadata("bootstrap")
-    closing = ["## What to do next", "Save the notebook: the boxes above show your results."]
-    if lesson is not None:
-        closing.append(
-            f"If a check keeps failing, go back to [{lesson.header.title}]"
-            f"({root}/notebooks/{source.name}.ipynb): the third hint names the section."
-        )
-    closing += _credits(source)
-    return _notebook(
-        source,
-        f"labs/source/{name}.py",
-        _lab_opening(course, source, lesson, root, answers=answers),
-        setup,
-        solution_cells(source) if answers else students_cells(source),
-        closing,
-    )
+    closing = lab_closing(source, lesson, root, words)
+    page = f"labs/{'solutions/' if answers else ''}{source.name}.ipynb"
+    opening = lab_opening(course, source, lesson, root, words, answers=answers)
+    cells = solution_cells(source) if answers else students_cells(source)
+    return _notebook(source, page, opening, setup, cells, closing, words)
 
 
 def bootstrap(course: CourseFolder) -> NotebookNode:
@@ -139,97 +131,42 @@ def bootstrap(course: CourseFolder) -> NotebookNode:
 
 def _notebook(
     source: Source,
-    file: str,
+    page: str,
     opening: list[str],
     setup: NotebookNode,
-    cells: list[NotebookNode] | None,
+    cells: list[NotebookNode],
     closing: list[str],
+    words: Words,
 ) -> NotebookNode:
     first, last = (new_markdown_cell("\n\n".join(parts)) for parts in (opening, closing))
-    badge = base64.b64encode(_BADGE.read_bytes()).decode()
-    first.attachments = nbformat.from_dict({_BADGE.name: {"image/png": badge}})
-    own = [_copied(cell) for cell in source.cells] if cells is None else cells
-    notebook = new_notebook(cells=[first, setup, *own, last], metadata=nbformat.from_dict(METADATA))
-    notebook.metadata["title"] = source.header.title
+    badge = base64.b64encode(BADGE.read_bytes()).decode()
+    first.attachments = nbformat.from_dict({BADGE.name: {"image/png": badge}})
+    for cell in cells:
+        change = words.markdown if cell.cell_type == "markdown" else words.code
+        cell.source = change(cell.source)
+    notebook = new_notebook(
+        cells=[first, setup, *cells, last], metadata=nbformat.from_dict(METADATA)
+    )
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = words.links(cell.source, page)
+    notebook.metadata["title"] = words.translate(source.header.title)
     # `course build --check` compares these.
     generated = "".join(cell.source for cell in (first, setup, last))
+    made_from = f"{page.split('/')[0]}/source/{source.name}.py"
     notebook.metadata["course"] = nbformat.from_dict(
-        {"source": file, "source_sha256": source.sha256, "generated_sha256": _digest(generated)}
+        {
+            "source": made_from,
+            "source_sha256": source.sha256,
+            "generated_sha256": _digest(generated),
+        }
     )
+    if words.language != ENGLISH:
+        translated = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        notebook.metadata["course"]["language"] = words.language
+        notebook.metadata["course"]["translation_sha256"] = _digest(translated)
     _set_stable_ids(notebook)
     return notebook
-
-
-def _lab_opening(
-    course: CourseFolder, source: Source, lesson: Source | None, root: str, *, answers: bool
-) -> list[str]:
-    header, points = source.header, points_of(source)
-    count = f"{len(points)} exercises, {sum(points.values())} points"
-    parts = [
-        f"# {'Lab with answers' if answers else 'Lab'}: {header.title}",
-        header.promise,
-        f"About {header.minutes} minutes, {count}. {_badge(course, f'labs/{source.name}.ipynb')}",
-        "**What you practice**\n\n" + _bullets(header.objectives),
-    ]
-    needed = list(header.prerequisites)
-    if lesson is not None:
-        file = f"notebooks/{source.name}.ipynb"
-        colab = _colab_address(course, file)
-        needed.insert(
-            0, f"The lesson: [{lesson.header.title}]({root}/{file}) ([in Colab]({colab}))"
-        )
-    if needed:
-        parts.append("**Before you start, you need**\n\n" + _bullets(needed))
-    parts.append(
-        "In each exercise, replace the line that raises `NotImplementedError`, or edit the given "
-        "code. Run the cell, and then run the check below it, which tries your code on its own "
-        "inputs. If a check fails, it shows a hint; run it again for the next hint. You can try as "
-        "often as you like: the points stay the same."
-    )
-    return parts
-
-
-def _lesson_closing(course: CourseFolder, source: Source, following: Source | None) -> list[str]:
-    # Colab cannot follow a link between files of a repository, so there are two links.
-    steps = []
-    lab = f"{source.name}.ipynb"
-    if (course.labs / lab).is_file():
-        colab = _colab_address(course, f"labs/{lab}")
-        steps.append(f"Practice: [the lab for this lesson](../labs/{lab}) ([in Colab]({colab}))")
-    if following is not None:
-        file = f"{following.name}.ipynb"
-        colab = _colab_address(course, f"notebooks/{file}")
-        steps.append(
-            f"Continue: [{following.header.title}]({file}) ([in Colab]({colab})). "
-            f"{following.header.promise}"
-        )
-    else:
-        steps.append("This is the last lesson. Apply what you have learned to your own network.")
-    parts = ["## What to do next\n\n" + _bullets(steps), *_credits(source)]
-    site = f"https://github.com/{course.repository}"
-    parts.append(
-        f"Part of [{course.repository.split('/')[-1]}]({site}); "
-        f"text and code under the [MIT license]({site}/blob/{course.tag}/LICENSE)."
-    )
-    return parts
-
-
-def _credits(source: Source) -> list[str]:
-    credits = source.header.credits
-    return ["## Credits\n\n" + _bullets(credits)] if credits else []
-
-
-def _badge(course: CourseFolder, path: str) -> str:
-    return f"[![Open in Colab](attachment:{_BADGE.name})]({_colab_address(course, path)})"
-
-
-def _colab_address(course: CourseFolder, path: str) -> str:
-    site = "https://colab.research.google.com/github"
-    return f"{site}/{course.repository}/blob/{course.tag}/{path}"
-
-
-def _bullets(entries: list[str]) -> str:
-    return "\n".join(f"- {entry}" for entry in entries)
 
 
 def _copied(cell: NotebookNode) -> NotebookNode:

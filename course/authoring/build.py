@@ -17,6 +17,9 @@ from course.authoring.targets import differences, read_stored, targets
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import ThisPython, anchor_data_folder
 from course.files import write_atomically
+from course.translation.catalogs import languages
+from course.translation.edition import edition
+from course.translation.pages import write_generated
 
 
 def build(
@@ -33,7 +36,7 @@ def build(
 
     Args:
         course: the course.
-        names: lessons, or labs as `labs/NAME`; all if empty.
+        names: lessons, labs as `labs/NAME`, or in another language `es/NAME`; all if empty.
         force: whether to execute also what is up to date or has unchanged code.
         cell_timeout: seconds that one cell may take.
         say: prints one line of progress.
@@ -42,8 +45,14 @@ def build(
         CourseError: a cell fails; the stored notebook is unchanged.
     """
     anchor_data_folder()
+    wanted = targets(course, names)
     written = []
-    for target in targets(course, names):
+    for code in languages(course):
+        used = any(target.words.language == code for target in wanted)
+        if used or not names:
+            # First, because a notebook of this language says these texts when it is executed.
+            written += write_generated(edition(course, code), say, for_notebooks=used)
+    for target in wanted:
         name = target.name
         fresh = target.assemble()
         stored = read_stored(target.path)
@@ -63,6 +72,8 @@ def build(
             how = f"executed in {monotonic() - start:.0f} s"
         fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
         write_atomically(target.path, nbformat.writes(fresh) + "\n")
+        if missing := len(target.words.missing):
+            how += f"; {missing} texts are in English, because their translation is not reviewed"
         say(f"{name}: {how}")
         written.append(name)
     return written

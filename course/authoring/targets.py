@@ -8,11 +8,15 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course.authoring.assemble import assemble_lab, assemble_lesson
+from course.authoring.assemble import IN_ENGLISH, assemble_lab, assemble_lesson
 from course.authoring.sources import read_source
 from course.authoring.stored_outputs import outputs_digest
 from course.course_folder import CourseError, CourseFolder, pick
 from course.files import read_notebook
+from course.translation.catalogs import languages
+from course.translation.edition import Edition, edition
+from course.translation.pages import outdated_files, unreviewed
+from course.translation.words import Words
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Target:
         path: where it is stored.
         executed: False for a student's lab, which has no outputs.
         assemble: returns the notebook as its source builds it today, without outputs.
+        words: the language; after `assemble`, `words.missing` has the texts left in English.
     """
 
     name: str
@@ -32,27 +37,56 @@ class Target:
     path: Path
     executed: bool
     assemble: Callable[[], NotebookNode]
+    words: Words = IN_ENGLISH
 
 
 def targets(course: CourseFolder, names: list[str]) -> list[Target]:
-    """Return the named targets, or all. `labs/NAME` names a lab, which is two notebooks."""
+    """Return the named targets, or all.
+
+    `labs/NAME` names a lab, which is two notebooks in English. `es` names all that is published in
+    Spanish, `es/NAME` and `es/labs/NAME` one notebook, published or not.
+    """
+    known = languages(course)
+    spoken = [name for name in names if Path(name).parts[:1] in [(code,) for code in known]]
+    found = _in_english(course, [name for name in names if name not in spoken], bool(names))
+    for code in known:
+        asked = [Path(n).relative_to(code).as_posix() for n in spoken if Path(n).parts[0] == code]
+        if asked or not names:
+            found += _in_edition(edition(course, code), [name for name in asked if name != "."])
+    return found
+
+
+def _in_english(course: CourseFolder, names: list[str], only_these: bool) -> list[Target]:
     labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
     lessons = [name for name in names if name not in labs]
     found = []
-    if lessons or not names:
+    if lessons or not only_these:
         found += [_lesson(course, name) for name in pick(course.lesson_names(), lessons, "Lesson")]
-    if labs or not names:
+    if labs or not only_these:
         for name in pick(course.lab_names(), labs, "Lab"):
             found += [_lab(course, name, answers=False), _lab(course, name, answers=True)]
     return found
 
 
-def assembled(course: CourseFolder, name: str) -> NotebookNode:
+def _in_edition(spoken: Edition, names: list[str]) -> list[Target]:
+    course = spoken.course
+    labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
+    lessons = [name for name in names if name not in labs]
+    chosen = []
+    if lessons or not names:
+        picked = pick(course.lesson_names(), lessons, "Lesson")
+        chosen += [f"notebooks/{name}" for name in picked]
+    if labs or not names:
+        chosen += [f"labs/{name}" for name in pick(course.lab_names(), labs, "Lab")]
+    return [_translated(spoken, name) for name in chosen if names or spoken.is_published(name)]
+
+
+def assembled(course: CourseFolder, name: str, words: Words = IN_ENGLISH) -> NotebookNode:
     """Return the notebook of one lesson as its source builds it today, without outputs."""
     names = course.lesson_names()
     place = names.index(name) + 1
     following = read_source(course.source_of(names[place])) if place < len(names) else None
-    return assemble_lesson(course, read_source(course.source_of(name)), following)
+    return assemble_lesson(course, read_source(course.source_of(name)), following, words)
 
 
 def outdated(course: CourseFolder) -> list[str]:
@@ -70,7 +104,11 @@ def outdated(course: CourseFolder) -> list[str]:
         if reasons:
             fix = f"course build {target.argument}"
             findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
-    return findings + _without_source(course, {target.path for target in wanted})
+    findings += _without_source(course, {target.path for target in wanted})
+    for code in languages(course):
+        spoken = edition(course, code)
+        findings += unreviewed(spoken) + outdated_files(spoken)
+    return findings
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -88,6 +126,8 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
         reasons.append("its source has changed since it was built")
     elif noted.get("generated_sha256") != wanted.generated_sha256:
         reasons.append("its generated cells (opening, set-up, closing) have changed")
+    elif noted.get("translation_sha256") != wanted.get("translation_sha256"):
+        reasons.append("its translation has changed since it was built")
     elif edited := _edited_cells(fresh, stored):
         reasons.append(f"cell {edited[0] + 1} was edited by hand; edit the source instead")
     code = [cell for cell in stored.cells if cell.cell_type == "code"]
@@ -119,13 +159,31 @@ def _lab(course: CourseFolder, name: str, *, answers: bool) -> Target:
     )
 
 
+def _translated(spoken: Edition, document: str) -> Target:
+    course, words = spoken.course, spoken.words(document)
+    kind, name = document.split("/")
+    is_lab = kind == "labs"
+
+    def assemble() -> NotebookNode:
+        if is_lab:
+            return assemble_lab(course, name, answers=False, words=words)
+        return assembled(course, name, words)
+
+    argument = f"{spoken.language}/{'labs/' if is_lab else ''}{name}"
+    return Target(argument, argument, spoken.file_of(document), not is_lab, assemble, words)
+
+
 def _without_source(course: CourseFolder, wanted: set[Path]) -> list[str]:
     findings = []
-    for folder, sources in (
+    folders = [
         (course.notebooks, course.sources),
         (course.labs, course.lab_sources),
         (course.solutions, course.lab_sources),
-    ):
+    ]
+    for code in languages(course):
+        folders.append((course.notebooks / code, course.sources))
+        folders.append((course.labs / code, course.lab_sources))
+    for folder, sources in folders:
         for path in sorted(folder.glob("[!._]*.ipynb")):
             if path not in wanted:
                 file = path.relative_to(course.root).as_posix()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 from course.authoring.sources import read_source
 from course.course_folder import CourseError, CourseFolder
 from course.translation.markdown import pieces
+from course.translation.said import Message, said_by_cell, said_by_hints, said_by_module
 
 # The pages for students, from the root of the course. Of the README only the student's part is
 # translated: the start page has the list of lessons, and the rest is for instructors.
@@ -23,28 +22,10 @@ _NOT_FOR_STUDENTS = (
     "## How it is built",
     "## What it depends on",
 )
+# The start page without its list of lessons, which depends on what has been built.
+START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
 # The modules whose sentences are in every notebook and on the start page.
-_GENERATING = ("course/authoring/assemble.py", "course/authoring/start_page.py")
-# Calls whose arguments, by position or by name, are texts that are translated when they are shown.
-_TEXTS_OF = {
-    "translate": (0,),
-    "Hint": (1, 2),
-    "Kind": (2, 3, 4, "title", "why", "advice"),
-    "exercise": ("right",),
-}
-
-
-@dataclass(frozen=True)
-class Message:
-    """One text to translate.
-
-    Attributes:
-        text: the English text, on one line.
-        comment: where it is and what it is, for the translator.
-    """
-
-    text: str
-    comment: str
+_GENERATING = ("course/authoring/generated.py", "course/authoring/start_page.py")
 
 
 @dataclass(frozen=True)
@@ -74,14 +55,14 @@ def read_document(course: CourseFolder, name: str) -> Document:
     match kind:
         case "notebooks":
             file = course.source_of(stem)
-            return _document(name, _path(course, file), _texts_of_source(file))
+            return _document(name, _path(course, file), _of_source(file))
         case "labs":
             file = course.lab_source_of(stem)
-            return _document(name, _path(course, file), _texts_of_lab(course, file))
+            return _document(name, _path(course, file), _of_lab(course, file))
         case "helpers":
-            return _document(name, name, _texts_of_helpers(course.root / "helpers"))
+            return _document(name, name, _of_helpers(course.root / "helpers"))
         case "pages":
-            return _document(name, "docs", _texts_of_pages(course))
+            return _document(name, "docs", _of_pages(course))
     raise CourseError(f"there is no document {name!r} to translate.")
 
 
@@ -97,84 +78,63 @@ def page_text(course: CourseFolder, page: str) -> str:
     return students_part(text) if page == "README.md" else text
 
 
-def _document(name: str, source: str, texts: Iterable[tuple[str, str]]) -> Document:
-    places: dict[str, list[str]] = {}
-    for text, place in texts:
-        if place not in places.setdefault(text, []):
-            places[text].append(place)
-    messages = (Message(text, "; ".join(where)) for text, where in places.items())
-    return Document(name, source, tuple(messages))
+def _document(name: str, source: str, found: Iterable[Message]) -> Document:
+    """Return a document in which each text is once, with all its places."""
+    merged: dict[str, Message] = {}
+    for message in found:
+        before = merged.get(message.text)
+        if before is None:
+            merged[message.text] = message
+        elif message.comment not in before.comment.split("; "):
+            comment = f"{before.comment}; {message.comment}"
+            merged[message.text] = Message(message.text, comment, before.said or message.said)
+    return Document(name, source, tuple(merged.values()))
 
 
 def _path(course: CourseFolder, file: Path) -> str:
     return file.relative_to(course.root).as_posix()
 
 
-def _texts_of_source(file: Path) -> Iterator[tuple[str, str]]:
+def _of_source(file: Path) -> Iterator[Message]:
     source = read_source(file)
     header = source.header
-    yield header.title, "title"
-    yield header.promise, "promise, below the title"
+    yield Message(header.title, "title")
+    yield Message(header.promise, "promise, below the title")
     for kind in ("objectives", "prerequisites", "credits"):
         for text in getattr(header, kind):
-            yield text, kind
+            yield Message(text, kind)
     for number, cell in enumerate(source.cells, start=1):
         if cell.cell_type == "markdown":
             for piece in pieces(cell.source):
-                yield piece.text, f"cell {number}, {piece.kind}"
+                yield Message(piece.text, f"cell {number}, {piece.kind}")
+        else:
+            yield from said_by_cell(cell.source, f"cell {number}, shown by its code")
 
 
-def _texts_of_lab(course: CourseFolder, file: Path) -> Iterator[tuple[str, str]]:
-    yield from _texts_of_source(file)
+def _of_lab(course: CourseFolder, file: Path) -> Iterator[Message]:
+    yield from _of_source(file)
     checks = course.root / "helpers" / "checks" / f"lab_{file.stem[:2]}"
     if checks.is_dir():
-        yield from _texts_of_hints(checks / "hints.toml")
+        yield from said_by_hints(checks / "hints.toml")
         for module in sorted(checks.glob("*.py")):
-            yield from texts_of_python(module, module.name)
+            yield from said_by_module(module, module.name)
 
 
-def _texts_of_hints(file: Path) -> Iterator[tuple[str, str]]:
-    for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
-        for id, entry in hints.items():
-            if isinstance(entry, dict):
-                yield entry["wrong"], f"hint {id} of {exercise}, what is wrong"
-                yield entry["look"], f"hint {id} of {exercise}, where to look"
-
-
-def _texts_of_helpers(folder: Path) -> Iterator[tuple[str, str]]:
+def _of_helpers(folder: Path) -> Iterator[Message]:
     for module in sorted(folder.rglob("*.py")):
         inside = module.relative_to(folder)
         # The texts of a lab's checks are in the PO file of the lab.
         if not any(part.startswith("lab_") for part in inside.parts):
-            yield from texts_of_python(module, inside.as_posix())
+            yield from said_by_module(module, inside.as_posix())
 
 
-def _texts_of_pages(course: CourseFolder) -> Iterator[tuple[str, str]]:
+def _of_pages(course: CourseFolder) -> Iterator[Message]:
+    for piece in pieces(START_PAGE.read_text(encoding="utf-8")):
+        yield Message(piece.text, f"index.md, {piece.kind}")
     for page in PAGES:
         if (course.root / page).is_file():
             for piece in pieces(page_text(course, page)):
-                yield piece.text, f"{page}, {piece.kind}"
+                yield Message(piece.text, f"{page}, {piece.kind}")
     for name in _GENERATING:
         module = Path(__file__).parents[2] / name
-        yield from texts_of_python(module, module.name)
-
-
-def texts_of_python(module: Path, place: str) -> Iterator[tuple[str, str]]:
-    """Yield the constant texts in calls of `translate`, `Hint` and the others of `_TEXTS_OF`."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        name = call.func.id if isinstance(call.func, ast.Name) else name
-        for argument in _arguments(call, _TEXTS_OF.get(name, ())):
-            for part in argument.elts if isinstance(argument, ast.Tuple) else (argument,):
-                if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
-                    yield part.value, place
-
-
-def _arguments(call: ast.Call, wanted: tuple[int | str, ...]) -> Iterator[ast.expr]:
-    for place in wanted:
-        if isinstance(place, int):
-            yield from call.args[place : place + 1]
-        else:
-            yield from (word.value for word in call.keywords if word.arg == place)
+        yield from said_by_module(module, module.name)

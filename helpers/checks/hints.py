@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from helpers.language import translate
+
 
 @dataclass(frozen=True)
 class Hint:
@@ -42,12 +44,12 @@ class NotRight(Exception):
     @property
     def wrong(self) -> str:
         """What is wrong, with its values."""
-        return self.hint.wrong.format(**self.values)
+        return translate(self.hint.wrong).format(**self.values)
 
     @property
     def look(self) -> str:
         """Where to look, with its values."""
-        return self.hint.look.format(**self.values)
+        return translate(self.hint.look).format(**self.values)
 
 
 def read_hints(lab_folder: Path) -> dict[str, dict[str, Hint]]:

@@ -14,6 +14,7 @@ from helpers.checks.machines import machine_to_judge_on
 from helpers.checks.sandbox import PrintedText, sandbox
 from helpers.checks.showing import CheckBox, NotYet
 from helpers.checks.trial import Trial, one_line
+from helpers.language import section_title, translate
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,19 @@ class Exercise:
 
     def _box(self, verdict: Verdict) -> CheckBox:
         """Return what to show; a mistake that is made again gets more help."""
-        lines = [self.right]
+        lines = [translate(self.right)]
         if (mistake := verdict.mistake) is not None:
             times, lines = self.given[mistake.hint.id], [mistake.wrong]
             if times >= 2:
-                lines.append(f"Where to look: {mistake.look}")
+                lines.append(translate("Where to look: {look}", look=mistake.look))
             if times >= 3 and mistake.hint.section:
                 lesson = self.lab.name.split("_")[0]
-                lines.append(f"Read again: lesson {lesson}, “{mistake.hint.section}”.")
+                section = section_title(lesson, mistake.hint.section)
+                lines.append(
+                    translate(
+                        "Read again: lesson {lesson}, “{section}”.", lesson=lesson, section=section
+                    )
+                )
         data = {
             "lab": self.lab.name,
             "exercise": self.number,

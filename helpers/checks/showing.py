@@ -8,6 +8,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from helpers.explain import mark_as_seen
+from helpers.language import translate
 
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
 _PRINTED_LINES = 20
@@ -30,7 +31,9 @@ class NotYet(Exception):
 
     def _render_traceback_(self) -> list[str]:
         exercise = str(self).split(":")[0]
-        return [f"Not yet: see the hint for {exercise} in the box above."]
+        return [
+            translate("Not yet: see the hint for {exercise} in the box above.", exercise=exercise)
+        ]
 
 
 @dataclass(frozen=True)
@@ -63,17 +66,22 @@ class CheckBox:
         display(bundle, raw=True)
         if self.printed.strip():
             lines = self.printed.rstrip().splitlines()
-            rest = ["... (cut here)"] if self.cut or len(lines) > _PRINTED_LINES else []
-            print("\n".join(["Your code printed:", *lines[:_PRINTED_LINES], *rest]))
+            cut = [translate("... (cut here)")] if self.cut or len(lines) > _PRINTED_LINES else []
+            printed = translate("Your code printed:")
+            print("\n".join([printed, *lines[:_PRINTED_LINES], *cut]))
 
     @property
     def _title(self) -> str:
-        return f"Exercise {self.data['exercise']}: {'right' if self.data['passed'] else 'not yet'}."
+        number = self.data["exercise"]
+        if self.data["passed"]:
+            return translate("Exercise {number}: right.", number=number)
+        return translate("Exercise {number}: not yet.", number=number)
 
     @property
     def _progress(self) -> str:
         squares = "■" * self.done + "□" * (self.count - self.done)
-        return f"{squares} {self.done} of {self.count} exercises done"
+        done = translate("{done} of {count} exercises done", done=self.done, count=self.count)
+        return f"{squares} {done}"
 
     def _html(self) -> str:
         passed = self.data["passed"]

@@ -18,6 +18,7 @@ from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
 from helpers.checks.sandbox import AskedForInput, EndedTheProgram, settings_restored
 from helpers.explain import explanation_of, sites_of
+from helpers.language import translate
 
 # A student's function, as a check receives it.
 Answer = Callable[..., Any]
@@ -193,7 +194,7 @@ class Trial:
         line = ""
         with suppress(Exception):
             line = sites_of(error)[0].line
-        where = f" It happens in `{line}`." if line else ""
+        where = f" {translate('It happens in `{line}`.', line=line)}" if line else ""
         return hints.RAISED.of(name=name, error=one_line(error), where=where)
 
     def hidden(self, *, any_value: bool = False) -> NotRight | None:
@@ -229,18 +230,23 @@ def described(value: Any) -> str:
     if value is None:
         return "None"
     if inspect.isfunction(value):
-        return "a function of your own"
+        return translate("a function of your own")
     if isinstance(value, torch.Tensor):
-        return f"a tensor of shape {tuple(value.shape)} and type {value.dtype}"
-    text = type(value).__name__
-    article = "an" if text[0].lower() in "aeiou" else "a"
-    length = f" of {len(value)}" if isinstance(value, list | tuple | set) else ""
-    return f"{article} {text}{length}"
+        shape, dtype = tuple(value.shape), value.dtype
+        return translate("a tensor of shape {shape} and type {dtype}", shape=shape, dtype=dtype)
+    kind = type(value).__name__
+    if isinstance(value, list | tuple | set):
+        return translate("a {kind} of {count}", kind=kind, count=len(value))
+    if kind[0].lower() in "aeiou":
+        return translate("an {kind}", kind=kind)
+    return translate("a {kind}", kind=kind)
 
 
 def counted_gpus(count: int) -> str:
     """Return "no GPU", "one GPU", "2 GPUs", ..."""
-    return {0: "no GPU", 1: "one GPU"}.get(count, f"{count} GPUs")
+    if count < 2:
+        return translate("one GPU") if count else translate("no GPU")
+    return translate("{count} GPUs", count=count)
 
 
 def is_number(value: Any) -> bool:

@@ -17,6 +17,7 @@ from helpers.cifar10.dataset import CLASSES, Contents, DataError, Dataset, Image
 from helpers.cifar10.download import DownloadError, Patience
 from helpers.cifar10.formats import read
 from helpers.cifar10.official import obtain, servers
+from helpers.language import translate
 
 __all__ = ["CLASSES", "DataError", "Dataset", "DownloadError", "Images", "load"]
 
@@ -54,7 +55,7 @@ def load(
     """
     store = Cache(default_folder() if cache is None else Path(cache))
     if source == "drawn":
-        return _drawn("as requested")
+        return _drawn(translate("as requested"))
     if source not in ("auto", "cifar10"):
         return _at(Path(source).expanduser(), store)
     if root := os.environ.get("CIFAR10_ROOT"):
@@ -67,13 +68,15 @@ def load(
         show = sys.stderr.isatty() if progress is None else progress
         return _official(store, servers(mirrors), patience, show, retry=source == "cifar10")
     except DownloadError as error:
-        tried = f"CIFAR10_ROOT is not set, the cache has no copy, no download ({error})"
+        tried = translate(
+            "CIFAR10_ROOT is not set, the cache has no copy, no download ({error})", error=error
+        )
         if source == "cifar10":
             raise DataError(
                 f"CIFAR-10 is not available: {tried}. Set CIFAR10_ROOT to the path of a copy, "
                 "increase time_limit, or load 'drawn' images."
             ) from error
-        return _drawn(f"instead of CIFAR-10: {tried}")
+        return _drawn(translate("instead of CIFAR-10: {reason}", reason=tried))
 
 
 def _at(path: Path, store: Cache) -> Dataset:
@@ -90,11 +93,10 @@ def _at(path: Path, store: Cache) -> Dataset:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
     key = str(path.resolve())
     if contents := store.load(key, identity):
-        return _real(contents, f"read from {contents.layout} in {path.resolve().name}, cached")
+        return _real(contents, _origin(contents, path), f", {translate('cached')}")
     contents = read(path)
     trouble = store.store(key, identity, contents)
-    origin = f"read from {contents.layout} in {path.resolve().name}"
-    return _real(contents, origin + (f" (not cached: {trouble})" if trouble else ""))
+    return _real(contents, _origin(contents, path), _not_cached(trouble))
 
 
 def _official(
@@ -103,13 +105,13 @@ def _official(
     """The published images, from the cache or the network."""
     key = identity = official.ARCHIVE.md5
     if contents := store.load(key, identity):
-        return _real(contents, "downloaded earlier, cached")
+        return _real(contents, translate("downloaded earlier"), f", {translate('cached')}")
     with tempfile.TemporaryDirectory() as elsewhere:
         folder = store.folder if _can_write(store.folder) else Path(elsewhere)
         archive, origin = obtain(folder, urls, patience=patience, progress=progress, retry=retry)
         contents = read(archive)
     trouble = store.store(key, identity, contents)
-    return _real(contents, origin + (f" (not cached: {trouble})" if trouble else ""))
+    return _real(contents, origin, _not_cached(trouble))
 
 
 def _can_write(folder: Path) -> bool:
@@ -121,14 +123,26 @@ def _can_write(folder: Path) -> bool:
         return False
 
 
-def _real(contents: Contents, origin: str) -> Dataset:
-    provenance = f"real CIFAR-10, {contents.counts} {origin}"
+def _origin(contents: Contents, path: Path) -> str:
+    layout, name = contents.layout, path.resolve().name
+    return translate("read from {layout} in {name}", layout=layout, name=name)
+
+
+def _not_cached(trouble: str) -> str:
+    return f" ({translate('not cached: {reason}', reason=trouble)})" if trouble else ""
+
+
+def _real(contents: Contents, origin: str, cached: str) -> Dataset:
+    counts = contents.counts
+    provenance = translate("real CIFAR-10, {counts} {origin}", counts=counts, origin=origin)
+    provenance += cached
     return Dataset("CIFAR-10", CLASSES, contents.train, contents.test, provenance, drawn=False)
 
 
 def _drawn(reason: str) -> Dataset:
     train, test = (Images(*split) for split in drawn_images.draw())
-    count = f"{len(train.labels) + len(test.labels):,} images drawn by the program"
-    return Dataset(
-        "drawn images", drawn_images.CLASSES, train, test, f"{count}, {reason}", drawn=True
+    count = len(train.labels) + len(test.labels)
+    provenance = translate(
+        "{count:,} images drawn by the program, {reason}", count=count, reason=reason
     )
+    return Dataset("drawn images", drawn_images.CLASSES, train, test, provenance, drawn=True)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from helpers.language import translate
+
 CLASSES = (
     "airplane",
     "automobile",
@@ -82,8 +84,10 @@ class Contents(NamedTuple):
         """The number of images, and whether they are all of CIFAR-10."""
         train, test = len(self.train.labels), len(self.test.labels)
         if (train, test) == (50_000, 10_000):
-            return "60,000 images"
-        return f"a subset of {train:,} training and {test:,} test images"
+            return translate("60,000 images")
+        return translate(
+            "a subset of {train:,} training and {test:,} test images", train=train, test=test
+        )
 
 
 def check(contents: Contents) -> None:

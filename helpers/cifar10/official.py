@@ -11,6 +11,7 @@ import filelock
 
 from helpers.cifar10.dataset import OFFICIAL_ARCHIVE
 from helpers.cifar10.download import DownloadError, File, Patience, download, is_intact
+from helpers.language import translate
 
 # Address and MD5 are torchvision's; the other servers have the same file, as the MD5 verifies.
 SERVERS = (
@@ -68,12 +69,12 @@ def obtain(
         with filelock.FileLock(folder / "download.lock", timeout=patience.total):
             if archive.exists():
                 if is_intact(archive, ARCHIVE):
-                    return archive, "downloaded earlier"
+                    return archive, translate("downloaded earlier")
                 archive.unlink()
             if not retry:
                 _raise_recent_failure(failure, urls)
             source = _download(urls, archive, failure, patience, progress)
-            return archive, f"downloaded from {source}"
+            return archive, translate("downloaded from {source}", source=source)
     except filelock.Timeout:
         raise DownloadError(
             f"another notebook has been downloading it for {patience.total:.0f} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import reduce
 
 import torch
 from torch import nn
@@ -11,12 +12,13 @@ from torch import nn
 from helpers.explain import other_fixes
 from helpers.explain.cause import find_mix
 from helpers.explain.edits import Fix
-from helpers.explain.explanation import Explanation
+from helpers.explain.explanation import Explanation, joined
 from helpers.explain.messages import MEMORY, MIX, Kind, Message, mentions_devices, recognize
 from helpers.explain.mix_fixes import advise
 from helpers.explain.operands import Operand
 from helpers.explain.source import Site, is_raised_by_python_code, student_sites
 from helpers.explain.values import value_of, with_comprehension_variables
+from helpers.language import translate
 
 _ADVISERS = {
     "numpy": other_fixes.copy_to_cpu,
@@ -47,7 +49,9 @@ def diagnose(error: BaseException) -> Explanation | None:
         advice = adviser(site, message) if site.source and site.node else None
         if advice is not None:
             places = _places(kind, advice.places, 2)
-            return _explanation(kind, [site], places, advice.fix, why=kind.why or advice.why)
+            return _explanation(
+                kind, [site], places, advice.fix, why=translate(kind.why) or advice.why
+            )
     return _explanation(kind, sites) if kind.advice else _unknown_cause(sites, message)
 
 
@@ -90,9 +94,15 @@ def _memory(sites: list[Site], message: Message) -> Explanation:
         if size >= _MIN_SIZE and not name.startswith("_"):
             sizes[name] = max(size, sizes.get(name, 0))
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:_LARGEST]
-    places = tuple((name, f"uses {_size_text(size)}") for name, size in largest)
+    places = tuple(
+        (name, translate("uses {size}", size=_size_text(size))) for name, size in largest
+    )
     used = _size_text(torch.cuda.memory_allocated(device))
-    why = f"The line needs more memory than is free: {used} are in use on {device}."
+    why = translate(
+        "The line needs more memory than is free: {used} are in use on {device}.",
+        used=used,
+        device=device,
+    )
     return _explanation(MEMORY, sites, places, why=why)
 
 
@@ -101,19 +111,26 @@ def _size_text(count: float) -> str:
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count >= 1 << power:
             return f"{count / (1 << power):.1f} {unit}"
-    return f"{count:.0f} bytes"
+    return translate("{count:.0f} bytes", count=count)
 
 
 def _unknown_cause(sites: list[Site], message: Message) -> Explanation:
     """Say that this is a device error whose variable is not known, and how to find it."""
-    devices = " and ".join(message.devices[:2])
-    why = (
-        f"This is a device error{f' ({devices})' if devices else ''}, but the explainer cannot "
-        "tell which of your variables causes it."
+    why = translate(
+        "This is a device error, but the explainer cannot tell which of your variables causes it."
     )
+    if message.devices:
+        devices = reduce(joined, message.devices[:2])
+        why = translate(
+            "This is a device error ({devices}), but the explainer cannot tell which of your "
+            "variables causes it.",
+            devices=devices,
+        )
     names = ", ".join(_names_in(sites[0]) if sites else []) or "net, x"
-    advice = (f"List the devices: `from helpers.devices import where`, then `where({names})`.",)
-    return _explanation(message.kind, sites, why=why, advice=advice)
+    advice = translate(
+        "List the devices: `from helpers.devices import where`, then `where({names})`.", names=names
+    )
+    return _explanation(message.kind, sites, why=why, advice=(advice,))
 
 
 def _names_in(site: Site) -> list[str]:
@@ -132,16 +149,18 @@ def _places(kind: Kind, operands: tuple[Operand, ...], most: int) -> tuple[tuple
     more = len(one_each) - most
     if more > 0 and most > 1:
         name, what = places[-1]
-        places[-1] = (name, f"{what}, and {more} more")
+        places[-1] = (name, translate("{what}, and {more} more", what=what, more=more))
     return tuple(places)
 
 
 def _place(kind: Kind, operand: Operand) -> tuple[str, str]:
     if kind.name == "load":
-        return operand.text, "is loaded to a GPU" if operand.moved else "was saved on a GPU"
+        if operand.moved:
+            return operand.text, translate("is loaded to a GPU")
+        return operand.text, translate("was saved on a GPU")
     if not operand.text:
-        return "", f"the numbers are drawn on {operand.device}"
-    return operand.text, f"is on {operand.device}"
+        return "", translate("the numbers are drawn on {device}", device=operand.device)
+    return operand.text, translate("is on {device}", device=operand.device)
 
 
 def _explanation(
@@ -156,5 +175,6 @@ def _explanation(
     """Build an explanation for the line of the first of `sites`."""
     line, where = (sites[0].line, sites[0].where) if sites and sites[0].line else ("", "")
     if not advice and fix is None:
-        advice = kind.advice
-    return Explanation(kind.title, line, where, places, why or kind.why, fix, advice)
+        advice = tuple(map(translate, kind.advice))
+    why = why or translate(kind.why)
+    return Explanation(translate(kind.title), line, where, places, why, fix, advice)

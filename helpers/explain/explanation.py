@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from functools import reduce
 from html import escape
 
 from helpers.explain.edits import Fix
+from helpers.language import translate
 
 _WIDTH = 100
 # JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
@@ -45,9 +47,14 @@ class Explanation:
     def without_fix(self) -> str:
         """Where each tensor is and why that fails; a check leaves the fix to the student."""
         names = (f"{_quoted(name)}{what}" for name, what in self.places)
-        place = f"In `{self.line}`, {' and '.join(names)}. " if self.places else ""
-        place = place or f"It happens in `{self.line}`. "
-        return f"{place if self.line else ''}{self.why}"
+        if not self.line:
+            return self.why
+        if not self.places:
+            return translate("It happens in `{line}`. {why}", line=self.line, why=self.why)
+        places = reduce(joined, names)
+        return translate(
+            "In `{line}`, {places}. {why}", line=self.line, places=places, why=self.why
+        )
 
     def __repr__(self) -> str:
         lines = [self.title, *self._failing_line]
@@ -84,17 +91,26 @@ class Explanation:
         if not self.line:
             return []
         line = textwrap.shorten(self.line, _WIDTH, placeholder=" ...")
-        return [f"In `{line}`{f' ({self.where})' if self.where else ''}:"]
+        if not self.where:
+            return [translate("In `{line}`:", line=line)]
+        return [translate("In `{line}` ({where}):", line=line, where=self.where)]
 
     @property
     def _change(self) -> list[tuple[str, str]]:
         if self.fix is None:
             return []
         if self.fix.added:
-            return [("Add before this line:", self.fix.added)]
-        where = f" in {self.fix.where}" if self.fix.where else ""
+            return [(translate("Add before this line:"), self.fix.added)]
         old, new = self.fix.shown
-        return [(f"Replace{where}:", old), ("with:", new)]
+        replace = translate("Replace:")
+        if self.fix.where:
+            replace = translate("Replace in {where}:", where=self.fix.where)
+        return [(replace, old), (translate("with:"), new)]
+
+
+def joined(first: str, second: str) -> str:
+    """Return "FIRST and SECOND" in the student's language."""
+    return translate("{first} and {second}", first=first, second=second)
 
 
 def _quoted(name: str) -> str:

@@ -26,6 +26,7 @@ from helpers.explain.edits import (
 from helpers.explain.operands import Operand, device_argument, is_factory
 from helpers.explain.source import Site, Source, is_library
 from helpers.explain.values import MISSING, device_code, local_tensors, value_of
+from helpers.language import translate
 
 
 def advise(mix: Mix, *, dtypes_differ: bool = False) -> Advice:
@@ -33,7 +34,8 @@ def advise(mix: Mix, *, dtypes_differ: bool = False) -> Advice:
     advice = _at_origin(mix)
     if advice is not None:
         return advice
-    why = "torch computes on one device, and with one data type." if dtypes_differ else ""
+    one_type = translate("torch computes on one device, and with one data type.")
+    why = one_type if dtypes_differ else ""
     return Advice(_move(mix, dtypes_differ), why=why)
 
 
@@ -50,7 +52,7 @@ def _at_origin(mix: Mix) -> Advice | None:
 
 def _optimizer_left_behind(site: Site, culprit: Operand) -> Advice:
     name = site.source.segment(culprit.node)
-    why = (
+    why = translate(
         "The optimizer's state stays on the device where it was created; loading it moves it to "
         "the parameters. Better: move the network before you create the optimizer."
     )
@@ -74,9 +76,14 @@ def _dropped_move(mix: Mix, name: str) -> Advice | None:
                 and device_argument(site, node.value) == mix.target
             ):
                 edits = wrap(site.source, node.value, f"{name} = ", "")
-                fix = make_fix(site.source, edits, node, (), f"line {node.lineno}")
+                where = translate("line {number}", number=node.lineno)
+                fix = make_fix(site.source, edits, node, (), where)
                 call = site.source.segment(node.value)
-                why = f"`{call}` returns a copy, which is not assigned; `{name}` does not change."
+                why = translate(
+                    "`{call}` returns a copy, which is not assigned; `{name}` does not change.",
+                    call=call,
+                    name=name,
+                )
                 return Advice(fix, why=why)
     return None
 
@@ -92,13 +99,24 @@ def _created_in_function(mix: Mix, culprit: Operand) -> Advice | None:
         return None
     tensors = local_tensors(site, mix.target, list(site.arguments))
     edits = create_on(site, calls[0], device_code(site, mix.target, tensors))
-    fix = make_fix(site.source, edits, definition, (), f"line {definition.lineno}")
+    where = translate("line {number}", number=definition.lineno)
+    fix = make_fix(site.source, edits, definition, (), where)
     function, text = site.frame.f_code.co_name, culprit.text
-    why = f"`{function}` creates `{text}`, and torch creates tensors on the CPU by default."
     if not site.in_function:
-        why = f"`{text}` is trained, and `{text}.to(...)` would be a copy that is not."
+        why = translate(
+            "`{text}` is trained, and `{text}.to(...)` would be a copy that is not.", text=text
+        )
     elif function == "forward":
-        why = f"`forward` creates `{text}`, and `net.to()` moves only parameters and buffers."
+        why = translate(
+            "`forward` creates `{text}`, and `net.to()` moves only parameters and buffers.",
+            text=text,
+        )
+    else:
+        why = translate(
+            "`{function}` creates `{text}`, and torch creates tensors on the CPU by default.",
+            function=function,
+            text=text,
+        )
     return Advice(fix, why=why)
 
 
@@ -120,10 +138,14 @@ def _not_registered(mix: Mix) -> Advice | None:
             continue
         source, assignment = found
         if value is stored and isinstance(value, torch.Tensor):
-            why = "`.to()` moves parameters and buffers; it does not move a plain tensor attribute."
+            why = translate(
+                "`.to()` moves parameters and buffers; it does not move a plain tensor attribute."
+            )
             edits = _register_tensor(site, source, assignment, value)
         elif wrapper := _container_of(value, stored):
-            why = "`.to()` moves registered parts; it does not look into a plain list or dict."
+            why = translate(
+                "`.to()` moves registered parts; it does not look into a plain list or dict."
+            )
             edits = wrap(source, assignment.value, f"{_nn(site)}.{wrapper}(", ")")
         else:
             continue

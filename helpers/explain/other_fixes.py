@@ -21,6 +21,7 @@ from helpers.explain.messages import Message
 from helpers.explain.operands import Operand, operands
 from helpers.explain.source import Site
 from helpers.explain.values import as_device, device_code, value_of, with_index
+from helpers.language import translate
 
 _CPU = torch.device("cpu")
 
@@ -97,7 +98,7 @@ def create_generator(site: Site, message: Message) -> Advice | None:
             edits = add_keyword(site.source, call, "device", code)
             if call.args:
                 edits = [replace_node(site.source, call.args[0], code)]
-            where = f"line {call.lineno}"
+            where = translate("line {number}", number=call.lineno)
             return Advice(make_fix(site.source, edits, definition, (), where), places)
     return Advice(None, places)
 
@@ -135,7 +136,9 @@ def name_existing_device(site: Site, message: Message) -> Advice | None:
         edits = [replace_method(site.source, call, f".to({code})")]
     places = tuple(o for o in operands(site)[0] if not o.created)[:1] if method else ()
     available = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
-    why = f"The devices that torch can use on this machine: {available}."
+    why = translate(
+        "The devices that torch can use on this machine: {available}.", available=available
+    )
     return Advice(make_fix(site.source, edits, site.statement), places, why)
 
 

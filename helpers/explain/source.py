@@ -16,6 +16,7 @@ from types import CodeType, FrameType, TracebackType
 import torch
 
 import simulated_cuda
+from helpers.language import translate
 
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _COURSE = tuple(
@@ -145,9 +146,13 @@ class Site:
     def where(self) -> str:
         """The line's number, the file unless it is a notebook cell, and the function."""
         path = Path(self.frame.f_code.co_filename)
-        cell = path.name.startswith("<") or path.parent.name.startswith("ipykernel_")
-        function = f", in `{self.frame.f_code.co_name}`" if self.in_function else ""
-        return f"line {self.lineno}{'' if cell else f' of {path.name}'}{function}"
+        where = translate("line {number}", number=self.lineno)
+        if not (path.name.startswith("<") or path.parent.name.startswith("ipykernel_")):
+            where = translate("{line} of {file}", line=where, file=path.name)
+        if self.in_function:
+            name = self.frame.f_code.co_name
+            where = translate("{line}, in `{function}`", line=where, function=name)
+        return where
 
     @property
     def line(self) -> str:

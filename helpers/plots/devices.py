@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from helpers.devices import Row, TensorTable
+from helpers.language import translate
 from helpers.plots.shapes import LINE_COLOR, arrow, box
 from helpers.plots.style import (
     CPU_AREA,
@@ -65,7 +66,7 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     axis.grid(visible=False, axis="y")
     axis.set(xlabel=f"{xlabel} (MB)", title=title)
     listed = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
-    show(figure, f"Bar chart of bytes: {listed}.")
+    show(figure, translate("Bar chart of bytes: {listed}.", listed=listed))
 
 
 def draw_waiting() -> None:
@@ -102,9 +103,12 @@ def draw_waiting() -> None:
     figure.suptitle(f"Waiting once instead of {steps} times leaves no gaps on the GPU")
     show(
         figure,
-        f"Two timelines of CPU and GPU over {steps} steps. In the upper one, the CPU waits for the "
-        "GPU in every step, and the GPU waits for the CPU's next launch. In the lower one, the CPU "
-        "launches all steps and waits once; the GPU has no gaps and finishes earlier.",
+        translate(
+            "Two timelines of CPU and GPU over {steps} steps. In the upper one, the CPU waits for "
+            "the GPU in every step, and the GPU waits for the CPU's next launch. In the lower one, "
+            "the CPU launches all steps and waits once; the GPU has no gaps and finishes earlier.",
+            steps=steps,
+        ),
     )
 
 
@@ -124,7 +128,10 @@ def draw_network(tables: Mapping[str, TensorTable], *, title: str) -> None:
         axis.set_title(stage, fontsize=10, family="monospace")
     figure.suptitle(title)
     summary = "; ".join(f"{stage}: {_summary(table)}" for stage, table in tables.items())
-    show(figure, f"The tensors of a network between CPU memory and GPU memory. {summary}.")
+    alt = translate(
+        "The tensors of a network between CPU memory and GPU memory. {summary}.", summary=summary
+    )
+    show(figure, alt)
 
 
 def _draw_memories(axis: Axes, rows: list[Row]) -> None:
@@ -182,4 +189,4 @@ def plot_stages(stages: Mapping[str, TensorTable], *, title: str) -> None:
         f"{stage}: {', '.join(f'{name} on {device}' for name, device in place.items())}"
         for stage, place in places.items()
     )
-    show(figure, f"A table of tensors and their devices. {summary}.")
+    show(figure, translate("A table of tensors and their devices. {summary}.", summary=summary))

@@ -6,6 +6,7 @@ from itertools import combinations
 import torch
 from matplotlib.ticker import LogLocator
 
+from helpers.language import translate
 from helpers.plots.shapes import LINE_COLOR, arrow, box
 from helpers.plots.style import (
     CPU_AREA,
@@ -120,7 +121,9 @@ def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
         axis.set_aspect("equal")
         axis.axis("off")
     figure.suptitle(title)
-    show(figure, f"Drawings of a cube in perspective, side by side: {', '.join(cubes)}.")
+    listed = ", ".join(cubes)
+    alt = translate("Drawings of a cube in perspective, side by side: {listed}.", listed=listed)
+    show(figure, alt)
 
 
 def draw_matrix_product() -> None:
@@ -151,9 +154,15 @@ def draw_matrix_product() -> None:
     figure.suptitle("A cell of the product needs one row, one column, and no other cell")
     show(
         figure,
-        f"Three grids: x with {rows} rows and {inner} columns, w with {inner} rows and {columns} "
-        f"columns, and their product with {rows} rows and {columns} columns. One cell of the "
-        f"product is highlighted; so are the row of x to its left and the column of w above it.",
+        translate(
+            "Three grids: x with {rows} rows and {inner} columns, w with {inner} rows and "
+            "{columns} columns, and their product with {rows} rows and {columns} columns. One cell "
+            "of the product is highlighted; so are the row of x to its left and the column of w "
+            "above it.",
+            rows=rows,
+            inner=inner,
+            columns=columns,
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from helpers.language import translate
 from helpers.memory import Sample
 from helpers.plots.style import GPU_COLOR, OTHER_COLORS, ink_on, new_figure, show
 
@@ -43,7 +44,7 @@ def plot_parts(parts: Mapping[str, Mapping[str, int]], *, title: str) -> None:
         f"{case}: {', '.join(part for part, size in sizes.items() if size)}"
         for case, sizes in parts.items()
     )
-    show(figure, f"Bars of GPU memory by what fills it. {cases}.")
+    show(figure, translate("Bars of GPU memory by what fills it. {cases}.", cases=cases))
 
 
 def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
@@ -82,7 +83,10 @@ def plot_layers(kept: Mapping[str, int], *, title: str) -> None:
     figure.suptitle(title)
     largest = max(kept.values())
     big = ", ".join(name for name, size in kept.items() if size > largest / 2)
-    show(figure, f"Bars: the memory that autograd keeps for each layer. The long ones: {big}.")
+    alt = translate(
+        "Bars: the memory that autograd keeps for each layer. The long ones: {big}.", big=big
+    )
+    show(figure, alt)
 
 
 def plot_against_limit(peaks: Mapping[str, int | None], limit: int, *, title: str) -> None:
@@ -109,7 +113,12 @@ def plot_against_limit(peaks: Mapping[str, int | None], limit: int, *, title: st
     figure.suptitle(title)
     fitting = ", ".join(name for name, peak in peaks.items() if peak is not None)
     failing = ", ".join(name for name, peak in peaks.items() if peak is None)
-    show(figure, f"Bars of peak GPU memory. Within the limit: {fitting}. Too much: {failing}.")
+    alt = translate(
+        "Bars of peak GPU memory. Within the limit: {fitting}. Too much: {failing}.",
+        fitting=fitting,
+        failing=failing,
+    )
+    show(figure, alt)
 
 
 def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str, most: int = 12) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from helpers.language import translate
 from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show
 
 
@@ -29,8 +30,12 @@ def plot_bytes_sent(
     last = ", ".join(f"{name} {amount(counts[-1]):.2f}" for name, amount in ways.items())
     show(
         figure,
-        f"Lines against 2 to {counts[-1]} GPUs: how many times the gradients' size the busiest GPU "
-        f"sends. With {counts[-1]} GPUs: {last}.",
+        translate(
+            "Lines against 2 to {count} GPUs: how many times the gradients' size the busiest GPU "
+            "sends. With {count} GPUs: {last}.",
+            count=counts[-1],
+            last=last,
+        ),
     )
 
 
@@ -61,7 +66,12 @@ def plot_memory(ways: Mapping[str, Mapping[str, float]], *, memory: float, title
     axis.set(xlabel="memory per GPU (GB)", title=title, xlim=(0, 1.15 * max(ends.values())))
     axis.legend(frameon=False)
     listed = ", ".join(f"{name} {end:,.1f} GB" for name, end in ends.items())
-    show(figure, f"Stacked bars of the memory per GPU, beside a line at {memory:g} GB: {listed}.")
+    alt = translate(
+        "Stacked bars of the memory per GPU, beside a line at {memory:g} GB: {listed}.",
+        memory=memory,
+        listed=listed,
+    )
+    show(figure, alt)
 
 
 def plot_scaling(
@@ -94,10 +104,19 @@ def plot_scaling(
     axis.invert_yaxis()
     figure.legend(frameon=False, loc="outside lower center", ncols=2)
     listed = "; ".join(
-        f"{name} {low:.0%} to {high:.0%}, published {published[name]:.0%}"
+        translate(
+            "{name} {low:.0%} to {high:.0%}, published {published:.0%}",
+            name=name,
+            low=low,
+            high=high,
+            published=published[name],
+        )
         for name, (low, high) in predicted.items()
     )
     show(
         figure,
-        f"Ranges of predicted scaling efficiency with a mark for the published one: {listed}.",
+        translate(
+            "Ranges of predicted scaling efficiency with a mark for the published one: {listed}.",
+            listed=listed,
+        ),
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from helpers.language import translate
 from helpers.plots.style import OTHER_COLORS, ink_on, new_figure, scale_to_sizes, show
 from helpers.small_computer import Cost, Trace
 from helpers.small_computer.instruction_set import CATEGORIES
@@ -38,7 +39,7 @@ def plot_categories(costs: Mapping[str, Cost], *, title: str) -> None:
         f"{name}: " + ", ".join(f"{count:,} {kind}" for kind, count in cost.by_category.items())
         for name, cost in costs.items()
     )
-    show(figure, f"Bar chart of instructions by category. {summary}.")
+    show(figure, translate("Bar chart of instructions by category. {summary}.", summary=summary))
 
 
 def plot_cycles(lanes: Sequence[int], cycles: Mapping[str, Sequence[int]], *, title: str) -> None:
@@ -59,10 +60,19 @@ def plot_cycles(lanes: Sequence[int], cycles: Mapping[str, Sequence[int]], *, ti
     axis.set(xlabel="lanes (log scale)", ylabel="cycles (log scale)", title=title)
     axis.legend(frameon=False)
     summary = "; ".join(
-        f"{name}: from {values[0]:,} cycles with {lanes[0]} lane to {min(values):,} at the lowest"
+        translate(
+            "{name}: from {first:,} cycles with {lanes} lane to {lowest:,} at the lowest",
+            name=name,
+            first=values[0],
+            lanes=lanes[0],
+            lowest=min(values),
+        )
         for name, values in cycles.items()
     )
-    show(figure, f"Line chart of cycles against lanes, both on log scales. {summary}.")
+    alt = translate(
+        "Line chart of cycles against lanes, both on log scales. {summary}.", summary=summary
+    )
+    show(figure, alt)
 
 
 def plot_lanes(trace: Trace, *, title: str) -> None:
@@ -83,9 +93,17 @@ def plot_lanes(trace: Trace, *, title: str) -> None:
     axis.invert_yaxis()
     axis.set_yticks(range(len(active)))
     axis.set(xlabel="step (dark: the lane is active; light: it waits)", ylabel="lane", title=title)
-    busy = ", ".join(f"lane {lane}: {row.sum()}" for lane, row in enumerate(active))
+    busy = ", ".join(
+        translate("lane {lane}: {steps}", lane=lane, steps=row.sum())
+        for lane, row in enumerate(active)
+    )
     show(
         figure,
-        f"Grid of {len(active)} lanes by {active.shape[1]} steps, filled where a lane is active. "
-        f"Active steps: {busy}.",
+        translate(
+            "Grid of {lanes} lanes by {steps} steps, filled where a lane is active. "
+            "Active steps: {busy}.",
+            lanes=len(active),
+            steps=active.shape[1],
+            busy=busy,
+        ),
     )

@@ -14,6 +14,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
+from helpers.language import translate
+
 # The palette of Okabe and Ito (2008), made for readers with any kind of color vision, without its
 # yellow. The last two are too light for lines on white: use them for areas.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
@@ -68,14 +70,15 @@ def scale_to_sizes(axis: Axes, sizes: Sequence[int], labels: Sequence[str] | Non
 def show(figure: Figure, alt: str) -> None:
     """Display `figure` as an image whose alternative text is `alt`, and close it.
 
-    `alt` is also the plain text of the output, which screen readers, terminals, and nbval use: do
-    not put measured numbers in it.
+    `alt`, an English text, is shown in the student's language. It is also the plain text of the
+    output, which screen readers, terminals, and nbval use: do not put measured numbers in it.
 
     Raises:
         ValueError: `alt` is empty.
     """
     if not alt.strip():
         raise ValueError("a figure needs alt text: describe in one sentence what it shows.")
+    alt = translate(alt)
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", dpi=DPI)
     plt.close(figure)

@@ -17,6 +17,9 @@ NAMES = {"Makefile", "Containerfile"}
 # The list itself is full of the words that it bans.
 SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.yml"}
 
+# Translations, and the pages built from them.
+OTHER_LANGUAGES = re.compile(r"locale/|docs/[a-z]{2}/")
+
 # A pattern, without regard to case, and what to write instead. An underscore counts as a blank,
 # so names are read like sentences.
 WORDING = {
@@ -80,6 +83,7 @@ def tracked_texts() -> list[str]:
         for name in done.stdout.split("\0")
         if (Path(name).suffix in SUFFIXES or Path(name).name in NAMES)
         and name not in SKIPPED
+        and not OTHER_LANGUAGES.match(name)
         and (ROOT / name).is_file()
     ]
 

@@ -5,6 +5,7 @@ import torch
 from helpers.checks.hints import NotRight
 from helpers.checks.lab_01.shared import lab
 from helpers.checks.trial import Answer, Trial, counted_gpus, described
+from helpers.language import translate
 
 
 @lab.exercise(2, points=3, right="Your functions find the devices of every machine.")
@@ -40,7 +41,7 @@ def _check_try_all_gpus(trial: Trial, try_all_gpus: Answer, gpus: int) -> None:
         _check_device(trial, device, "try_all_gpus")
     trial.expect(found or gpus, "empty-list")
     expected = [torch.device("cuda", i) for i in range(gpus)] or [torch.device("cpu")]
-    shown = ", ".join(map(str, found)) or "an empty list"
+    shown = ", ".join(map(str, found)) or translate("an empty list")
     trial.expect(found == expected, "wrong-list", gpus=details, found=shown)
 
 

@@ -5,6 +5,7 @@ import torch
 
 from helpers.checks.lab_01.shared import lab
 from helpers.checks.trial import Answer, Trial, described, one_line
+from helpers.language import translate
 
 
 @lab.exercise(6, points=2, right="Any tensor becomes an array with its own memory.")
@@ -25,7 +26,9 @@ def _check_to_numpy(trial: Trial, to_numpy: Answer, X: torch.Tensor) -> None:
     given = X.device, X.requires_grad
     called = trial.try_call(to_numpy, X)
     if called.error is not None:
-        kind = f"on {X.device}{' that requires a gradient' if X.requires_grad else ''}"
+        kind = translate("on {device}", device=X.device)
+        if X.requires_grad:
+            kind = translate("on {device} that requires a gradient", device=X.device)
         refused = isinstance(called.error, TypeError | RuntimeError)
         # NotImplementedError is a RuntimeError too.
         stub = isinstance(called.error, NotImplementedError)
@@ -37,13 +40,18 @@ def _check_to_numpy(trial: Trial, to_numpy: Answer, X: torch.Tensor) -> None:
     good = isinstance(array, np.ndarray)
     trial.expect(good, "not-an-array", what=described(array))
     lost = given[1] and not X.requires_grad
-    trial.expect(not lost, "tensor-changed", what="it no longer requires a gradient")
-    trial.expect(X.device == given[0], "tensor-changed", what=f"it is on {X.device}")
-    shown = [f"of shape {a.shape} and type {a.dtype}" for a in (array, expected)]
+    gone = translate("it no longer requires a gradient")
+    trial.expect(not lost, "tensor-changed", what=gone)
+    where = translate("it is on {device}", device=X.device)
+    trial.expect(X.device == given[0], "tensor-changed", what=where)
+    shown = [
+        translate("of shape {shape} and type {dtype}", shape=a.shape, dtype=a.dtype)
+        for a in (array, expected)
+    ]
     same = array.shape == expected.shape and array.dtype == expected.dtype
     trial.expect(same, "wrong-array", found=shown[0], given=shown[1])
     equal = np.array_equal(array, expected)
-    trial.expect(equal, "wrong-array", found="made of other numbers", given=shown[1])
+    trial.expect(equal, "wrong-array", found=translate("made of other numbers"), given=shown[1])
     trial.expect(array.flags.writeable, "shared-memory")
     array += 1
     kept = np.array_equal(np.array(X.detach().cpu().tolist(), dtype=expected.dtype), expected)

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from helpers.checks.lab_02.shared import lab
 from helpers.checks.trial import Answer, Trial, described
+from helpers.language import translate
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ class MixedLine:
         }
 
 
-_TO_FIRST_GPU = "the result should be on `cuda:0`"
 # The answers are not here: each move is tried out.
 LINES = {
     "A": MixedLine(
@@ -46,21 +46,21 @@ LINES = {
         lambda scores, labels: F.cross_entropy(scores, labels),
         {"scores": ((4, 3), "cuda:0", False), "labels": ((4,), "cpu", True)},
         "cuda:0",
-        _TO_FIRST_GPU,
+        "the result should be on `cuda:0`",
     ),
     "B": MixedLine(
         "scores = images @ weights",
         lambda images, weights: images @ weights,
         {"images": ((4, 3), "cpu", False), "weights": ((3, 2), "cuda:0", False)},
         "cuda:0",
-        _TO_FIRST_GPU,
+        "the result should be on `cuda:0`",
     ),
     "C": MixedLine(
         "total = running + batch_mean",
         lambda running, batch_mean: running + batch_mean,
         {"running": ((3,), "cuda:1", False), "batch_mean": ((3,), "cuda:0", False)},
         "cuda:0",
-        _TO_FIRST_GPU,
+        "the result should be on `cuda:0`",
     ),
     "D": MixedLine(
         "picked = table[rows]",
@@ -74,14 +74,14 @@ LINES = {
         lambda words, table: F.embedding(words, table),
         {"words": ((5,), "cpu", True), "table": ((9, 2), "cuda:0", False)},
         "cuda:0",
-        _TO_FIRST_GPU,
+        "the result should be on `cuda:0`",
     ),
     "F": MixedLine(
         "edges = F.conv2d(images, kernel)",
         lambda images, kernel: F.conv2d(images, kernel),
         {"images": ((16, 3, 32, 32), "cpu", False), "kernel": ((6, 3, 5, 5), "cuda:0", False)},
         "cuda:0",
-        _TO_FIRST_GPU,
+        "the result should be on `cuda:0`",
     ),
     "G": MixedLine(
         "array = scores.numpy()",
@@ -99,11 +99,13 @@ def exercise_2(trial: Trial, moves: Answer) -> None:
     result = trial.result_of(moves)
     whole = isinstance(result, Mapping) and set(result) == set(LINES)
     names = ", ".join(LINES)
-    found = f"one with the keys {sorted(map(str, result))}" if isinstance(result, Mapping) else ""
-    trial.expect(whole, "not-a-plan", what=found or described(result), names=names)
+    what = described(result)
+    if isinstance(result, Mapping):
+        what = translate("one with the keys {keys}", keys=sorted(map(str, result)))
+    trial.expect(whole, "not-a-plan", what=what, names=names)
     for line, mixed in LINES.items():
         pair = isinstance(result[line], tuple | list) and len(result[line]) == 2
-        what = f"{described(result[line])} for line {line}"
+        what = translate("{what} for line {line}", what=described(result[line]), line=line)
         trial.expect(pair, "not-a-plan", what=what, names=names)
         with trial.machine_with(2):
             _try_move(trial, line, mixed, *result[line])
@@ -122,4 +124,6 @@ def _try_move(trial: Trial, line: str, mixed: MixedLine, name: Any, device: Any)
         result = mixed.run(**values)
     except (RuntimeError, TypeError):
         raise trial.wrong("still-mixes", line=line, name=name, device=device) from None
-    trial.expect(str(result.device) == mixed.goal, "wrong-goal", line=line, goal=mixed.asked)
+    trial.expect(
+        str(result.device) == mixed.goal, "wrong-goal", line=line, goal=translate(mixed.asked)
+    )

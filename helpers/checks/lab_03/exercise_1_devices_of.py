@@ -8,6 +8,7 @@ from torch import nn
 
 from helpers.checks.lab_03.shared import lab, make_optimizer, state_of
 from helpers.checks.trial import Answer, Trial, described
+from helpers.language import translate
 
 
 @lab.exercise(1, points=2, right="You can tell where all the tensors of a network are.")
@@ -53,10 +54,10 @@ def _check_sets(trial: Trial, result: Any) -> None:
     whole = isinstance(result, Mapping) and set(result) == {"parameters", "buffers", "state"}
     found = described(result)
     if isinstance(result, Mapping):
-        found = f"one with the keys {_listed(result)}"
+        found = translate("one with the keys {keys}", keys=_listed(result))
     trial.expect(whole, "not-three-sets", found=found)
     for kind, devices in result.items():
-        found = f"one whose `{kind}` is {described(devices)}"
+        found = translate("one whose `{kind}` is {what}", kind=kind, what=described(devices))
         trial.expect(isinstance(devices, set | frozenset), "not-three-sets", found=found)
         for device in devices:
             good = isinstance(device, torch.device)

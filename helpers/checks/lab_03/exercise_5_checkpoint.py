@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from helpers.checks.hints import NotRight
 from helpers.checks.lab_03.shared import lab, net_and_optimizer, on_cpu, state_of, take_steps
 from helpers.checks.trial import Answer, Trial, counted_gpus, one_line
+from helpers.language import translate
 
 
 class _Saved(NamedTuple):
@@ -46,7 +47,7 @@ def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -
                 _check_net(trial, net, saved, other, place)
                 _check_optimizer(trial, optimizer, saved, place)
                 remembered = called.value == other.epoch != saved.epoch
-                trial.expect(not remembered, "not-in-the-file", what="the epoch")
+                trial.expect(not remembered, "not-in-the-file", what=translate("the epoch"))
                 details = {"epoch": saved.epoch, "found": repr(called.value)}
                 trial.expect(called.value == saved.epoch, "wrong-epoch", **details)
 
@@ -72,7 +73,7 @@ def _why_not_loaded(
 ) -> NotRight:
     text = str(error)
     if path.stat().st_size == 0:
-        return trial.wrong("not-in-the-file", what="nothing")
+        return trial.wrong("not-in-the-file", what=translate("nothing"))
     if any(words in text for words in ("deserialize", "CUDA device", "device ordinal")):
         details = {"gpus": counted_gpus(gpus), "saved": saved_on}
         return trial.wrong("needs-its-gpu", error=one_line(error).split(". ")[0], **details)
@@ -92,7 +93,7 @@ def _check_net(trial: Trial, net: nn.Module, saved: _Saved, other: _Saved, place
             continue
         trial.expect(name in parameters, "buffers-left", name=name)
         second = torch.equal(state[name], other.net[name])
-        trial.expect(not second, "not-in-the-file", what="the weights")
+        trial.expect(not second, "not-in-the-file", what=translate("the weights"))
         rounded = torch.allclose(state[name], saved.net[name], rtol=1e-2, atol=1e-3)
         raise trial.wrong("rounded" if rounded else "weights-not-in")
 

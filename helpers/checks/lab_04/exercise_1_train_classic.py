@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from helpers.checks.comparing import devices_of, same_weights
 from helpers.checks.lab_04.shared import Batches, lab
 from helpers.checks.trial import Answer, Trial, described, one_line
+from helpers.language import translate
 from helpers.networks import ClassicNet
 
 
@@ -28,7 +29,7 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     trial.expect(isinstance(result, nn.Module), "not-the-network", what=described(result))
     found = ", ".join(sorted(map(str, devices_of(result))))
     trial.expect(all(d.type == "cuda" for d in devices_of(result)), "net-on-cpu", found=found)
-    found = ", ".join(sorted(map(str, places))) or "another network"
+    found = ", ".join(sorted(map(str, places))) or translate("another network")
     trial.expect(not any(d.type == "cpu" for d in places), "trained-on-cpu", found=found)
     # Reading the loss copies four or eight bytes.
     back = [m.bytes for m in watch.moves if m.source.type == "cuda" and m.bytes > 8]
@@ -39,10 +40,12 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     with trial.machine_with(0):
         called = trial.try_call(train_classic, copy.deepcopy(net), batches)
         if called.error is not None:
-            raise trial.wrong("needs-a-gpu", what=f"stops with {one_line(called.error)}")
+            stops = translate("stops with {error}", error=one_line(called.error))
+            raise trial.wrong("needs-a-gpu", what=stops)
         trial.expect_result(called.value)
         here = devices_of(called.value)
-        trial.expect(here == {torch.device("cpu")}, "needs-a-gpu", what="still uses a GPU")
+        still = translate("still uses a GPU")
+        trial.expect(here == {torch.device("cpu")}, "needs-a-gpu", what=still)
 
 
 def _classic_reference(net: nn.Module, batches: Batches) -> nn.Module:

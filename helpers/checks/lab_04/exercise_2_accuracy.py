@@ -7,6 +7,7 @@ import torch
 from helpers.checks.comparing import devices_of
 from helpers.checks.lab_04.shared import Batches, Observed, confusion, lab, observed_network
 from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.language import translate
 
 
 @lab.exercise(2, points=3, right="The accuracy is right, and the CPU waits for the GPU once.")
@@ -37,7 +38,7 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
             details = {
                 "batches": len(batches),
                 "fetched": watch.fetched,
-                "enough": "once is enough",
+                "enough": translate("once is enough"),
             }
             # One more is allowed, to test whether there are images at all.
             trial.expect(watch.fetched <= 2, "many-fetches", **details)

@@ -7,6 +7,7 @@ import torch
 
 from helpers.checks.lab_04.shared import confusion, lab, observed_network
 from helpers.checks.trial import Answer, Trial, described, is_number, one_line
+from helpers.language import translate
 
 
 @lab.exercise(3, points=3, right="Every image counts, in batches of any size.")
@@ -28,7 +29,7 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
             called = trial.try_call(per_class, net, batches)
         if called.error is not None:
             if isinstance(called.error, ZeroDivisionError):
-                raise trial.wrong("empty-class", label=missing, what="divides by zero")
+                raise trial.wrong("empty-class", label=missing, what=translate("divides by zero"))
             fixed = isinstance(called.error, IndexError)
             fixed = fixed or "0-d tensor" in str(called.error)
             trial.expect(not fixed, "fixed-batch", size=min(sizes), error=one_line(called.error))
@@ -39,7 +40,7 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
         trial.expect(not any(net.gradients), "keeps-gradients")
         if device.type != "cpu":
             details = {"batches": len(batches), "fetched": watch.fetched}
-            details["enough"] = "two tables of counts need at most two reads"
+            details["enough"] = translate("two tables of counts need at most two reads")
             trial.expect(watch.fetched <= 2, "many-fetches", **details)
 
 
@@ -49,7 +50,8 @@ def _judge_classes(
     what = described(found)
     if isinstance(found, list):
         kinds = {type(value).__name__ for value in found}
-        what = f"a list of {len(found)} ({', '.join(sorted(kinds))})"
+        types = ", ".join(sorted(kinds))
+        what = translate("a list of {count} ({types})", count=len(found), types=types)
     good = isinstance(found, list) and len(found) == 10
     plain = good and all(is_number(v) for v in found)
     trial.expect(plain, "not-ten-numbers", what=what)
@@ -64,7 +66,8 @@ def _judge_classes(
         if images and not math.isclose(found[label], correct / images, rel_tol=1e-4):
             details = {"label": label, "found": found[label], "correct": correct, "images": images}
             raise trial.wrong("wrong-share", **details)
-    raise trial.wrong("empty-class", label=missing, what=f"returns {found[missing]}")
+    returns = translate("returns {value}", value=found[missing])
+    raise trial.wrong("empty-class", label=missing, what=returns)
 
 
 def _same_classes(found: list[float], exact: torch.Tensor) -> bool:

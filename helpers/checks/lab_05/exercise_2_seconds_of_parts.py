@@ -6,6 +6,7 @@ from helpers.checks.clocks import replaces_the_clocks
 from helpers.checks.lab_05.shared import lab
 from helpers.checks.queues import Device, replaces_the_gpu
 from helpers.checks.trial import Answer, Trial
+from helpers.language import translate
 
 
 @lab.exercise(2, points=3, right="Every part has its own time, and the bottleneck is visible.")
@@ -39,7 +40,9 @@ def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
     took = device.took
     good = isinstance(found, dict) and sorted(found, key=str) == sorted(names)
     good = good and all(isinstance(v, int | float) for v in found.values())
-    what = f"a dictionary of {list(found)}" if isinstance(found, dict) else type(found).__name__
+    what = type(found).__name__
+    if isinstance(found, dict):
+        what = translate("a dictionary of {keys}", keys=list(found))
     trial.expect(good, "not-the-parts", what=what, names=", ".join(names))
     turns = calls == names * (len(calls) // 4)
     first = ", ".join(calls[:4])

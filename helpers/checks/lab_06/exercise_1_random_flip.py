@@ -4,6 +4,7 @@ import torch
 
 from helpers.checks.lab_06.shared import augmented, expect_chance, expect_one_piece, lab
 from helpers.checks.trial import Answer, Trial
+from helpers.language import translate
 
 _COUNT = 2048
 
@@ -20,7 +21,9 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
         mirrored = (result == images.flip(3)).flatten(1).all(1)
         trial.expect((kept | mirrored).all().item(), "not-a-mirror")
         count = int(mirrored.sum())
-        details = "every image was mirrored" if count else "no image was mirrored"
+        details = translate("no image was mirrored")
+        if count:
+            details = translate("every image was mirrored")
         again = int((trial.call(random_flip, images) != images).flatten(1).any(1).sum())
         trial.expect(not {count, again} <= {0, _COUNT}, "all-alike", what=details)
         for each in (count, again):

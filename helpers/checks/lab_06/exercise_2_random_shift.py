@@ -5,6 +5,7 @@ from torch.nn import functional as F
 
 from helpers.checks.lab_06.shared import augmented, expect_chance, expect_one_piece, lab
 from helpers.checks.trial import Answer, Trial
+from helpers.language import translate
 
 _COUNT = 4096
 
@@ -26,7 +27,8 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
             continue
         down, right = moves.unbind(1)
         alike = bool((moves == moves[0]).all())
-        trial.expect(not alike, "all-alike", what=f"every image was moved by {moves[0].tolist()}")
+        moved = translate("every image was moved by {shift}", shift=moves[0].tolist())
+        trial.expect(not alike, "all-alike", what=moved)
         trial.expect(not torch.equal(down, right), "tied-axes")
         _check_even(trial, ("up", "down"), down.tolist(), reach)
         _check_even(trial, ("left", "right"), right.tolist(), reach)

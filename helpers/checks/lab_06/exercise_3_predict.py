@@ -5,6 +5,7 @@ from torch import nn
 
 from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial, described
+from helpers.language import translate
 
 
 class _ObservedNet(nn.Module):
@@ -59,16 +60,21 @@ def _views(
     upside_down, turned = net(images.flip(2)), net(images.flip(2, 3))
     softmax = (plain.softmax(1) + mirror.softmax(1)) / 2
     order = net(images.flip(0))
+    another = translate("replaced by another image of the batch")
     return [
         (None, {}, (plain + mirror) / 2),
-        ("one-view", {"which": "the images as they are"}, plain),
-        ("one-view", {"which": "the mirror images"}, mirror),
-        ("wrong-view", {"how": "upside down"}, (plain + upside_down) / 2),
-        ("wrong-view", {"how": "rotated by 180 degrees"}, (plain + turned) / 2),
-        ("wrong-view", {"how": "replaced by another image of the batch"}, (plain + order) / 2),
-        ("not-averaged", {"what": "the sum"}, plain + mirror),
-        ("not-averaged", {"what": "the mean of the probabilities"}, softmax),
-        ("not-averaged", {"what": "the larger"}, torch.maximum(plain, mirror)),
+        ("one-view", {"which": translate("the images as they are")}, plain),
+        ("one-view", {"which": translate("the mirror images")}, mirror),
+        ("wrong-view", {"how": translate("upside down")}, (plain + upside_down) / 2),
+        ("wrong-view", {"how": translate("rotated by 180 degrees")}, (plain + turned) / 2),
+        (
+            "wrong-view",
+            {"how": another},
+            (plain + order) / 2,
+        ),
+        ("not-averaged", {"what": translate("the sum")}, plain + mirror),
+        ("not-averaged", {"what": translate("the mean of the probabilities")}, softmax),
+        ("not-averaged", {"what": translate("the larger")}, torch.maximum(plain, mirror)),
         ("averaged-images", {}, net((images + images.flip(3)) / 2)),
     ]
 

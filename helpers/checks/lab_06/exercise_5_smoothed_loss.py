@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial, described
+from helpers.language import translate
 
 
 @lab.exercise(5, points=3, right="The loss no longer rewards a confidence of 100 %.")
@@ -23,13 +24,15 @@ def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
         if called.error is not None:
             shapes = classes != 10 and isinstance(called.error, RuntimeError | IndexError)
             shapes = shapes and "device" not in str(called.error)
-            trial.expect(not shapes, "ten-classes", classes=classes, what="stops with an error")
+            trial.expect(
+                not shapes, "ten-classes", classes=classes, what=translate("stops with an error")
+            )
             raise trial.why(called.error)
         loss = called.value
         trial.expect_result(loss)
         tensor = isinstance(loss, torch.Tensor)
         found = described(loss)
-        found = f"a tensor of shape {tuple(loss.shape)}" if tensor else found
+        found = translate("a tensor of shape {shape}", shape=tuple(loss.shape)) if tensor else found
         trial.expect(tensor and loss.numel() == 1, "not-one-loss", found=found)
         trial.expect(loss.requires_grad, "no-gradient")
         _judge_loss(trial, loss.item(), logits.detach().cpu().double(), labels.cpu(), smoothing)
@@ -54,5 +57,5 @@ def _judge_loss(
         trial.expect(not same, "summed", times=times)
     ten = (1 - smoothing) * hard + smoothing * every / 10
     same = classes != 10 and math.isclose(found, ten, rel_tol=1e-4)
-    trial.expect(not same, "ten-classes", classes=classes, what="spreads over ten")
+    trial.expect(not same, "ten-classes", classes=classes, what=translate("spreads over ten"))
     raise trial.wrong("other-loss", found=found, **details)

@@ -9,6 +9,7 @@ from torch.overrides import TorchFunctionMode
 from helpers.checks.hints import read_hints
 from helpers.checks.lab import Lab
 from helpers.checks.trial import Answer, Trial, described
+from helpers.language import translate
 
 lab = Lab("06_cifar10_in_seconds", read_hints(Path(__file__).parent), seconds=20)
 
@@ -35,7 +36,7 @@ def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any
     trial.expect(torch.equal(images, before), "input-changed")
     good = isinstance(result, torch.Tensor) and result.shape == images.shape
     good = good and result.dtype == images.dtype
-    given = f"{images.dtype} and shape {tuple(images.shape)}"
+    given = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=tuple(images.shape))
     trial.expect(good, "not-images", name=name, found=described(result), given=given)
     there = result.device == images.device
     trial.expect(there, "elsewhere", name=name, given=images.device, found=result.device)

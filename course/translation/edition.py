@@ -1,0 +1,105 @@
+"""The course in one language: which notebooks and pages exist in it, and their words.
+
+A notebook is built when all of its texts, and those of `helpers` and the pages, have a reviewed
+translation. From then on it stays in the course: a text that changes is shown in English until its
+translation is reviewed, and `course build --check` fails until then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.course_folder import CourseError, CourseFolder
+from course.translation.catalogs import Catalog, catalogs, languages
+from course.translation.documents import PAGES
+from course.translation.words import Words, translated_path
+
+_START_PAGE = "index.md"
+# What every notebook of a language needs: banners, hints, and the sentences in all notebooks.
+_SHARED = ("helpers", "pages")
+
+
+@dataclass(frozen=True)
+class Edition:
+    """The translations of all documents into one language.
+
+    Attributes:
+        course: the course.
+        language: the code of the language.
+        catalogs: by name of the document.
+    """
+
+    course: CourseFolder
+    language: str
+    catalogs: dict[str, Catalog]
+
+    def is_published(self, document: str) -> bool:
+        """Return whether the notebook or pages of a document are, or should be, in the course."""
+        catalog = self.catalogs[document]
+        if catalog.entries and self.file_of(document).is_file():
+            return True
+        needed = {document, *(name for name in _SHARED if name in self.catalogs)}
+        return all(self.catalogs[name].complete for name in needed)
+
+    def file_of(self, document: str) -> Path:
+        """Return the file that is built from a document; for the pages, the start page."""
+        if document == "helpers":
+            return self.course.root / "helpers" / "translations" / f"{self.language}.json"
+        page = _START_PAGE if document == "pages" else f"{document}.ipynb"
+        return self.course.root / translated_path(page, self.language)
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """The English paths of all notebooks and pages that exist in this language."""
+        notebooks = (name for name in self.catalogs if "/" in name and self.is_published(name))
+        pages = (_START_PAGE, *PAGES) if self.is_published("pages") else ()
+        return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages])
+
+    def words(self, document: str) -> Words:
+        """Return the words for the notebook or the pages of a document."""
+        own = dict.fromkeys((document, "pages"))
+        others = tuple(c for name, c in self.catalogs.items() if name not in own)
+        return Words(self.language, tuple(self.catalogs[n] for n in own), others, self.pages)
+
+    def said(self) -> dict[str, str]:
+        """Return what `helpers` says, by English text; lessons' sections as `01: Section`."""
+        found = {}
+        for catalog in self.catalogs.values():
+            for message in catalog.document.messages:
+                new = catalog.translation_of(message.text)
+                if new is not None and message.said:
+                    found[message.text] = new
+                if new is not None and catalog.document.name.startswith("notebooks/"):
+                    lesson = Path(catalog.document.name).name[:2]
+                    found |= _section(lesson, message.text, message.comment, new)
+        return found
+
+
+def edition(course: CourseFolder, language: str) -> Edition:
+    """Read all translations into a language.
+
+    Raises:
+        CourseError: there are none.
+    """
+    if language not in languages(course):
+        known = ", ".join(languages(course)) or "none"
+        raise CourseError(f"there is no folder locale/{language}. Known languages: {known}.")
+    return Edition(course, language, {c.document.name: c for c in catalogs(course, language)})
+
+
+def said_file(spoken: Edition) -> str:
+    """Return the content of `helpers/translations/LANGUAGE.json`."""
+    return json.dumps(spoken.said(), ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+
+
+def _section(lesson: str, text: str, comment: str, translation: str) -> dict[str, str]:
+    if "heading" not in comment:
+        return {}
+    if re.search(r" \(\d+ minutes\)$", text):
+        text = text.rpartition(" (")[0]
+        # Round brackets, also the wide ones of Chinese and Japanese.
+        translation = re.sub(r"\s*[(\uff08][^()\uff08\uff09]*[)\uff09]$", "", translation)
+    return {f"{lesson}: {text}": translation}

@@ -1,0 +1,75 @@
+"""Find the texts that code says to students: in calls of `translate`, in hints, in captions."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Calls whose arguments, by position or by name, are translated when they are shown.
+_IN_HELPERS = {
+    "translate": (0,),
+    "Hint": (1, 2),
+    "Kind": (2, 3, 4, "title", "why", "advice"),
+    "exercise": ("right",),
+    "MixedLine": (4,),
+    "show": (1,),
+}
+_IN_CELLS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One text to translate.
+
+    Attributes:
+        text: the English text, on one line.
+        comment: where it is and what it is, for the translator.
+        said: whether code says it while a notebook runs, so that `helpers` must know it.
+    """
+
+    text: str
+    comment: str
+    said: bool = False
+
+
+def said_by_module(module: Path, place: str) -> Iterator[Message]:
+    """Yield the texts that a module says."""
+    return _said(module.read_text(encoding="utf-8"), _IN_HELPERS, place)
+
+
+def said_by_cell(code: str, place: str) -> Iterator[Message]:
+    """Yield the captions and boxes of a code cell."""
+    lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines())
+    return _said("\n".join(lines), _IN_CELLS, place)
+
+
+def said_by_hints(file: Path) -> Iterator[Message]:
+    """Yield the texts of a lab's `hints.toml`."""
+    for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
+        for id, entry in hints.items():
+            if isinstance(entry, dict):
+                place = f"hint {id} of {exercise}"
+                yield Message(entry["wrong"], f"{place}, what is wrong", said=True)
+                yield Message(entry["look"], f"{place}, where to look", said=True)
+
+
+def _said(code: str, texts_of: dict[str, tuple[int | str, ...]], place: str) -> Iterator[Message]:
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        name = call.func.id if isinstance(call.func, ast.Name) else name
+        for argument in _arguments(call, texts_of.get(name, ())):
+            for part in argument.elts if isinstance(argument, ast.Tuple) else (argument,):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
+                    yield Message(part.value, place, said=True)
+
+
+def _arguments(call: ast.Call, wanted: tuple[int | str, ...]) -> Iterator[ast.expr]:
+    for place in wanted:
+        if isinstance(place, int):
+            yield from call.args[place : place + 1]
+        else:
+            yield from (word.value for word in call.keywords if word.arg == place)

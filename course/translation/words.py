@@ -1,0 +1,139 @@
+"""Put a notebook or a page into a language: its texts, its links, its call of `lesson.start`."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbformat import NotebookNode
+
+from course.course_folder import CourseError
+from course.translation.catalogs import Catalog
+from course.translation.markdown import replaced, structure
+from helpers.language import ENGLISH
+
+_LINK = re.compile(r"(?P<before>\]\(|(?:href|src)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
+_COLAB = re.compile(
+    r"(?P<site>https://colab\.research\.google\.com/github/[^/]+/[^/]+/blob/[^/]+/)(?P<path>[^#?]+)"
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The texts of one document in one language, and English where a translation is missing.
+
+    Attributes:
+        language: its code.
+        catalogs: where to look a text up, in this order.
+        others: the catalogs of the documents that this one links to.
+        pages: the English paths of the notebooks and pages that exist in this language.
+        missing: the texts that were looked up and have no reviewed translation.
+    """
+
+    language: str = ENGLISH
+    catalogs: tuple[Catalog, ...] = ()
+    others: tuple[Catalog, ...] = ()
+    pages: Collection[str] = ()
+    missing: list[str] = field(default_factory=list)
+
+    def translate(self, text: str, /, **values: Any) -> str:
+        """Return a text in the language, with `{name}` replaced by the values."""
+        found = _first(self.catalogs, text)
+        if found is None:
+            if self.catalogs and text not in self.missing:
+                self.missing.append(text)
+            found = text
+        return found.format(**values) if values else found
+
+    def title(self, text: str) -> str:
+        """Return the title or promise of another document, in English if it is not translated."""
+        return _first(self.others, text) or text
+
+    def markdown(self, text: str) -> str:
+        """Return Markdown with every text translated.
+
+        Raises:
+            CourseError: a translation changes the structure, for example a list becomes a heading.
+        """
+        if not self.catalogs:
+            return text
+        new = replaced(text, self.translate)
+        if structure(new) != structure(text):
+            raise CourseError(
+                f"{self.catalogs[0].file}: with the translations, Markdown reads another structure "
+                f"of headings, lists and tables than in English:\\n{new}"
+            )
+        return new
+
+    def links(self, text: str, page: str) -> str:
+        """Return Markdown of an English page with its links as the translated page needs them."""
+        if self.language == ENGLISH:
+            return text
+        return _LINK.sub(
+            lambda link: link["before"] + self._target(link["target"], page) + link["after"], text
+        )
+
+    def code(self, code: str) -> str:
+        """Return code in which `lesson.start` is called with the language."""
+        return code if self.language == ENGLISH else with_language(code, self.language)
+
+    def place_of(self, page: str) -> str:
+        """Return where the translation of a page is, or the page itself if there is none."""
+        return translated_path(page, self.language) if page in self.pages else page
+
+    def _target(self, target: str, page: str) -> str:
+        if found := _COLAB.fullmatch(target):
+            return found["site"] + self.place_of(found["path"])
+        if _ELSEWHERE.match(target):
+            return target
+        path, mark, anchor = target.partition("#")
+        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+        here = posixpath.dirname(translated_path(page, self.language))
+        return posixpath.relpath(self.place_of(wanted), here) + mark + anchor
+
+
+def translated_path(page: str, language: str) -> str:
+    """Return the path of a page's translation: `notebooks/es/00.ipynb`, `docs/es/index.md`."""
+    if language == ENGLISH:
+        return page
+    folder, name = posixpath.split(page)
+    return posixpath.join(folder or "docs", language, name)
+
+
+def with_language(code: str, language: str) -> str:
+    """Return code with `language="es"` added to the calls of `lesson.start`."""
+    if "lesson.start(" not in code:
+        return code
+    lines = code.split("\n")
+    for call in [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]:
+        if ast.unparse(call.func) == "lesson.start":
+            # Python counts columns in bytes.
+            line = lines[call.end_lineno - 1].encode()
+            end = call.end_col_offset - 1
+            comma = ", " if call.args or call.keywords else ""
+            new = f'{comma}language="{language}"'.encode()
+            lines[call.end_lineno - 1] = (line[:end] + new + line[end:]).decode()
+    return "\n".join(lines)
+
+
+def without_language(code: str) -> str:
+    """Return code without what `with_language` added."""
+    return re.sub(r'(lesson\.start\([^\n]*?)(?:, )?language="[\w-]+"\)', r"\1)", code)
+
+
+def is_same_code(original: NotebookNode, translation: NotebookNode) -> bool:
+    """Return whether two notebooks have the same code, except for the language."""
+    one, other = (
+        [without_language(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
+        for notebook in (original, translation)
+    )
+    return one == other
+
+
+def _first(catalogs: tuple[Catalog, ...], text: str) -> str | None:
+    return next((t for c in catalogs if (t := c.translation_of(text)) is not None), None)

@@ -1,0 +1,55 @@
+"""The student's language: what the course says in it, and English where a translation is missing.
+
+`translations/LANGUAGE.json` has the translations by English text; `course build` writes it from the
+PO files in `locale/`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ENGLISH = "en"
+_FOLDER = Path(__file__).parent / "translations"
+_chosen = ENGLISH
+_translations: dict[str, str] = {}
+
+
+def languages() -> list[str]:
+    """Return the codes of all languages that `set_language` accepts."""
+    return [ENGLISH, *sorted(file.stem for file in _FOLDER.glob("*.json"))]
+
+
+def set_language(code: str) -> None:
+    """Let the course speak the language with this code, such as "es".
+
+    Raises:
+        ValueError: there is no translation into it; the message lists the languages.
+    """
+    global _chosen, _translations
+    if code not in languages():
+        raise ValueError(
+            f"The course has no translation into {code!r}. Choose one of: {', '.join(languages())}."
+        )
+    file = _FOLDER / f"{code}.json"
+    _translations = {} if code == ENGLISH else json.loads(file.read_text(encoding="utf-8"))
+    _chosen = code
+
+
+def current_language() -> str:
+    """Return the code of the language that the course speaks."""
+    return _chosen
+
+
+def translate(text: str, /, **values: Any) -> str:
+    """Return an English text in the student's language, with `{name}` replaced by the values.
+
+    `course translate` finds the texts in calls like `translate("...")`: write the text itself as
+    the first argument, not a variable or an f-string.
+    """
+    found = _translations.get(text, text)
+    return found.format(**values) if values else found
+
+
+def section_title(lesson: str, title: str) -> str:
+    """Return the title that a section of a lesson, such as "01", has in the student's language."""
+    return _translations.get(f"{lesson}: {title}", title)
