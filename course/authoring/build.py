@@ -13,7 +13,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course.authoring.stored_outputs import output_problems, outputs_digest, plain_text, tidy
-from course.authoring.targets import differences, read_stored, targets
+from course.authoring.targets import Target, differences, read_stored, targets
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import ThisPython, anchor_data_folder
 from course.files import write_atomically
@@ -58,7 +58,7 @@ def build(
         stored = read_stored(target.path)
         up_to_date = stored is not None and not differences(target, fresh, stored)
         if up_to_date and not (force and target.executed):
-            say(f"{name}: up to date")
+            say(f"{name}: up to date{_left_in_english(target)}")
             continue
         start = monotonic()
         if not target.executed:
@@ -72,9 +72,7 @@ def build(
             how = f"executed in {monotonic() - start:.0f} s"
         fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
         write_atomically(target.path, nbformat.writes(fresh) + "\n")
-        if missing := len(target.words.missing):
-            how += f"; {missing} texts are in English, because their translation is not reviewed"
-        say(f"{name}: {how}")
+        say(f"{name}: {how}{_left_in_english(target)}")
         written.append(name)
     return written
 
@@ -127,6 +125,11 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
     tidy(notebook)
     if problems := output_problems(notebook):
         raise CourseError(f"{name}: these outputs must not be stored:\n  " + "\n  ".join(problems))
+
+
+def _left_in_english(target: Target) -> str:
+    missing = len(target.words.missing)
+    return f"; texts left in English, without a reviewed translation: {missing}" if missing else ""
 
 
 def _keep_outputs(fresh: NotebookNode, stored: NotebookNode) -> bool:

@@ -37,7 +37,7 @@ def write_generated(
     because a notebook in this language cannot start without it.
     """
     files = generated_files(edition)
-    if for_notebooks:
+    if for_notebooks and "helpers" in edition.catalogs:
         files[edition.file_of("helpers")] = said_file(edition)
     written = []
     for path, text in files.items():

@@ -1,0 +1,138 @@
+"""A language of a small course is built, stays current, and fails the check when it is not."""
+
+import json
+
+import nbformat
+import pytest
+
+from course.authoring.build import build
+from course.authoring.targets import outdated
+from course.translation.catalogs import catalogs, update
+from course.translation.documents import read_document
+from course.translation.words import is_same_code
+from tests.course.translation.pseudo import LANGUAGE, pseudo, translate_all
+
+CELLS = """\
+# %% tags=["parameters"]
+number: int = 3  # a comment that stays English
+
+# %% [markdown]
+# ## A section with `code`
+#
+# Read [the next lesson](02_second.ipynb), then **go on**.
+
+# %%
+print("code says", number)
+"""
+HELPERS = """\
+def say(translate):
+    print(translate("The images are {name}.", name="drawn"))
+"""
+
+
+def quietly(line):
+    """Replaces print."""
+
+
+def in_language(course, name):
+    path = course.folder.notebooks / LANGUAGE / f"{name}.ipynb"
+    return nbformat.read(path, as_version=4)
+
+
+@pytest.fixture(scope="module")
+def built(make_small_course):
+    course = make_small_course()
+    course.write("01_first", CELLS, title="The first lesson")
+    course.write("02_second", CELLS, title="The second lesson")
+    (course.root / "helpers").mkdir()
+    (course.root / "helpers" / "say.py").write_text(HELPERS, encoding="utf-8")
+    build(course.folder, [], say=quietly)
+    translate_all(course.folder)
+    build(course.folder, [], say=quietly)
+    return course
+
+
+def test_all_texts_are_translated_and_code_is_the_same(built):
+    notebook = in_language(built, "01_first")
+    assert is_same_code(built.read("01_first"), notebook)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert f"# {pseudo('The first lesson')}" in text
+    assert f"## {pseudo('A section with ')}`code`" in text
+    assert pseudo("After this lesson, you can") in text
+    assert f"[{pseudo('The second lesson')}](02_second.ipynb)" in text
+    assert "a-course/blob/v7/notebooks/xx/01_first.ipynb" in text
+
+
+def test_outputs_are_executed_ones(built):
+    [printed] = in_language(built, "01_first").cells[4].outputs
+    assert printed.text == "code says 3\n"
+
+
+def test_messages_of_helpers_are_compiled(built):
+    file = built.root / "helpers" / "translations" / f"{LANGUAGE}.json"
+    said = json.loads(file.read_text(encoding="utf-8"))
+    assert said["The images are {name}."] == pseudo("The images are {name}.")
+    assert said["01: A section with `code`"] == pseudo("A section with `code`")
+
+
+def test_start_page_links_to_the_language(built):
+    page = (built.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
+    assert f"[{pseudo('The first lesson')}](../../notebooks/xx/01_first.ipynb)" in page
+
+
+def test_built_language_is_up_to_date(built):
+    assert outdated(built.folder) == []
+    assert build(built.folder, [], say=quietly) == []
+
+
+@pytest.fixture
+def changed(built):
+    """The built course, with one sentence of the first lesson changed in English."""
+    source = built.folder.source_of("01_first")
+    before = {path: path.read_bytes() for path in built.root.rglob("*.*") if path.is_file()}
+    source.write_text(source.read_text().replace("**go on**", "**go further**"))
+    yield built
+    for path, content in before.items():
+        path.write_bytes(content)
+
+
+def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
+    folder = changed.folder
+    build(folder, ["01"], say=quietly)
+    [stale, unreviewed] = outdated(folder)
+    assert stale.startswith("xx/01_first: its source has changed since it was built")
+    assert stale.endswith("To fix it: course build xx/01_first")
+    assert "locale/xx/notebooks/01_first.po: no reviewed translation of 'Read [the next" in (
+        unreviewed
+    )
+    assert "course translate update xx" in unreviewed
+    # Building alone does not fix it: the text would be English.
+    said = []
+    build(folder, ["xx"], say=said.append)
+    assert any(line.endswith("without a reviewed translation: 1") for line in said)
+    assert [finding.split(":")[0] for finding in outdated(folder)] == [
+        "locale/xx/notebooks/01_first.po"
+    ]
+    translate_all(folder)
+    build(folder, ["xx"], say=quietly)
+    assert outdated(folder) == []
+
+
+def test_language_that_is_not_complete_is_not_built(changed):
+    folder = changed.folder
+    for path in (folder.notebooks / LANGUAGE).glob("*.ipynb"):
+        path.unlink()
+    update(folder, read_document(folder, "notebooks/01_first"), LANGUAGE)
+    [catalog] = [c for c in catalogs(folder, LANGUAGE) if c.missing]
+    assert catalog.name == "xx/notebooks/01_first"
+    build(folder, [], say=quietly)
+    built_now = [path.name for path in (folder.notebooks / LANGUAGE).glob("*.ipynb")]
+    assert built_now == ["02_second.ipynb"]
+
+
+def test_notebook_without_a_translation_is_reported(changed):
+    folder = changed.folder
+    (folder.notebooks / LANGUAGE / "09_gone.ipynb").write_text("{}")
+    findings = outdated(folder)
+    (folder.notebooks / LANGUAGE / "09_gone.ipynb").unlink()
+    assert any(finding.startswith("xx/09_gone: the notebook has no source") for finding in findings)

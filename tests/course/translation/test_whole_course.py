@@ -1,0 +1,81 @@
+"""The whole course, in a language of accented English: nothing is lost, and code is the same."""
+
+import ast
+from pathlib import Path
+
+import polib
+import pytest
+
+from course.authoring.assemble import assemble_lab
+from course.authoring.targets import assembled
+from course.course_folder import open_course
+from course.translation.catalogs import Catalog
+from course.translation.checks import findings
+from course.translation.documents import document_names, read_document
+from course.translation.edition import Edition
+from course.translation.words import is_same_code
+from helpers.checks.hints import read_hints
+from tests.course.translation.pseudo import LANGUAGE, pseudo
+
+COURSE = open_course(Path(__file__).parents[3])
+HELPERS = COURSE.root / "helpers"
+
+
+@pytest.fixture(scope="module")
+def spoken():
+    """The course in the language for tests, complete, in memory."""
+    catalogs = {}
+    for name in document_names(COURSE):
+        document = read_document(COURSE, name)
+        entries = {
+            m.text: polib.POEntry(msgid=m.text, msgstr=pseudo(m.text)) for m in document.messages
+        }
+        catalogs[name] = Catalog(LANGUAGE, document, Path(f"{name}.po"), entries)
+    return Edition(COURSE, LANGUAGE, catalogs)
+
+
+def test_program_checks_accept_every_text(spoken):
+    found = [
+        f"{name}: {finding}"
+        for name, catalog in spoken.catalogs.items()
+        for text, entry in catalog.entries.items()
+        for finding in findings(text, entry.msgstr)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", COURSE.lesson_names())
+def test_translated_notebook_has_the_same_code_and_no_english_text(spoken, name):
+    for document in (f"notebooks/{name}", f"labs/{name}"):
+        words = spoken.words(document)
+        if document.startswith("labs/"):
+            english = assemble_lab(COURSE, name, answers=False)
+            notebook = assemble_lab(COURSE, name, answers=False, words=words)
+        else:
+            english, notebook = assembled(COURSE, name), assembled(COURSE, name, words)
+        assert words.missing == []
+        assert is_same_code(english, notebook)
+        code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+        assert f'language="{LANGUAGE}")' in code
+
+
+def test_every_hint_is_known_to_helpers(spoken):
+    said = spoken.said()
+    for folder in sorted((HELPERS / "checks").glob("lab_*")):
+        for hints in read_hints(folder).values():
+            for hint in hints.values():
+                assert said[hint.wrong] == pseudo(hint.wrong)
+                assert said[hint.look] == pseudo(hint.look)
+                if hint.section:
+                    assert f"{folder.name[-2:]}: {hint.section}" in said
+
+
+def test_translate_is_called_with_texts_that_can_be_found():
+    """A text that is computed, as in an f-string, would never be translated."""
+    wrong = []
+    for module in sorted(HELPERS.rglob("*.py")):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "translate"
+            if called and not isinstance(node.args[0], ast.Constant | ast.Name | ast.Attribute):
+                wrong.append(f"{module.relative_to(HELPERS)}:{node.lineno}")
+    assert wrong == []

@@ -1,0 +1,75 @@
+"""Texts, links and the call of `lesson.start` are put into a language."""
+
+import pytest
+
+from course.course_folder import CourseError
+from course.translation.words import Words, translated_path, with_language, without_language
+
+COLAB = "https://colab.research.google.com/github/o/r/blob/main"
+PAGES = {"notebooks/01_next.ipynb", "labs/00_first.ipynb", "docs/help.md", "index.md"}
+
+
+@pytest.mark.parametrize(
+    ("page", "path"),
+    [
+        ("notebooks/00_first.ipynb", "notebooks/es/00_first.ipynb"),
+        ("labs/00_first.ipynb", "labs/es/00_first.ipynb"),
+        ("docs/help.md", "docs/es/help.md"),
+        ("index.md", "docs/es/index.md"),
+    ],
+)
+def test_translation_is_in_a_folder_of_its_language(page, path):
+    assert translated_path(page, "es") == path
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "translated"),
+    [
+        ("notebooks/00_first.ipynb", "01_next.ipynb", "01_next.ipynb"),
+        ("notebooks/00_first.ipynb", "02_later.ipynb", "../02_later.ipynb"),
+        ("notebooks/00_first.ipynb", "../labs/00_first.ipynb", "../../labs/es/00_first.ipynb"),
+        ("notebooks/00_first.ipynb", "../docs/help.md#no-gpu", "../../docs/es/help.md#no-gpu"),
+        ("index.md", "notebooks/01_next.ipynb", "../../notebooks/es/01_next.ipynb"),
+        ("docs/help.md", "../Containerfile", "../../Containerfile"),
+        ("docs/help.md", "#no-gpu", "#no-gpu"),
+        ("docs/help.md", "https://pytorch.org", "https://pytorch.org"),
+        ("index.md", f"{COLAB}/labs/00_first.ipynb", f"{COLAB}/labs/es/00_first.ipynb"),
+        ("index.md", f"{COLAB}/labs/02_later.ipynb", f"{COLAB}/labs/02_later.ipynb"),
+    ],
+)
+def test_link_goes_to_the_same_language_where_there_is_one(page, link, translated):
+    words = Words("es", pages=PAGES)
+    assert words.links(f"[Read]({link}) on.", page) == f"[Read]({translated}) on."
+
+
+def test_badge_opens_the_translated_notebook():
+    badge = f"[![Open](attachment:badge.png)]({COLAB}/notebooks/01_next.ipynb)"
+    assert Words("es", pages=PAGES).links(badge, "notebooks/01_next.ipynb") == badge.replace(
+        "notebooks/", "notebooks/es/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "translated"),
+    [
+        ("lesson.start()", 'lesson.start(language="es")'),
+        ("d = lesson.start(seed=1)", 'd = lesson.start(seed=1, language="es")'),
+        ("lesson.start(f(1), 'ñ')\nx", "lesson.start(f(1), 'ñ', language=\"es\")\nx"),
+        ("start(seed=1)", "start(seed=1)"),
+        ("# lesson.start(seed=1)", "# lesson.start(seed=1)"),
+    ],
+)
+def test_language_is_passed_to_lesson_start_and_can_be_removed(code, translated):
+    assert with_language(code, "es") == translated
+    assert without_language(translated) == code
+
+
+def test_translation_that_changes_the_structure_is_refused():
+    class Catalog:
+        file = "es.po"
+
+        def translation_of(self, text):
+            return f"# {text}"
+
+    with pytest.raises(CourseError, match="another structure"):
+        Words("es", (Catalog(),)).markdown("A paragraph.")
