@@ -137,9 +137,12 @@ def _failure_report(folder: Path) -> str:
         for rank, _, text in _logs(folder, "stderr.log")
         if text.strip()
     ]
-    # An exception that a worker did not catch is in a separate file.
+    # An exception that a worker did not catch is in a separate file. The workers inherit the
+    # launcher's handler of SIGTERM, so those that it ends report that, which the command does not.
     for rank, _, text in _logs(folder, "error.json"):
-        lines.append(f"[rank {rank}] {json.loads(text)['message']['message']}")
+        message = json.loads(text)["message"]["message"]
+        if not message.startswith("SignalException"):
+            lines.append(f"[rank {rank}] {message}")
     for path in sorted(folder.glob("node_*/launcher.log")):
         log = path.read_text(errors="replace")
         cause = re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: (-?\d+)", log, re.DOTALL)

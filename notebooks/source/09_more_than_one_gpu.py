@@ -23,19 +23,17 @@
 #         DDP: S. Li et al., [PyTorch Distributed: Experiences on Accelerating Data Parallel
 #         Training](https://arxiv.org/abs/2006.15704), 2020.
 #       - >-
-#         Sharding: S. Rajbhandari et al., [ZeRO: Memory Optimizations Toward Training Trillion
-#         Parameter Models](https://arxiv.org/abs/1910.02054), 2019.
-#       - >-
-#         Tensor parallelism: M. Shoeybi et al., [Megatron-LM](https://arxiv.org/abs/1909.08053),
-#         2019. Pipeline parallelism: Y. Huang et al., [GPipe](https://arxiv.org/abs/1811.06965),
-#         2018.
+#         Sharding and tensor parallelism: the papers linked in the text. Pipeline parallelism: Y.
+#         Huang et al., [GPipe](https://arxiv.org/abs/1811.06965), 2018.
 #       - >-
 #         Published scaling: [Horovod's benchmarks](https://github.com/horovod/horovod/blob/master/docs/benchmarks.rst);
-#         P. Goyal et al., [Accurate, Large Minibatch SGD](https://arxiv.org/abs/1706.02677), 2017;
 #         images per second of one GPU from [TensorFlow's
 #         benchmarks](https://github.com/tensorflow/docs/blob/master/site/en/r1/guide/performance/benchmarks.md),
 #         2017.
 # ---
+
+# %% [markdown]
+# ## Set up
 
 # %%
 import runpy
@@ -140,7 +138,8 @@ print(f"to the large batch:   ≈ {largest_difference(replicas[0], alone):.9f}")
 #
 # - Both halves have the same size. Only then is the mean of the means the mean of all.
 # - The loss is a *mean* over the batch. With a sum, the gradients would have to be added.
-# - No layer looks at the whole batch, as batch normalization does. (Dropout draws other masks.)
+# - No layer computes something from several examples. (With dropout, each GPU draws its own mask,
+#   so the result differs.)
 #
 # **Think first:** does a network with batch normalization compute the same for two halves as for
 # the whole batch?
@@ -177,6 +176,16 @@ torch.allclose(whole, in_halves), f"largest difference ≈ {(whole - in_halves).
 # 1. *Reduce-scatter*, N - 1 rounds: each GPU sends a chunk, and its neighbor adds it to its own.
 #    Then each GPU has one chunk with the complete sum.
 # 2. *All-gather*, N - 1 rounds: the complete chunks go around the ring.
+#
+# In round t, GPU r sends chunk (r - t) mod N, the one that it received in the round before. These
+# are the chunks for three GPUs:
+#
+# | round | GPU 0 sends | GPU 1 sends | GPU 2 sends | the receiver |
+# |---|---|---|---|---|
+# | 0 | 0 | 1 | 2 | adds |
+# | 1 | 2 | 0 | 1 | adds |
+# | 2 | 1 | 2 | 0 | copies |
+# | 3 | 0 | 1 | 2 | copies |
 
 
 # %%
@@ -185,12 +194,13 @@ def ring_all_reduce(tensors):
     n = len(tensors)
     chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]
     sent = [0] * n
-    for turn in range(2 * (n - 1)):
-        moving = [(rank, (rank - turn) % n) for rank in range(n)]
+    for t in range(2 * (n - 1)):
+        moving = [(rank, (rank - t) % n) for rank in range(n)]
+        # All GPUs send at the same time: copy all messages before any of them arrives.
         messages = [chunks[rank][chunk].clone() for rank, chunk in moving]
         for (rank, chunk), message in zip(moving, messages, strict=True):
             right = (rank + 1) % n
-            adding = turn < n - 1
+            adding = t < n - 1  # the first n - 1 rounds add; the others copy
             chunks[right][chunk] = chunks[right][chunk] + message if adding else message
             sent[rank] += message.nbytes
     return [torch.cat(each) for each in chunks], sent
@@ -225,7 +235,8 @@ figures.plot_bytes_sent(
 
 # %% [markdown]
 # Each of the 2 (N - 1) rounds costs time even for a few bytes. So libraries use other algorithms
-# for small messages, such as trees, and DDP sends many gradients in one message.
+# for small messages, such as trees, whose number of rounds grows with log N, and DDP sends many
+# gradients in one message.
 # [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/overview.html) does all-reduce on
 # NVIDIA GPUs, and gloo on CPUs.
 #
@@ -267,9 +278,8 @@ show_program("all_reduce.py")
 torchrun("--nproc-per-node 2", programs / "all_reduce.py")
 
 # %% [markdown]
-# `--standalone` means one machine: `torchrun` finds a free port by itself. If the machine has a GPU
-# for each process, the program uses NCCL; otherwise, all processes share the CPU and use gloo. The
-# numbers are the same.
+# `--standalone` means one machine: `torchrun` finds a free port by itself. Without a GPU for each
+# process, all share the CPU and use gloo instead of NCCL. The numbers are the same.
 #
 # ### Which process gets which examples?
 #
@@ -299,7 +309,8 @@ for epoch in (0, 1):
 #
 # `DistributedDataParallel` (DDP) does what you did by hand. At the start, it sends the weights of
 # rank 0 to all. In the backward pass, it all-reduces the gradients in *buckets* of about 25 MB, as
-# soon as a bucket is complete, while the backward pass continues with earlier layers.
+# soon as a bucket is complete, while the backward pass continues with earlier layers. Before each
+# forward pass, it copies the buffers of rank 0, such as BatchNorm's running mean, to all.
 
 # %%
 show_program("ddp.py")
@@ -367,14 +378,21 @@ show_program("deadlock.py")
 
 # %% [markdown]
 # **Think first:** what does rank 1 do while rank 0 is in `all_reduce`? What does rank 0 do?
+#
+# <details><summary>Answer</summary>
+#
+# Rank 1 goes on. Rank 0 waits until the timeout, here 2 seconds.
+#
+# </details>
 
 # %%
 torchrun("--nproc-per-node 2", programs / "deadlock.py")
 
 # %% [markdown]
-# Rank 1 goes on. Rank 0 waits until the timeout, here 2 seconds. The default is 30 minutes with
-# gloo and 10 with NCCL, and NCCL then ends the process. `monitored_barrier`, which needs gloo,
-# names the process that is missing. Deadlocks come from lines that not all processes reach:
+# The default timeout is 30 minutes with gloo and [10 with
+# NCCL](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group),
+# which then ends the process. `monitored_barrier`, which needs gloo, names the process that is
+# missing. Deadlocks come from lines that not all processes reach:
 #
 # - a collective operation inside `if rank == 0:`, often hidden in `evaluate` or `save`;
 # - a `return` or an exception in one process only;
@@ -409,42 +427,46 @@ show_program("restart.py")
 
 # %% [markdown]
 # **Think first:** what does rank 0 notice, and when?
+#
+# <details><summary>Answer</summary>
+#
+# It gets an error in its next collective operation: the connection is closed. (With NCCL, it often
+# waits without an error.)
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 checkpoint = output / "restart.pt"
 torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, fails=True)
 
 # %% [markdown]
-# Rank 0 gets an error in its next collective operation: the connection is closed. (With NCCL, it
-# often waits without an error.) This message is not the cause. Look for the process that failed
-# *first*: here the line starts with `torchrun:`, and in a terminal it is under "Root Cause". Exit
-# code -9 means signal 9, SIGKILL.
+# Rank 0's message is not the cause. Look for the process that failed *first*: here the line starts
+# with `torchrun:`, and in a terminal it is under "Root Cause". Exit code -9 means signal 9,
+# SIGKILL.
 #
 # When one process fails, `torchrun` ends the others. With `--max-restarts`, it then starts all of
 # them again from the beginning of the program. `TORCHELASTIC_RESTART_COUNT` counts the restarts. If
 # it is above 0, this program continues from its checkpoint; at 0, it deletes an older one.
 #
 # **Think first:** how many steps of the next run are computed twice?
+#
+# <details><summary>Answer</summary>
+#
+# One: the checkpoint was written after step 4, and step 5 was done and lost.
+#
+# </details>
 
 # %%
 torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpoint)
 
 # %% [markdown]
-# One: the checkpoint was written after step 4, and step 5 was done and lost. Three details make
-# this safe. Rank 0 writes to another file and renames it, so that a crash leaves the old
-# checkpoint. The barrier lets nobody continue before the file is complete. And every process loads
-# the file, because each needs the number of the step. With momentum or Adam, the
+# Three details make this safe. Rank 0 writes to another file and renames it, so that a crash leaves
+# the old checkpoint. The barrier makes every process wait until the file is complete. And every
+# process loads the file, because each needs the number of the step. With momentum or Adam, the
 # checkpoint also needs the optimizer's state.
 #
-# In `scripts/train_cifar10.py`, the option `--resume-if-present` does the same. Use a new folder,
-# because the program refuses a checkpoint with other settings:
-#
-# ```
-# torchrun --nproc-per-node 2 --max-restarts 3 scripts/train_cifar10.py \
-#     --resume-if-present --output output/restarts
-# ```
-#
-# If restarted processes cannot connect, start `torchrun` with the environment variable
+# `scripts/train_cifar10.py --resume-if-present` does the same, and refuses a checkpoint with other
+# settings. If restarted processes cannot connect, set the environment variable
 # `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`, as this notebook does ([PyTorch issue
 # 135712](https://github.com/pytorch/pytorch/issues/135712)).
 #
@@ -458,10 +480,9 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 
 # %% [markdown]
 # The local rank is 0 twice: each machine has its own GPU 0. On a cluster, replace `localhost` by
-# the name of machine 0 and PORT by a port that is open between the machines, and write checkpoints
-# to storage that all can read. With `--max-restarts`, use `--rdzv-backend c10d --rdzv-endpoint
-# machine0:29400 --rdzv-id job` instead: without it, one machine does not notice a restart of
-# another. A scheduler such as Slurm runs this line on each machine.
+# the name of machine 0 and PORT by an open port, and write checkpoints to storage that all can
+# read. With `--max-restarts`, use `--rdzv-backend c10d --rdzv-endpoint machine0:29400 --rdzv-id
+# job` instead: without it, one machine does not notice a restart of another.
 #
 # ## How far does it scale? (5 minutes)
 #
@@ -481,10 +502,12 @@ def predicted(parameters, batch, images_per_second, gigabits_per_second):
 
 
 # %% [markdown]
-# Three published runs on 256 and 512 GPUs of the Pascal generation. (Goyal et al. give the
-# efficiency of 256 GPUs relative to 8.) The images per second are those of one P100, measured by
-# others. For Horovod we assume P100s and batches of 64, as in its example. The bandwidth is that of
-# one machine's network card, because the ring enters and leaves each machine once.
+# The next cell predicts three published runs on 256 or 512 P100s, GPUs of 2016. Two used Horovod, a
+# library for data parallel training, and for these we assume batches of 64, as in its example. The
+# images per second of one P100 are from other measurements. The bandwidth is that of one machine's
+# network card, because the ring enters and leaves each machine once. [Goyal et
+# al.](https://arxiv.org/abs/1706.02677) had 50 Gbit/s for each machine of 8 GPUs, and report about
+# 90 % going from 8 to 256 GPUs.
 
 # %%
 runs = {
@@ -502,22 +525,20 @@ figures.plot_scaling(runs, published, title="The published efficiencies are with
 # <details><summary>Answer</summary>
 #
 # More compute per byte sent: a larger batch per GPU, or several batches per step with accumulated
-# gradients (`no_sync`). Fewer bytes: gradients in 16 bits. Or a faster network: NVLink inside one
-# machine, InfiniBand between machines.
+# gradients (`with ddp.no_sync():` skips the all-reduce for all but the last of them). Fewer bytes:
+# gradients in 16 bits. Or a faster network: NVLink inside one machine, InfiniBand between machines.
 #
 # </details>
-#
-# The [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) has
-# measurements on up to hundreds of GPUs.
 #
 # ## When memory is the limit (6 minutes)
 #
 # DDP needs memory for the *whole* model on every GPU. Training with Adam in mixed precision takes
 # 16 bytes per parameter: 2 for the weight in bf16, 2 for its gradient, and 12 for Adam's two states
-# and a copy of the weight in `float32`. (With `autocast`, it is 4 + 4 + 8, also 16, and DDP sends
-# twice the bytes.) With **ZeRO**, each of N GPUs keeps only a share, a *shard*: of Adam's states
-# (ZeRO-1), also of the gradients (ZeRO-2), also of the weights (ZeRO-3), which it gathers when they
-# are needed. PyTorch's **FSDP** (fully sharded data parallel) is like ZeRO-3.
+# and a copy of the weight in `float32`. (With `autocast`, it is 4 + 4 + 8, also 16, and 2 more
+# during a step for 16-bit copies of the weights; DDP sends twice the bytes.) With **ZeRO**, each of
+# N GPUs keeps only a share, a *shard*: of Adam's states (ZeRO-1), also of the gradients (ZeRO-2),
+# also of the weights (ZeRO-3), which it gathers when they are needed. PyTorch's **FSDP** (fully
+# sharded data parallel) is like ZeRO-3.
 
 
 # %%
@@ -549,13 +570,12 @@ figures.plot_memory(
 )
 
 # %% [markdown]
-# These are the numbers of the ZeRO paper. Activations come on top. FSDP gathers the weights for the
-# forward and again for the backward pass, and reduce-scatters the gradients: three halves of an
-# all-reduce, so it sends 1.5 times the bytes of DDP.
+# These are the numbers of the [ZeRO paper](https://arxiv.org/abs/1910.02054). Activations come on
+# top. FSDP gathers the weights for the forward and again for the backward pass, and reduce-scatters
+# the gradients: three halves of an all-reduce, so it sends 1.5 times the bytes of DDP.
 #
-# Here is FSDP with two processes. DDP would need 133.1 kB for the weights of this network, as much
-# for the gradients, again as much for its buckets, and twice that for Adam's state, in each
-# process:
+# Here is FSDP with two processes. In each, DDP would need 133.1 kB for the weights of this network,
+# as much for the gradients and for its buckets, and twice that for Adam's state:
 
 # %%
 show_program("fsdp.py")
@@ -566,13 +586,16 @@ torchrun("--nproc-per-node 2", programs / "fsdp.py")
 # %% [markdown]
 # Each process has half of everything, and the weights are those of training without FSDP.
 #
-# The other two ways split the *computation* of the network. **Tensor parallelism** splits each
-# matrix product over the GPUs and all-reduces activations four times per layer of a transformer
-# (twice forward, twice backward). **Pipeline parallelism** gives each GPU some of the layers and
-# sends activations to the next one. Count the bytes per GPU and step for a transformer with 32
-# layers of width 4,096, 6.4 billion parameters, on 8 GPUs, with a batch of 32 sequences of 2,048
-# tokens. With DDP and FSDP, each GPU computes 4 of them. With the other two, all 32 pass through
-# every GPU:
+# The other two ways split the *computation* of the network. **Pipeline parallelism** gives each GPU
+# some of the layers and sends activations to the next one. **Tensor parallelism** splits each
+# matrix product over the GPUs. In a layer of a *transformer*, the network of language models, it
+# all-reduces activations twice in the forward and twice in the backward pass
+# ([Megatron-LM](https://arxiv.org/abs/1909.08053)). Count the bytes per GPU and step for this
+# example:
+#
+# - a transformer with 32 layers of width 4,096, 6.4 billion parameters, on 8 GPUs;
+# - a batch of 32 sequences of 2,048 tokens. DDP and FSDP give each GPU 4 sequences. With tensor and
+#   pipeline parallelism, all 32 pass through every GPU.
 
 # %%
 n, weights = 8, 2 * 6.4e9
@@ -587,28 +610,24 @@ sent = {
 {name: f"{size / 1e9:.1f} GB" for name, size in sent.items()}
 
 # %% [markdown]
-# | method | memory for weights and states | sends | its price |
-# |---|---|---|---|
-# | DDP | all on each GPU | gradients, during the backward pass | the model must fit on one GPU |
-# | ZeRO-1, ZeRO-2 | partly sharded | as much as DDP | more complex checkpoints |
-# | ZeRO-3, FSDP | 1/N | 1.5 times DDP | waits if the network is slow |
-# | tensor parallel | 1/N | activations, inside every layer: most | needs NVLink: one machine |
-# | pipeline parallel | 1/N | activations, between two parts | GPUs wait for each other |
+# The last three keep 1/N of the weights and states on each GPU.
 #
-# With p parts and a batch in m microbatches, each GPU of a pipeline waits (p - 1) / (m + p - 1) of
-# the time.
+# A pipeline cuts each batch into m smaller *microbatches*, so that its p GPUs can work on different
+# ones at the same time. At the start, the last GPU waits for p - 1 microbatches; at the end, the
+# first one does. So each GPU waits (p - 1) / (m + p - 1) of the time.
 #
-# **Choose in this order:** DDP if the model fits; FSDP if it does not; tensor parallelism inside a
-# machine if one layer is too large or the batch per GPU too small; pipeline parallelism between
-# machines with a slow network. Very large models combine them.
+# **Choose in this order:** DDP if the model fits; FSDP if it does not; tensor parallelism if one
+# layer is too large or the batch per GPU too small, and only inside a machine with NVLink, because
+# it sends so much; pipeline parallelism between machines with a slow network. Very large models
+# combine them.
 #
 # ## A network on two GPUs (4 minutes)
 #
-# The smallest pipeline has two parts, and you write it yourself. The first half of the layers is on
-# GPU 0 and the second half on GPU 1.
+# The smallest pipeline has two parts. You write it yourself: the first half of the layers is on GPU
+# 0, the second half on GPU 1, and the activations move in between.
 
 
-# %%
+# %% tags=["nbval-ignore-output"]
 class TwoParts(nn.Module):
     def __init__(self):
         super().__init__()
@@ -616,43 +635,15 @@ class TwoParts(nn.Module):
         self.back = nn.Linear(32, 3).to(gpus[1])
 
     def forward(self, x):
-        return self.back(self.front(x))
+        return self.back(self.front(x).to(gpus[1]))
 
 
-# %% [markdown]
-# **Think first:** one line is wrong. Which one, and what does PyTorch say?
-
-# %% tags=["nbval-ignore-output"]
 net = TwoParts()
-try:
-    net(X.to(gpus[0]))
-except RuntimeError as error:
-    print(error)
-
-# %% [markdown]
-# The output of `front` is on GPU 0, and the weights of `back` are on GPU 1. The activations have to
-# move:
-
-
-# %% tags=["nbval-ignore-output"]
-class Moving(TwoParts):
-    def forward(self, x):
-        return self.back(self.front(x).to(self.back.weight.device))
-
-
-net = Moving()
 scores = net(X.to(gpus[0]))
 scores.shape, scores.device
 
 # %% [markdown]
-# The scores are on GPU 1. **Think first:** where do the targets have to be? They came with the
-# images, on GPU 0.
-
-# %% tags=["nbval-ignore-output"]
-try:
-    F.cross_entropy(scores, y.to(gpus[0]))
-except RuntimeError as error:
-    print(error)
+# The scores are on GPU 1, so the targets have to move there too:
 
 # %% tags=["nbval-ignore-output"]
 loss = F.cross_entropy(scores, y.to(scores.device))
@@ -663,27 +654,27 @@ loss.backward()
 # The backward pass crosses the devices by itself, because autograd recorded the `.to`. Each
 # gradient is beside its parameter, so one optimizer can update both parts.
 #
-# While GPU 1 computes, GPU 0 waits, and the other way around: each waits half of the time. With 16
-# microbatches, it is 1/17.
+# While GPU 1 computes, GPU 0 waits, and the other way around: each of them waits half of the time
+# (p = 2, m = 1). With 16 microbatches, it would be 1/17.
 #
 # ## Summary
 #
 # - Data parallel: each GPU has the network and a share of the batch; averaged gradients make the
-#   step that of the whole batch.
-# - In a ring all-reduce, each GPU sends 2 (N - 1) / N times its gradients' bytes.
+#   step that of the whole batch. In a ring, each GPU sends 2 (N - 1) / N times its gradients'
+#   bytes.
 # - `torchrun` starts one process per GPU; DDP averages the gradients; `DistributedSampler` shares
 #   the data and needs `set_epoch`.
 # - Collective operations need every process. If one is missing, the others wait; if one has died,
-#   look for the first failure.
-# - Restarts need checkpoints, written by rank 0 and loaded by all.
+#   look for the first failure. Restarts need checkpoints.
 # - Efficiency is usually between t / (t + c) and full overlap. Compute it before you rent GPUs.
 # - DDP if the model fits, FSDP if not, tensor parallelism inside a machine, pipelines between.
 #
 # **To try:**
 #
 # 1. Run `ddp.py` with four processes and a batch size that gives the same weights.
-# 2. Move `all_reduce` and `print` in `deadlock.py` out of the `if`, in a copy of your own. Which
-#    number do both processes print?
+# 2. Copy `deadlock.py` to the folder `output`, move `all_reduce` and `print` out of the first `if`,
+#    and call `torchrun("--nproc-per-node 2", output / "deadlock.py")`. Which number do both
+#    processes print? (The second part still reports the missing process.)
 # 3. Run `torchrun --nproc-per-node 2 scripts/train_cifar10.py --images 2000`; with fewer than two
 #    GPUs, add `--device cpu`. How many steps does an epoch have, and why?
 #

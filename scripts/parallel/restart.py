@@ -40,7 +40,8 @@ for step in range(start, 10):
         ddp(torch.full((8, 4), step + rank + 1.0)).sum().backward()
     except RuntimeError as error:
         print(type(error).__name__, str(error).split("] ", 1)[-1], file=sys.stderr, flush=True)
-        time.sleep(60)  # torchrun ends this process first
+        time.sleep(60)  # torchrun notices the killed process first, and ends this one
+        raise  # never continue with gradients that were not averaged
     optimizer.step()
     if step == 4:
         if rank == 0:
