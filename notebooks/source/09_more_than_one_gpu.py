@@ -502,12 +502,12 @@ def predicted(parameters, batch, images_per_second, gigabits_per_second):
 
 
 # %% [markdown]
-# The next cell predicts three published runs on 256 or 512 P100s, GPUs of 2016. Two used Horovod, a
-# library for data parallel training, and for these we assume batches of 64, as in its example. The
-# images per second of one P100 are from other measurements. The bandwidth is that of one machine's
-# network card, because the ring enters and leaves each machine once. [Goyal et
-# al.](https://arxiv.org/abs/1706.02677) had 50 Gbit/s for each machine of 8 GPUs, and report about
-# 90 % going from 8 to 256 GPUs.
+# The next cell predicts three published runs on 256 or 512 GPUs of the Pascal generation (2016).
+# Two used Horovod, a library for data parallel training; for these we assume P100s and batches of
+# 64, as in its example. The images per second of one P100 are from other measurements. The
+# bandwidth is that of one machine's network card, because the ring enters and leaves each machine
+# once. [Goyal et al.](https://arxiv.org/abs/1706.02677) had 50 Gbit/s for each machine of 8 P100s,
+# and report about 90 % going from 8 to 256 GPUs.
 
 # %%
 runs = {
