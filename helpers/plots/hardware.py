@@ -191,7 +191,13 @@ def plot_times(seconds: Mapping[str, float], *, title: str) -> None:
     axis.xaxis.set_major_formatter("{x:,g}")
     axis.set(xlabel="time in milliseconds (log scale; less is better)")
     figure.suptitle(title, fontsize=11)
-    show(figure, "Dot chart of the measured times on a log scale, one dot per measurement.")
+    slowest = max(seconds, key=lambda name: seconds[name])
+    show(
+        figure,
+        "Dot chart of measured times on a log scale, one dot per measurement. Slowest: "
+        f"{slowest}, \N{ALMOST EQUAL TO} {1e3 * seconds[slowest]:,.3g} ms. Fastest: "
+        f"\N{ALMOST EQUAL TO} {1e3 * min(seconds.values()):,.3g} ms.",
+    )
 
 
 def plot_relu(lengths: Sequence[int], speeds: Sequence[float], *, title: str) -> None:
@@ -209,7 +215,13 @@ def plot_relu(lengths: Sequence[int], speeds: Sequence[float], *, title: str) ->
     axis.set_ylim(0, 1.1 * max(speeds))
     axis.set(xlabel="size of the tensor (log scale)", ylabel="billion numbers/s")
     axis.set_title(title, fontsize=11)
-    show(figure, "Line chart of the measured speed of ReLU against the size of the tensor.")
+    show(
+        figure,
+        "Line chart of the measured speed of ReLU against the size of the tensor, in billion "
+        f"numbers/s: \N{ALMOST EQUAL TO} {speeds[0]:.1f} for the smallest tensor, at most "
+        f"\N{ALMOST EQUAL TO} {max(speeds):.1f}, and \N{ALMOST EQUAL TO} {speeds[-1]:.1f} for the "
+        "largest.",
+    )
 
 
 def _bytes(count: int) -> str:
@@ -235,4 +247,10 @@ def plot_speeds(sizes: Sequence[int], speeds: Mapping[str, Sequence[float]], *, 
     axis.yaxis.set_major_formatter("{x:,g}")
     axis.set(xlabel="rows and columns of each matrix", ylabel="GFLOP/s (log scale)", title=title)
     axis.legend(frameon=False)
-    show(figure, "Line chart of the measured speed of a matrix product against its size.")
+    best = max(speeds.values(), key=max)
+    show(
+        figure,
+        "Line chart of the measured speed of a matrix product against its size. The fastest line "
+        f"has \N{ALMOST EQUAL TO} {best[0]:,.0f} GFLOP/s for the smallest matrices, and at most "
+        f"\N{ALMOST EQUAL TO} {max(best):,.0f}.",
+    )

@@ -191,9 +191,9 @@ check.exercise_4(cycles)
 # Write a program that computes it on several lanes. Each lane adds up some of the products and
 # stores its sum in `part[LANE]`; the sum of all parts is the dot product.
 #
-# Your program has to work for any number of lanes and for any `n`, also if `n` is not a multiple of
-# the number of lanes, or smaller. A lane without products stores 0. All lanes should have about the
-# same amount of work: up to `n` lanes, more lanes take fewer cycles.
+# Your program has to work for any number of lanes and for any `n`, even if `n` is smaller than the
+# number of lanes, or not a multiple of it. A lane without products stores 0. All lanes should have
+# about the same amount of work: up to `n` lanes, twice as many lanes take about half the cycles.
 #
 # Every lane can read two more registers: `LANE` is the number of the lane, 0 for the first one, and
 # `LANES` is how many lanes there are. To try your program:

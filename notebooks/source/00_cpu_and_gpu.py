@@ -21,8 +21,8 @@
 #       - no GPU is needed
 #     credits:
 #       - "The stored program: J. von Neumann, *First Draft of a Report on the EDVAC*, 1945."
-#       - "Warps and their program counters: NVIDIA, *CUDA C++ Programming Guide*,
-#         [section SIMT architecture](https://docs.nvidia.com/cuda/cuda-c-programming-guide/)."
+#       - "Warps and their program counters: NVIDIA, *CUDA Programming Guide*, chapter
+#         [Advanced Kernel Programming](https://docs.nvidia.com/cuda/cuda-programming-guide/03-advanced/advanced-kernel-programming.html)."
 #       - "How diverging lanes meet again: C. Collange, *Stack-less SIMT reconvergence at low
 #         cost*, [HAL hal-00622654](https://hal.science/hal-00622654), 2011."
 #       - "GPGPU: [gpgpu.org, November 2007](http://gpgpu.org/2007/11/15/gpgpuorg-is-5-years-old)."
@@ -43,6 +43,7 @@ import shutil
 import subprocess
 import time
 import timeit
+from functools import partial
 
 import torch
 
@@ -67,8 +68,8 @@ device = lesson.start(seed=seed)
 # and today it also trains neural networks. To see the difference, start with a processor that is
 # simple enough to watch.
 #
-# It has the parts that John von Neumann described in 1945 and that ordinary computers still have,
-# the **von Neumann architecture**:
+# It has the **von Neumann architecture**, which John von Neumann described in 1945 and which
+# ordinary computers still have:
 #
 # - **Memory**: numbered cells that hold the data *and* the program.
 # - **Control unit**: fetches one instruction after another and tells the other parts what to do.
@@ -84,15 +85,16 @@ hardware.draw_computer()
 
 # %% [markdown]
 # The instructions that a processor understands are its **instruction set**: data movement,
-# arithmetic, logic, control flow, and input/output. A *value* is a number or a register; data in
-# memory must first be loaded into a register. The last two rows are special instructions: our
-# computer has them only if you ask for them with `special=`.
+# arithmetic, logic, control flow, and input/output. In the table below, a *value* is a number or a
+# register; data in memory must first be loaded into a register. The last two rows are special
+# instructions: our computer has them only if you ask for them with `special=`.
 #
-# One instruction set can have several designs. Intel's Pentium and AMD's Athlon ran the same x86
-# programs with different circuits, at different speeds.
+# Processors of different designs can have the same instruction set. Intel's Pentium and AMD's
+# Athlon ran the same x86 programs with different circuits, at different speeds.
 #
 # A **cycle** is one tick of the processor's clock. In this model, memory and output take four
-# cycles, and everything else takes one; on real machines, main memory takes hundreds.
+# cycles, and everything else takes one; on real machines, an access to main memory takes hundreds
+# of cycles.
 
 # %%
 INSTRUCTION_SET
@@ -145,7 +147,7 @@ bit_tricks = """
 """
 
 # %% [markdown]
-# **Think first.** What are they for x = 13?
+# **Think first.** Which three numbers does it send for x = 13?
 #
 # <details><summary>Answer</summary>
 #
@@ -226,8 +228,8 @@ except ProgramError as error:
     print(error)
 
 # %% [markdown]
-# **Your turn.** This program doubles x. Change it so that y becomes 0 for x = 0, and 1 for any
-# other x. How many steps does it take for each?
+# **Your turn.** The program in the next cell doubles x. Change it so that y becomes 0 for x = 0,
+# and 1 for any other x. How many steps does it take for each?
 #
 # <details><summary>Answer</summary>
 #
@@ -288,7 +290,7 @@ figures.plot_categories(costs, title="One RELU replaces a comparison, a jump, an
 # ### General purpose, special purpose
 #
 # Networks have the same trade-off. A **multilayer perceptron** (MLP) with enough hidden units can
-# approximate any continuous function on a bounded region, as a CPU can run any program. A
+# approximate any continuous function on a closed, bounded region, as a CPU can run any program. A
 # **convolutional network** (CNN) is made for images: it looks at small windows and uses the same
 # weights in all of them.
 #
@@ -313,22 +315,23 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 # %% [markdown]
 # | design | fits any task | made for one kind of task |
 # |---|---|---|
-# | network | MLP: each pair of numbers has its own weight | CNN: all windows share weights |
+# | network | MLP: a weight for each input and output | CNN: all windows share weights |
 # | processor | CPU: few strong cores, large control units | GPU: many ALUs, few control units |
 #
-# A GPU gives up what most programs need and matrix products do not: a powerful control unit for
-# every few numbers.
+# A GPU does without a powerful control unit for every few ALUs. Most programs need one, but matrix
+# products do not.
 
 # %% [markdown]
 # ## Many lanes, one control unit (9 minutes)
 #
 # A layer applies ReLU to thousands of numbers. Start with a loop, on the same computer. Register
-# `I` counts, `D` holds n, and `x[I]` is cell number I of the block `x`; the first is number 0. Two
-# names are new: `LANE` is 0 and `LANES` is 1 until the computer has more lanes.
+# `I` counts, `D` holds n, and `x[I]` is cell number I of the block `x`; the first is number 0.
+# Every computer also has the registers `LANE` and `LANES`. On this one, `LANE` is 0 and `LANES` is
+# 1, so the loop starts at 0 and counts by 1.
 
 # %%
 relu_all = """
-        SET   I, LANE       ; the first number of this lane
+        SET   I, LANE       ; start at number LANE
         LOAD  D, n
 next:   CMP   I, D          ; any numbers left?
         JNN   done
@@ -337,7 +340,7 @@ next:   CMP   I, D          ; any numbers left?
         JNN   keep
         SET   A, 0
 keep:   STORE A, y[I]
-        ADD   I, LANES      ; the next number of this lane
+        ADD   I, LANES      ; advance by LANES numbers
         JUMP  next
 done:   HALT
 """
@@ -348,8 +351,8 @@ SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 # That is about 8.5 instructions per number, and each is fetched for one number only.
 #
 # So keep one control unit, and give it 8 **lanes**: 8 ALUs, each with its own registers and flags.
-# An instruction is fetched once, and all lanes execute it together. `LANE` is a lane's own number,
-# 0 to 7, so the same `LOAD A, x[I]` loads eight different numbers.
+# An instruction is fetched once, and all lanes execute it together. `LANE` is now the lane's own
+# number, 0 to 7, and `LANES` is 8, so the same `LOAD A, x[I]` loads eight different numbers.
 #
 # **Think first.** How many cycles do the 1,000 numbers take with 8 lanes?
 #
@@ -366,9 +369,9 @@ SmallComputer(relu_all, lanes=8, x=xs, y=[0] * 1000, n=1000).run()
 # Not all lanes are busy: `SET A, 0` is fetched as soon as *one* of eight numbers is negative, and
 # the other lanes wait.
 #
-# Now use every power of two up to 1,024 lanes, with and without RELU. A third computer has a memory
-# that delivers at most 8 numbers at a time. An instruction that needs more takes its cycles again;
-# a cell that several lanes read counts once.
+# Now use every power of two up to 1,024 lanes, with and without RELU. A third computer also has
+# RELU, but its memory delivers at most 8 numbers at a time (`memory_width=8`): a `LOAD` in 16 lanes
+# takes 8 cycles instead of 4. A cell that several lanes read counts once.
 
 
 # %%
@@ -395,10 +398,10 @@ figures.plot_cycles(lanes, counted, title="Lanes divide the time until memory is
 # %% [markdown]
 # - With twice the lanes, a program takes about half the cycles, until every number has its own
 #   lane.
-# - RELU saves a constant share.
-# - The third line bends at 8 lanes and approaches 1,000 cycles: 1,000 numbers loaded and 1,000
-#   stored, 8 at a time, in 4 cycles. A computation with *more work per number* is less limited by
-#   memory: you will see one.
+# - RELU saves 9 to 13 % of the cycles, with any number of lanes.
+# - The third line bends at 8 lanes and approaches 1,000 cycles: 2,000 numbers are loaded or stored,
+#   8 at a time, in 250 accesses of 4 cycles each. A computation with *more work per number*, such
+#   as the matrix product below, is less limited by memory.
 #
 # ### When lanes diverge
 #
@@ -420,7 +423,7 @@ halvings = """
 again:  CMP   A, 2
         JN    done
         DIV   A, 2
-        ADD   C, 1
+        ADD   C, 1      ; C is 0 at the start
         JUMP  again
 done:   STORE C, y[LANE]
         HALT
@@ -432,8 +435,8 @@ figures.plot_lanes(computer.trace(), title="One slow lane makes seven wait")
 # A **thread** is one execution of a program, in one lane, with its own data. NVIDIA's GPUs execute
 # threads in groups of 32, called **warps**. A warp executes one common instruction at a time. Since
 # Volta (2017), each thread has its own program counter, which lets the paths take turns, but
-# threads on different paths still wait for each other. Code for GPUs therefore avoids branches that
-# depend on the data.
+# threads on different paths still wait for each other. Code for GPUs therefore avoids branches in
+# which the threads of one warp take different paths.
 
 # %% [markdown]
 # ## From 3D graphics to networks (6 minutes)
@@ -474,21 +477,21 @@ torch.relu(normals @ light)
 #
 # - **2002**: ATI's Radeon 9700 computes pixels in **floating point**. Mark Harris starts a web page
 #   about **GPGPU**, *general-purpose computation on GPUs*.
-# - **2004**: Oh and Jung run a neural network's matrix products on a Radeon 9700 Pro, as graphics,
-#   and make their program 20 times faster.
+# - **2004**: Oh and Jung express a neural network's matrix products as graphics operations of a
+#   Radeon 9700 Pro, and make their program 20 times faster.
 # - **2007**: NVIDIA releases **CUDA** (Compute Unified Device Architecture): a compiler, libraries,
 #   and tools to program its GPUs without graphics. C and C++ came first; wrappers exist for Python,
 #   Fortran, Java, Julia, and more. PyTorch calls CUDA for you.
 # - **2009**: Raina, Madhavan and Ng train large deep belief networks on a GPU, **up to 70 times
 #   faster** than on a dual-core CPU.
-# - **2010**: Lee and others optimize both sides: over their programs, the GPU is 2.5 times faster
-#   on average.
+# - **2010**: Lee and others optimize both the CPU and the GPU version of each program. On average,
+#   the GPU is 2.5 times faster.
 # - **2012**: Krizhevsky, Sutskever and Hinton win the ImageNet challenge with a CNN trained on two
 #   gaming GPUs.
 # - **2017**: NVIDIA's V100 has *tensor cores*, which multiply small matrices in one operation.
 #
-# Both 70 and 2.5 were measured, with different programs and different care for the CPU's version.
-# Whenever you read a speedup, ask: compared with what?
+# Both 70 and 2.5 were measured, but with different programs and with differently optimized CPU
+# versions. Whenever you read a speedup, ask: compared with what?
 
 # %% [markdown]
 # ## A matrix product splits into independent cells (6 minutes)
@@ -515,8 +518,8 @@ product
 # %% [markdown]
 # That is `x @ w`. On the small computer, each cell of the product gets its own lane. `MAC`
 # (multiply and accumulate) is the other special instruction; chips for networks are built around
-# it. Memory holds a matrix row after row. SIZE and CELLS are not registers: `multiply` replaces
-# them with n and n².
+# it. Memory holds a matrix row after row. SIZE and CELLS are not registers: the function `multiply`
+# below replaces them with n and n².
 
 # %%
 matmul = """
@@ -527,7 +530,7 @@ matmul = """
         MOD   K, SIZE       ; K: start of its column in w
 term:   LOAD  A, x[J]
         LOAD  B, w[K]
-        MAC   C, A, B       ; C becomes C + A * B
+        MAC   C, A, B       ; C, which is 0 at the start, becomes C + A * B
         ADD   J, 1          ; the next number of the row
         ADD   K, SIZE       ; the next number of the column
         CMP   K, CELLS      ; below the last row of w?
@@ -563,9 +566,10 @@ ones = {n: torch.ones(n, n, dtype=torch.int64) for n in (2, 4, 8, 16)}
 {f"{n} x {n}": f"{n**3} MACs, {multiply(ones[n], ones[n]).run().cycles} cycles" for n in ones}
 
 # %% [markdown]
-# And memory? n lanes need each number of `x` and `w`. If memory sends it to all of them at once,
-# 3n² numbers are moved for n³ multiplications and as many additions. The number of operations per
-# number moved is called the **arithmetic intensity** (usually given per byte).
+# And memory? Each number of `x` and `w` is used in n cells of the product. If memory sends it once
+# to all the lanes that need it, 3n² numbers are moved: n² of `x`, n² of `w`, and n² results. The
+# lanes do n³ multiplications and n³ additions with them. The number of operations per number moved
+# is called the **arithmetic intensity** (usually given per byte).
 
 # %%
 intensity = {f"matrix product, {n} x {n}": 2 * n**3 / (3 * n**2) for n in (8, 64, 1024)}
@@ -590,12 +594,12 @@ hardware.draw_processors()
 # | on the small computer | on a CPU | on an NVIDIA GPU |
 # |---|---|---|
 # | lane | element of a vector register | *CUDA core*, which executes a *thread* |
-# | lanes under one control unit | vector instruction, such as AVX2 | *warp*: 32 threads |
+# | lanes under one control unit | vector instruction | *warp*: 32 threads |
 # | whole processor | core | *streaming multiprocessor* (SM), with many warps |
 # | program | function | *kernel* (not related to the kernel of this notebook) |
-# | waiting lanes | masked elements | diverging threads |
+# | waiting lanes | elements that are switched off | diverging threads |
 #
-# Laptop CPUs have about 4 to 24 cores, and AMD's EPYC for servers up to 192. The T4, a GPU that
+# Laptop CPUs have about 4 to 24 cores, and AMD's EPYC 9965 for servers has 192. The T4, a GPU that
 # Colab lends, has 40 SMs with 64 lanes each, 2,560 in all; an H100 (SXM) has 132 SMs with 128 lanes
 # each, 16,896. A T4 has 16 lanes per control unit, so an instruction takes two cycles for a warp. A
 # CPU core is much faster than one of these lanes, so a GPU needs work for thousands of lanes.
@@ -603,9 +607,10 @@ hardware.draw_processors()
 # %% [markdown]
 # ## What this machine has (6 minutes)
 #
-# Before torch computes on a GPU, four things must fit together: a **GPU**; its **driver**, part of
-# the operating system; a **build of torch** for GPUs, which includes CUDA's libraries; and a
-# program that asks for the GPU. The driver includes a command, `nvidia-smi`. Here it says:
+# Before torch computes on a GPU, four things must fit together: a **GPU**; its **driver**, the
+# software from its manufacturer that controls it; a **build of torch** for GPUs, which includes
+# CUDA's libraries; and a program that asks for the GPU. NVIDIA's driver includes a command,
+# `nvidia-smi`. On this machine, it prints:
 
 
 # %% tags=["nbval-ignore-output"]
@@ -619,7 +624,7 @@ def ask_driver():
 print(ask_driver())
 
 # %% [markdown]
-# If there is no GPU here, read this answer from a T4 in Colab on June 17, 2026, right after a
+# If there is no GPU here, read this output from a T4 in Colab on June 17, 2026, right after a
 # network was trained (published in chapter 16 of
 # [neuqes-101](https://github.com/yoon-gu/neuqes-101)).
 #
@@ -649,21 +654,26 @@ print(ask_driver())
 # |---|---|
 # | `Driver Version` | the installed driver |
 # | `CUDA Version` | the newest CUDA that this driver supports, not what is installed |
-# | `0  Tesla T4` | GPU number 0 and its name; torch calls it `cuda:0` |
+# | `0  Tesla T4` | GPU number 0 and its name; if it is the only GPU, torch calls it `cuda:0` |
 # | `61C`, `P0` | temperature, and performance state; P0 is the fastest |
 # | `38W / 70W` | power in use, and the limit |
 # | `2195MiB / 15360MiB` | memory in use, and in total; 1 MiB is 2^20 bytes, and 1 MB is 10^6 |
-# | `61%` (`GPU-Util`) | the part of the last second or less in which a kernel was running |
+# | `61%` (`GPU-Util`) | part of the last sample (up to 1 second) in which a kernel was running |
 # | `0` (`Volatile Uncorr. ECC`) | uncorrected memory errors since the driver was loaded |
 # | last line | process ID, `C` for *compute*, and its memory |
 #
-# **Think first.** How much memory is free? Can this driver run a torch built for CUDA 13.0? Does 61
-# % mean that 61 % of the lanes are busy?
+# **Think first.**
+#
+# 1. How much memory is free?
+# 2. Can this driver run a torch built for CUDA 13.0?
+# 3. Does 61 % mean that 61 % of the lanes are busy?
 #
 # <details><summary>Answers</summary>
 #
-# 15360 - 2195 = 13,165 MiB, about 12.9 GiB. Yes, and builds for older versions of CUDA too. No: one
-# small kernel after another also shows 100 %, even if each uses only a few lanes.
+# 1. At most 15360 - 2195 = 13,165 MiB, about 12.9 GiB. The driver reserves a part of the total;
+#    `nvidia-smi -q -d MEMORY` prints the exact number.
+# 2. Yes, and builds for older versions of CUDA too.
+# 3. No: one small kernel after another also shows 100 %, even if each uses only a few lanes.
 #
 # </details>
 #
@@ -684,16 +694,17 @@ print(ask_driver())
 # %% [markdown]
 # | `nvidia-smi` | `torch.version.cuda` | `torch.cuda.is_available()` | what to do |
 # |---|---|---|---|
-# | shows a GPU | a version | `True` | nothing: torch can use it |
+# | shows a GPU | a version | `True` | nothing if `torch.ones(1, device="cuda") + 1` works |
 # | shows a GPU | `None` | `False` | install a build of torch for CUDA |
 # | shows a GPU | a version | `False` | update the driver, or install a build for an older CUDA |
 # | shows an error | any | `False` | restart the computer, or reinstall the driver |
 # | is missing | any | `False` | no NVIDIA GPU, or no driver: this lesson measures the CPU |
 #
 # The page [Help](../docs/help.md) says how to check each of them and how to reinstall torch. Builds
-# for CUDA 13 need a GPU of the Turing generation (2018, for example the T4) or newer. In Colab,
-# *Runtime > Change runtime type > T4 GPU* gives you a GPU. You do not need one: the next three
-# lessons use a simulated GPU.
+# for CUDA 13 need a GPU of the Turing generation (2018, for example the T4) or newer. With an older
+# one, the first operation fails with `no kernel image is available`: install a build for CUDA 12.
+# In Colab, *Runtime > Change runtime type > T4 GPU* gives you a GPU. You do not need one: the next
+# three lessons use a simulated GPU.
 
 # %% tags=["nbval-ignore-output"]
 lanes_here = {
@@ -711,8 +722,8 @@ lanes_here
 # %% [markdown]
 # `AVX2` means 8 numbers of 32 bits at a time, and `AVX512` means 16. `DEFAULT` is torch's baseline;
 # on 64-bit ARM chips, such as Apple's, torch then uses NEON instructions with 4. Your CPU has
-# lanes, too. A *CPU thread*, unlike a thread of a GPU, runs on a core and has a control unit of its
-# own.
+# lanes, too. A *CPU thread*, unlike a thread of a GPU, executes its instructions independently of
+# other threads.
 
 # %% [markdown]
 # ## Measure it (7 minutes)
@@ -721,8 +732,8 @@ lanes_here
 # stored times.
 #
 # A GPU accepts work and lets Python continue at once, so a stopwatch must `synchronize`: wait until
-# the GPU has finished. Each run repeats the work for about 0.05 seconds, and the *fastest* of five
-# runs counts, because other programs only add time.
+# the GPU has finished. Each run repeats the work for about 0.05 seconds, or does it once if that
+# takes longer, and the *fastest* of five runs counts, because other programs only add time.
 
 
 # %%
@@ -740,12 +751,13 @@ def clock():
 
 def seconds(work, threads=1):
     torch.set_num_threads(threads)
-    stopwatch = timeit.Timer(work, timer=clock)
-    stopwatch.timeit(1)  # the first run is slower: it sets things up
-    repeats = max(1, int(0.05 / stopwatch.timeit(1)))
-    fastest = min(stopwatch.repeat(5, repeats)) / repeats
-    torch.set_num_threads(all_threads)
-    return fastest
+    try:
+        stopwatch = timeit.Timer(work, timer=clock)
+        stopwatch.timeit(1)  # the first run is slower: it sets things up
+        repeats = max(1, int(0.05 / stopwatch.timeit(1)))
+        return min(stopwatch.repeat(5, repeats)) / repeats
+    finally:
+        torch.set_num_threads(all_threads)
 
 
 # %% [markdown]
@@ -797,7 +809,8 @@ hardware.plot_relu(
 
 # %% [markdown]
 # The work per number is the same at every point. On the left, few numbers share the fixed cost of a
-# call. Where your line drops to the right, the lanes wait for memory.
+# call. Where your line falls, on the right, the tensors no longer fit into a cache, and the lanes
+# wait for memory.
 #
 # ### Small matrices are slow
 #
@@ -811,9 +824,9 @@ hardware.plot_relu(
 sizes = [size for size in (32, 64, 128, 256, 512, 1024, 2048, 4096) if size <= largest]
 
 
-def speeds(on, threads):
-    matrices = [torch.randn(size, size, device=on) for size in sizes]
-    times = [seconds(lambda m=m: m @ m, threads) for m in matrices]
+def speeds(on_device, threads):
+    matrices = [torch.randn(size, size, device=on_device) for size in sizes]
+    times = [seconds(partial(torch.matmul, m, m), threads) for m in matrices]
     return [2 * n**3 / taken / 1e9 for n, taken in zip(sizes, times, strict=True)]
 
 
@@ -828,11 +841,12 @@ hardware.plot_speeds(
 )
 
 # %% [markdown]
-# A small product is finished before the lanes are busy: starting the work takes as long as the work
-# itself, and so does distributing it to several threads. (If torch uses one thread here, there is
-# only one CPU line.) A GPU has the most lanes to fill, and starting work on it takes longest, so it
-# needs the largest matrices. Run this notebook once on a GPU and compare: NVIDIA's data sheet gives
-# a T4 a peak of 8,100 GFLOP/s in 32-bit floating point (not measured here).
+# A small product is slow because starting it takes longer than the work itself. Distributing it to
+# several threads takes additional time, so more threads can even be slower. (If torch uses one
+# thread here, there is only one CPU line.) A GPU has the most lanes to fill, and starting work on
+# it takes longest, so it needs the largest matrices. Run this notebook once on a GPU and compare:
+# NVIDIA's data sheet gives a T4 a peak of 8,100 GFLOP/s in 32-bit floating point (not measured
+# here).
 #
 # Now compare ReLU of the largest tensor with the largest product, both on one CPU thread:
 
@@ -871,6 +885,7 @@ f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations
 #
 # 1. One that finds the highest 1 bit of a number, such as `BSR` on x86.
 # 2. More groups of eight have no negative number, and then all lanes skip `SET A, 0`.
-# 3. 854 instead of 218. A wider memory or a cache helps.
+# 3. 854 instead of 218. A wider memory helps. A cache does not: all lanes that need a number read
+#    it in the same step, so each number is read only once.
 #
 # </details>
