@@ -4,8 +4,8 @@
 #   course:
 #     title: Tensors and devices
 #     promise: >-
-#       You write six small functions that move tensors, create them on the right device, and read
-#       their numbers while the CPU waits for the GPU only once.
+#       You write six small functions that move tensors, create them on the right device, and fetch
+#       their numbers so that the CPU waits for the GPU only once.
 #     minutes: 40
 #     objectives:
 #       - move tensors, and only those that have to move
@@ -117,10 +117,11 @@ check.exercise_3(add_ramp)
 # %% [markdown]
 # ## Exercise 4: how much memory does it take? (2 points)
 #
-# Write `gpu_bytes(shape, dtype)`. It returns how many bytes of a GPU's memory torch allocates for a
-# tensor of this shape and data type, a multiple of the size that you saw in the lesson. A shape is
-# a tuple such as `(128, 3, 32, 32)`; the shape of a single number is `()`. Some tensors in the
-# check are too large for any memory, so compute the size without creating the tensor.
+# Write `gpu_bytes(shape, dtype)`. It returns the bytes of a tensor of this shape and data type,
+# rounded up to a multiple of 512, as torch does on a GPU. (Ignore the additional memory that a
+# large tensor may get.) A shape is a tuple such as `(128, 3, 32, 32)`; the shape of a single number
+# is `()`, and a tensor of shape `(0, 5)` takes 0 bytes. Some tensors in the check are too large for
+# any memory, so do not allocate them; the `meta` device is allowed.
 
 
 # %% exercise=4
@@ -141,12 +142,12 @@ check.exercise_4(gpu_bytes)
 #
 # `batches` is a list of tensors on one device; the last one is smaller than the others. Write
 # `mean_of(batches)`, which returns the mean of all their numbers as a Python number. For any number
-# of batches, **fetch from the GPU only once**.
+# of batches, **the CPU waits for the GPU only once**: call `.item()`, `.tolist()` or `.cpu()` once.
 
 
 # %% exercise=5
 def mean_of(batches):
-    """Return the mean of all numbers in all batches as a float, with one fetch."""
+    """Return the mean of all numbers in all batches as a float, with one wait."""
     ### BEGIN SOLUTION
     total = torch.zeros((), device=batches[0].device)
     count = 0

@@ -37,17 +37,20 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # ## Exercise 1: eight lines (4 points)
 #
 # The body of each of these eight functions is one line, which you edit. Each works as long as all
-# of its arguments are on the same device. Fix them so that they also work when they are not. The
-# rules (the last two items are exceptions):
+# of its arguments are on the same device. Fix them so that they also work when they are not. Two
+# rules:
 #
 # - **The computation runs on the device of the first argument**, and the result is there too. The
 #   device of a network or an embedding is that of its weights.
 # - The arguments stay unchanged and on their devices: you may copy the second argument to the
 #   device of the first, but not the first to that of the second.
-# - `total`, in `divide`, is a tensor with a single number and no dimensions.
-# - `generator`, in `noise`, is on the CPU, so that it draws the same numbers on every machine.
-#   Return exactly these numbers, on the device of `x`.
-# - `count_right` returns a Python number.
+#
+# Three of the functions need a note:
+#
+# - `divide`: `total` is a tensor with a single number and no dimensions.
+# - `noise`: `generator` is always on the CPU. Draw the numbers there, and return them on the device
+#   of `x`.
+# - `count_right` returns a Python number, which has no device.
 #
 # Before you fix a line, predict its error message. To see it, call the function in a new cell, as
 # in `add(torch.ones(3, device=device), torch.ones(3))`.
@@ -200,7 +203,7 @@ check.exercise_2(moves)
 #
 # Write `evaluate_batch(net, loss, images, labels)`. It returns two Python numbers: the loss of the
 # batch, a float, and how many of the network's predictions are correct, an int. The prediction for
-# an image is the class with the highest score. You need no gradients.
+# an image is the class with the highest score. You need no gradients and no `net.eval()`.
 #
 # - `net` maps images to scores of shape `(N, classes)`. It is on some device and stays there.
 # - `loss` is an `nn.CrossEntropyLoss` with class weights: call it as `loss(scores, labels)`. It may
@@ -227,8 +230,8 @@ check.exercise_3(evaluate_batch)
 # %% [markdown]
 # ## Exercise 4: a few rows of a large table (2 points)
 #
-# `table` is large and is on the CPU. `rows` holds the indices of the rows to select. It is on the
-# device where the computation runs, and so is `extra`, a tensor with a few more rows.
+# `table` is large and is on the CPU. `rows` holds the indices of the rows to select. `rows` and
+# `extra`, a tensor with a few more rows, are on the device where the computation runs.
 #
 # Write `build_batch(table, rows, extra)`. It returns one tensor: the selected rows of the table, in
 # the order of `rows`, and the rows of `extra` below them. The result is on the device of `extra`.

@@ -81,8 +81,8 @@ check.exercise_1(devices_of)
 # - `heads` are layers like any others: moved, learned and saved.
 #
 # Keep the three names, what `forward` computes, and the order in which things are created, so that
-# the random initial weights stay the same. Before you start, answer for each of the three lines:
-# why does the module not move what this line creates?
+# the random initial weights stay the same. Before you start, decide for each of the three lines why
+# the module does not move what it creates, and compare with the table in the lesson.
 
 
 # %% exercise=2
@@ -187,7 +187,8 @@ check.exercise_4(Recurrent)
 # file may be saved on a machine with two GPUs and loaded on a machine with one GPU or none.
 # Training continues exactly as it would have without the break: the weights are the same, and the
 # optimizer has the saved settings, such as the learning rate, even if the new optimizer was created
-# with others. The format of the file is up to you.
+# with others. The names of the entries are up to you, but save only tensors, numbers, strings,
+# lists and dictionaries, such as a `state_dict`: by default, `torch.load` refuses other objects.
 
 
 # %% exercise=5

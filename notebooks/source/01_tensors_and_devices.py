@@ -52,7 +52,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # %% [markdown]
 # The box says which GPU you have. Without one, you use a simulated GPU: it behaves and fails as
 # CUDA does, while the CPU does the arithmetic. Only speed and waiting cannot be simulated: cells
-# that measure time do so on a real GPU only.
+# that measure time need a real GPU, and this lesson stores no such measurements.
 #
 # ## The name of a device (4 minutes)
 #
@@ -229,9 +229,9 @@ y.device, Y.device, torch.arange(3).device
 #
 # <details><summary>Answer</summary>
 #
-# Results stay on the device of their operands, and a view is where the whole tensor is. The sum is
-# a tensor on the GPU, too, although it is one number. Only the shape is an ordinary Python object
-# that the CPU can read at any time.
+# A result is on the device of the tensors from which it is computed, and a view is where the whole
+# tensor is. The sum is a tensor on the GPU, too, although it is one number. Only the shape is an
+# ordinary Python object that the CPU can read at any time.
 #
 # </details>
 
@@ -353,9 +353,9 @@ dark
 #
 # <details><summary>Answer</summary>
 #
-# Nowhere: it is an error. torch does not move tensors automatically (except a single number on the
-# CPU), because a transfer takes time that you should know about.
-# [Lesson 02](02_device_mismatch_errors.ipynb) is about this error.
+# Nowhere: it is an error. torch does not move tensors automatically (except a tensor without
+# dimensions on the CPU, such as `torch.tensor(2)`), because a transfer takes time that you should
+# know about. [Lesson 02](02_device_mismatch_errors.ipynb) is about this error.
 #
 # </details>
 
@@ -402,10 +402,12 @@ X + Z.to(X.device)
 #
 # - `device="cuda:1"` puts one tensor on GPU 1.
 # - `with torch.cuda.device(1):` makes GPU 1 the current GPU in a block, so that `cuda` without an
-#   index means GPU 1. Unlike `with torch.device("cuda:1"):`, it puts no new tensors there.
+#   index means GPU 1. Unlike in `with torch.device("cuda:1"):`, tensors created without `device=`
+#   are on the CPU.
 # - `CUDA_VISIBLE_DEVICES=1 python train.py` (in the shells of Linux and macOS) shows the program
 #   only GPU 1, which it then calls `cuda:0`. On a shared machine, use this: your program cannot use
-#   other people's GPUs by accident.
+#   other people's GPUs by accident. With GPUs of different models, also set
+#   `CUDA_DEVICE_ORDER=PCI_BUS_ID`, so that the numbers are those of `nvidia-smi`.
 
 # %% [markdown]
 # ## How much memory a tensor takes (7 minutes)
@@ -457,8 +459,8 @@ with_big - before, torch.cuda.memory_allocated(device) - before
 # %% [markdown]
 # 1024 · 1024 numbers of 4 bytes. The memory is freed as soon as nothing refers to the tensor.
 #
-# **Think first.** Here `row`, the first of 1024 rows, exists longer than `big`. How many bytes does
-# it hold?
+# **Think first.** Now `big` is deleted, but `row`, the first of its 1024 rows, still exists. How
+# many bytes are in use?
 #
 # <details><summary>Answer</summary>
 #
@@ -496,7 +498,9 @@ def allocated_by(numbers):
 {numbers: allocated_by(numbers) for numbers in (1, 128, 129, 1024)}
 
 # %% [markdown]
-# torch allocates GPU memory in multiples of 512 bytes, so one number takes as much as 128.
+# torch allocates GPU memory in multiples of 512 bytes, so one number takes as much as 128. (A
+# tensor of more than 1 MiB may get up to 1 MiB more: see [lesson
+# 07](07_what_fills_gpu_memory.ipynb).)
 #
 # torch also keeps freed memory for the next tensor, because asking the driver is slow. So
 # `nvidia-smi` shows more than `memory_allocated`: it includes what torch keeps
@@ -523,7 +527,7 @@ f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 #
 # <details><summary>Answer</summary>
 #
-# 320 / 16 = 20 times longer, at best. Newer GPUs have a faster bus and even faster memory.
+# 320 / 16 = 20 times longer, at best.
 #
 # </details>
 
@@ -576,10 +580,10 @@ def bytes_once(bus):
 #
 # <details><summary>Answer</summary>
 #
-# 123 MB, 31 MB and 3 MB. Converting on the GPU saves three of four bytes, because pixels are one
-# byte until they become `float32`. Keeping the images on the GPU saves nine of ten passes. The
-# results are ten sums of 4 bytes each. [Lesson 04](04_cifar10_on_gpu.ipynb) trains in the third
-# way.
+# 123 MB, 31 MB and 3 MB. A number takes one byte before it is converted to `float32` and four
+# after, so converting on the GPU transfers a quarter of the bytes. Keeping the images on the GPU
+# needs one transfer instead of ten. The results are ten sums of 4 bytes each. [Lesson
+# 04](04_cifar10_on_gpu.ipynb) trains in the third way.
 #
 # </details>
 
@@ -641,13 +645,13 @@ else:
 # | copy with `non_blocking=True` | what happens |
 # |---|---|
 # | pinned CPU memory to GPU | `.to` returns at once, and the copy runs in the background |
-# | pageable CPU memory to GPU | `.to` may wait for earlier work and until the source is read |
+# | pageable CPU memory to GPU | `.to` may wait for earlier work, and until the data is read |
 # | GPU to CPU | `.to` may return before the numbers have arrived |
 #
 # Two rules follow:
 #
 # - **Do not change a pinned tensor until its copy has finished**, or the GPU receives a mixture of
-#   old and new numbers. What the GPU computes with the copy waits for it automatically, but your
+#   old and new numbers. Later operations on the GPU wait for the copy automatically, but your
 #   Python code does not.
 # - **Do not read the result of a non-blocking copy to the CPU before you synchronize.** Nothing
 #   warns you about wrong numbers.
@@ -668,15 +672,15 @@ on_gpu, pinned
 # ## Hidden waiting (9 minutes)
 #
 # When you write `y = x @ x` on the GPU, the CPU only puts the work into a queue and continues with
-# the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and the GPU
-# executes the launched kernels one after another. `y` is a tensor at once, with a shape, a type,
-# and a device; its numbers come later. Only when Python needs a *number* must the CPU wait for the
-# GPU. This is called **synchronization**, and many lines hide it.
+# the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and by default the
+# GPU executes the launched kernels one after another. `y` is a tensor at once, with a shape, a
+# type, and a device; its numbers come later. Only when Python needs a *number* must the CPU wait
+# for the GPU. This is called **synchronization**, and many lines hide it.
 #
-# `count_fetches` from `helpers.devices` runs a function and counts how often torch fetches a single
-# number for Python. (`.cpu()` and `.tolist()` fetch many at once: they wait too, but do not count.)
+# `count_fetches` from `helpers.devices` runs a function and counts how often torch passes a
+# *single* number to Python. (`.cpu()` and `.tolist()` make the CPU wait too, but are not counted.)
 #
-# **Think first.** `X` is on the GPU. Which of these fetch a number: `X * 2 + 1`, `X.sum()`,
+# **Think first.** `X` is on the GPU. Which of these fetch a single number: `X * 2 + 1`, `X.sum()`,
 # `len(X)`, `X.sum().item()`, `f"{X.sum():.2f}"`, and `if X.sum() > 0`?
 #
 # <details><summary>Answer</summary>
@@ -705,10 +709,11 @@ X = torch.ones(2, 3, device=device)
 # | `x.cpu()`, `x.tolist()`, `x.cpu().numpy()` | all the numbers are fetched |
 # | `if`, `while`, `assert` with a tensor | Python must know which way to go |
 # | `x[x > 0]`, `torch.nonzero(x)`, `x.unique()` | the size of the result depends on the numbers |
-# | `x.to(device)` without `non_blocking=True` | torch waits for the end of the copy |
+# | `x.to(device)` from the CPU, without `non_blocking=True` | torch waits for the copy |
 #
-# While Python builds numbers for `print` or `.tolist()`, it also holds the **GIL** (global
-# interpreter lock): only one CPU thread at a time can execute Python code, and the others wait.
+# While Python converts numbers for `print` or `.tolist()`, it also holds the **GIL** (global
+# interpreter lock): in the standard build of Python, only one CPU thread at a time can execute
+# Python code, and the others wait.
 #
 # On a real GPU, torch itself reports most of these lines. After
 # `torch.cuda.set_sync_debug_mode("warn")`, it warns of each synchronization that it detects:
@@ -726,6 +731,8 @@ else:
     print(*[str(warning.message).splitlines()[0] for warning in caught], sep="\n")
 
 # %% [markdown]
+# ### NumPy needs the CPU's memory
+#
 # `.numpy()` raises an error for a tensor on the GPU. A NumPy array shares its memory with the
 # tensor, and NumPy cannot use GPU memory, so you have to write the copy:
 
@@ -739,6 +746,10 @@ except TypeError as error:
 X.cpu().numpy()
 
 # %% [markdown]
+# If `X` is on the CPU already, `X.cpu()` copies nothing, and the array shares the memory of `X`. A
+# tensor with `requires_grad=True` needs `detach` first, which returns the same numbers without
+# their connection to the gradients: `X.detach().cpu().numpy()`.
+#
 # ### Logging without waiting
 #
 # One wait takes little time. With a wait in every step of a loop, the GPU has nothing to do until
@@ -768,12 +779,12 @@ def log_tensors():
 
 
 # %% [markdown]
-# **Think first.** How many single numbers does each of them fetch?
+# **Think first.** What does `count_fetches` return for each of them?
 #
 # <details><summary>Answer</summary>
 #
-# 100 and 0: the second one transfers all values at once and waits once. The lists are equal. In
-# training, log in this way and print every few hundred steps.
+# 100 and 0. The second one waits once, in `.tolist()`, which is not counted. The lists are equal.
+# In training, log in this way and print every few hundred steps.
 #
 # </details>
 
@@ -798,7 +809,7 @@ rows = torch.ones(1000, 64, device=device)
 
 def row_by_row():
     total = torch.zeros(64, device=device)
-    for row in rows:  # 1,000 launches
+    for row in rows:  # 1,000 additions, 1,000 launches
         total = total + row
     return total
 
@@ -828,7 +839,7 @@ else:
 
 # %% [markdown]
 # `milliseconds` calls `synchronize` before it reads the clock. Without it, you measure the time of
-# the *launch*, which hardly depends on the size of the tensors.
+# the *launches*, which hardly depends on the size of the tensors.
 
 # %% [markdown]
 # ## Summary
@@ -838,8 +849,8 @@ else:
 # - `try_gpu(i)` returns GPU `i` or the CPU; use `device` everywhere in your program.
 # - Create tensors where they are needed: `device=`, `zeros_like`, `with torch.device(device):`.
 # - `.to(device)` returns a copy on the device, or the same tensor if it is already there.
-# - A tensor takes `numel()` times `element_size()` bytes, on the GPU rounded up to a multiple of
-#   512, as long as a variable or a view refers to it.
+# - A tensor takes `numel()` times `element_size()` bytes, on the GPU rounded up (to a multiple of
+#   512, or more if it is large), as long as a variable or a view refers to it.
 # - The bus between CPU and GPU is slow. Transfer small data types, and transfer them once. Do not
 #   change pinned memory during a non-blocking copy.
 # - The CPU runs ahead of the GPU until a line needs a number: `print`, `.item()`, `.cpu()`, `if`.
@@ -850,7 +861,14 @@ else:
 #
 # **To try:**
 #
-# 1. Write `mean_of(batches)`, which takes a list of tensors on the GPU and returns their overall
-#    mean as a Python number. How few times does it make the CPU wait?
-# 2. How much memory do the training images of CIFAR-10 (50,000 x 3 x 32 x 32 numbers) take in each
-#    of the four data types above? How many of these data sets fit into your GPU's free memory?
+# 1. Write `largest_of(tensors)`, which takes a list of tensors on the GPU and returns their largest
+#    number as a Python number. Let the CPU wait only once.
+# 2. How much memory do the training images of CIFAR-10 (50,000 x 3 x 32 x 32 numbers) take as
+#    `uint8`, and as `float32`? How many of these data sets fit into your GPU's free memory?
+#
+# <details><summary>Answers</summary>
+#
+# 1. `return torch.stack([x.max() for x in tensors]).max().item()`: only `.item()` waits.
+# 2. 153.6 MB and 614.4 MB. Divide the free memory by them: 8 GiB (8,590 MB) hold 55 and 13.
+#
+# </details>

@@ -12,7 +12,7 @@
 #       - find the tensor that is on the wrong device, even if the message names another one
 #       - fix a missing `.to` for data, labels, networks and losses
 #       - fix tensors that your own code creates, such as masks, positions and hidden states
-#       - name the two cases in which a computation accepts a CPU tensor next to GPU tensors
+#       - name the two most common cases in which a CPU tensor may be mixed with GPU tensors
 #     prerequisites:
 #       - "[Lesson 01](01_tensors_and_devices.ipynb): where a tensor is stored, and what `.to` does"
 #       - "you have trained a small network with PyTorch: `nn.Module`, a loss, an optimizer"
@@ -51,7 +51,8 @@ device
 
 # %% [markdown]
 # An error stops a cell. This lesson causes many errors and has to continue, so it catches each one
-# in a `with` block that prints it. You do not need such blocks in your own code.
+# in a `with` block that prints it. You do not need such blocks in your own code, and you can skip
+# the next cell.
 
 
 # %%
@@ -131,7 +132,8 @@ x + y.to(device)
 # The message is the same. For elementwise operations, which work number by number, such as `+`, `*`
 # or `==`, torch takes the first device that is not the CPU, and then reports the device of the
 # first tensor that is somewhere else. So with one GPU and the CPU, the GPU is always named first:
-# **the order in the message says nothing about the order in your line.**
+# **the order in the message says nothing about the order in your line.** (With two GPUs it does, as
+# you will see below.)
 #
 # </details>
 
@@ -155,8 +157,7 @@ figures.draw_message()
 
 # %% [markdown]
 # `mat2` is torch's name for an argument. Inside torch, the operation is `mm(self, mat2)`, so `mat2`
-# is the right side of `@`: your `b`. The method name ends with the operation, after
-# `wrapper_CUDA_`.
+# is the right side of `@`: your `b`. In `wrapper_CUDA_mm`, the last part is the operation.
 #
 # **Think first:** now swap the devices, with `a` on the CPU and `b` on the GPU. You want to work on
 # the GPU, so `a` is in the wrong place. Which argument does the message name?
@@ -246,7 +247,8 @@ with expect_error():
 # tensor on the CPU, and `torch.cuda.FloatTensor` is one on a GPU. So the input is on the CPU and
 # the weight is on the GPU. Ignore the part about MKLDNN, a library that torch uses on the CPU.
 #
-# If both types contain `cuda`, or neither does, the devices are right and the data types differ.
+# If both types contain `cuda`, or neither does, the data types differ. (With several GPUs, check
+# the devices too: these names have no index.)
 #
 # If you forget to move the network instead, the message has the two types the other way around:
 
@@ -400,8 +402,9 @@ with expect_error():
     torch.tensor(2.0, device=device) * torch.ones(3)
 
 # %% [markdown]
-# Both exceptions are about computations. Writing into a tensor is a copy, as `.to` is: the new
-# values may come from another device.
+# Assigning to a slice copies, as `.to` does, so the values may be on another device. With a mask or
+# an index tensor, as in `x[rows] = values`, the values must be on the device of `x`, or have no
+# dimensions.
 
 # %%
 x[:] = torch.tensor([1.0, 2.0, 3.0])
@@ -469,11 +472,21 @@ class Ramp(nn.Module):
 Ramp()(X), Ramp()(X.cpu())
 
 # %% [markdown]
-# Here `steps` contains positions: 0, 1, 2, ... A mask, a tensor of true and false that says which
-# numbers to use, is the same case: create it with `device=x.device`. A tensor that you create once
-# in `__init__` should be a *buffer*, or a parameter if it is learned;
+# A tensor that you create once in `__init__` should be a *buffer*, or a parameter if it is learned;
 # [lesson 03](03_moving_a_network.ipynb) explains both.
 #
+# A mask, a tensor of true and false that says which numbers to use, is often created in `forward`.
+# `masked_fill` replaces the numbers where the mask is true:
+
+# %%
+mask = torch.tensor([[True, False, True], [False, False, True]])
+with expect_error():
+    X.masked_fill(mask, 0.0)
+
+# %%
+X.masked_fill(mask.to(X.device), 0.0)
+
+# %% [markdown]
 # ### A hidden state
 #
 # A recurrent network reads a sequence step by step. From step to step it passes on a *hidden
@@ -594,9 +607,6 @@ with explain(go_on=True):
 
 # %% [markdown]
 # The box guesses what you want, and outside this course there is no box. Read the message first.
-#
-# **To try:** run `b + torch.ones(3, 4)` in a new cell. Read the last line of the traceback, decide
-# which tensor to move, and then compare with the box below it.
 
 # %% [markdown]
 # ## The table to keep (5 minutes)
@@ -623,6 +633,11 @@ with explain(go_on=True):
 # <td><code>found at least two devices, cuda:0 and cpu!</code></td>
 # <td>two tensors of an elementwise operation; the message does not say which</td>
 # <td>print each <code>.device</code>, then <code>x + y.to(device)</code></td>
+# </tr>
+# <tr>
+# <td><code>found at least two devices, cuda:1 and cuda:0!</code></td>
+# <td>two GPUs: the first tensor in your line is on <code>cuda:1</code></td>
+# <td><code>x.to(y.device) + y</code></td>
 # </tr>
 # <tr>
 # <td><code>got mat2 is on cpu, … (… wrapper_CUDA_mm)</code></td>
@@ -675,6 +690,11 @@ with explain(go_on=True):
 # <td><code>table[rows.cpu()]</code>, then <code>.to(device)</code> if you need it there</td>
 # </tr>
 # <tr>
+# <td><code>expected self and mask to be on the same device</code></td>
+# <td>the mask of <code>masked_fill</code> on another device</td>
+# <td><code>mask.to(x.device)</code></td>
+# </tr>
+# <tr>
 # <td><code>Input and hidden tensors are not at the same device</code></td>
 # <td>the hidden state of a recurrent network on another device than its input</td>
 # <td><code>torch.zeros(…, device=x.device)</code></td>
@@ -692,13 +712,11 @@ with explain(go_on=True):
 # </tbody>
 # </table>
 #
-# If a message says `is on cuda:0` where the table says `is on cpu`, it is the other way around: the
-# other tensors are on the CPU, usually because the network was not moved.
+# If a message says `is on cuda:0` and the table has only a row with `is on cpu`, it is the other
+# way around: the other tensors are on the CPU, usually because the network was not moved.
 #
 # Rarer messages, and messages that are not about two devices:
 #
-# - `expected self and mask to be on the same device`: the mask of `masked_fill` is on another
-#   device. Write `mask.to(x.device)`.
 # - `Torch not compiled with CUDA enabled`, `Found no NVIDIA driver`: torch cannot use a GPU on this
 #   machine. If it has one, see [help](../docs/help.md#no-gpu). If not, choose the device with
 #   `try_gpu()` from [lesson 01](01_tensors_and_devices.ipynb).
@@ -718,12 +736,15 @@ with explain(go_on=True):
 # %% [markdown]
 # ## Summary
 #
-# - An operation takes all its tensors from one device. Apart from two exceptions, torch does not
+# - An operation takes all its tensors from one device. Apart from a few exceptions, torch does not
 #   copy between devices automatically, because such copies are slow.
 # - The message names devices, sometimes an argument, and never your variable. It names a tensor
 #   that differs, which may not be the one to move.
-# - The exceptions: in arithmetic, a CPU tensor without dimensions; in square brackets, an index on
-#   the CPU.
+# - The most common exceptions: in arithmetic, a CPU tensor without dimensions; in square brackets,
+#   an index on the CPU.
 # - Move the network and the loss once, and every batch with its labels in the loop. Create new
 #   tensors with `device=x.device`.
 # - No error does not mean that the GPU is used: if nothing was moved, everything runs on the CPU.
+#
+# **To try:** run `torch.ones(3, 4, device=device) + torch.ones(3, 4)` in a new cell. Read the last
+# line of the traceback, decide which tensor to move, and then compare with the box below it.

@@ -6,7 +6,7 @@
 #     promise: >-
 #       You learn what moves when a network moves and what does not, and how to write, save and load
 #       networks that run on any device.
-#     minutes: 53
+#     minutes: 55
 #     objectives:
 #       - list every tensor of a network, with its device
 #       - explain why a module moves in place and a tensor does not
@@ -235,7 +235,7 @@ net.to(device)
 device_of(net)
 
 # %% [markdown]
-# ## What moves with a network, and what does not (8 minutes)
+# ## What moves with a network, and what does not (9 minutes)
 #
 # Batch normalization, a layer that scales each channel, keeps an average of the means that it has
 # seen, the *running mean*. Gradient descent does not train it, so it is not a parameter. Does it
@@ -250,6 +250,13 @@ where(norm)
 # to the module but are not trained. `.to` moves parameters *and* buffers. (It keeps the `Parameter`
 # objects, but it replaces each buffer with a new tensor.)
 #
+# `norm.buffers()` iterates over the buffers, as `norm.parameters()` does over the parameters.
+# `named_buffers()` adds their names:
+
+# %%
+[name for name, _ in norm.named_buffers()]
+
+# %% [markdown]
 # Here is a module of your own. It subtracts a mean from each channel and divides by the channel's
 # standard deviation.
 
@@ -258,6 +265,7 @@ where(norm)
 class Standardize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
+        # One number per channel, for images of shape (N, channels, height, width).
         self.mean = torch.tensor(mean).reshape(-1, 1, 1)
         self.std = torch.tensor(std).reshape(-1, 1, 1)
 
@@ -285,7 +293,8 @@ except RuntimeError as error:
 standardize.mean.device
 
 # %% [markdown]
-# Register the tensors as buffers:
+# Register the tensors as buffers (in torch 2.5 and newer, `self.mean = nn.Buffer(...)` does the
+# same):
 
 
 # %%
@@ -410,8 +419,8 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# The message does not say which tensors, and neither does the line `optimizer.step()`. The figure
-# does: the step adds the gradient, on `cuda:0`, to the momentum, on the CPU.
+# Neither the message nor the line `optimizer.step()` says which tensors. The figure does: the step
+# adds the gradient, on `cuda:0`, to the momentum, on the CPU.
 #
 # There are two fixes. Usually you can choose the order: **move the network first, and then create
 # the optimizer.** If the optimizer already has a state that you need, let it load its own state:
@@ -420,12 +429,18 @@ except RuntimeError as error:
 
 # %%
 optimizer.load_state_dict(optimizer.state_dict())
-stages["after load_state_dict"] = where(layer, optimizer)
-figures.plot_stages(stages, title="load_state_dict moves the momentum to its parameter")
+last_stages = {
+    "after layer.to(device)": stages["after layer.to(device)"],
+    "after load_state_dict": where(layer, optimizer),
+}
+figures.plot_stages(last_stages, title="load_state_dict moves the momentum to its parameter")
+
+# %% [markdown]
+# Now a step works. `.devices()` of a table is the set of its devices:
 
 # %%
 training_step(layer, optimizer, torch.ones(3, 4, device=device))
-where(layer, optimizer)
+where(layer, optimizer).devices()
 
 # %% [markdown]
 # **Think first:** does it work to create an optimizer, move the network, and then take the *first*
@@ -444,19 +459,20 @@ layer = nn.Linear(4, 2)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.5, momentum=0.5)
 layer.to(device)
 training_step(layer, optimizer, torch.ones(3, 4, device=device))
-where(layer, optimizer)
+where(layer, optimizer).devices()
 
 # %% [markdown]
 # ### How much memory training needs
 #
-# **Think first:** Adam keeps two tensors for each parameter. How many times the bytes of its
-# parameters does LeNet need in training?
+# **Think first:** Adam keeps two tensors for each parameter. How much memory do LeNet's parameters,
+# their gradients and Adam's state take together, as a multiple of the parameters?
 #
 # <details><summary>Answer</summary>
 #
 # Four times: parameters, gradients, and Adam's two tensors. (Adam also counts its steps, in one
 # number per parameter tensor. By default that counter stays on the CPU.) The outputs of the layers,
-# which the backward pass needs, take additional memory, which grows with the batch size.
+# which the backward pass needs, take additional memory, which grows with the batch size. On a GPU,
+# `adam.step()` also needs temporary memory, by default about the size of the parameters.
 #
 # </details>
 
@@ -522,7 +538,9 @@ stored.device, stored.linear.weight.device
 # `LeNet().to(device)` creates the network in the CPU's memory, initializes it there, and copies it.
 # On the GPU, this needs no more memory than the network itself. For a very large network, the
 # memory of the CPU and the time of the copy can matter; then create it on the GPU. Each of torch's
-# layers accepts `device=`, and a `with` block sets the default device for everything in it:
+# layers accepts `device=`, and a `with` block sets the default device for everything in it. With
+# the same seed, the initial weights are then different, because the two devices draw different
+# random numbers.
 
 # %%
 with torch.device(device):
@@ -547,8 +565,8 @@ def predict(net, images):
 
 # %% [markdown]
 # Predict on the GPU, move the network back, predict on the CPU, and compare. Both results of
-# `predict` are on the CPU. The network is not trained, and the "digits" are random numbers, so only
-# the equality of the predictions means something.
+# `predict` are on the CPU. The network is not trained, and the "digits" are random numbers, so the
+# classes mean nothing: see only whether the two results agree.
 
 # %%
 net = LeNet().to(device)
@@ -572,14 +590,19 @@ gpu_scores.argmax(dim=1), cpu_scores.argmax(dim=1)
 #   `torch.backends.cudnn.conv.fp32_precision = "ieee"` turns it off (in older code,
 #   `allow_tf32 = False`). Older GPUs such as the T4 do not have TF32.
 #
-# So compare the results of two devices with a tolerance and never with `==`. For example,
-# `torch.allclose(gpu_scores, cpu_scores, atol=1e-2)` accepts differences up to 0.01. The default
-# tolerance of `allclose`, a relative error of 10^-5, is too small for TF32.
+# So compare the results of two devices with a tolerance and never with `==`. The tolerance should
+# be smaller than the differences that matter: here, scores of different images differ by about
+# 0.01, so `torch.allclose(gpu_scores, cpu_scores, rtol=1e-2, atol=1e-3)` accepts the rounding and
+# notices a wrong image. The default tolerance of `allclose`, a relative error of 10^-5, is too
+# small for TF32.
 
 # %% [markdown]
-# ## Saving and loading (9 minutes)
+# ## Saving and loading (10 minutes)
 #
-# A `state_dict` maps the name of every parameter and persistent buffer to its tensor.
+# A `state_dict` maps the name of every parameter and persistent buffer to its tensor. Save it, and
+# not the network itself: by default (`weights_only=True`), `torch.load` reads tensors, numbers,
+# strings, lists and dictionaries, and refuses other objects, because loading them could execute
+# code.
 
 # %%
 net = LeNet().to(device)
@@ -683,8 +706,6 @@ optimizer.load_state_dict(checkpoint["optimizer"])
 checkpoint["epoch"], where(optimizer).devices()
 
 # %% [markdown]
-# `.devices()` of a table is the set of its devices.
-#
 # The order is: create the network, move it, load its weights, create the optimizer, load its state.
 # [Lesson 04](04_cifar10_on_gpu.ipynb) does this for a network that you train.
 
