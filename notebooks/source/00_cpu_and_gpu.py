@@ -85,9 +85,9 @@ hardware.draw_computer()
 
 # %% [markdown]
 # The instructions that a processor understands are its **instruction set**: data movement,
-# arithmetic, logic, control flow, and input/output. In the table below, a *value* is a number or a
-# register; data in memory must first be loaded into a register. The last two rows are special
-# instructions: our computer has them only if you ask for them with `special=`.
+# arithmetic, logic, control flow, and input/output. Below, a *value* is a number or a register;
+# data in memory must first be loaded into a register. The last two rows are special instructions:
+# our computer has them only if you ask for them with `special=`.
 #
 # Processors of different designs can have the same instruction set. Intel's Pentium and AMD's
 # Athlon ran the same x86 programs with different circuits, at different speeds.
@@ -325,9 +325,8 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 # ## Many lanes, one control unit (9 minutes)
 #
 # A layer applies ReLU to thousands of numbers. Start with a loop, on the same computer. Register
-# `I` counts, `D` holds n, and `x[I]` is cell number I of the block `x`; the first is number 0.
-# Every computer also has the registers `LANE` and `LANES`. On this one, `LANE` is 0 and `LANES` is
-# 1, so the loop starts at 0 and counts by 1.
+# `I` counts, `D` holds n, and `x[I]` is cell number I of the block `x`; the first is number 0. On
+# this computer, the registers `LANE` and `LANES` hold 0 and 1.
 
 # %%
 relu_all = """
@@ -348,7 +347,7 @@ xs = [(7 * i) % 19 - 9 for i in range(1000)]
 SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 
 # %% [markdown]
-# That is about 8.5 instructions per number, and each is fetched for one number only.
+# That is about 8.5 instructions per number, each fetched for one number only.
 #
 # So keep one control unit, and give it 8 **lanes**: 8 ALUs, each with its own registers and flags.
 # An instruction is fetched once, and all lanes execute it together. `LANE` is now the lane's own
@@ -567,9 +566,9 @@ ones = {n: torch.ones(n, n, dtype=torch.int64) for n in (2, 4, 8, 16)}
 
 # %% [markdown]
 # And memory? Each number of `x` and `w` is used in n cells of the product. If memory sends it once
-# to all the lanes that need it, 3n² numbers are moved: n² of `x`, n² of `w`, and n² results. The
-# lanes do n³ multiplications and n³ additions with them. The number of operations per number moved
-# is called the **arithmetic intensity** (usually given per byte).
+# to all the lanes that need it, n² numbers of `x`, n² of `w`, and n² results are moved, for n³
+# multiplications and n³ additions. The number of operations per number moved is called the
+# **arithmetic intensity** (usually given per byte).
 
 # %%
 intensity = {f"matrix product, {n} x {n}": 2 * n**3 / (3 * n**2) for n in (8, 64, 1024)}
@@ -670,8 +669,7 @@ print(ask_driver())
 #
 # <details><summary>Answers</summary>
 #
-# 1. At most 15360 - 2195 = 13,165 MiB, about 12.9 GiB. The driver reserves a part of the total;
-#    `nvidia-smi -q -d MEMORY` prints the exact number.
+# 1. At most 15360 - 2195 = 13,165 MiB, about 12.9 GiB. The driver reserves a part of the total.
 # 2. Yes, and builds for older versions of CUDA too.
 # 3. No: one small kernel after another also shows 100 %, even if each uses only a few lanes.
 #
@@ -732,8 +730,8 @@ lanes_here
 # stored times.
 #
 # A GPU accepts work and lets Python continue at once, so a stopwatch must `synchronize`: wait until
-# the GPU has finished. Each run repeats the work for about 0.05 seconds, or does it once if that
-# takes longer, and the *fastest* of five runs counts, because other programs only add time.
+# the GPU has finished. Each run repeats short work, and the *fastest* of five runs counts, because
+# other programs only add time.
 
 
 # %%
@@ -885,7 +883,7 @@ f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations
 #
 # 1. One that finds the highest 1 bit of a number, such as `BSR` on x86.
 # 2. More groups of eight have no negative number, and then all lanes skip `SET A, 0`.
-# 3. 854 instead of 218. A wider memory helps. A cache does not: all lanes that need a number read
-#    it in the same step, so each number is read only once.
+# 3. 854 instead of 218. A wider memory helps. A cache does not: each number is already read only
+#    once.
 #
 # </details>

@@ -713,7 +713,7 @@ X = torch.ones(2, 3, device=device)
 #
 # While Python converts numbers for `print` or `.tolist()`, it also holds the **GIL** (global
 # interpreter lock): in the standard build of Python, only one CPU thread at a time can execute
-# Python code, and the others wait.
+# Python code.
 #
 # On a real GPU, torch itself reports most of these lines. After
 # `torch.cuda.set_sync_debug_mode("warn")`, it warns of each synchronization that it detects:

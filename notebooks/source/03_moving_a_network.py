@@ -538,9 +538,8 @@ stored.device, stored.linear.weight.device
 # `LeNet().to(device)` creates the network in the CPU's memory, initializes it there, and copies it.
 # On the GPU, this needs no more memory than the network itself. For a very large network, the
 # memory of the CPU and the time of the copy can matter; then create it on the GPU. Each of torch's
-# layers accepts `device=`, and a `with` block sets the default device for everything in it. With
-# the same seed, the initial weights are then different, because the two devices draw different
-# random numbers.
+# layers accepts `device=`, and a `with` block sets the default device for everything in it. Its
+# initial weights then differ for the same seed, because the GPU draws other random numbers.
 
 # %%
 with torch.device(device):
@@ -600,9 +599,8 @@ gpu_scores.argmax(dim=1), cpu_scores.argmax(dim=1)
 # ## Saving and loading (10 minutes)
 #
 # A `state_dict` maps the name of every parameter and persistent buffer to its tensor. Save it, and
-# not the network itself: by default (`weights_only=True`), `torch.load` reads tensors, numbers,
-# strings, lists and dictionaries, and refuses other objects, because loading them could execute
-# code.
+# not the network itself: by default (`weights_only=True`), `torch.load` reads tensors and plain
+# Python data, and refuses other objects, because loading them could execute code.
 
 # %%
 net = LeNet().to(device)
