@@ -592,8 +592,7 @@ for loop, found in profiles.items():
 #
 # Two `.item()` per step. Each waits until the GPU has finished everything in its queue; then the
 # GPU waits for the next launch. On a CPU this costs nothing: the bar "log" is short, and only the
-# *count* shows the mistake. On a GPU, "log" lasts until the queue is empty: long for a large
-# network, although "log" computes almost nothing. Add up the tensors on the device, as loops B and
+# *count* shows the mistake. Add up the tensors on the device, as loops B and
 # C do, and call `.item()` once per epoch.
 #
 # </details>
@@ -690,7 +689,7 @@ for share in (0.2, 0.5, 0.9):
 #     python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --epochs 10 --precision fp32
 #     python scripts/train_cifar10.py --batch-size 512 --lr 0.1 --epochs 10 --precision fp16
 #
-# Both print the training time and the test accuracy. Expect a small gain from fp16: the classic
+# Expect a small gain from fp16: the classic
 # network is so small that launches and data take most of the time. Profile first.
 
 # %% tags=["nbval-ignore-output"]

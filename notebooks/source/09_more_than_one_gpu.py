@@ -419,7 +419,7 @@ torchrun("--nproc-per-node 2", programs / "uneven.py", "--join")
 # %% [markdown]
 # ## A process that dies (6 minutes)
 #
-# The more GPUs, the more often one fails. In this program, rank 1 is killed in step 6, without a
+# In this program, rank 1 is killed in step 6, without a
 # message, as the system does when memory runs out.
 
 # %%
@@ -473,7 +473,7 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 # ## Two machines (2 minutes)
 #
 # On several machines, you start `torchrun` once on each, with the address of machine 0 and its
-# own `--node-rank`. The program does not change. Here both launchers run on this machine:
+# own `--node-rank`. Here both launchers run on this machine:
 
 # %%
 torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
@@ -489,8 +489,7 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 # A step takes t seconds to compute, and all-reduce takes c seconds: bytes sent divided by
 # bandwidth. If they come one after the other, the **scaling efficiency** is t / (t + c). DDP
 # overlaps all-reduce with the backward pass, which takes about two thirds of t. So the efficiency
-# is usually between two numbers that you can compute before you rent a machine. Slow data loading,
-# one slow machine or a busy network lowers it further.
+# is usually between two numbers that you can compute before you rent a machine.
 
 
 # %%
@@ -666,7 +665,7 @@ loss.backward()
 #   the data and needs `set_epoch`.
 # - Collective operations need every process. If one is missing, the others wait; if one has died,
 #   look for the first failure. Restarts need checkpoints.
-# - Efficiency is usually between t / (t + c) and full overlap. Compute it before you rent GPUs.
+# - Efficiency is usually between t / (t + c) and full overlap.
 # - DDP if the model fits, FSDP if not, tensor parallelism inside a machine, pipelines between.
 #
 # **To try:**
