@@ -49,8 +49,12 @@ test: $(READY)
 	$(BIN)/ruff format --check
 	$(PYTEST) -m "not slow" --nbval notebooks labs/solutions tests
 
+# Also all lessons of one language; the languages take turns from day to day.
+LANGUAGE_FOLDERS := $(wildcard notebooks/??)
 test-slow: $(READY)
 	$(PYTEST) -m slow tests
+	@test -z "$(LANGUAGE_FOLDERS)" || { set -- $(LANGUAGE_FOLDERS); \
+	    shift $$(( ( $$(date +%s) / 86400 ) % $$# )); echo "$$1"; $(PYTEST) --nbval "$$1"; }
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

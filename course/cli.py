@@ -54,11 +54,15 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         help="build the notebooks from their sources and execute them",
         description="Build notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it; "
         "build labs/NAME.ipynb, without answers, and labs/solutions/NAME.ipynb from "
-        "labs/source/NAME.py. "
+        "labs/source/NAME.py. In another language, es/NAME and es/labs/NAME are built from the "
+        "same source and its translation in locale/es; without names, all that are translated. "
         "Notebooks that are up to date are skipped; those with unchanged code keep their outputs.",
     )
     command.add_argument(
-        "names", nargs="*", metavar="NAME", help="lessons, or labs as labs/NAME (default: all)"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="lessons, labs as labs/NAME, or in another language es, es/NAME (default: all)",
     )
     command.add_argument(
         "--check",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from time import monotonic
 
@@ -45,13 +46,14 @@ def build(
         CourseError: a cell fails; the stored notebook is unchanged.
     """
     anchor_data_folder()
-    wanted = targets(course, names)
+    read = cache(partial(edition, course))
+    wanted = targets(course, names, read)
     written = []
     for code in languages(course):
         used = any(target.words.language == code for target in wanted)
         if used or not names:
             # First, because a notebook of this language says these texts when it is executed.
-            written += write_generated(edition(course, code), say, for_notebooks=used)
+            written += write_generated(read(code), say, for_notebooks=used)
     for target in wanted:
         name = target.name
         fresh = target.assemble()

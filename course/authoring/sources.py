@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import jupytext
@@ -44,7 +45,12 @@ def read_source(path: Path) -> Source:
     Raises:
         CourseError: the file has no cells or an incomplete header; the message says which.
     """
-    text = path.read_text(encoding="utf-8")
+    return _parse(path.read_text(encoding="utf-8"), path)
+
+
+# A source is read once for each language, and parsing takes a quarter of a second.
+@lru_cache(maxsize=64)
+def _parse(text: str, path: Path) -> Source:
     try:
         notebook = jupytext.reads(text, fmt="py:percent")
     except yaml.YAMLError as error:

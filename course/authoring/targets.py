@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -40,19 +41,23 @@ class Target:
     words: Words = IN_ENGLISH
 
 
-def targets(course: CourseFolder, names: list[str]) -> list[Target]:
+def targets(
+    course: CourseFolder, names: list[str], read: Callable[[str], Edition] | None = None
+) -> list[Target]:
     """Return the named targets, or all.
 
     `labs/NAME` names a lab, which is two notebooks in English. `es` names all that is published in
-    Spanish, `es/NAME` and `es/labs/NAME` one notebook, published or not.
+    Spanish, `es/NAME` and `es/labs/NAME` one notebook, published or not. `read` returns the
+    edition of a language, for callers that have it already.
     """
+    read = read or partial(edition, course)
     known = languages(course)
     spoken = [name for name in names if Path(name).parts[:1] in [(code,) for code in known]]
     found = _in_english(course, [name for name in names if name not in spoken], bool(names))
     for code in known:
         asked = [Path(n).relative_to(code).as_posix() for n in spoken if Path(n).parts[0] == code]
         if asked or not names:
-            found += _in_edition(edition(course, code), [name for name in asked if name != "."])
+            found += _in_edition(read(code), [name for name in asked if name != "."])
     return found
 
 
@@ -95,7 +100,8 @@ def outdated(course: CourseFolder) -> list[str]:
     Executes nothing. An empty list means that every notebook is what `build` would write.
     """
     findings = []
-    wanted = targets(course, [])
+    read = cache(partial(edition, course))
+    wanted = targets(course, [], read)
     for target in wanted:
         try:
             reasons = differences(target, target.assemble(), read_stored(target.path))
@@ -106,8 +112,7 @@ def outdated(course: CourseFolder) -> list[str]:
             findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
     findings += _without_source(course, {target.path for target in wanted})
     for code in languages(course):
-        spoken = edition(course, code)
-        findings += unreviewed(spoken) + outdated_files(spoken)
+        findings += unreviewed(read(code)) + outdated_files(read(code))
     return findings
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -42,9 +43,11 @@ class Piece:
     indent: str = ""
 
 
-def pieces(markdown: str) -> list[Piece]:
+# A page is parsed once for all languages.
+@lru_cache(maxsize=2048)
+def pieces(markdown: str) -> tuple[Piece, ...]:
     """Return the texts to translate, in order; those without words are left out."""
-    return [piece for piece in _all_pieces(markdown) if has_words(piece.text)]
+    return tuple(piece for piece in _all_pieces(markdown) if has_words(piece.text))
 
 
 def replaced(markdown: str, translate: Callable[[str], str]) -> str:
@@ -55,9 +58,10 @@ def replaced(markdown: str, translate: Callable[[str], str]) -> str:
     return markdown
 
 
-def structure(markdown: str) -> list[tuple[str, int]]:
+@lru_cache(maxsize=2048)
+def structure(markdown: str) -> tuple[tuple[str, int], ...]:
     """Return type and level of each block, to compare a translation with its original."""
-    return [(token.type, token.level) for token in PARSER.parse(markdown)]
+    return tuple((token.type, token.level) for token in PARSER.parse(markdown))
 
 
 def has_words(text: str) -> bool:

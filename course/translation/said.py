@@ -6,6 +6,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 # Calls whose arguments, by position or by name, are translated when they are shown.
@@ -35,9 +36,15 @@ class Message:
     said: bool = False
 
 
-def said_by_module(module: Path, place: str) -> Iterator[Message]:
-    """Yield the texts that a module says."""
-    return _said(module.read_text(encoding="utf-8"), _IN_HELPERS, place)
+def said_by_module(module: Path, place: str) -> tuple[Message, ...]:
+    """Return the texts that a module says."""
+    return _said_by_helpers(module.read_text(encoding="utf-8"), place)
+
+
+# A module is parsed once for all languages.
+@lru_cache(maxsize=256)
+def _said_by_helpers(code: str, place: str) -> tuple[Message, ...]:
+    return tuple(_said(code, _IN_HELPERS, place))
 
 
 def said_by_cell(code: str, place: str) -> Iterator[Message]:

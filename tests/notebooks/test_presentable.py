@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from course.course_folder import open_course
+from course.translation.words import is_same_code
 from tests.rules.links import Links
 from tests.rules.lint import (
     headings,
@@ -23,8 +24,15 @@ COURSE = open_course(ROOT)
 LINKS = Links(COURSE)
 NOTEBOOKS = [
     str(path.relative_to(ROOT))
-    for folder in ("notebooks", "labs", "labs/solutions")
-    for path in sorted((ROOT / folder).glob("[!._]*.ipynb"))
+    for pattern in (
+        "notebooks",
+        "notebooks/[a-z][a-z]",
+        "labs",
+        "labs/[a-z][a-z]",
+        "labs/solutions",
+    )
+    for folder in sorted(ROOT.glob(pattern))
+    for path in sorted(folder.glob("[!._]*.ipynb"))
 ]
 PAGES = [
     str(path.relative_to(ROOT))
@@ -43,6 +51,12 @@ def read(path):
 def test_notebook_is_accessible(path):
     findings = lint_notebook(read(path))
     assert not findings, "\n".join(findings)
+
+
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if len(Path(path).parent.name) == 2])
+def test_translation_has_the_code_of_the_english_notebook(path):
+    english = Path(path).parents[1] / Path(path).name
+    assert is_same_code(read(str(english)), read(path))
 
 
 @pytest.mark.parametrize("path", PAGES)

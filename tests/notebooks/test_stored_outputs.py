@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[2]
 PATTERNS = get_sanitize_patterns((ROOT / "tests" / "nbval_sanitize.cfg").read_text("utf-8"))
 NOTEBOOKS = [
     str(path.relative_to(ROOT))
-    for folder in ("notebooks", "labs/solutions")
-    for path in sorted((ROOT / folder).glob("*.ipynb"))
+    for pattern in ("notebooks", "notebooks/[a-z][a-z]", "labs/solutions")
+    for folder in sorted(ROOT.glob(pattern))
+    for path in sorted(folder.glob("*.ipynb"))
 ]
 
 
