@@ -27,16 +27,20 @@ def segment_size(block: int) -> int:
 
 
 class Block:
-    """A part of a segment; `previous` and `next` are its neighbors in the same segment."""
+    """A part of a segment; `previous` and `next` are its neighbors in the same segment.
+
+    A block that was requested and has no place in a segment yet has the size 0.
+    """
 
     __slots__ = ("address", "next", "previous", "requested", "size", "small", "used")
 
-    def __init__(self, address: int, size: int, small: bool) -> None:
-        self.address = address
-        self.size = size
-        self.small = small
-        self.requested = 0
-        self.used = False
+    def __init__(self, requested: int) -> None:
+        self.requested = requested
+        self.size = 0
+
+    def put(self, address: int, size: int, small: bool, used: bool) -> None:
+        """Give the block a place in a segment, without neighbors."""
+        self.address, self.size, self.small, self.used = address, size, small, used
         self.previous: Block | None = None
         self.next: Block | None = None
 

@@ -20,6 +20,7 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.is_cpu.__get__: is_cpu,
         Tensor.get_device: get_device,
         torch.get_device: get_device,
+        Tensor.item: item,
         Tensor.__repr__: repr_,
         Tensor.__format__: format_,
         Tensor.numpy: numpy,
@@ -34,7 +35,8 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 _FACTS = (
     Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
     Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, Tensor.dim,
-    Tensor.is_complex, Tensor.is_floating_point, Tensor.numel, Tensor.size, Tensor.untyped_storage,
+    Tensor.is_complex, torch.is_complex, Tensor.is_floating_point, torch.is_floating_point,
+    Tensor.numel, Tensor.size, Tensor.untyped_storage,
 )  # fmt: skip
 
 
@@ -64,6 +66,12 @@ def get_device(mode, func, args, kwargs):
     tensor = args[0] if args else kwargs["input"]
     where = index_of(tensor)
     return where if where >= 0 else func(tensor)
+
+
+def item(mode, func, args, kwargs):
+    """`Tensor.item()`: the result is a number, without a device."""
+    where = index_of(args[0])
+    return mode.run(func, args, kwargs, where) if where >= 0 else func(*args)
 
 
 def repr_(mode, func, args, kwargs):

@@ -24,6 +24,7 @@ from . import (
     gradients,
     memory_api,
     moving,
+    optimizers,
     parallel,
     places,
     processes,
@@ -188,6 +189,9 @@ class Installation:
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
+        for optimizer in optimizers.classes():
+            self._wrap(optimizer, "_init_group", functools.partial(optimizers.collecting, mode))
+        self._wrap(torch.optim.Optimizer, "zero_grad", optimizers.clearing)
 
 
 def _distinct(replacement: Any) -> Any:

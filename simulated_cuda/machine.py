@@ -52,7 +52,7 @@ class Machine:
         """Forget the current device and the memory statistics; living tensors stay allocated."""
         self.current = 0
         for memory in self.memories:
-            memory.limit = None
+            memory.set_limit(None)
             memory.empty_cache()
             memory.reset_peaks()
             memory.reset_accumulated()

@@ -16,6 +16,7 @@ import torch
 
 from . import messages
 from .blocks import BLOCK, SMALL, Block, described, rounded, segment_size
+from .memory_statistics import Statistic
 
 _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
 
@@ -23,37 +24,8 @@ METRICS = (
     "allocated_bytes", "requested_bytes", "reserved_bytes", "inactive_split_bytes",
     "allocation", "segment", "inactive_split",
 )  # fmt: skip
-
-
-class Statistic:
-    """A number with the names that `torch.cuda.memory_stats` uses.
-
-    Each name has a list: of the large pool, of the small pool, and of both together.
-    """
-
-    __slots__ = ("allocated", "current", "freed", "peak")
-
-    def __init__(self) -> None:
-        self.current, self.peak = [0, 0, 0], [0, 0, 0]
-        self.allocated, self.freed = [0, 0, 0], [0, 0, 0]
-
-    def add(self, small: bool, change: int) -> None:
-        """Change the current number of a pool. Written for speed: every tensor gets here."""
-        current = self.current
-        mine = current[small] = current[small] + change
-        both = current[2] = current[2] + change
-        if change < 0:
-            freed = self.freed
-            freed[small] -= change
-            freed[2] -= change
-            return
-        allocated, peak = self.allocated, self.peak
-        allocated[small] += change
-        allocated[2] += change
-        if mine > peak[small]:
-            peak[small] = mine
-        if both > peak[2]:
-            peak[2] = both
+# The number of requests and frees that are processed together.
+_MANY = 4096
 
 
 class DeviceMemory:
@@ -63,25 +35,33 @@ class DeviceMemory:
         self.index = index
         self.total = total
         self.limit: int | None = None  # set by set_per_process_memory_fraction
+        self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
-        self._allocated, self._requested, self._count = (
+        self._allocated, self._requested, self._number = (
             self.statistics[metric].add
             for metric in ("allocated_bytes", "requested_bytes", "allocation")
         )
         self.out_of_memory_errors = self.retries = 0
-        self._segments: list[Block] = []  # the first block of each
+        self._segments: dict[int, Block] = {}  # the first block of each, by address
         # The unused blocks of the large and of the small pool, sorted by size and address.
         self._unused: tuple[list[tuple[int, int, Block]], ...] = ([], [])
         self._address = 0x7F0000000000
-        # Freed blocks that are not unused yet: Python may collect a tensor at any time, also while
-        # this object changes its lists.
-        self._freed: deque[Block] = deque()
+        # Blocks in the order in which they were requested and freed, to be processed together:
+        # one by one between operations would take several times as long. A block that occurs for
+        # the second time was freed; Python may free a tensor at any time, also in `_process`.
+        self._pending: deque[Block] = deque()
+        # The bytes that will be reserved at most after that.
+        self._reserved_at_most = 0
         self._lock = threading.Lock()
 
     def collect(self) -> None:
-        """Process the blocks that were freed, so that the statistics are those of now."""
+        """Update the statistics; the peak of unused parts of segments is only observed here."""
         with self._lock:
-            self._collect()
+            self._process()
+            for small in (0, 1):
+                parts = [entry[0] for entry in self._unused[small] if entry[2].is_split]
+                self.statistics["inactive_split"].set_to(small, len(parts))
+                self.statistics["inactive_split_bytes"].set_to(small, sum(parts))
 
     def current(self, metric: str) -> int:
         """The current number of a metric, of both pools."""
@@ -92,52 +72,63 @@ class DeviceMemory:
         """Allocate `nbytes` bytes, or raise `torch.OutOfMemoryError`; None for 0 bytes."""
         if nbytes == 0:
             return None
+        block = Block(nbytes)
         with self._lock:
-            if self._freed:
-                self._collect()
-            return self._take(nbytes)
+            self._pending.append(block)
+            self._reserved_at_most += segment_size(rounded(nbytes))
+            if self._reserved_at_most > self._available or len(self._pending) > _MANY:
+                self._process()
+        return block
 
     def check(self, nbytes: int) -> None:
         """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit; allocate nothing."""
-        if nbytes:
+        size = rounded(nbytes)
+        if nbytes and self._reserved_at_most + segment_size(size) > self._available:
             with self._lock:
-                self._collect()
-                self._find(nbytes, rounded(nbytes))
+                self._process()
+                self._find(nbytes, size)
+
+    def set_limit(self, limit: int | None) -> None:
+        """Limit the memory, as `set_per_process_memory_fraction` does; None is no limit."""
+        self.collect()
+        self.limit = limit
+        self._available = self.total if limit is None else limit
 
     def release(self, block: Block) -> None:
         """Free a block; its memory stays reserved."""
-        self._freed.append(block)
+        self._pending.append(block)
 
     def empty_cache(self) -> None:
         """Return the segments of which no part is used to the device."""
         with self._lock:
-            self._collect()
+            self._process()
             self._return_unused_segments()
 
     def explain_failed_allocation(self, error: RuntimeError) -> None:
         """Raise the device's out-of-memory error if `error` is the CPU's."""
         wanted = _CPU_IS_FULL.search(str(error))
         if wanted:
+            self.collect()
             self._refuse(int(wanted[1]))
 
     def reset_peaks(self) -> None:
         """Set the peak numbers to the current ones."""
         self.collect()
         for each in self.statistics.values():
-            each.peak = list(each.current)
+            each.reset_peak()
 
     def reset_accumulated(self) -> None:
         """Set the numbers of everything allocated and freed so far to zero."""
         self.collect()
         for each in self.statistics.values():
-            each.allocated, each.freed = [0, 0, 0], [0, 0, 0]
+            each.reset_accumulated()
         self.out_of_memory_errors = self.retries = 0
 
     def snapshot(self) -> list[dict[str, Any]]:
         """The segments and their blocks, as `torch.cuda.memory_snapshot` describes them."""
         with self._lock:
-            self._collect()
-            return [described(first, self.index) for first in self._segments]
+            self._process()
+            return [described(first, self.index) for first in self._segments.values()]
 
     def _find(self, nbytes: int, size: int) -> int:
         """Return the position of the smallest unused block of at least `size` bytes."""
@@ -148,72 +139,89 @@ class DeviceMemory:
             position = bisect_left(unused, (size,))
         return position
 
-    def _take(self, nbytes: int) -> Block:
+    def _process(self) -> None:
+        """Place the blocks that were requested, and free those that were freed, in this order."""
+        pending = self._pending
+        try:
+            while pending:
+                block = pending.popleft()
+                if block.size:
+                    self._free(block)
+                else:
+                    self._place(block)
+        finally:
+            self._reserved_at_most = self._reserved()
+
+    def _place(self, block: Block) -> None:
+        """Give a block the first part of the smallest unused block, or all of it."""
+        nbytes = block.requested
         size = rounded(nbytes)
         small = size <= SMALL
-        block = self._unused[small].pop(self._find(nbytes, size))[2]
-        was_split, before, rest = block.is_split, block.size, block.size - size
+        unused = self._unused[small]
+        whole = unused.pop(self._find(nbytes, size))[2]
+        address, before = whole.address, whole.previous
+        rest = whole.size - size
         if rest >= BLOCK if small else rest > SMALL:
-            other = Block(block.address + size, rest, small)
-            other.previous, other.next = block, block.next
-            if block.next is not None:
-                block.next.previous = other
-            block.next, block.size = other, size
-            insort(self._unused[small], (rest, other.address, other))
-            self._count_split(small, int(not was_split), rest - before if was_split else rest)
-        elif was_split:
-            self._count_split(small, -1, -before)
-        block.used, block.requested = True, nbytes
-        self._count_used(block, 1)
-        return block
-
-    def _collect(self) -> None:
-        """Make the freed blocks unused, and merge them with unused neighbors."""
-        while self._freed:
-            block = self._freed.popleft()
-            self._count_used(block, -1)
-            block.used = False
-            unused = self._unused[block.small]
-            merged = merged_bytes = 0
-            for neighbor in (block.previous, block.next):
-                if neighbor is not None and not neighbor.used:
-                    key = (neighbor.size, neighbor.address)
-                    unused.pop(bisect_left(unused, key))
-                    merged, merged_bytes = merged + 1, merged_bytes + neighbor.size
-                    self._merge(block, neighbor)
-            insort(unused, (block.size, block.address, block))
-            is_split = block.is_split
-            change = block.size - merged_bytes if is_split else -merged_bytes
-            if is_split or merged:
-                self._count_split(block.small, int(is_split) - merged, change)
-
-    def _merge(self, block: Block, neighbor: Block) -> None:
-        if neighbor is block.previous:
-            block.address, block.previous = neighbor.address, neighbor.previous
-            if block.previous is not None:
-                block.previous.next = block
-            else:
-                self._segments[self._segments.index(neighbor)] = block
+            block.put(address, size, small, True)
+            block.next, whole.previous = whole, block
+            whole.address, whole.size = address + size, rest
+            insort(unused, (rest, whole.address, whole))
         else:
-            block.next = neighbor.next
+            block.put(address, whole.size, small, True)
+            block.next = whole.next
             if block.next is not None:
                 block.next.previous = block
-        block.size += neighbor.size
+        block.previous = before
+        if before is None:
+            self._segments[address] = block
+        else:
+            before.next = block
+        self._count(block, 1)
+
+    def _free(self, block: Block) -> None:
+        """Make a block unused, and merge it with unused neighbors."""
+        self._count(block, -1)
+        block.used = False
+        unused = self._unused[block.small]
+        before, after = block.previous, block.next
+        if before is not None and not before.used:
+            unused.pop(bisect_left(unused, (before.size, before.address)))
+            block.address = before.address
+            block.size += before.size
+            before = block.previous = before.previous
+            if before is None:
+                self._segments[block.address] = block
+            else:
+                before.next = block
+        if after is not None and not after.used:
+            unused.pop(bisect_left(unused, (after.size, after.address)))
+            block.size += after.size
+            after = block.next = after.next
+            if after is not None:
+                after.previous = block
+        insort(unused, (block.size, block.address, block))
+
+    def _count(self, block: Block, sign: int) -> None:
+        self._allocated(block.small, sign * block.size)
+        self._requested(block.small, sign * block.requested)
+        self._number(block.small, sign)
+
+    def _reserved(self) -> int:
+        return self.statistics["reserved_bytes"].current[2]
 
     def _reserve(self, nbytes: int, size: int) -> None:
         """Request a segment for a block of `size` bytes from the device."""
         wanted, small = segment_size(size), size <= SMALL
-        reserved = self.statistics["reserved_bytes"].current
-        available = self.total if self.limit is None else self.limit
-        if reserved[2] + wanted > available:
+        if self._reserved() + wanted > self._available:
             # The allocator returns unused segments to the device and tries again.
             self._return_unused_segments()
             self.retries += 1
-            if reserved[2] + wanted > available:
+            if self._reserved() + wanted > self._available:
                 self._refuse(nbytes)
-        segment = Block(self._address, wanted, small)
+        segment = Block(0)
+        segment.put(self._address, wanted, small, False)
         self._address += wanted
-        self._segments.append(segment)
+        self._segments[segment.address] = segment
         insort(self._unused[small], (wanted, segment.address, segment))
         self._count_segment(segment, 1)
 
@@ -221,14 +229,12 @@ class DeviceMemory:
         for unused in self._unused:
             for entry in [entry for entry in unused if not entry[2].is_split]:
                 unused.remove(entry)
-                self._segments.remove(entry[2])
+                del self._segments[entry[2].address]
                 self._count_segment(entry[2], -1)
 
     def _refuse(self, nbytes: int) -> None:
         self.out_of_memory_errors += 1
-        reserved, allocated = (
-            self.statistics[metric].current[2] for metric in ("reserved_bytes", "allocated_bytes")
-        )
+        reserved, allocated = self._reserved(), self.statistics["allocated_bytes"].current[2]
         # The message names the size of the segment, not that of the tensor.
         wanted = segment_size(rounded(nbytes))
         raise torch.OutOfMemoryError(
@@ -238,17 +244,6 @@ class DeviceMemory:
             )
         )  # fmt: skip
 
-    def _count_used(self, block: Block, sign: int) -> None:
-        self._allocated(block.small, sign * block.size)
-        self._requested(block.small, sign * block.requested)
-        self._count(block.small, sign)
-
     def _count_segment(self, segment: Block, sign: int) -> None:
         self.statistics["reserved_bytes"].add(segment.small, sign * segment.size)
         self.statistics["segment"].add(segment.small, sign)
-
-    def _count_split(self, small: bool, blocks: int, nbytes: int) -> None:
-        if blocks:
-            self.statistics["inactive_split"].add(small, blocks)
-        if nbytes:
-            self.statistics["inactive_split_bytes"].add(small, nbytes)

@@ -88,7 +88,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         if not 0 <= fraction <= 1:
             raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
         memory = of(device)
-        memory.limit = int(fraction * memory.total)
+        memory.set_limit(int(fraction * memory.total))
 
     return {
         "set_per_process_memory_fraction": set_per_process_memory_fraction,

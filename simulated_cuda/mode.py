@@ -29,7 +29,6 @@ from .machine import Machine
 from .places import (
     PLAIN,
     UNKNOWN,
-    device_of_storage,
     move_storage,
     place_of,
     put_all,
@@ -119,7 +118,7 @@ class SimulatedCUDA(TorchFunctionMode):
                 storage = storage_of(result)
                 if storage.place is not UNKNOWN:
                     return result
-                simple = device_of_storage(storage).type == "cpu"
+                simple = result.is_cpu
             except (NotImplementedError, RuntimeError):
                 simple = False
             if simple:

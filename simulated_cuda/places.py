@@ -33,23 +33,24 @@ class Place:
     a copy, since everything is on the CPU, and the place noted last is the right one.
     """
 
-    __slots__ = ("__weakref__", "block", "guessed", "index", "memory", "nbytes", "pinned", "sure")
+    # Attributes of the class, since most places differ in few of them and there is one per tensor.
+    sure = True
+    guessed = pinned = False
+    memory: DeviceMemory | None = None
+    block: Block | None = None
+    nbytes = 0
 
-    def __init__(self, index: int, sure: bool = True) -> None:
+    def __init__(self, index: int) -> None:
         self.index = index
-        self.sure = sure
-        self.guessed = self.pinned = False
-        self.memory: DeviceMemory | None = None
-        self.block: Block | None = None
-        self.nbytes = 0
 
     def __del__(self) -> None:
-        if self.memory is not None and self.block is not None:
+        if self.block is not None:
             _on_devices.pop(id(self), None)
             self.memory.release(self.block)
 
 
-UNKNOWN = Place(CPU, sure=False)
+UNKNOWN = Place(CPU)
+UNKNOWN.sure = False
 _HOST = Place(CPU)
 # The places on devices, by their `id`. A WeakSet, whose callbacks are written in Python, would
 # cost more than the rest of noting a place.
@@ -164,12 +165,11 @@ def move_storage(
         storage.place = _HOST
         return
     place = Place(index)
-    place.guessed = guess
-    memory = memories[index]
-    nbytes = storage.nbytes()
+    if guess:
+        place.guessed = True
+    place.nbytes = nbytes = storage.nbytes()
+    place.memory = memory = memories[index]
     place.block = memory.claim(nbytes)
-    place.memory = memory
-    place.nbytes = nbytes
     _on_devices[id(place)] = ref(place)
     storage.place = place
 

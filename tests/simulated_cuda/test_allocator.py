@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import simulated_cuda
+from simulated_cuda import memory
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -164,3 +165,19 @@ def test_disabling_stops_counting(exact_gpu):
     assert torch.ones(3).device.type == "cpu"
     with simulated_cuda.simulated():
         assert torch.ones(3, device="cuda").device.type == "cuda"
+
+
+def test_numbers_do_not_depend_on_when_blocks_are_processed(monkeypatch):
+    def numbers(many):
+        monkeypatch.setattr(memory, "_MANY", many)
+        with simulated_cuda.simulated(memory=100 * MIB):
+            kept = [empty(nbytes) for nbytes in (100, 3 * MIB, MIB, 11 * MIB)]
+            del kept[1], kept[0]
+            kept += [empty(nbytes) for nbytes in (2 * MIB, 700)]
+            with pytest.raises(torch.cuda.OutOfMemoryError):
+                empty(90 * MIB)
+            del kept[2]
+            found = {k: v for k, v in torch.cuda.memory_stats().items() if "split" not in k}
+            return found, torch.cuda.memory_snapshot()
+
+    assert numbers(0) == numbers(4096)

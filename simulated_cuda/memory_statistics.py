@@ -1,0 +1,73 @@
+"""The numbers of `torch.cuda.memory_stats`: current, peak, allocated and freed, for each pool."""
+
+from __future__ import annotations
+
+
+class Statistic:
+    """One number of an allocator, such as the allocated bytes.
+
+    Each property has three values: of the large pool, of the small pool, and of both together.
+    """
+
+    __slots__ = ("_at_reset", "_freed", "_now", "_peak", "_rising")
+
+    def __init__(self) -> None:
+        self._now, self._freed, self._at_reset = [0, 0], [0, 0], [0, 0]
+        self._peak = [0, 0, 0]
+        # Numbers change with every tensor, so the peak is noted only before a number falls.
+        self._rising = False
+
+    def add(self, small: int, change: int) -> None:
+        """Change the current number of a pool; `small` is 1 for the small pool."""
+        if change < 0:
+            if self._rising:
+                self._note_peak()
+            self._freed[small] -= change
+        else:
+            self._rising = True
+        self._now[small] += change
+
+    def set_to(self, small: int, value: int) -> None:
+        """Set the current number of a pool."""
+        self.add(small, value - self._now[small])
+
+    def _note_peak(self) -> None:
+        large, small = self._now
+        self._peak[:] = (
+            max(self._peak[0], large), max(self._peak[1], small), max(self._peak[2], large + small)
+        )  # fmt: skip
+        self._rising = False
+
+    @property
+    def current(self) -> list[int]:
+        """The numbers of now."""
+        return _with_sum(self._now)
+
+    @property
+    def peak(self) -> list[int]:
+        """The largest numbers since the start or `reset_peak`."""
+        self._note_peak()
+        return self._peak
+
+    @property
+    def freed(self) -> list[int]:
+        """The sum of all decreases."""
+        return _with_sum(self._freed)
+
+    @property
+    def allocated(self) -> list[int]:
+        """The sum of all increases."""
+        values = zip(self._now, self._freed, self._at_reset, strict=True)
+        return _with_sum([now + freed - before for now, freed, before in values])
+
+    def reset_peak(self) -> None:
+        """Start a new peak at the current numbers."""
+        self._peak = self.current
+
+    def reset_accumulated(self) -> None:
+        """Set the sums of increases and decreases to zero."""
+        self._freed, self._at_reset = [0, 0], list(self._now)
+
+
+def _with_sum(pools: list[int]) -> list[int]:
+    return [*pools, sum(pools)]

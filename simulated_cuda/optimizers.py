@@ -1,0 +1,70 @@
+"""Fewer calls of the mode in optimizers, which read several attributes of every parameter.
+
+PyTorch calls a mode for each attribute of a tensor. In a small network, most calls of a training
+step came from the optimizer's lists of parameters and gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from .gradients import settle
+from .places import PLAIN, index_of
+
+_grad = torch.Tensor.grad.__get__
+
+
+def classes() -> list[type[torch.optim.Optimizer]]:
+    """PyTorch's optimizers that collect parameters and gradients in `_init_group`."""
+    return [value for value in vars(torch.optim).values() if "_init_group" in _attributes(value)]
+
+
+def _attributes(value: object) -> Iterable[str]:
+    return vars(value) if isinstance(value, type) else ()
+
+
+def collecting(mode, init_group: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `_init_group`: note the devices of all gradients, then collect without the mode.
+
+    The first step runs with the mode, because it creates the optimizer's state.
+    """
+
+    def collect(optimizer: torch.optim.Optimizer, group: dict[str, Any], *lists: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            if _settle_all(mode, optimizer, group["params"]):
+                return init_group(optimizer, group, *lists)
+        return init_group(optimizer, group, *lists)
+
+    return collect
+
+
+def _settle_all(mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any]) -> bool:
+    """Note the devices of the gradients; return whether `_init_group` will create no tensor."""
+    # The state of SGD is created later, in the step itself.
+    stateless = type(optimizer) is torch.optim.SGD
+    for parameter in parameters:
+        if type(parameter) not in PLAIN:
+            return False
+        gradient = _grad(parameter)
+        if gradient is None:
+            continue
+        if not (stateless or optimizer.state.get(parameter)):
+            return False
+        settle(mode, gradient, index_of(parameter))
+    return True
+
+
+def clearing(zero_grad: Callable[..., None]) -> Callable[..., None]:
+    """Wrap `Optimizer.zero_grad`, which moves nothing and creates nothing."""
+
+    def clear(optimizer: torch.optim.Optimizer, set_to_none: bool = True) -> None:
+        groups = optimizer.param_groups
+        if all(type(parameter) in PLAIN for group in groups for parameter in group["params"]):
+            with torch._C.DisableTorchFunction():
+                return zero_grad(optimizer, set_to_none)
+        return zero_grad(optimizer, set_to_none)
+
+    return clear

@@ -1,0 +1,91 @@
+"""Optimizers on the simulated GPU: right devices, and few calls of the mode."""
+
+from unittest.mock import patch
+
+import pytest
+import torch
+from torch import nn
+
+from simulated_cuda.mode import SimulatedCUDA
+
+OPTIMIZERS = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
+    "adamw": torch.optim.AdamW,
+    "rmsprop": torch.optim.RMSprop,
+}
+
+
+def backward(net: nn.Module) -> None:
+    device = next(net.parameters()).device
+    net(torch.ones(2, 3, device=device)).sum().backward()
+
+
+def calls_of_mode(function) -> int:
+    """The number of calls of the mode while `function` runs."""
+    original, number = SimulatedCUDA.__torch_function__, 0
+
+    def count(*args, **kwargs):
+        nonlocal number
+        number += 1
+        return original(*args, **kwargs)
+
+    with patch.object(SimulatedCUDA, "__torch_function__", count):
+        function()
+    return number
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_equal_those_on_the_cpu(gpu, name):
+    torch.manual_seed(0)
+    on_cpu = nn.Linear(3, 2)
+    on_gpu = nn.Linear(3, 2)
+    on_gpu.load_state_dict(on_cpu.state_dict())
+    for net in (on_cpu, on_gpu.to(gpu)):
+        optimizer = OPTIMIZERS[name](net.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            backward(net)
+            optimizer.step()
+    assert torch.equal(on_cpu.weight, on_gpu.weight.cpu())
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_later_steps_see_gradients_and_state_on_the_gpu(gpu, name):
+    net = nn.Linear(3, 2).to(gpu)
+    optimizer = OPTIMIZERS[name](net.parameters())
+    for _ in range(2):
+        backward(net)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+    state = optimizer.state[net.weight].values()
+    assert {value.device for value in state if value.dim()} == {gpu}
+    assert net.weight.grad.device == gpu
+
+
+def test_momentum_left_behind_on_the_gpu_is_refused(gpu):
+    net = nn.Linear(3, 2).to(gpu)
+    optimizer = OPTIMIZERS["sgd"](net.parameters())
+    backward(net)
+    optimizer.step()
+    net.cpu()
+    optimizer.zero_grad()
+    backward(net)
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        optimizer.step()
+
+
+def test_number_of_calls_hardly_grows_with_parameters(gpu):
+    numbers = []
+    for count in (10, 60):
+        parameters = [nn.Parameter(torch.ones(2, device=gpu)) for _ in range(count)]
+        optimizer = OPTIMIZERS["sgd"](parameters)
+
+        def step(parameters=parameters, optimizer=optimizer):
+            optimizer.zero_grad()
+            torch.autograd.backward(parameters, [p.detach() for p in parameters])
+            optimizer.step()
+
+        step()
+        numbers.append(calls_of_mode(step))
+    # One to detach each parameter, and one for its device; collecting gradients took seven more.
+    assert numbers[1] - numbers[0] <= 3 * 50
