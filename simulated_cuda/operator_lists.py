@@ -1,0 +1,80 @@
+"""Lists of PyTorch's primitive operations. Written by `python -m tools.operator_lists`.
+
+From `native_functions.yaml` of torch 2.14. `ITERATED` are the element-wise operations, marked
+`device_check: NoCheck`; `STRUCTURED` have a structured kernel, which changes the name of their
+generated wrapper. Names are without the trailing underscore of the in-place form.
+"""
+
+TORCH = "2.14"
+
+ITERATED = """
+__and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __lshift__ __or__ __rshift__ __xor__
+_foreach_abs _foreach_acos _foreach_add _foreach_addcdiv _foreach_addcmul _foreach_asin
+_foreach_atan _foreach_ceil _foreach_clamp_max _foreach_clamp_min _foreach_clone _foreach_copy
+_foreach_cos _foreach_cosh _foreach_div _foreach_erf _foreach_erfc _foreach_exp _foreach_expm1
+_foreach_floor _foreach_frac _foreach_lerp _foreach_lgamma _foreach_log _foreach_log10
+_foreach_log1p _foreach_log2 _foreach_max _foreach_maximum _foreach_minimum _foreach_mul
+_foreach_neg _foreach_norm _foreach_pow _foreach_reciprocal _foreach_round _foreach_rsqrt
+_foreach_sigmoid _foreach_sign _foreach_sin _foreach_sinh _foreach_sqrt _foreach_sub _foreach_tan
+_foreach_tanh _foreach_trunc _foreach_zero _index_put_impl abs absolute acos add addcdiv addcmul all
+aminmax angle any arctan2 argmax argmin argsort asin atan atan2 bernoulli binary_cross_entropy
+binary_cross_entropy_with_logits binomial bitwise_and bitwise_left_shift bitwise_not bitwise_or
+bitwise_right_shift bitwise_xor cauchy ceil celu clamp clamp_max clamp_min copysign cos cosh cummax
+cummin cumprod cumsum digamma dist div elu eq erf erfc erfinv exp expm1 exponential
+fake_quantize_per_channel_affine fake_quantize_per_tensor_affine fill floor floor_divide fmax fmin
+fmod frac ge gelu geometric glu gt hardshrink hardsigmoid hardswish hardtanh heaviside hypot imag
+index index_fill int_repr le leaky_relu lerp lgamma log log10 log1p log2 log_normal log_sigmoid
+log_sigmoid_forward logical_and logical_not logical_or logical_xor logsumexp lt masked_fill max
+maximum mean min minimum mse_loss mul mvlgamma ne neg norm normal normal_functional poisson
+polygamma pow prod random real reciprocal relu remainder renorm round rrelu rsqrt rsub selu sigmoid
+sign sin sinh smooth_l1_loss softplus softshrink sort special_chebyshev_polynomial_t
+special_chebyshev_polynomial_u special_chebyshev_polynomial_v special_chebyshev_polynomial_w
+special_hermite_polynomial_h special_hermite_polynomial_he special_laguerre_polynomial_l
+special_legendre_polynomial_p special_shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_w special_xlog1py special_xlogy special_zeta sqrt square std
+std_mean sub sum tan tanh threshold true_divide trunc uniform var var_mean where xlogy zero
+"""
+
+STRUCTURED = """
+_addmm_activation _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _linalg_det
+_linalg_eigh _linalg_slogdet _linalg_solve_ex _linalg_svd _log_softmax _log_softmax_backward_data
+_scaled_grouped_mm_v2 _scaled_mm_v2 _softmax _softmax_backward_data _upsample_bicubic2d_aa
+_upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa _upsample_bilinear2d_aa_backward
+_upsample_lanczos2d_aa _upsample_lanczos2d_aa_backward _upsample_nearest_exact1d
+_upsample_nearest_exact1d_backward _upsample_nearest_exact2d _upsample_nearest_exact2d_backward
+_upsample_nearest_exact3d _upsample_nearest_exact3d_backward acos acosh adaptive_max_pool2d
+adaptive_max_pool2d_backward adaptive_max_pool3d adaptive_max_pool3d_backward add addcdiv addcmul
+addmm addmv all amax amin aminmax any argmax argmin asin asinh atan atan2 atanh avg_pool2d
+avg_pool2d_backward avg_pool3d avg_pool3d_backward baddbmm bitwise_and bitwise_left_shift
+bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm cat ceil clamp clamp_max clamp_min
+copysign cos cosh cumprod cumsum digamma div elu elu_backward eq erf erfc erfinv exp exp2 expm1
+floor fmax fmin fmod frac fractional_max_pool2d fractional_max_pool2d_backward fractional_max_pool3d
+gather gcd ge gelu gelu_backward glu gt hardshrink hardshrink_backward hardsigmoid
+hardsigmoid_backward hash_tensor heaviside hypot i0 igamma igammac index index_add index_copy
+index_reduce isin isneginf isposinf lcm le leaky_relu leaky_relu_backward lerp lgamma
+linalg_cholesky_ex linalg_cross linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve linalg_lu
+linalg_lu_factor_ex linalg_lu_solve linalg_polar linalg_qr linalg_vector_norm log log10 log1p log2
+logaddexp logaddexp2 logit_backward lt lu_unpack max max_pool2d_with_indices
+max_pool2d_with_indices_backward maximum mean min minimum mish mm mse_loss mul ne neg nextafter
+nll_loss_backward nll_loss_forward norm polygamma pow prod reciprocal reflection_pad1d
+reflection_pad1d_backward reflection_pad3d reflection_pad3d_backward remainder renorm
+replication_pad1d replication_pad1d_backward replication_pad2d replication_pad3d round rsqrt scatter
+scatter_add scatter_reduce sgn sigmoid sigmoid_backward sign signbit silu silu_backward sin sinc
+sinh slow_conv_transpose2d smooth_l1_loss softplus softplus_backward softshrink softshrink_backward
+sort special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v
+special_chebyshev_polynomial_w special_entr special_erfcx special_hermite_polynomial_h
+special_hermite_polynomial_he special_i0e special_i1 special_i1e special_laguerre_polynomial_l
+special_legendre_polynomial_p special_log_ndtr special_modified_bessel_i0 special_modified_bessel_i1
+special_modified_bessel_k0 special_modified_bessel_k1 special_ndtri
+special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1
+special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u
+special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w
+special_spherical_bessel_j0 special_xlog1py special_zeta sqrt sub sum tan tanh tanh_backward
+threshold threshold_backward topk triangular_solve tril triu trunc upsample_bicubic2d
+upsample_bicubic2d_backward upsample_bilinear2d upsample_bilinear2d_backward upsample_linear1d
+upsample_linear1d_backward upsample_nearest1d upsample_nearest1d_backward upsample_nearest2d
+upsample_nearest2d_backward upsample_nearest3d upsample_nearest3d_backward upsample_trilinear3d
+upsample_trilinear3d_backward xlogy
+"""

@@ -1,0 +1,78 @@
+"""Writes `simulated_cuda/operator_lists.py` from the operators of the installed torch.
+
+    python -m tools.operator_lists
+
+The source is `native_functions.yaml`, which every wheel of torch contains.
+"""
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import torch
+import torchgen
+
+_YAML = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
+TARGET = Path(__file__).parents[1] / "simulated_cuda" / "operator_lists.py"
+# Element-wise operations and their lists say why they have no check in their wrapper; those of the
+# polynomials say nothing.
+_ITERATED = re.compile(r"device_check: NoCheck +# *(TensorIterator|foreach)")
+_POLYNOMIAL = re.compile(r"special_\w*polynomial_")
+_UNCHECKED = re.compile(r"device_check: NoCheck")
+_STRUCTURED = re.compile(r"^  structured(_delegate)?: ", re.MULTILINE)
+
+_TEXT = '''\
+"""Lists of PyTorch's primitive operations. Written by `python -m tools.operator_lists`.
+
+From `native_functions.yaml` of torch {version}. `ITERATED` are the element-wise operations, marked
+`device_check: NoCheck`; `STRUCTURED` have a structured kernel, which changes the name of their
+generated wrapper. Names are without the trailing underscore of the in-place form.
+"""
+
+TORCH = "{version}"
+
+ITERATED = """
+{iterated}
+"""
+
+STRUCTURED = """
+{structured}
+"""
+'''
+
+
+def lists(text: str) -> tuple[list[str], list[str]]:
+    """Return the names of the element-wise and of the structured operations."""
+    iterated, structured = set(), set()
+    for entry in re.split(r"^- func: ", text, flags=re.MULTILINE)[1:]:
+        name = re.match(r"\w+", entry)[0]
+        if not name.endswith("__"):
+            name = name.removesuffix("_")
+        polynomial = _POLYNOMIAL.match(name) and _UNCHECKED.search(entry)
+        if polynomial or _ITERATED.search(entry):
+            iterated.add(name)
+        if _STRUCTURED.search(entry):
+            structured.add(name)
+    return sorted(iterated), sorted(structured)
+
+
+def generated() -> str:
+    """Return the text of the module for the installed torch."""
+    iterated, structured = (
+        textwrap.fill(" ".join(names), 100, break_long_words=False, break_on_hyphens=False)
+        for names in lists(_YAML.read_text(encoding="utf-8"))
+    )
+    version = ".".join(torch.__version__.split("+")[0].split(".")[:2])
+    return _TEXT.format(version=version, iterated=iterated, structured=structured)
+
+
+def main() -> int:
+    """Write the module."""
+    TARGET.write_text(generated(), encoding="utf-8")
+    print(f"Wrote {TARGET}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
