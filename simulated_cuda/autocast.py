@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch.utils._pytree import tree_map
 
 _OWNERS = (torch, torch.Tensor, F, torch.special, torch.linalg, torch._C._nn, torch.nn.init)
 
@@ -32,6 +33,9 @@ polar quantile nanquantile stft trace view_as_complex cholesky cholesky_inverse
 cholesky_solve lu_solve inverse linalg_inv pinverse svd qr geqrf orgqr ormqr lstsq lobpcg
 """
 
+# CUDA runs these in lower precision. The CPU has no such kernels for float16: it computes in full
+# precision, and the results are converted.
+_RECURRENT = "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"
 # CUDA has half-precision kernels for these and the CPU does not: their result is converted back.
 _CONVERTED_BACK = "avg_pool3d replication_pad3d"
 
@@ -45,6 +49,7 @@ def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
 
 FULL_PRECISION = _functions(_FULL_PRECISION.split())
 UNCHANGED = _functions(_FULL_PRECISION_ON_CPU_ONLY.split()) - FULL_PRECISION
+RECURRENT = frozenset(getattr(torch._VF, name) for name in _RECURRENT.split())
 CONVERTED_BACK = _functions(_CONVERTED_BACK.split())
 _UNSAFE = _functions(["binary_cross_entropy"])
 _UNSAFE_TEXT = (
@@ -82,6 +87,9 @@ def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         raise RuntimeError(_UNSAFE_TEXT)
     if func in UNCHANGED:
         return func(*args, **kwargs)
+    if func in RECURRENT:
+        full = func(*tree_map(_as_full, args), **kwargs)
+        return tree_map(lambda value: _as_low(value, torch.get_autocast_dtype("cuda")), full)
     if func in FULL_PRECISION:
         args = tuple(_as_full(value) for value in args)
         kwargs = {name: _as_full(value) for name, value in kwargs.items()}
@@ -102,4 +110,10 @@ def _set_cpu(enabled: bool, dtype: torch.dtype) -> None:
 def _as_full(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16):
         return value.float()
+    return value
+
+
+def _as_low(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
+        return value.to(dtype)
     return value

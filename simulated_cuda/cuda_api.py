@@ -121,6 +121,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "get_sync_debug_mode": lambda: 0,
         **{name: _not_simulated(name, _ADVICE_ON_QUERIES) for name in _HARDWARE_QUERIES},
         **{name: _not_simulated(name, _ADVICE_ON_GRAPHS) for name in _GRAPHS},
+        **{name: _not_simulated(f"memory.{name}", _ADVICE_ON_HISTORY) for name in _HISTORY},
         **{name: _not_simulated(name, _ADVICE_ON_INTERNALS) for name in _INTERNALS},
     }
 
@@ -131,6 +132,11 @@ _GRAPHS = ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle")
 _ADVICE_ON_GRAPHS = (
     "A simulated GPU has no queue of kernels to record. Run the operations without a CUDA graph, "
     "or use a machine with a GPU."
+)
+_HISTORY = ("_record_memory_history", "_dump_snapshot")
+_ADVICE_ON_HISTORY = (
+    "Only its numbers are simulated, not a history of its memory: use torch.cuda.memory_stats() or "
+    "torch.cuda.memory_snapshot()."
 )
 _INTERNALS = (
     "cudart", "current_blas_handle", "current_solver_handle", "caching_allocator_alloc",

@@ -92,6 +92,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
 
     return {
         "set_per_process_memory_fraction": set_per_process_memory_fraction,
+        "get_per_process_memory_fraction": lambda device=None: of(device).limit / of(device).total,
         "memory_stats": memory_stats,
         "memory_stats_as_nested_dict": memory_stats,
         "memory_snapshot": memory_snapshot,

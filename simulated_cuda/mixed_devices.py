@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from . import composites, refusals, rules
+from . import composites, foreach, refusals, rules
 from .places import CPU, index_of, move_storage, put_all, storage_of, thread
 
 
@@ -67,7 +67,9 @@ class CheckedSteps(TorchDispatchMode):
             # PyTorch passes a device only where it takes over the options of an argument.
             where = self.home if kwargs.get("device") is not None else CPU
         result = func(*args, **kwargs)
-        if func._schema.name == "aten::_pack_padded_sequence":
+        if func._schema.name.startswith(f"aten::{foreach.PREFIX}"):
+            foreach.note(result, args, self.mode.memories)
+        elif func._schema.name == "aten::_pack_padded_sequence":
             put_all(result[0], where, self.mode.memories)
         elif where >= 0:
             put_all(result, where, self.mode.memories, guess=thread.backward_depth > 0)

@@ -6,11 +6,12 @@ Also the one error of everything that is not simulated at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import messages
 from .places import CPU, index_of
@@ -34,47 +35,61 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     return dict.fromkeys((Tensor.apply_, Tensor.map_, Tensor.map2_), _only_on_cpu)
 
 
+# The primitive matrix products, and the kernels that CUDA lacks for integers.
+_KERNELS = {
+    "mm": "addmm_cuda", "addmm": "addmm_cuda", "addbmm": "addmm_cuda", "bmm": "baddbmm_cuda",
+    "baddbmm": "baddbmm_cuda", "mv": "addmv_impl_cuda", "addmv": "addmv_impl_cuda", "dot": "dot",
+    "vdot": "vdot",
+}  # fmt: skip
+
+
 def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for matrix products, which have no integer kernels on CUDA."""
+    """The handlers for everything that computes a matrix product."""
+    names = (*_KERNELS, "matmul", "inner", "matrix_power", "__matmul__", "__rmatmul__")
     products = {
-        _named("mm", "addmm_cuda"), _named("addmm", "addmm_cuda"), _named("bmm", "baddbmm_cuda"),
-        _named("baddbmm", "baddbmm_cuda"), _named("mv", "addmv_impl_cuda"),
-        _named("addmv", "addmv_impl_cuda"), _named("dot", "dot"), _named("vdot", "vdot"),
+        getattr(owner, name) for owner in (torch, Tensor) for name in names if hasattr(owner, name)
+    }
+    products |= {
+        F.linear, torch.einsum, torch.tensordot, torch.chain_matmul, torch.linalg.multi_dot,
+        torch.linalg.matrix_power, torch.linalg.matmul,
     }  # fmt: skip
-    found: dict[Callable[..., Any], Callable[..., Any]] = {}
-    for functions, kernel in products:
-        found.update(dict.fromkeys(functions, _without_integers(lambda args, k=kernel: k)))
-    matmuls = (torch.matmul, Tensor.matmul, Tensor.__matmul__, Tensor.__rmatmul__)
-    found.update(dict.fromkeys(matmuls, _without_integers(_matmul_kernel)))
-    found[F.linear] = _without_integers(lambda args: "addmm_cuda")
-    found[torch.einsum] = _without_integers(lambda args: "baddbmm_cuda")
-    found[torch.tensordot] = _without_integers(lambda args: "addmm_cuda")
-    return found
+    return dict.fromkeys(products, _product)
 
 
-def _named(name: str, kernel: str) -> tuple[tuple[Callable[..., Any], ...], str]:
-    return (getattr(torch, name), getattr(Tensor, name)), kernel
+def _product(mode, func, args, kwargs, where):
+    """A matrix product, which CUDA does not compute for integers."""
+    if _has_integers(args) or (kwargs and _has_integers(kwargs.values())):
+        with _NoIntegerProducts():
+            return mode.run(func, args, kwargs, where)
+    return mode.run(func, args, kwargs, where)
 
 
-def _matmul_kernel(args: tuple) -> str:
-    dims = [value.dim() for value in args[:2]]
-    if dims == [1, 1]:
-        return "dot"
-    if min(dims) == 1 and max(dims) == 2:
-        return "addmv_impl_cuda"
-    return "addmm_cuda" if min(dims) <= 2 else "baddbmm_cuda"
+def _has_integers(values: Iterable[Any]) -> bool:
+    for value in values:
+        if isinstance(value, Tensor):
+            if value.dtype in _INTEGERS:
+                return True
+        elif isinstance(value, list | tuple) and _has_integers(value):
+            return True
+    return False
 
 
-def _without_integers(kernel: Callable[[tuple], str]) -> Callable[..., Any]:
-    def handler(mode, func, args, kwargs, where):
-        tensors = [x for x in args if isinstance(x, Tensor)]
-        if tensors and tensors[-1].dtype in _INTEGERS and all(x.numel() for x in tensors):
-            raise NotImplementedError(
-                f"\"{kernel(args)}\" not implemented for '{_INTEGERS[tensors[-1].dtype]}'"
-            )
-        return mode.run(func, args, kwargs, where)
+class _NoIntegerProducts(TorchDispatchMode):
+    """Refuses the primitive matrix products of integers that an operation consists of."""
 
-    return handler
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
+        return False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Run one primitive operation."""
+        kernel = _KERNELS.get(func._schema.name.partition("::")[2].removesuffix("_"))
+        last = args[-1] if args else None
+        if kernel and last.dtype in _INTEGERS and all(each.numel() for each in args):
+            name = _INTEGERS[last.dtype]
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
+        return func(*args, **(kwargs or {}))
 
 
 def _only_on_cpu(mode, func, args, kwargs):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from . import convolutions, special_rules
+from . import convolutions, foreach, special_rules
 from .arguments import Rule, check_each, iterate, tensor_arguments
 from .machine import Machine
 from .operations import CROSSING, ITERATED, NO_CPU_SCALARS
@@ -25,6 +25,8 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
     special = _SPECIAL.get(base)
     if special is not None:
         return special(machine, func, args, kwargs)
+    if base.startswith(foreach.PREFIX):
+        return foreach.check(machine, func, args, kwargs)
     arguments = list(tensor_arguments(func, args, kwargs))
     if base in CROSSING or base.rstrip("_") in CROSSING:
         return arguments[0].where

@@ -146,3 +146,8 @@ def test_resizing_a_tensor_allocates_memory(gpu):
     x = torch.zeros(128, device=gpu)
     x.resize_(MIB)
     assert torch.cuda.memory_allocated() == 4 * MIB
+
+
+def test_memory_fraction_is_the_one_that_was_set(gpu):
+    torch.cuda.set_per_process_memory_fraction(0.5)
+    assert torch.cuda.get_per_process_memory_fraction() == 0.5

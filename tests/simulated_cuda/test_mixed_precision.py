@@ -118,3 +118,15 @@ def test_fused_optimizer_with_grad_scaler(gpu, optimizer_class):
     scaler.update()
     assert net.weight.device == gpu
     assert not torch.equal(net.weight, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("network", [nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell])
+def test_autocast_runs_recurrent_networks_in_lower_precision(gpu, network, dtype):
+    net = network(4, 4).to(gpu)
+    with torch.autocast("cuda", dtype=dtype):
+        result = net(torch.randn(3, 4, device=gpu))
+    first = result[0] if isinstance(result, tuple) else result
+    assert (first.dtype, first.device) == (dtype, gpu)
+    first.float().sum().backward()
+    assert all(parameter.grad.device == gpu for parameter in net.parameters())

@@ -26,12 +26,23 @@ INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torc
         (lambda x: x[0] @ x[0], "dot"),
         (lambda x: torch.bmm(x[None], x[None]), "baddbmm_cuda"),
         (lambda x: x[None] @ x[None], "baddbmm_cuda"),
+        (lambda x: torch.matmul(input=x, other=x), "addmm_cuda"),
+        (lambda x: torch.inner(x, x), "addmm_cuda"),
+        (lambda x: torch.linalg.multi_dot([x, x, x]), "addmm_cuda"),
+        (lambda x: torch.linalg.matrix_power(x, 2), "addmm_cuda"),
+        (lambda x: torch.einsum("ij,jk->ik", x, x), "baddbmm_cuda"),
     ],
 )
 def test_integer_matrix_product_is_refused(gpu, product, kernel):
     with pytest.raises(RuntimeError, match=f"^\"{kernel}\" not implemented for 'Long'"):
         product(torch.ones(2, 2, dtype=torch.long, device=gpu))
     assert product(torch.ones(2, 2, device=gpu)).is_cuda
+
+
+def test_element_wise_einsum_of_integers_is_not_refused(gpu):
+    x = torch.full((2, 2), 3, device=gpu)
+    assert torch.einsum("ij,ij->ij", x, x).tolist() == [[9, 9], [9, 9]]
+    assert torch.einsum("i,j->ij", x[0], x[0]).is_cuda
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -144,3 +155,20 @@ def test_missing_attribute_of_torch_is_an_error(off, monkeypatch):
     with pytest.raises(RuntimeError, match=r"has no attribute '_parse_to'.*does not support torch"):
         simulated_cuda.enable()
     assert not simulated_cuda.is_enabled()
+
+
+def test_history_of_memory_is_refused_by_name(gpu):
+    with pytest.raises(NotSimulatedError, match=r"memory\._record_memory_history"):
+        torch.cuda.memory._record_memory_history()
+
+
+def test_lists_of_tensors_must_match_at_each_position(gpu):
+    mixed = [torch.ones(2, device=gpu), torch.ones(2)]
+    results = torch._foreach_mul(mixed, 2.0)
+    assert [result.device.type for result in results] == ["cuda", "cpu"]
+    torch._foreach_add_(mixed, results)
+    torch._foreach_mul_(mixed, torch.tensor(2.0))
+    with pytest.raises(RuntimeError, match="at least two devices, cuda:0 and cpu!"):
+        torch._foreach_add_(mixed, mixed[::-1])
+    with pytest.raises(RuntimeError, match=r"got min is on cpu.*wrapper_CUDA_clamp_min__Tensor"):
+        torch._foreach_maximum_(mixed, mixed[::-1])

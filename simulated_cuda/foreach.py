@@ -1,0 +1,52 @@
+"""Operations on lists of tensors, such as `torch._foreach_add_`.
+
+If the tensors of a list are on several devices, PyTorch runs the operation for each tensor in turn
+(ATen/native/ForeachUtils.h, can_use_fast_route): tensors at the same position must match.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .arguments import Argument, iterate
+from .machine import Machine
+from .places import index_of, put_all
+from .special_rules import first_decides
+
+PREFIX = "_foreach_"
+# These run as another operation, which checks its arguments in its wrapper.
+_AS_CLAMP = {"maximum": "min", "minimum": "max", "clamp_min": "min", "clamp_max": "max"}
+
+
+def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
+    """Check the tensors at each position of the lists; return the device of the first."""
+    name = func._schema.name.partition("::")[2].removeprefix(PREFIX)
+    limit = _AS_CLAMP.get(name.removesuffix("_"))
+    values = (*args, *kwargs.values())
+    lists = [value for value in values if _is_list_of_tensors(value)]
+    single = [value for value in values if isinstance(value, torch.Tensor)]
+    for tensors in zip(*lists, strict=False):
+        if limit is not None and len(tensors) == 2:
+            method = f"clamp_{limit}{'__' if name.endswith('_') else '_'}Tensor"
+            first_decides(machine, method, dict(zip(("self", limit), tensors, strict=True)))
+        elif name.removesuffix("_") != "copy":
+            iterate(machine, [_argument(tensor) for tensor in (*tensors, *single)])
+    return index_of(lists[0][0])
+
+
+def note(results: Any, args: tuple, memories: list[Any]) -> None:
+    """Note that each result is on the device of the tensor at its position."""
+    if isinstance(results, list | tuple):
+        for result, tensor in zip(results, args[0], strict=False):
+            if index_of(tensor) >= 0:
+                put_all(result, index_of(tensor), memories)
+
+
+def _is_list_of_tensors(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], torch.Tensor)
+
+
+def _argument(tensor: torch.Tensor) -> Argument:
+    return Argument("self", tensor, index_of(tensor), written=False)
