@@ -90,9 +90,13 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         memory = of(device)
         memory.set_limit(int(fraction * memory.total))
 
+    def get_per_process_memory_fraction(device: Any = None) -> float:
+        memory = of(device)
+        return 1.0 if memory.limit is None else memory.limit / memory.total
+
     return {
         "set_per_process_memory_fraction": set_per_process_memory_fraction,
-        "get_per_process_memory_fraction": lambda device=None: of(device).limit / of(device).total,
+        "get_per_process_memory_fraction": get_per_process_memory_fraction,
         "memory_stats": memory_stats,
         "memory_stats_as_nested_dict": memory_stats,
         "memory_snapshot": memory_snapshot,
