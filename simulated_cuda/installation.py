@@ -6,6 +6,7 @@ import functools
 import threading
 from collections.abc import Callable
 from concurrent.futures.thread import _WorkItem
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -135,7 +136,7 @@ class Installation:
         for name, replacement in cuda.items():
             for module in modules:
                 if hasattr(module, name):
-                    self._replace(module, name, _distinct(replacement))
+                    self._replace(module, name, _distinct(module, name, replacement))
         self._replace(torch.cuda, "_lazy_init", processes.initialization(machine))
         for name, dtype in _TYPES.items():
             self._replace(torch.cuda, name, cuda_api.tensor_type(machine, dtype, name))
@@ -144,7 +145,7 @@ class Installation:
         for name, replacement in accelerator_api.replacements(machine, cuda).items():
             for module in (torch.accelerator, getattr(torch.accelerator, "memory", None)):
                 if module is not None and hasattr(module, name):
-                    self._replace(module, name, _distinct(replacement))
+                    self._replace(module, name, _distinct(module, name, replacement))
 
     def _replace_functions_of_torch(self) -> None:
         machine, mode = self.machine, self.mode
@@ -194,14 +195,18 @@ class Installation:
         self._wrap(torch.optim.Optimizer, "zero_grad", optimizers.clearing)
 
 
-def _distinct(replacement: Any) -> Any:
-    """A separate function for every name: PyTorch's compiler has a table keyed by function."""
+def _distinct(module: ModuleType, name: str, replacement: Any) -> Any:
+    """A separate function for every name: PyTorch's compiler has a table keyed by function.
+
+    It has the module and the name of the function that it replaces, by which pickle finds it.
+    """
     if isinstance(replacement, type) or not callable(replacement):
         return replacement
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         return replacement(*args, **kwargs)
 
+    forward.__module__, forward.__name__, forward.__qualname__ = module.__name__, name, name
     return forward
 
 

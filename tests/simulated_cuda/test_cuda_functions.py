@@ -1,5 +1,6 @@
 """Functions and classes of `torch.cuda` and related namespaces."""
 
+import pickle
 import threading
 
 import pytest
@@ -74,3 +75,9 @@ def test_device_properties(gpu, name):
 def test_used_memory_of_device(gpu):
     x = torch.ones(1 << 20, device=gpu)
     assert torch.cuda.device_memory_used() >= x.nbytes
+
+
+@pytest.mark.parametrize("function", ["device_count", "memory_allocated", "synchronize"])
+def test_functions_can_be_sent_to_another_process(gpu, function):
+    own = getattr(torch.cuda, function)
+    assert pickle.loads(pickle.dumps(own)) is own
