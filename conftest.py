@@ -12,17 +12,14 @@ import pytest
 from jupyter_client.manager import KernelManager
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from course.execution.kernels import SocketFiles, anchor_data_folder
+from course.execution.kernels import Kernels, ThisPythonsKernel, anchor_data_folder, modules_of
 from tests.rules.audit import NOT_COMPARED
 
 ROOT = Path(__file__).parent
 
 
-class SocketFilesManager(SocketFiles, KernelManager):
-    """Starts nbval's kernels, several at once with pytest-xdist."""
-
-
-nbval.kernel.KernelManager = SocketFilesManager
+class NbvalManager(ThisPythonsKernel, KernelManager):
+    """The kernel manager of nbval, which is not asynchronous."""
 
 
 def pytest_configure(config):
@@ -69,6 +66,21 @@ def translated_lesson_in_turn(day):
 def pytest_collectstart(collector):
     if isinstance(collector, IPyNbFile):
         collector.skip_compare += NOT_COMPARED
+
+
+# Around the tests, so that nothing forks kernels while pytest collects.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session):
+    """Fork nbval's kernels from a process that has imported what the notebooks import."""
+    files = {item.parent for item in session.items if isinstance(item, IPyNbCell)}
+    if not files or session.config.option.collectonly:
+        return (yield)
+    kernels = Kernels(modules_of(file.nb for file in files))
+    nbval.kernel.KernelManager = kernels.manager_class(base=NbvalManager)
+    try:
+        return (yield)
+    finally:
+        kernels.close()
 
 
 # After nbval has started the notebook's kernel.

@@ -90,8 +90,8 @@ class SocketFiles(ConnectionFileMixin):
         return str(Path(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}"))
 
 
-class ThisPython(SocketFiles, AsyncKernelManager):
-    """Starts kernels with the Python that runs the command `course`.
+class ThisPythonsKernel(SocketFiles):
+    """The part of a kernel manager that starts kernels with the Python of this process.
 
     Jupyter would look up a kernel named `python3`, and one registered in the user's home folder,
     which often belongs to another environment, would win.
@@ -112,6 +112,10 @@ class ThisPython(SocketFiles, AsyncKernelManager):
         return spec
 
 
+class ThisPython(ThisPythonsKernel, AsyncKernelManager):
+    """The kernel manager of nbclient and papermill."""
+
+
 class Kernels:
     """Starts kernels, from a server where there is one, and ends all of them on request.
 
@@ -127,14 +131,19 @@ class Kernels:
         if sys.platform == "linux" and hasattr(os, "pidfd_open"):
             self.server = KernelServer(["--fresh"] if modules is None else modules)
 
-    def manager_class(self, environment: Mapping[str, str] | None = None) -> type[ThisPython]:
+    def manager_class(
+        self,
+        environment: Mapping[str, str] | None = None,
+        base: type[ThisPythonsKernel] = ThisPython,
+    ) -> type[ThisPythonsKernel]:
         """A kernel manager class for one job; nbclient creates the manager itself, from a class.
 
         Args:
             environment: variables that the kernel gets in addition to those of this process.
+            base: the class to derive it from.
         """
         own = {"kernels": self, "environment": dict(environment or {}), "process": None}
-        return type("ThisPython", (ThisPython,), own)
+        return type(base.__name__, (base,), own)
 
     def add(self, process: subprocess.Popen | ForkedKernel) -> None:
         """Remember a kernel that has just started; after `end_all`, end it."""
