@@ -1,17 +1,15 @@
 """Measure how long tensor code takes: warm up, wait for the device, repeat, report the spread.
 
-Based on `torch.utils.benchmark`. A comparison runs its variants alternately, so that a
+Follows `torch.utils.benchmark`. A comparison runs its variants alternately, so that a
 slowdown of the machine affects all of them, and reports a difference only if it is larger than the
 spread. Nothing is timed on a simulated GPU.
 """
 
-import logging
 import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -139,8 +137,9 @@ def compare(
     """Measure the functions in `ways` alternately, in `rounds` rounds.
 
     A run calls one function one or more times, so that all its runs together take about `seconds`.
-    Before each run, the function is called twice without timing. The clock is read after
-    `device` has finished its work. The number of torch's threads is not changed.
+    Each function is called twice before the first round, and twice before each run if another one
+    has run since. The clock is read after `device` has finished its work. The number of torch's
+    threads is not changed.
 
     Args:
         ways: maps labels to functions; each runs on `device` or on the CPU.
@@ -163,26 +162,26 @@ def compare(
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, not {seconds!r}.")
 
-    def clock() -> float:
+    def mean_seconds(call: Callable[[], object], count: int) -> float:
         _wait_for(device)
-        return time.perf_counter()
+        started = time.perf_counter()
+        for _ in range(count):
+            call()
+        _wait_for(device)
+        return (time.perf_counter() - started) / count
 
-    new_timer = _timer_class()
-    timers, calls = {}, {}
+    calls = {}
     for label, call in ways.items():
         call()  # the first call includes one-time setup
-        started = clock()
-        call()
-        once = max(clock() - started, 1e-9)
+        once = max(mean_seconds(call, 1), 1e-9)
         calls[label] = max(1, round(seconds / rounds / once))
-        # By default, Timer sets torch to one thread.
-        timers[label] = new_timer(
-            "call()", globals={"call": call}, timer=clock, num_threads=torch.get_num_threads()
-        )
     found: dict[str, list[float]] = {label: [] for label in ways}
     for _ in range(rounds):
-        for label, timer in timers.items():
-            found[label].append(timer.timeit(calls[label]).mean)
+        for label, call in ways.items():
+            if len(ways) > 1:  # another function has just run
+                call()
+                call()
+            found[label].append(mean_seconds(call, calls[label]))
     return Comparison(
         {
             label: Measurement(
@@ -213,17 +212,6 @@ def duration(seconds: float) -> str:
             break
     value = seconds / size
     return f"{value:.{max(0, 2 - len(str(int(value))) + 1)}f} {unit}"
-
-
-def _timer_class() -> Callable[..., Any]:
-    # On import, torch looks for a CUDA compiler; if it finds one but no GPU, it writes to stderr.
-    logger = logging.getLogger("torch.utils.cpp_extension")
-    before, logger.disabled = logger.disabled, True
-    try:
-        from torch.utils.benchmark import Timer
-    finally:
-        logger.disabled = before
-    return Timer
 
 
 def _wait_for(device: torch.device) -> None:

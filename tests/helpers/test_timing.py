@@ -58,6 +58,28 @@ def test_ways_are_measured_alternately():
     assert changes == ["a", "b"] * 5  # once to warm up and to estimate, then 4 rounds
 
 
+def test_slow_function_is_not_warmed_up_again_between_its_own_runs(sleep):
+    calls = []
+
+    def call():
+        calls.append("call")
+        sleep(1.0)
+
+    measure(call, runs=3, seconds=0.1)
+    assert len(calls) == 2 + 3
+
+
+def test_each_run_after_another_function_is_warmed_up_by_two_calls(sleep):
+    order = []
+
+    def call(name):
+        order.append(name)
+        sleep(1.0)
+
+    compare({"a": lambda: call("a"), "b": lambda: call("b")}, rounds=3, seconds=0.1)
+    assert "".join(order) == "aabb" + 3 * "aaabbb"
+
+
 def test_number_of_threads_is_unchanged():
     before = torch.get_num_threads()
     seen = set()
