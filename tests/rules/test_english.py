@@ -66,7 +66,7 @@ WORDING = {
     r"it is its own": "plain words",
 }
 _PATTERNS = {
-    re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])", re.IGNORECASE): advice
+    re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])"): advice
     for pattern, advice in WORDING.items()
 }
 
@@ -90,15 +90,12 @@ def tracked_texts() -> list[str]:
 
 def findings_in(text: str, name: str) -> list[str]:
     """One line for each banned wording in `text`, as `name:line: wording -> advice`."""
-    findings = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.replace("_", " ")
-        for pattern, advice in _PATTERNS.items():
-            findings += [
-                f"{name}:{number}: {found.group()!r} -> {advice}"
-                for found in pattern.finditer(words)
-            ]
-    return findings
+    words = text.replace("_", " ").lower()
+    return [
+        f"{name}:{words.count(chr(10), 0, found.start()) + 1}: {found.group()!r} -> {advice}"
+        for pattern, advice in _PATTERNS.items()
+        for found in pattern.finditer(words)
+    ]
 
 
 def test_text_is_contemporary_american_english():
