@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from time import monotonic
@@ -86,11 +86,13 @@ def run(
     workers = Workers(
         jobs=jobs or jobs_for_this_machine(), preload=tuple(modules_of(notebooks.values()))
     )
-    if set(names) <= set(expected):
-        # Lessons that run alone take the sum of their times.
-        alone = sum(expected[job.name] for job in to_do if job.alone)
-        rest = sum(expected[job.name] for job in to_do) - alone
-        print(f"This takes {roughly(alone + rest / workers.jobs)}, judging by the last run.")
+    cells = {name: _count_cells(notebooks[name], fitted[name]) for name in names}
+    known = set(names) <= set(expected)
+    # Without earlier times, a cell is assumed to take as long as any other.
+    weights = shares_of_time(to_do, expected if known else cells, workers.jobs)
+    if known:
+        seconds = sum(weights.values()) / workers.jobs
+        print(f"This takes {roughly(seconds)}, judging by the last run.")
     entries: dict[str, Entry] = {}
 
     def describe(result: RunResult) -> str:
@@ -99,8 +101,7 @@ def run(
 
     # nbclient logs dead kernels and time-outs, which would break up the progress bar.
     logging.getLogger("papermill").addHandler(logging.NullHandler())
-    cells = {name: _count_cells(notebooks[name], fitted[name]) for name in names}
-    progress = LessonProgress(cells, describe, expected)
+    progress = LessonProgress(cells, describe, weights)
     try:
         results = engine.run_jobs(
             to_do, progress, workers=workers, limits=RunLimits(cell=cell_timeout)
@@ -140,6 +141,13 @@ def jobs_for_this_machine() -> int:
     if gpus.visible():
         return 1
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
+
+
+def shares_of_time(
+    jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int
+) -> dict[str, float]:
+    """Each job's share of the whole time: while one runs alone, the other places are empty."""
+    return {job.name: seconds[job.name] * (at_once if job.alone else 1) for job in jobs}
 
 
 def measures_time(notebook: NotebookNode) -> bool:

@@ -85,14 +85,11 @@ class LessonProgress(_Progress):
         self,
         cells: Mapping[str, int],
         describe: Callable[[RunResult], str],
-        expected: Mapping[str, float] | None = None,
+        weights: Mapping[str, float],
     ) -> None:
-        """`cells`: number of code cells by notebook; `expected`: seconds by notebook, if known."""
+        """`cells`: code cells by notebook; `weights`: the notebooks' shares of the whole time."""
         super().__init__(sum(cells.values()), _CELLS, describe)
-        self._cells, self._started = cells, monotonic()
-        # Without earlier times, a cell is assumed to take as long as any other.
-        known = expected is not None and set(cells) <= set(expected)
-        self._weights = {name: expected[name] if known else cells[name] for name in cells}
+        self._cells, self._weights, self._started = cells, weights, monotonic()
         self._done = dict.fromkeys(cells, 0)
         self._running: dict[str, None] = {}
 

@@ -66,8 +66,7 @@ WORDING = {
     r"it is its own": "plain words",
 }
 _PATTERNS = {
-    re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])"): advice
-    for pattern, advice in WORDING.items()
+    re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])"): advice for pattern, advice in WORDING.items()
 }
 
 

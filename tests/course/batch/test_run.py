@@ -14,6 +14,7 @@ from course import cli
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.authoring.targets import assembled
 from course.batch import run as run_module
+from course.execution.jobs import Job
 
 PARAMETERS = '# %% tags=["parameters"]\nspoil = False\nepochs = 2\n\n'
 LESSONS = {
@@ -265,3 +266,13 @@ def test_drawn_images_are_announced_on_the_terminal_without_a_failure(small_cour
     small_course.put("01_drawn", assembled(small_course.folder, "01_drawn"))
     assert cli.main(["--root", str(small_course.root), "run"]) == 0
     assert "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10." in capsys.readouterr().out
+
+
+def test_lesson_that_runs_alone_takes_all_places():
+    jobs = [
+        Job(name, Path(), Path(), Path(), alone=alone)
+        for name, alone in [("together", False), ("also together", False), ("alone", True)]
+    ]
+    seconds = {"together": 30.0, "also together": 30.0, "alone": 40.0}
+    shares = run_module.shares_of_time(jobs, seconds, at_once=2)
+    assert sum(shares.values()) / 2 == 30 + 40
