@@ -96,8 +96,10 @@ $(COLAB)/.ready: tools/colab_versions.txt
 	touch $@
 
 # torch and torchvision keep the versions that the lessons were built with; the others are upgraded.
+# With jsonschema 4.25 or newer, every program that imports nbformat takes over a second longer,
+# because its optional dependency rfc3987-syntax builds a grammar on import.
 pins: $(READY)
-	printf 'torch==2.14.1\ntorchvision==0.29.1\n' > $(VENV)/held.txt
+	printf 'torch==2.14.1\ntorchvision==0.29.1\njsonschema<4.25\n' > $(VENV)/held.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
 	    --no-emit-index-url --no-annotate --no-header --constraints $(VENV)/held.txt \
 	    pyproject.toml --output-file requirements.txt
