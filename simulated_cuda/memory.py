@@ -89,7 +89,7 @@ class DeviceMemory:
                 self._find(nbytes, size)
 
     def set_limit(self, limit: int | None) -> None:
-        """Limit the memory, as `set_per_process_memory_fraction` does; None is no limit."""
+        """Limit the memory, as `set_per_process_memory_fraction` does; None removes the limit."""
         self.collect()
         self.limit = limit
         self._available = self.total if limit is None else limit
