@@ -67,8 +67,12 @@ build: $(READY)
 	$(BIN)/python -m course.authoring.start_page
 
 # Every warning is an error, most of all a broken link inside the course.
+SPHINX := $(BIN)/sphinx-build -c docs/site -b html -W --keep-going -n -q
 site: $(READY)
-	$(BIN)/sphinx-build -c docs/site -b html -W --keep-going -n -q -d build/doctrees . build/site
+	$(SPHINX) -d build/doctrees/en . build/site
+	$(foreach page,$(wildcard docs/??/index.md),\
+	    COURSE_SITE_LANGUAGE=$(notdir $(page:/index.md=)) $(SPHINX) \
+	    -d build/doctrees/$(notdir $(page:/index.md=)) . build/site/$(notdir $(page:/index.md=)) &&) true
 
 # uv takes half of pip's time; pip is used where uv cannot reach an index.
 # The stamp is written last, so the next make completes an interrupted installation.

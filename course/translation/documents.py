@@ -25,7 +25,11 @@ _NOT_FOR_STUDENTS = (
 # The start page without its list of lessons, which depends on what has been built.
 START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
 # The modules whose sentences are in every notebook and on the start page.
-_GENERATING = ("course/authoring/generated.py", "course/authoring/start_page.py")
+_GENERATING = (
+    "course/authoring/generated.py",
+    "course/authoring/start_page.py",
+    "docs/site/conf.py",
+)
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,57 @@
 """Settings of Sphinx for the web site: the stored notebooks as pages, without executing them.
 
 Sphinx reads from the root of the repository, so that a link between files works on the site, in
-JupyterLab and on GitHub. `make site` builds the site.
+JupyterLab and on GitHub. `make site` builds the site in English, and then in each other language,
+as a site of its own in a folder below it, so that each one has its own search.
 """
 
 import base64
 import hashlib
 import json
+import os
+import posixpath
 import re
+import sys
 import tomllib
 from pathlib import Path
+
+from babel import Locale
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 REPOSITORY = f"https://github.com/{COURSE['repository']}"
 
+# Sphinx does not start in the folder of the course.
+sys.path.insert(0, str(ROOT))
+
+from course.course_folder import open_course  # noqa: E402
+from course.translation.edition import edition  # noqa: E402
+from course.translation.words import Words, translated_path  # noqa: E402
+
+ENGLISH = "en"
+LANGUAGE = os.environ.get("COURSE_SITE_LANGUAGE", ENGLISH)
+WORDS = Words() if LANGUAGE == ENGLISH else edition(open_course(ROOT), LANGUAGE).words("pages")
+LANGUAGES = [ENGLISH, *sorted(page.parent.name for page in ROOT.glob("docs/[a-z][a-z]/index.md"))]
+# What Sphinx calls a language, where the code alone is not enough.
+SPHINX_NAMES = {"zh": "zh_CN"}
+
 project = COURSE["repository"].split("/")[-1]
 author = f"the authors of {project}"
-language = "en"
-root_doc = "index"
-include_patterns = [
+language = SPHINX_NAMES.get(LANGUAGE, LANGUAGE)
+ENGLISH_PAGES = [
     "index.md",
     "README.md",
     "docs/*.md",
     "notebooks/[!._]*.ipynb",
     "labs/[!._]*.ipynb",
 ]
+include_patterns = [translated_path(page, LANGUAGE) for page in ENGLISH_PAGES]
+root_doc = translated_path("index.md", LANGUAGE).removesuffix(".md")
+# The site in another language links to pages that are only in English, from three folders below.
+myst_url_schemes = {
+    **dict.fromkeys(("http", "https", "mailto")),
+    "english": "../../../{{path}}#{{fragment}}",
+}
 exclude_patterns = ["**/.ipynb_checkpoints", "build", "runs", ".venv"]
 
 extensions = ["myst_nb", "sphinx_copybutton"]
@@ -35,7 +61,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
 
 html_theme = "pydata_sphinx_theme"
-html_title = "GPUs with PyTorch"
+html_title = WORDS.translate("GPUs with PyTorch")
 html_copy_source = False
 html_show_sourcelink = False
 html_use_index = False
@@ -48,6 +74,7 @@ html_theme_options = {
     "use_edit_page_button": False,
     # The contents are in the sidebar; a dozen titles in the header would take three lines.
     "navbar_center": [],
+    "navbar_end": ["languages", "theme-switcher", "navbar-icon-links"],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
     "pygments_light_style": "a11y-high-contrast-light",
@@ -63,38 +90,55 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 _FIGURE = re.compile(r'src="data:image/png;base64,([\w+/=]+)"')
-_LINK = re.compile(r"\]\(([\w./-]+)\)")
+_LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]+)?\)")
+# MyST finds a section by such a name only in its own form.
+_ANCHOR = re.compile(r'<a id="([\w-]+)"></a>')
 _BADGE = "colab-badge.png"
-_GROUPS = (("Lessons", "notebooks"), ("Labs", "labs"))
+_GROUPS = (
+    (WORDS.translate("Lessons"), translated_path("notebooks/", LANGUAGE)),
+    (WORDS.translate("Labs"), translated_path("labs/", LANGUAGE)),
+)
 
 
 def _read_page(app, docname, source):
     """Prepare a page before it is parsed: the contents of the site, or a notebook's figures."""
+    pages = app.env.found_docs
     if docname.startswith(("notebooks/", "labs/")):
-        source[0] = _notebook(source[0], Path(app.outdir))
+        source[0] = _notebook(source[0], docname, pages, Path(app.outdir))
         return
-    source[0] = _LINK.sub(lambda link: _to_folder(link, Path(docname).parent), source[0])
+    source[0] = _ANCHOR.sub(r"(\1)=", _with_links(source[0], docname, pages))
     if docname == root_doc:
-        source[0] += _contents(app.env.found_docs)
+        source[0] += _contents(pages)
 
 
-def _to_folder(link, place):
-    """Point a link to a folder, which the site cannot show, to GitHub."""
-    folder = (ROOT / place / link[1]).resolve()
-    if not folder.is_dir():
+def _with_links(text, docname, pages):
+    """Point links to folders to GitHub, and links to pages only in English to that site."""
+
+    def changed(link):
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(docname), link[1]))
+        page, suffix = posixpath.splitext(path)
+        if (ROOT / path).is_dir():
+            return f"]({REPOSITORY}/tree/{COURSE['tag']}/{path})"
+        if LANGUAGE != ENGLISH and suffix in (".md", ".ipynb") and page not in pages:
+            return f"](english:{page}.html{link[2] or ''})"
         return link[0]
-    return f"]({REPOSITORY}/tree/{COURSE['tag']}/{folder.relative_to(ROOT).as_posix()})"
+
+    return _LINK.sub(changed, text)
 
 
 def _contents(pages):
     """Return the sidebar's toctrees, which GitHub and JupyterLab would show as code."""
     text = ""
     for caption, folder in _GROUPS:
-        inside = sorted(page for page in pages if page.startswith(f"{folder}/"))
+        inside = sorted(page for page in pages if posixpath.dirname(page) == folder.rstrip("/"))
         if inside:
             text += _toctree(caption, [_numbered(page) for page in inside])
+    readme = translated_path("README.md", LANGUAGE).removesuffix(".md")
     about = sorted(page for page in pages if page.startswith("docs/"))
-    return text + _toctree("About the course", [*about, "README for instructors <README>"])
+    about = [_from_root(page) for page in about if page not in (root_doc, readme)]
+    title = "README for instructors" if LANGUAGE == ENGLISH else WORDS.translate("For students")
+    caption = WORDS.translate("About the course")
+    return text + _toctree(caption, [*about, f"{title} <{_from_root(readme)}>"])
 
 
 def _numbered(page):
@@ -102,14 +146,19 @@ def _numbered(page):
     notebook = json.loads((ROOT / f"{page}.ipynb").read_text(encoding="utf-8"))
     number = Path(page).name[:2]
     title = notebook["metadata"].get("title", Path(page).name)
-    return f"{number} {title} <{page}>"
+    return f"{number} {title} <{_from_root(page)}>"
+
+
+def _from_root(page):
+    """Return a page as the toctree on the start page names it."""
+    return page if LANGUAGE == ENGLISH else f"/{page}"
 
 
 def _toctree(caption, pages):
     return "\n".join(["\n\n```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"])
 
 
-def _notebook(text, output):
+def _notebook(text, docname, pages, output):
     """Remove what readers do not need, and move each figure to a file, which loads lazily."""
     notebook = json.loads(text)
     cells = notebook["cells"]
@@ -117,30 +166,71 @@ def _notebook(text, output):
         cell for cell in cells if "bootstrap" not in cell["metadata"].get("tags", [])
     ]
     for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _with_links("".join(cell["source"]), docname, pages)
         # MyST does not read attachments.
         if cell.pop("attachments", None):
-            source = "".join(cell["source"])
-            cell["source"] = source.replace(f"attachment:{_BADGE}", f"/docs/site/static/{_BADGE}")
+            cell["source"] = cell["source"].replace(
+                f"attachment:{_BADGE}", f"/docs/site/static/{_BADGE}"
+            )
         for data in (shown.get("data", {}) for shown in cell.get("outputs", [])):
             # Results for a run's report are not for readers.
             data.pop("application/vnd.gpu-course.result+json", None)
             html = "".join(data.get("text/html", ""))
             if _FIGURE.search(html):
-                data["text/html"] = _FIGURE.sub(lambda figure: _file_of(figure, output), html)
+                data["text/html"] = _FIGURE.sub(lambda f: _file_of(f, docname, output), html)
     return json.dumps(notebook)
 
 
-def _file_of(figure, output):
+def _file_of(figure, docname, output):
     png = base64.b64decode(figure[1])
     name = f"{hashlib.sha256(png).hexdigest()[:20]}.png"
     folder = output / "_images"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(png)
-    # Every notebook's page is one folder below the start page.
-    return f'src="../_images/{name}" loading="lazy"'
+    up = "../" * docname.count("/")
+    return f'src="{up}_images/{name}" loading="lazy"'
+
+
+def _add_languages(app, pagename, templatename, context, doctree):
+    """Tell the templates where the page is in the other languages."""
+    english = _english_name(pagename)
+    files = [file for file in (f"{english}.md", f"{english}.ipynb") if (ROOT / file).is_file()]
+    context["languages_label"] = WORDS.translate("Languages")
+    context["languages"] = [
+        _in_language(pagename, file, code)
+        for file in files
+        for code in LANGUAGES
+        if (ROOT / translated_path(file, code)).is_file()
+    ]
+
+
+def _english_name(pagename):
+    """Return the name of the English page: `notebooks/es/00` is `notebooks/00`."""
+    folder, name = posixpath.split(pagename)
+    if LANGUAGE == ENGLISH:
+        return pagename
+    folder = folder.removesuffix(f"/{LANGUAGE}")
+    return name if folder == "docs" and name in ("index", "README") else f"{folder}/{name}"
+
+
+def _in_language(pagename, file, code):
+    """Return the language's name and code, and the page's address, relative and absolute."""
+    page = posixpath.splitext(translated_path(file, code))[0] + ".html"
+    address = page if code == ENGLISH else f"{code}/{page}"
+    here = posixpath.dirname(pagename if LANGUAGE == ENGLISH else f"{LANGUAGE}/{pagename}")
+    owner, name = COURSE["repository"].split("/")
+    return {
+        "code": SPHINX_NAMES.get(code, code).replace("_", "-"),
+        "name": Locale.parse(code).get_display_name(code),
+        "current": code == LANGUAGE,
+        "link": posixpath.relpath(address, here or "."),
+        "address": f"https://{owner}.github.io/{name}/{address}",
+    }
 
 
 def setup(app):
     """Connect to Sphinx."""
     app.connect("source-read", _read_page)
+    app.connect("html-page-context", _add_languages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

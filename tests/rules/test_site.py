@@ -1,13 +1,19 @@
 """The site has every notebook with its figures and alt texts, and no broken links."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+
+from course.authoring.build import build as build_notebooks
+from course.translation.documents import START_PAGE
+from tests.course.translation.pseudo import pseudo, translate_all
 
 # Sphinx reads every notebook twice. `make site` and `make test-slow` run it.
 pytestmark = pytest.mark.slow
@@ -20,12 +26,15 @@ NOTEBOOKS = [
 ]
 
 
-def build(pages: Path, output: Path) -> subprocess.CompletedProcess[str]:
+def build(
+    pages: Path, output: Path, settings: Path = ROOT / "docs" / "site", language: str = "en"
+) -> subprocess.CompletedProcess[str]:
     """Build the pages in a folder like `make site`."""
-    command = ["-c", ROOT / "docs" / "site", "-b", "html", "-W", "--keep-going", "-n", "-q"]
+    command = ["-c", settings, "-b", "html", "-W", "--keep-going", "-n", "-q"]
     doctrees = ["-d", output / "doctrees"]
     return subprocess.run(
         [sys.executable, "-m", "sphinx", *command, *doctrees, pages, output / "html"],
+        env=os.environ | {"COURSE_SITE_LANGUAGE": language},
         capture_output=True,
         text=True,
         timeout=300,
@@ -96,3 +105,67 @@ def test_broken_links_fail_the_build(tmp_path):
     assert process.returncode != 0
     assert "notebooks/99_gone.ipynb" in process.stderr
     assert "no-such-section" in process.stderr
+
+
+HELP = "# Help\n\n[Read more](for_instructors.md#a-class) about the course.\n"
+INSTRUCTORS = "# For instructors\n\n## A class\n\nGrading.\n"
+
+
+@pytest.fixture(scope="module")
+def in_spanish(make_small_course):
+    """A small course in English and in accented English, which is called Spanish."""
+    course = make_small_course()
+    course.write("00_first", "# %% [markdown]\n# Some words.\n\n# %%\nprint(1)\n", title="First")
+    # The start page links to these sections.
+    linked = re.findall(r"help\.md#([\w-]+)", START_PAGE.read_text(encoding="utf-8"))
+    sections = "".join(f'\n<a id="{name}"></a>\n\n## About {name}\n' for name in linked)
+    for name, text in {
+        "README.md": "# A course\n\nFor everyone.\n",
+        "docs/help.md": HELP + sections,
+        "docs/for_instructors.md": INSTRUCTORS,
+        "docs/glossary.md": "# Glossary\n\nTerms of the course.\n",
+        "docs/first_five_minutes.md": "# The first five minutes\n\nHow long it takes.\n",
+    }.items():
+        (course.root / name).parent.mkdir(exist_ok=True)
+        (course.root / name).write_text(text, encoding="utf-8")
+    for folder in ("docs/site", "course"):
+        shutil.copytree(ROOT / folder, course.root / folder)
+    translate_all(course.folder, "es")
+    build_notebooks(course.folder, [], say=lambda line: None)
+    process = build(course.root, course.root / "out", course.root / "docs" / "site", "es")
+    return process, course.root / "out" / "html"
+
+
+def test_translated_site_builds_without_warnings(in_spanish):
+    process, _ = in_spanish
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+
+
+def test_translated_page_has_its_language_and_links_to_the_others(in_spanish):
+    _, folder = in_spanish
+    page = soup(folder / "notebooks" / "es" / "00_first.html")
+    assert page.html["lang"] == "es"
+    assert pseudo("Some words.") in page.get_text()
+    # One list is in the header, the other one in the menu of a small screen.
+    links = {(link["href"], link["hreflang"]) for link in page.select(".course-languages a")}
+    assert links == {("../../../notebooks/00_first.html", "en")}
+    assert page.select_one(".course-languages span")["lang"] == "es"
+    assert {link["hreflang"]: link["href"] for link in page.select("link[hreflang]")} == {
+        "en": "https://somebody.github.io/a-course/notebooks/00_first.html",
+        "es": "https://somebody.github.io/a-course/es/notebooks/es/00_first.html",
+    }
+
+
+def test_translated_page_links_to_the_english_site_where_there_is_no_translation(in_spanish):
+    _, folder = in_spanish
+    page = soup(folder / "docs" / "es" / "help.html")
+    links = [link["href"] for link in page.select("article a.external, article a.reference")]
+    assert "../../../docs/for_instructors.html#a-class" in links
+
+
+def test_translated_site_has_its_own_search(in_spanish):
+    _, folder = in_spanish
+    index = (folder / "searchindex.js").read_text(encoding="utf-8")
+    assert '"notebooks/es/00_first"' in index
+    assert '"notebooks/00_first"' not in index

@@ -19,9 +19,9 @@ def pseudo(text):
     return "".join(part if n % 2 else part.translate(_ACCENTS) for n, part in enumerate(parts))
 
 
-def translate_all(course):
+def translate_all(course, language=LANGUAGE):
     """Write PO files in which every text of a course is translated."""
     for name in document_names(course):
-        update(course, read_document(course, name), LANGUAGE)
-    for catalog in catalogs(course, LANGUAGE):
+        update(course, read_document(course, name), language)
+    for catalog in catalogs(course, language):
         accept(catalog, {text: (pseudo(text), "") for text in catalog.entries})

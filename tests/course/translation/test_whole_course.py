@@ -9,6 +9,7 @@ import pytest
 from course.authoring.assemble import assemble_lab
 from course.authoring.targets import assembled
 from course.course_folder import open_course
+from course.grading.answers import CellKind, merge_answers
 from course.translation.catalogs import Catalog
 from course.translation.checks import findings
 from course.translation.documents import document_names, read_document
@@ -44,6 +45,10 @@ def test_program_checks_accept_every_text(spoken):
     assert found == []
 
 
+def code_of(merged):
+    return [(cell.kind, cell.source) for cell in merged.cells if cell.kind is not CellKind.TEXT]
+
+
 @pytest.mark.parametrize("name", COURSE.lesson_names())
 def test_translated_notebook_has_the_same_code_and_no_english_text(spoken, name):
     for document in (f"notebooks/{name}", f"labs/{name}"):
@@ -55,6 +60,11 @@ def test_translated_notebook_has_the_same_code_and_no_english_text(spoken, name)
             english, notebook = assembled(COURSE, name), assembled(COURSE, name, words)
         assert words.missing == []
         assert is_same_code(english, notebook)
+        if document.startswith("labs/"):
+            # A submission in any language is graded like one in English.
+            assert code_of(merge_answers(english, notebook)) == code_of(
+                merge_answers(english, english)
+            )
         code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
         assert f'language="{LANGUAGE}")' in code
 

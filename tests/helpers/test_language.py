@@ -1,0 +1,107 @@
+"""helpers say everything in the student's language, and English where a translation is missing."""
+
+import json
+
+import pytest
+import torch
+
+import simulated_cuda
+from helpers import explain, language, lesson
+from helpers.checks import lab_01
+from helpers.checks.showing import CheckBox, NotYet
+from helpers.language import current_language, section_title, set_language, translate
+from helpers.plots.style import new_figure, show
+
+SAID = {
+    "This notebook computes on {device}.": "Este cuaderno calcula en {device}.",
+    "`{name}` returns None.": "`{name}` devuelve None.",
+    "A function returns None unless it ends with `return` and a value.": "Termina con `return`.",
+    "Where to look: {look}": "Dónde mirar: {look}",
+    "Read again: lesson {lesson}, “{section}”.": "Vuelve a leer: lección {lesson}, «{section}».",
+    "01: Moving a tensor": "Mover un tensor",
+    "Exercise {number}: not yet.": "Ejercicio {number}: aún no.",
+    "is on {device}": "está en {device}",
+    "A drawing.": "Un dibujo.",
+}
+
+
+@pytest.fixture(autouse=True)
+def spanish(tmp_path, monkeypatch):
+    """A translation with a few sentences."""
+    (tmp_path / "es.json").write_text(json.dumps(SAID), encoding="utf-8")
+    monkeypatch.setattr(language, "_FOLDER", tmp_path)
+    yield
+    monkeypatch.undo()
+    set_language("en")
+
+
+def test_start_speaks_the_language_it_is_given(capsys):
+    lesson.start("cpu", language="es")
+    assert "Este cuaderno calcula en cpu" in capsys.readouterr().out
+    assert current_language() == "es"
+
+
+def test_start_speaks_the_language_of_the_environment(monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_LANGUAGE", "es")
+    lesson.start("cpu")
+    assert "Este cuaderno" in capsys.readouterr().out
+
+
+def test_argument_overrides_the_environment(monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_LANGUAGE", "es")
+    lesson.start("cpu", language="en")
+    assert "This notebook" in capsys.readouterr().out
+
+
+def test_unknown_language_is_refused_with_those_that_exist():
+    with pytest.raises(ValueError, match=r"no translation into 'fr'. Choose one of: en, es"):
+        lesson.start("cpu", language="fr")
+
+
+def test_text_without_a_translation_stays_english():
+    set_language("es")
+    assert translate("{count} GPUs", count=2) == "2 GPUs"
+
+
+def test_section_has_the_title_of_its_own_lesson():
+    set_language("es")
+    assert section_title("01", "Moving a tensor") == "Mover un tensor"
+    assert section_title("02", "Moving a tensor") == "Moving a tensor"
+
+
+def test_check_gives_the_same_hint_in_the_language(capsys):
+    verdicts = []
+    for code in ("en", "es"):
+        set_language(code)
+        verdicts.append(lab_01.exercise_1.judge(lambda tensors, device: None).hint)
+    assert verdicts == ["no-result"] * 2
+    for _ in range(3):
+        with pytest.raises(NotYet, match="devuelve None"):
+            lab_01.exercise_1(lambda tensors, device: None)
+    shown = capsys.readouterr().out
+    assert "Ejercicio 1: aún no." in shown
+    assert "Dónde mirar: Termina con `return`." in shown
+    assert "«Mover un tensor»" in shown
+
+
+def test_explainer_speaks_the_language():
+    set_language("es")
+    with simulated_cuda.simulated(over_real=True):
+        x, y = torch.ones(2, device="cuda"), torch.ones(2)
+        with pytest.raises(RuntimeError) as caught:
+            x + y
+        assert "`y` está en cpu" in repr(explain.explanation_of(caught.value))
+
+
+def test_caption_of_a_figure_is_translated(capsys):
+    set_language("es")
+    figure, _ = new_figure()
+    show(figure, "A drawing.")
+    assert "Un dibujo." in capsys.readouterr().out
+
+
+def test_box_of_a_right_answer_is_english_without_a_translation(capsys):
+    set_language("es")
+    data = {"exercise": 2, "passed": True}
+    CheckBox(data, [translate("Right.")], done=1, count=2).show()
+    assert "Exercise 2: right. Right." in capsys.readouterr().out
