@@ -12,10 +12,11 @@ from helpers.checks.showing import CheckBox, NotYet
 from helpers.language import current_language, section_title, set_language, translate
 from helpers.plots.style import new_figure, show
 
+NO_LIST = lab_01.lab.hints["exercise_1"]["no-list"]
 SAID = {
     "This notebook computes on {device}.": "Este cuaderno calcula en {device}.",
-    "`{name}` returns None.": "`{name}` devuelve None.",
-    "A function returns None unless it ends with `return` and a value.": "Termina con `return`.",
+    NO_LIST.wrong: "`move_all` devuelve {what}.",
+    NO_LIST.look: "Devuelve una lista.",
     "Where to look: {look}": "Dónde mirar: {look}",
     "Read again: lesson {lesson}, “{section}”.": "Vuelve a leer: lección {lesson}, «{section}».",
     "01: Moving a tensor": "Mover un tensor",
@@ -73,14 +74,14 @@ def test_check_gives_the_same_hint_in_the_language(capsys):
     verdicts = []
     for code in ("en", "es"):
         set_language(code)
-        verdicts.append(lab_01.exercise_1.judge(lambda tensors, device: None).hint)
-    assert verdicts == ["no-result"] * 2
+        verdicts.append(lab_01.exercise_1.judge(lambda tensors, device: 5).hint)
+    assert verdicts == ["no-list"] * 2
     for _ in range(3):
-        with pytest.raises(NotYet, match="devuelve None"):
-            lab_01.exercise_1(lambda tensors, device: None)
+        with pytest.raises(NotYet, match="devuelve an int"):
+            lab_01.exercise_1(lambda tensors, device: 5)
     shown = capsys.readouterr().out
     assert "Ejercicio 1: aún no." in shown
-    assert "Dónde mirar: Termina con `return`." in shown
+    assert "Dónde mirar: Devuelve una lista." in shown
     assert "«Mover un tensor»" in shown
 
 
