@@ -16,6 +16,7 @@ from course.translation.catalogs import (
     languages,
     locale_of,
     problems,
+    propose,
     read_catalog,
     update,
 )
@@ -99,11 +100,15 @@ def take_back(course: CourseFolder, files: list[Path]) -> int:
             ) from None
         language, _, document = name.partition("/")
         catalog = read_catalog(course, document, language)
-        translations = read_working_file(file, catalog)
+        translations, outdated = read_working_file(file, catalog)
         accept(catalog, translations)
+        for english in propose(catalog, outdated):
+            found.append(f"{file}: this English text is no longer there: {english}")
         stored = read_catalog(course, document, language)
         count = len(stored.document.messages)
         print(f"{name}: {len(translations)} stored; {count - len(stored.missing)} of {count} done")
+        if outdated:
+            print(f"{name}: {len(outdated)} English texts have changed; export them again")
         found += problems(course, stored)
     for problem in found:
         print(problem, file=sys.stderr)

@@ -141,6 +141,24 @@ def accept(catalog: Catalog, translations: dict[str, tuple[str, str]]) -> None:
     _write(catalog.file, stored)
 
 
+def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
+    """Store translations of changed English texts as `fuzzy`; return the texts without a place.
+
+    Each one becomes the proposal for the most similar text that is not translated yet.
+    """
+    stored = _read(catalog.file)
+    empty = {e.msgid: e for e in stored if not e.obsolete and not e.msgstr}
+    unplaced = []
+    for english, translation in translations.items():
+        if similar := difflib.get_close_matches(english, empty, 1, _SIMILAR):
+            entry = empty.pop(similar[0])
+            entry.msgstr, entry.flags, entry.previous_msgid = translation, [_FUZZY], english
+        else:
+            unplaced.append(english)
+    _write(catalog.file, stored)
+    return unplaced
+
+
 def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     """Return a line for each finding of the program checks: file, line, and what to do."""
     if not catalog.entries:

@@ -40,28 +40,26 @@ def working_text(catalog: Catalog, *, everything: bool = False) -> str:
     return "".join(block + "\n\n" for block in blocks)
 
 
-def read_working_file(file: Path, catalog: Catalog) -> dict[str, tuple[str, str]]:
+def read_working_file(
+    file: Path, catalog: Catalog
+) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """Return the translations in a working file with their comments, by English text.
 
+    The second result has those of English texts that have changed since the file was written.
     Blocks without a translation are left out. The English lines may be missing.
 
     Raises:
-        CourseError: a block belongs to no text of the catalog, or has unexpected lines.
+        CourseError: a block has unexpected lines, or belongs to no text of the catalog.
     """
     texts = {_id(text): text for text in catalog.entries}
     content = file.read_text(encoding="utf-8")
     starts = list(_BLOCK.finditer(content))
     if not starts:
         raise CourseError(f"{file} has no blocks; each one starts with a line `@ ID`.")
-    found = {}
+    found, outdated = {}, {}
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         text = texts.get(start["id"])
         where = f"{file}, line {content.count(chr(10), 0, start.start()) + 1}"
-        if text is None:
-            raise CourseError(
-                f"{where}: there is no text {start['id']} in {catalog.document.name}. If the "
-                "English text has changed, write the working file again: course translate export"
-            )
         block = content[start.start() : following.start() if following else len(content)]
         lines = [line.rstrip() for line in block.splitlines()[1:] if line.strip()]
         for line in lines:
@@ -70,10 +68,19 @@ def read_working_file(file: Path, catalog: Catalog) -> dict[str, tuple[str, str]
                     f"{where}: the line {line[:40]!r} has no mark. Begin each line of a "
                     "translation with `= `."
                 )
-        translation = _unmarked("=", lines)
-        if translation.strip():
+        translation, english = _unmarked("=", lines), _unmarked(">", lines)
+        if not translation.strip():
+            continue
+        if text is not None:
             found[text] = (translation, _unmarked("#", lines))
-    return found
+        elif english:
+            outdated[english] = translation
+        else:
+            raise CourseError(
+                f"{where}: there is no text {start['id']} in {catalog.document.name}. If the "
+                "English text has changed, write the working file again: course translate export"
+            )
+    return found, outdated
 
 
 def _id(text: str) -> str:

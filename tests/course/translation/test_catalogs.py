@@ -137,6 +137,22 @@ def test_working_file_goes_out_and_comes_back(course, capsys):
     assert shown.err.count("code: code is not in the English text") == 5
 
 
+def test_translation_of_a_text_that_changed_meanwhile_is_proposed(course, capsys):
+    run(course, "update", "es")
+    run(course, "export", "es")
+    file = course.root / "build" / "translate" / "es" / f"{NAME}.txt"
+    blocks = file.read_text(encoding="utf-8").replace("\n= \n", "\n= Con `code`\n")
+    file.write_text(blocks, encoding="utf-8")
+    course.write("01_first", CELLS.replace("in the next version", "in a later version"))
+    run(course, "update", "es")
+    run(course, "import", file)
+    assert "1 English texts have changed" in capsys.readouterr().out
+    catalog = read_catalog(course.folder, NAME, "es")
+    [text] = catalog.missing
+    assert catalog.entries[text].msgstr == "Con `code`"
+    assert catalog.entries[text].previous_msgid.endswith("in the next version.")
+
+
 def test_working_file_keeps_the_comment_that_allows_a_finding(course):
     run(course, "update", "es")
     run(course, "export", "es")
