@@ -16,6 +16,9 @@ _IN_HELPERS = {
     "Kind": (2, 3, 4, "title", "why", "advice"),
     "exercise": ("right",),
     "MixedLine": (4,),
+    "Opcode": (1, 4),
+    "_compute": (1, 2),
+    "_jump": (1,),
     "show": (1,),
 }
 _IN_CELLS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}

@@ -36,7 +36,8 @@ def plot_categories(costs: Mapping[str, Cost], *, title: str) -> None:
     axis.set(xlabel="instructions", title=title)
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     summary = "; ".join(
-        f"{name}: " + ", ".join(f"{count:,} {kind}" for kind, count in cost.by_category.items())
+        f"{name}: "
+        + ", ".join(f"{count:,} {translate(kind)}" for kind, count in cost.by_category.items())
         for name, cost in costs.items()
     )
     show(figure, translate("Bar chart of instructions by category. {summary}.", summary=summary))

@@ -4,7 +4,8 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from helpers.tables import Table
+from helpers.language import translate
+from helpers.tables import ShownAsTable, Table
 
 Number = int | float
 
@@ -100,7 +101,28 @@ _LIST = (
 )
 OPCODES = {opcode.name: opcode for opcode in _LIST}
 SPECIAL = tuple(opcode.name for opcode in _LIST if opcode.category == "special")
-INSTRUCTION_SET = Table(
-    ("category", "instruction", "what it does", "cycles"),
-    [(opcode.category, opcode.form, opcode.meaning, str(opcode.cycles)) for opcode in _LIST],
-)
+
+
+class _InstructionSet(ShownAsTable):
+    """The table of all instructions, in the student's language."""
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells of the table: category, instruction, what it does, cycles."""
+        return self._table().rows
+
+    def _table(self) -> Table:
+        columns = (
+            translate("category"),
+            translate("instruction"),
+            translate("what it does"),
+            translate("cycles"),
+        )
+        rows = [
+            (translate(code.category), code.form, translate(code.meaning), str(code.cycles))
+            for code in _LIST
+        ]
+        return Table(columns, rows)
+
+
+INSTRUCTION_SET = _InstructionSet()

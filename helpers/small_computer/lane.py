@@ -1,5 +1,6 @@
 """One lane: an ALU with its registers and flags, and the execution of one instruction."""
 
+from helpers.language import translate
 from helpers.small_computer.assembler import Address, Instruction
 from helpers.small_computer.instruction_set import BITS, FIXED_REGISTERS, REGISTERS, Number
 
@@ -101,22 +102,30 @@ class Lane:
         """Return the effect of `instruction`, the last one this lane executed: "A becomes -3"."""
         opcode, operands = instruction.opcode, instruction.operands
         if opcode.name == "HALT":
-            return "the computer stops"
+            return translate("the computer stops")
         if operands and opcode.category == "control flow":
             flag = opcode.condition[0] if opcode.condition else ""
-            reason = f"{flag} is {int(self.flags[flag])}: " if flag else ""
-            return reason + (
-                f"jump to cell {operands[0]}" if self._jumps(instruction) else "no jump"
-            )
+            found = translate("no jump")
+            if self._jumps(instruction):
+                found = translate("jump to cell {cell}", cell=operands[0])
+            if not flag:
+                return found
+            value = int(self.flags[flag])
+            return translate("{flag} is {value}: {found}", flag=flag, value=value, found=found)
         value = format_number(self.registers[operands[0]])
         if opcode.name == "CMP":
             other = self._value(operands[1])
             difference = format_number(self.registers[operands[0]] - other)
-            return f"{value} - {format_number(other)} is {difference}"
+            return translate(
+                "{value} - {other} is {difference}",
+                value=value,
+                other=format_number(other),
+                difference=difference,
+            )
         if opcode.name == "OUT":
-            return f"the screen shows {value}"
+            return translate("the screen shows {value}", value=value)
         if opcode.name == "STORE":
             name, index = operands[1].name, operands[1].index
             at = f"[{format_number(self.registers[index])}]" if index else ""
-            return f"{name}{at} becomes {value}"
-        return f"{operands[0]} becomes {value}"
+            return translate("{name} becomes {value}", name=f"{name}{at}", value=value)
+        return translate("{name} becomes {value}", name=operands[0], value=value)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from itertools import chain
 from typing import Any
 
+from helpers.language import translate
 from helpers.small_computer.assembler import Address, Instruction, assemble
 from helpers.small_computer.instruction_set import CATEGORIES, REGISTERS, SPECIAL, Number
 from helpers.small_computer.lane import Lane, MachineError, format_number
@@ -178,20 +179,30 @@ class SmallComputer:
 
     def _processor(self) -> Table:
         lanes = self.lanes[:_SHOWN_LANES]
-        counters = ["halted" if lane.halted else str(lane.counter) for lane in lanes]
-        rows = [("program counter", *counters)]
+        halted = translate("halted")
+        counters = [halted if lane.halted else str(lane.counter) for lane in lanes]
+        rows = [(translate("program counter"), *counters)]
         for flag in ("N", "Z"):
-            rows.append((f"flag {flag}", *(str(int(lane.flags[flag])) for lane in lanes)))
+            rows.append(
+                (
+                    translate("flag {name}", name=flag),
+                    *(str(int(lane.flags[flag])) for lane in lanes),
+                )
+            )
         for name in self._used():
             values = (format_number(lane.registers[name]) for lane in lanes)
-            rows.append((f"register {name}", *values))
+            rows.append((translate("register {name}", name=name), *values))
         if self.output:
             shown = " ".join(format_number(value) for value in self.output)
-            rows.append(("screen", shown, *[""] * (len(lanes) - 1)))
-        columns = [f"lane {i}" for i in range(len(lanes))] if len(self.lanes) > 1 else ["value"]
+            rows.append((translate("screen"), shown, *[""] * (len(lanes) - 1)))
+        columns = [translate("value")]
+        if len(self.lanes) > 1:
+            columns = [translate("lane {number}", number=i) for i in range(len(lanes))]
         more = len(self.lanes) - len(lanes)
-        caption = f"processor ({more} more lanes)" if more else "processor"
-        return Table(("part", *columns), rows, caption=caption)
+        caption = translate("processor")
+        if more:
+            caption = translate("processor ({count} more lanes)", count=more)
+        return Table((translate("part"), *columns), rows, caption=caption)
 
     def _memory(self) -> Table:
         labels = {cell: f"{name}:" for name, cell in self.labels.items()}
@@ -202,10 +213,13 @@ class SmallComputer:
                 part = name if name in self._scalars else f"{name}[{i}]"
                 rows.append((str(cell), part, format_number(self.memory[cell])))
         more = len(self.memory) - len(rows)
-        caption = f"memory ({more} more cells of data)" if more else "memory"
+        caption = translate("memory")
+        if more:
+            caption = translate("memory ({count} more cells of data)", count=more)
         at = min((lane.counter for lane in self.lanes if not lane.halted), default=None)
         marked = [at] if at is not None and at < len(self.program) else []
-        return Table(("cell", "name", "contents"), rows, marked=marked, caption=caption)
+        columns = (translate("cell"), translate("name"), translate("contents"))
+        return Table(columns, rows, marked=marked, caption=caption)
 
     def __repr__(self) -> str:
         return f"{self._processor()!r}\n\n{self._memory()!r}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from helpers.language import translate
 from helpers.tables import ShownAsTable, Table
 
 
@@ -30,12 +31,15 @@ class Cost(ShownAsTable):
         return self.lane_slots_used / max(1, self.instructions * self.lanes)
 
     def _table(self) -> Table:
-        rows = [("instructions", f"{self.instructions:,}")]
-        rows += [(f"  {name}", f"{count:,}") for name, count in self.by_category.items()]
-        rows += [("cycles", f"{self.cycles:,}")]
+        rows = [(translate("instructions"), f"{self.instructions:,}")]
+        rows += [(f"  {translate(name)}", f"{count:,}") for name, count in self.by_category.items()]
+        rows += [(translate("cycles"), f"{self.cycles:,}")]
         if self.lanes > 1:
-            rows += [("lanes", f"{self.lanes:,}"), ("lanes busy", f"{self.lanes_busy:.0%}")]
-        return Table(("what", "count"), rows)
+            rows += [
+                (translate("lanes"), f"{self.lanes:,}"),
+                (translate("lanes busy"), f"{self.lanes_busy:.0%}"),
+            ]
+        return Table((translate("what"), translate("count")), rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +75,8 @@ class Trace(ShownAsTable):
     steps: Sequence[Step]
 
     def _table(self) -> Table:
-        columns, rows = ("step", "cell", "instruction"), []
+        columns = (translate("step"), translate("cell"), translate("instruction"))
+        rows = []
         several = bool(self.steps) and len(self.steps[0].active) > 1
         names = list(self.steps[0].registers) if self.steps else []
         for step in self.steps:
@@ -81,5 +86,7 @@ class Trace(ShownAsTable):
                 rows.append((*row, lanes, str(step.cycles)))
             else:
                 rows.append((*row, step.effect, *step.registers.values(), *map(str, step.flags)))
-        more = ("lanes", "cycles") if several else ("what happens", *names, "N", "Z")
+        more = (translate("what happens"), *names, "N", "Z")
+        if several:
+            more = (translate("lanes"), translate("cycles"))
         return Table((*columns, *more), rows)
