@@ -22,16 +22,51 @@ _NUMBER = re.compile(
     r"(?P<digits>\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     rf"(?:\s?(?P<scale>(?:{'|'.join(_WORD_SCALES)})\b|[{''.join(_CJK_SCALES)}]))?"
 )
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_ORDINALS = [
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+]
+# Other words that a language may write as a number: "half of it" is "2 分の 1" in Japanese.
 _WORDS = {
-    0: "no none zero nothing without",
-    1: "a an one once single first each every alone per half third quarter tenth",
-    2: "two twice second both pair double doubles doubled half halves",
-    3: "three third three-quarters", 4: "four fourth quarter quarters", 5: "five fifth",
-    6: "six sixth", 7: "seven seventh", 8: "eight eighth", 9: "nine ninth", 10: "ten tenth tens",
-    11: "eleven", 12: "twelve dozen", 15: "fifteen", 16: "sixteen", 20: "twenty", 30: "thirty",
-    32: "thirty-two", 100: "hundred hundredth hundreds percent",
-    1000: "thousand thousandth thousands",
-}  # fmt: skip
+    0: "no none nothing without",
+    1: "a an once single each every alone per half quarter",
+    2: "twice both pair double doubles doubled half halves halved",
+    4: "quarter",
+    12: "dozen",
+    100: "hundred hundreds hundredth percent",
+    1000: "thousands thousandth",
+}
 
 
 def numbers_in(text: str) -> Counter[Decimal]:
@@ -51,7 +86,23 @@ def numbers_in(text: str) -> Counter[Decimal]:
 
 
 def words_as_numbers(text: str) -> set[Decimal]:
-    """Return the numbers that an English text has as words."""
-    words = set(re.findall(r"[a-z]+(?:-[a-z]+)*", text.lower()))
-    parts = words | {part for word in words for part in word.split("-")}
-    return {Decimal(number).normalize() for number, of in _WORDS.items() if parts & set(of.split())}
+    """Return the numbers that an English text may mean with its words."""
+    found = set()
+    for word in re.findall(r"[a-z]+(?:-[a-z]+)*", text.lower()):
+        parts = word.split("-")
+        found |= {value for part in parts for value in _values_of(part)}
+        if len(parts) == 2 and parts[0] in _TENS:
+            found |= {_values_of(parts[0])[0] + value for value in _values_of(parts[1])}
+    return {Decimal(value).normalize() for value in found}
+
+
+def _values_of(word: str) -> list[int]:
+    values = [number for number, words in _WORDS.items() if word in words.split()]
+    if word in _SMALL:
+        values.append(_SMALL.index(word))
+    if word in _TENS:
+        values.append(10 * _TENS.index(word) + 20)
+    # A third is "1/3" in digits.
+    if (ordinal := word.removesuffix("s")) in _ORDINALS:
+        values += [_ORDINALS.index(ordinal) + 1, 1]
+    return values
