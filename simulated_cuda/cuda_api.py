@@ -146,11 +146,14 @@ _ADVICE_ON_INTERNALS = "It gives access to CUDA itself. Run this code on a machi
 
 
 def _not_simulated(name: str, advice: str) -> Callable[..., Any]:
-    """A function that raises `NotSimulatedError` when it is called."""
+    """A function or class that raises `NotSimulatedError` when it is called."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise messages.not_simulated(f"torch.cuda.{name}", advice)
 
+    if isinstance(getattr(torch.cuda, name, None), type):
+        # Other code asks isinstance(x, torch.cuda.MemPool).
+        return type(name, (), {"__module__": "torch.cuda", "__new__": refuse})
     return refuse
 
 

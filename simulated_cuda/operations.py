@@ -18,11 +18,14 @@ slice_scatter set slice_inverse
 # Composed of element-wise operations; the first of those checks the devices.
 _MADE_OF_ITERATED = "allclose isclose ldexp soft_margin_loss"
 
+# Only the in-place form of these is element-wise, and takes no other tensor.
+_CHECKED = {"normal"}
+
 # Element-wise operations: TensorIterator checks their arguments, and accepts CPU scalars.
-ITERATED = frozenset((_ITERATED + _MADE_OF_ITERATED).split())
+ITERATED = frozenset((_ITERATED + _MADE_OF_ITERATED).split()) - _CHECKED
 # Operations whose kernel is structured, which changes the name of their wrapper in messages.
 STRUCTURED = frozenset(_STRUCTURED.split())
 CROSSING = frozenset(_CROSSING.split())
 
 # Element-wise operations that refuse even CPU scalars.
-NO_CPU_SCALARS = frozenset({"binary_cross_entropy"})
+NO_CPU_SCALARS = frozenset({"binary_cross_entropy", "smooth_l1_loss"})

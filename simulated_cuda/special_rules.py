@@ -82,6 +82,8 @@ def _index_fill(machine, func, args, kwargs):
 def _masked_fill(machine, func, args, kwargs):
     """The mask must be on the tensor's device; the value may be a CPU scalar."""
     source, mask = index_of(args[0]), index_of(args[1])
+    if source == CPU and func._schema.overload_name == "Tensor":
+        raise RuntimeError("masked_fill_: Expected inputs to be on same device")
     if source != mask:
         raise RuntimeError(
             "expected self and mask to be on the same device, but got mask on "

@@ -10,10 +10,13 @@ _OWN = str(Path(__file__).parent)
 
 def without_simulator(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback without the frames of this package's files."""
-    if traceback is None:
-        return None
-    rest = without_simulator(traceback.tb_next)
-    frame = traceback.tb_frame
-    if frame.f_code.co_filename.startswith(_OWN):
-        return rest
-    return TracebackType(rest, frame, traceback.tb_lasti, traceback.tb_lineno)
+    kept = []
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(_OWN):
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    # Not recursive, since the stack may be nearly full: RecursionError gets here too.
+    rest = None
+    for each in reversed(kept):
+        rest = TracebackType(rest, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return rest

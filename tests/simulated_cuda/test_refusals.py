@@ -172,3 +172,24 @@ def test_lists_of_tensors_must_match_at_each_position(gpu):
         torch._foreach_add_(mixed, mixed[::-1])
     with pytest.raises(RuntimeError, match=r"got min is on cpu.*wrapper_CUDA_clamp_min__Tensor"):
         torch._foreach_maximum_(mixed, mixed[::-1])
+
+
+@pytest.mark.parametrize("name", ["CUDAGraph", "graph", "MemPool"])
+def test_refused_classes_are_still_classes(gpu, name):
+    refused = getattr(torch.cuda, name)
+    assert not isinstance(torch.ones(1), refused)
+    with pytest.raises(NotSimulatedError, match=rf"^Not simulated: torch\.cuda\.{name}\. "):
+        refused()
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (lambda x: torch.normal(x, x.cpu()), "got std is on cpu"),
+        (lambda x: F.smooth_l1_loss(x[0], x[0].cpu()), "at least two devices"),
+        (lambda x: x.cpu().masked_fill(x.cpu() > 0, x[0]), "masked_fill_: Expected inputs"),
+    ],
+)
+def test_what_the_sweep_of_operators_found(gpu, operation, message):
+    with pytest.raises(RuntimeError, match=message):
+        operation(torch.ones(2, device=gpu))

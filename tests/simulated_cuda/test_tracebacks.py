@@ -42,3 +42,14 @@ def test_other_errors_keep_their_cause(gpu):
     with pytest.raises(ValueError, match="square") as caught:
         Strict()(torch.ones(2, 3, device="cuda"))
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_recursion_error_is_that_of_the_program(gpu):
+    x = torch.ones(1, device=gpu)
+
+    def recurse():
+        return (x + 1) + recurse()
+
+    with pytest.raises(RecursionError) as caught:
+        recurse()
+    assert all("simulated_cuda/tracebacks" not in str(entry.path) for entry in caught.traceback)

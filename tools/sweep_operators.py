@@ -1,0 +1,192 @@
+"""Compares the simulated GPU with PyTorch's compiled CUDA checks, operator by operator.
+
+    python -m tools.sweep_operators --report disagreements.md
+
+Runs PyTorch's own samples of every operator (OpInfo) with one tensor on another device than the
+rest, once on the stand-in runtime of `record_stand_in` and once on the simulated GPU. Needs Linux,
+a CUDA build of torch, gcc, nm, and the package `expecttest`. Takes about ten minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+SAMPLES = 2
+KINDS = ("stand-in", "simulated")
+# After this time a child process starts again behind the operator that it waited for.
+_SECONDS = 1200
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+# The stand-in has no cuBLAS, cuDNN and the like: what needs them is not compared.
+_NO_LIBRARY = re.compile("CUBLAS|CUDNN|CUSOLVER|CUSPARSE|CUFFT|MAGMA|nvrtc|driver|cudnn|no kernel")
+
+
+def mixes(tensors: int) -> Iterator[tuple[str, ...]]:
+    """The devices of `tensors` tensors: each one alone on the CPU, or alone on the GPU."""
+    for alone, others in (("cpu", "cuda"), ("cuda", "cpu")):
+        for number in range(tensors):
+            yield tuple(alone if n == number else others for n in range(tensors))
+        if tensors == 2:
+            return
+
+
+def outcomes(operator, place: Callable[[torch.Tensor, str], torch.Tensor]) -> dict[str, str]:
+    """The result of each sample and mix of one operator: devices, or the error's first line."""
+    found = {}
+    dtype = torch.float32 if torch.float32 in operator.dtypes else next(iter(operator.dtypes))
+    torch.manual_seed(0)
+    samples = islice(operator.sample_inputs("cpu", dtype), SAMPLES)
+    for number, sample in enumerate(samples):
+        leaves, spec = tree_flatten((sample.input, sample.args, sample.kwargs))
+        where = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        if len(where) < 2 or any(leaves[n].layout != torch.strided for n in where):
+            continue
+        for mix in mixes(len(where)):
+            placed = list(leaves)
+            for position, device in zip(where, mix, strict=True):
+                placed[position] = place(leaves[position], device)
+            first, args, kwargs = tree_unflatten(placed, spec)
+            found[f"{number}: {', '.join(mix)}"] = _outcome(operator, first, args, kwargs)
+    return found
+
+
+def _outcome(operator, first, args, kwargs) -> str:
+    try:
+        result = operator(first, *args, **kwargs)
+    except Exception as error:  # whatever the operator raises is the outcome
+        lines = str(error).strip().splitlines() or [""]
+        # The list of backends is that of this build of PyTorch.
+        line = _ADDRESS.sub("0x", lines[0]).partition("' backend.")[0]
+        return f"{type(error).__name__}: {line}"
+    tensors = (leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
+    return "works: " + ", ".join(str(tensor.device) for tensor in tensors)
+
+
+def run_child(kind: str, after: str, only: str) -> None:
+    """Print the outcomes of the operators after `after`, one line of JSON each."""
+    warnings.simplefilter("ignore")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    if kind == "simulated":
+        import simulated_cuda
+
+        simulated_cuda.enable()
+        mode = torch.no_grad()
+    else:
+        from tools.record_stand_in import ComputeOnCPU
+
+        mode = ComputeOnCPU()
+    passed = not after
+    for operator in op_db:
+        name = operator.full_name
+        if not re.search(only, name) or "jiterator" in name:
+            continue
+        if passed:
+            print(json.dumps([name, None]), flush=True)
+            with mode, torch.no_grad():
+                try:
+                    found = outcomes(operator, lambda tensor, device: tensor.detach().to(device))
+                except Exception as error:  # a sample that cannot be made here
+                    found = {"": f"{type(error).__name__}: {error}"}
+            print(json.dumps([name, found]), flush=True)
+        passed = passed or name == after
+    sys.stdout.flush()
+    # The stand-in's device threads never end.
+    os._exit(0)
+
+
+def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict[str, str]]:
+    """Run all operators in child processes; one that stops its process has no outcomes."""
+    results: dict[str, dict[str, str]] = {}
+    last, finished = "", False
+    while not finished:
+        command = [
+            sys.executable, "-m", "tools.sweep_operators", "--child", kind, "--after", last,
+            "--only", only,
+        ]  # fmt: skip
+        with subprocess.Popen(
+            ["timeout", str(_SECONDS), *command], env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        ) as child:  # fmt: skip
+            for line in child.stdout:
+                if not line.startswith("["):
+                    continue
+                last, found = json.loads(line)
+                results[last] = found or {}
+        finished = child.returncode == 0
+        if not finished:
+            print(f"{kind}: {last} ended the process", file=sys.stderr)
+    return results
+
+
+def compare(real: dict, simulated: dict) -> tuple[Counter[str], list[str]]:
+    """Count agreements and kinds of disagreement, and describe each disagreement in a line."""
+    counts: Counter[str] = Counter()
+    lines = []
+    for name, expected in real.items():
+        for mix, wanted in expected.items():
+            found = simulated.get(name, {}).get(mix)
+            if found is None or _NO_LIBRARY.search(wanted):
+                counts["not compared"] += 1
+                continue
+            kind = _judge(wanted, found)
+            counts[kind] += 1
+            if kind != "same":
+                lines.append(f"| {name} | {mix} | {kind} | {wanted[:160]} | {found[:160]} |")
+    return counts, lines
+
+
+def _judge(wanted: str, found: str) -> str:
+    if wanted == found:
+        return "same"
+    works = wanted.startswith("works"), found.startswith("works")
+    return {
+        (True, True): "other device",
+        (True, False): "falsely refused",
+        (False, True): "falsely accepted",
+        (False, False): "other message",
+    }[works]
+
+
+def main() -> int:
+    """Run both sides, print the counts, and write the disagreements."""
+    parser = argparse.ArgumentParser("python -m tools.sweep_operators", description=__doc__)
+    parser.add_argument("--report", type=Path, help="write the disagreements to this file")
+    parser.add_argument("--only", default="", metavar="REGEX", help="operators with such names")
+    parser.add_argument("--child", choices=KINDS, help=argparse.SUPPRESS)
+    parser.add_argument("--after", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        run_child(options.child, options.after, options.only)
+    from tools.record_stand_in import build
+
+    plain = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        real = collect("stand-in", {**plain, **build(Path(folder))}, options.only)
+    simulated = collect("simulated", plain, options.only)
+    counts, lines = compare(real, simulated)
+    print(f"torch {torch.__version__}: {len(real)} operators, {dict(sorted(counts.items()))}")
+    if options.report:
+        head = [
+            "| operator | sample: devices | disagreement | CUDA | simulated |",
+            "|" + "---|" * 5,
+        ]
+        options.report.write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
