@@ -29,20 +29,16 @@ def segment_size(block: int) -> int:
 class Block:
     """A part of a segment; `previous` and `next` are its neighbors in the same segment.
 
-    A block that was requested and has no place in a segment yet has the size 0.
+    A block that was requested and has no place in a segment yet is not used.
     """
 
     __slots__ = ("address", "next", "previous", "requested", "size", "small", "used")
 
-    def __init__(self, requested: int) -> None:
+    def __init__(self, requested: int, size: int) -> None:
         self.requested = requested
-        self.size = 0
-
-    def put(self, address: int, size: int, small: bool, used: bool) -> None:
-        """Give the block a place in a segment, without neighbors."""
-        self.address, self.size, self.small, self.used = address, size, small, used
-        self.previous: Block | None = None
-        self.next: Block | None = None
+        self.size = size
+        self.small = size <= SMALL
+        self.used = False
 
     @property
     def is_split(self) -> bool:

@@ -20,10 +20,8 @@ from .memory_statistics import Statistic
 
 _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
 
-METRICS = (
-    "allocated_bytes", "requested_bytes", "reserved_bytes", "inactive_split_bytes",
-    "allocation", "segment", "inactive_split",
-)  # fmt: skip
+_OF_BLOCKS = ("allocated_bytes", "requested_bytes", "allocation")
+METRICS = (*_OF_BLOCKS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
 # The number of requests and frees that are processed together.
 _MANY = 4096
 
@@ -37,10 +35,9 @@ class DeviceMemory:
         self.limit: int | None = None  # set by set_per_process_memory_fraction
         self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
-        self._allocated, self._requested, self._number = (
-            self.statistics[metric].add
-            for metric in ("allocated_bytes", "requested_bytes", "allocation")
-        )
+        # What a series of requests, or of frees, changes `_OF_BLOCKS` of each pool by.
+        self._changes = ([0, 0, 0], [0, 0, 0])
+        self._freeing = False
         self.out_of_memory_errors = self.retries = 0
         self._segments: dict[int, Block] = {}  # the first block of each, by address
         # The unused blocks of the large and of the small pool, sorted by size and address.
@@ -72,10 +69,11 @@ class DeviceMemory:
         """Allocate `nbytes` bytes, or raise `torch.OutOfMemoryError`; None for 0 bytes."""
         if nbytes == 0:
             return None
-        block = Block(nbytes)
+        size = rounded(nbytes)
+        block = Block(nbytes, size)
         with self._lock:
             self._pending.append(block)
-            self._reserved_at_most += segment_size(rounded(nbytes))
+            self._reserved_at_most += segment_size(size)
             if self._reserved_at_most > self._available or len(self._pending) > _MANY:
                 self._process()
         return block
@@ -145,42 +143,43 @@ class DeviceMemory:
         try:
             while pending:
                 block = pending.popleft()
-                if block.size:
+                if block.used != self._freeing:
+                    self._count_changes()
+                    self._freeing = block.used
+                if block.used:
+                    self._note_change(block)
                     self._free(block)
                 else:
                     self._place(block)
+                    self._note_change(block)
         finally:
+            self._count_changes()
             self._reserved_at_most = self._reserved()
 
     def _place(self, block: Block) -> None:
         """Give a block the first part of the smallest unused block, or all of it."""
-        nbytes = block.requested
-        size = rounded(nbytes)
-        small = size <= SMALL
+        size, small = block.size, block.small
         unused = self._unused[small]
-        whole = unused.pop(self._find(nbytes, size))[2]
-        address, before = whole.address, whole.previous
+        whole = unused.pop(self._find(block.requested, size))[2]
+        block.address = address = whole.address
+        block.previous = before = whole.previous
         rest = whole.size - size
         if rest >= BLOCK if small else rest > SMALL:
-            block.put(address, size, small, True)
             block.next, whole.previous = whole, block
             whole.address, whole.size = address + size, rest
             insort(unused, (rest, whole.address, whole))
         else:
-            block.put(address, whole.size, small, True)
-            block.next = whole.next
+            block.size, block.next = whole.size, whole.next
             if block.next is not None:
                 block.next.previous = block
-        block.previous = before
+        block.used = True
         if before is None:
             self._segments[address] = block
         else:
             before.next = block
-        self._count(block, 1)
 
     def _free(self, block: Block) -> None:
         """Make a block unused, and merge it with unused neighbors."""
-        self._count(block, -1)
         block.used = False
         unused = self._unused[block.small]
         before, after = block.previous, block.next
@@ -201,10 +200,19 @@ class DeviceMemory:
                 after.previous = block
         insort(unused, (block.size, block.address, block))
 
-    def _count(self, block: Block, sign: int) -> None:
-        self._allocated(block.small, sign * block.size)
-        self._requested(block.small, sign * block.requested)
-        self._number(block.small, sign)
+    def _note_change(self, block: Block) -> None:
+        changes = self._changes[block.small]
+        changes[0] += block.size
+        changes[1] += block.requested
+        changes[2] += 1
+
+    def _count_changes(self) -> None:
+        """Count a series of requests, or of frees, together: peaks are only between them."""
+        for small, changes in enumerate(self._changes):
+            if changes[2]:
+                for metric, change in zip(_OF_BLOCKS, changes, strict=True):
+                    self.statistics[metric].add(small, -change if self._freeing else change)
+                changes[:] = (0, 0, 0)
 
     def _reserved(self) -> int:
         return self.statistics["reserved_bytes"].current[2]
@@ -218,8 +226,9 @@ class DeviceMemory:
             self.retries += 1
             if self._reserved() + wanted > self._available:
                 self._refuse(nbytes)
-        segment = Block(0)
-        segment.put(self._address, wanted, small, False)
+        segment = Block(0, wanted)
+        segment.address, segment.small = self._address, small
+        segment.previous = segment.next = None
         self._address += wanted
         self._segments[segment.address] = segment
         insort(self._unused[small], (wanted, segment.address, segment))
@@ -234,6 +243,7 @@ class DeviceMemory:
 
     def _refuse(self, nbytes: int) -> None:
         self.out_of_memory_errors += 1
+        self._count_changes()
         reserved, allocated = self._reserved(), self.statistics["allocated_bytes"].current[2]
         # The message names the size of the segment, not that of the tensor.
         wanted = segment_size(rounded(nbytes))

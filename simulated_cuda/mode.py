@@ -124,6 +124,11 @@ class SimulatedCUDA(TorchFunctionMode):
             if simple:
                 move_storage(storage, where, self.memories, thread.backward_depth > 0)
                 return result
+        elif isinstance(result, list | tuple) and result and args:
+            # A list that was changed in place.
+            first = args[0][0] if isinstance(args[0], list | tuple) and args[0] else None
+            if result[0] is first:
+                return result
         put_all(result, where, self.memories, guess=thread.backward_depth > 0)
         return result
 
