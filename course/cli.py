@@ -62,7 +62,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="lessons, labs as labs/NAME, or in another language es, es/NAME (default: all)",
+        help="lessons, labs as labs/NAME, or translations as es or es/NAME (default: all)",
     )
     command.add_argument(
         "--check",
@@ -70,20 +70,22 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         help="execute nothing; list the notebooks that are out of date, and fail if there are any",
     )
     command.add_argument(
-        "--force", action="store_true", help="execute also what is up to date or has unchanged code"
+        "--force",
+        action="store_true",
+        help="also execute notebooks that are up to date or whose code is unchanged",
     )
     command.add_argument(
         "--cell-timeout",
         type=count,
         default=1800,
         metavar="SECONDS",
-        help="limit per cell (default: 1800)",
+        help="time limit per cell (default: 1800)",
     )
     command.set_defaults(command=_build)
 
 
 def _build(options: argparse.Namespace) -> int:
-    # Imported here, so that a command does not wait for the imports of the others.
+    # Imported here so that each command imports only what it needs.
     from course.authoring.build import build
     from course.authoring.targets import outdated
 
@@ -107,7 +109,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         "run",
         help="execute the lessons headless and write a report",
         description="Execute the built notebooks through papermill and write the executed "
-        "notebooks, their pages and index.html into runs/DATE-TIME (also named runs/latest).",
+        "notebooks, their pages and index.html into runs/DATE-TIME (runs/latest links to it).",
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
     command.add_argument(
@@ -124,14 +126,14 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         "--jobs",
         type=count,
         metavar="N",
-        help="notebooks at once (default: what cores and memory allow; one with a GPU)",
+        help="notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)",
     )
     command.add_argument(
         "--cell-timeout",
         type=count,
         default=3600,
         metavar="SECONDS",
-        help="limit per cell (default: 3600)",
+        help="time limit per cell (default: 3600)",
     )
     command.set_defaults(command=_run)
 

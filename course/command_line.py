@@ -1,4 +1,4 @@
-"""Shared by all commands: types of options, and the signals that end a command."""
+"""Argument types and signal handling shared by all commands."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ def count(text: str) -> int:
     """Convert the text of an option to an integer of at least 1."""
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
     return number
 
 
 def above_zero(text: str) -> float:
-    """Convert the text of an option to a number above 0."""
+    """Convert the text of an option to a number greater than 0."""
     number = float(text)
     if not number > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not greater than 0")
     return number
 
 

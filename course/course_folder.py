@@ -11,7 +11,7 @@ UNPUBLISHED = "gpu-course-kit/gpu-course-kit"
 
 
 class CourseError(Exception):
-    """An error that a person has to fix; its text says what is wrong and what to do."""
+    """An error that the user has to fix; its message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ class CourseFolder:
 def open_course(root: Path | None = None) -> CourseFolder:
     """Find the course: `root`, or the working directory or its nearest parent with a course.
 
-    Falls back on the copy that this package was installed from.
+    Falls back to the copy that this package was installed from.
 
     Raises:
-        CourseError: there is no course, or its `pyproject.toml` lacks the table `[tool.course]`.
+        CourseError: there is no course, or its `pyproject.toml` has no table `[tool.course]`.
     """
     if root is not None:
         candidates = [Path(root)]
@@ -111,12 +111,12 @@ def _read(root: Path) -> CourseFolder:
         table = tomllib.loads(file.read_text(encoding="utf-8"))["tool"]["course"]
         return CourseFolder(root, repository=table["repository"], tag=table["tag"])
     except FileNotFoundError:
-        raise CourseError(f"{file} is missing; it has the table [tool.course].") from None
+        raise CourseError(f"{file} is missing. It must contain the table [tool.course].") from None
     except tomllib.TOMLDecodeError as error:
         raise CourseError(f"{file} is not valid TOML: {error}.") from None
     except KeyError as missing:
         raise CourseError(
-            f"{file} lacks {missing} under [tool.course]. It needs repository and tag, "
+            f"{file} has no {missing} in [tool.course]. The table needs repository and tag, "
             'for example repository = "owner/name" and tag = "main".'
         ) from None
 
@@ -138,8 +138,8 @@ def pick(names: list[str], asked: list[str], kind: str) -> list[str]:
         stem = stem.zfill(2) if stem.isdigit() else stem
         fitting = [stem] if stem in names else [n for n in names if stem and n.startswith(stem)]
         if len(fitting) != 1:
-            problem = "could be " + " or ".join(fitting) if fitting else "does not exist"
+            problem = "matches " + " and ".join(fitting) if fitting else "does not exist"
             known = ", ".join(names) or "none"
-            raise CourseError(f"{kind} {word!r} {problem}. Known: {known}.")
+            raise CourseError(f"{kind} {word!r} {problem}. Available: {known}.")
         chosen.update(fitting)
     return [name for name in names if name in chosen]

@@ -1,4 +1,4 @@
-"""Reading notebooks, and writing files so that no reader ever finds half of one."""
+"""Read notebooks, and write files atomically."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# What a write that was killed leaves behind begins with a dot and ends in this.
+# A write that is killed leaves behind a file that starts with a dot and ends with this suffix.
 PARTIAL = ".partial"
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a whole file: after a crash or on a full disk the old or the new content is there.
+    """Write a file so that a crash or a full disk leaves either its old or its new content.
 
     Missing folders are created. Text is written as UTF-8 with `\\n` line endings.
 
     Raises:
-        OSError: the file cannot be written; what was there before is unchanged.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,5 +51,5 @@ def read_notebook(path: Path) -> NotebookNode:
     except (ValueError, AttributeError, nbformat.ValidationError) as error:
         reason = str(error).strip().splitlines()[0][:80] if str(error).strip() else "invalid"
         raise CourseError(
-            f"{path} is not a notebook that can be read ({reason}); delete it and build it again"
+            f"{path} is not a readable notebook ({reason}); delete it and build it again"
         ) from None

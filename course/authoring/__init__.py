@@ -1,1 +1,1 @@
-"""Builds notebooks from their sources, keeps stored outputs tidy, and releases a fork."""
+"""Builds notebooks from their sources, cleans stored outputs, and publishes a fork."""

@@ -1,4 +1,4 @@
-"""Assemble notebooks, not executed: opening, set-up cell, the source's cells, closing."""
+"""Assemble unexecuted notebooks: opening, set-up cell, the source's cells, closing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from course.course_folder import CourseFolder
 from course.translation.words import Words
 from helpers.language import ENGLISH
 
-# Runs first, so it uses the standard library only. It unpacks under a temporary name, so that an
-# interrupted download leaves nothing that looks like the course.
+# Runs first, so it uses only the standard library. It unpacks into a temporary folder, so that an
+# interrupted download does not leave an incomplete copy of the course.
 BOOTSTRAP = """\
 # @title Set up
 # Makes the package `helpers` importable, and downloads the course where it is missing.
@@ -68,7 +68,7 @@ from helpers import packages
 
 packages.require()"""
 
-# As JupyterLab writes it: opening and saving a lesson changes the version of Python at most.
+# The same as JupyterLab writes, so that saving a lesson there changes at most the Python version.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {
@@ -80,7 +80,7 @@ METADATA = {
         "pygments_lexer": "ipython3",
         "version": "3.12.0",
     },
-    # Colab offers a GPU when it opens the lesson.
+    # Makes Colab offer a GPU when it opens the lesson.
     "accelerator": "GPU",
     "colab": {"gpuType": "T4", "provenance": []},
 }
@@ -121,7 +121,7 @@ def assemble_lab(
 
 def bootstrap(course: CourseFolder) -> NotebookNode:
     """Return the set-up cell, which makes `import helpers` work wherever the notebook is opened."""
-    # The folder name in GitHub's archives; copies of two versions stay apart.
+    # The folder name in GitHub's archives, so that copies of two versions do not collide.
     folder = f"{course.repository.split('/')[-1]}-{course.tag.replace('/', '-')}"
     code = BOOTSTRAP.format(repository=course.repository, tag=course.tag, folder=folder)
     # Collapsed in Colab and in JupyterLab.
@@ -142,8 +142,8 @@ def _notebook(
     badge = base64.b64encode(BADGE.read_bytes()).decode()
     first.attachments = nbformat.from_dict({BADGE.name: {"image/png": badge}})
     for cell in cells:
-        change = words.markdown if cell.cell_type == "markdown" else words.code
-        cell.source = change(cell.source)
+        translate = words.markdown if cell.cell_type == "markdown" else words.code
+        cell.source = translate(cell.source)
     notebook = new_notebook(
         cells=[first, setup, *cells, last], metadata=nbformat.from_dict(METADATA)
     )

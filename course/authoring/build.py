@@ -38,8 +38,8 @@ def build(
     Args:
         course: the course.
         names: lessons, labs as `labs/NAME`, or in another language `es/NAME`; all if empty.
-        force: whether to execute also what is up to date or has unchanged code.
-        cell_timeout: seconds that one cell may take.
+        force: whether to also execute notebooks that are up to date or whose code is unchanged.
+        cell_timeout: time limit per cell, in seconds.
         say: prints one line of progress.
 
     Raises:
@@ -52,7 +52,7 @@ def build(
     for code in languages(course):
         used = any(target.words.language == code for target in wanted)
         if used or not names:
-            # First, because a notebook of this language says these texts when it is executed.
+            # Written first, because notebooks in this language show these texts when executed.
             written += write_generated(read(code), say, for_notebooks=used)
     for target in wanted:
         name = target.name
@@ -106,13 +106,13 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
     )
     client.reset_execution_trackers()
     try:
-        # Not client.execute(), which ends in an error of its clean-up after Ctrl-C.
+        # Not client.execute(), whose cleanup raises an error after Ctrl-C.
         with client.setup_kernel():
             for index, cell in enumerate(notebook.cells):
                 client.execute_cell(cell, index)
     except CellExecutionError as error:
-        # Its text has the cell, its output, and the traceback.
-        raise CourseError(f"{name}: cell {reached + 1} fails.\n{plain_text(str(error))}") from None
+        # The message contains the cell, its output, and the traceback.
+        raise CourseError(f"{name}: cell {reached + 1} failed.\n{plain_text(str(error))}") from None
     except CellTimeoutError:
         raise CourseError(
             f"{name}: cell {reached + 1} takes longer than {cell_timeout} s. Raise the limit "
@@ -131,11 +131,11 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
 
 def _left_in_english(target: Target) -> str:
     missing = len(target.words.missing)
-    return f"; texts left in English, without a reviewed translation: {missing}" if missing else ""
+    return f"; texts left in English (no reviewed translation): {missing}" if missing else ""
 
 
 def _keep_outputs(fresh: NotebookNode, stored: NotebookNode) -> bool:
-    """Copy the outputs from the stored notebook if all code is still the same.
+    """Copy the outputs of the stored notebook if no code has changed; return whether it did.
 
     The set-up cell may differ: it does nothing where the package is installed.
     """

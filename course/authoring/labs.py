@@ -1,8 +1,8 @@
 """Split a lab's source into the student's cells and the cells with answers.
 
 A lab's source has two additional kinds of cells: `# %% exercise=1` contains an answer between
-nbgrader's markers, and `# %% check=1 points=2` the call that checks it. After an answer there may
-be, as comments between `### BEGIN GIVEN` and `### END GIVEN`, code that students get instead.
+nbgrader's markers, and `# %% check=1 points=2` the call that checks it. An answer may be followed
+by the code that students get instead, commented out between `### BEGIN GIVEN` and `### END GIVEN`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def check_lab(source: Source) -> None:
     for cell in source.cells:
         where = f"{name}, cell `{cell.source.splitlines()[0] if cell.source else ''}`"
         if "check" in cell.metadata and type(cell.metadata.get("points")) is not int:
-            raise CourseError(f"{where}: a check needs points=N, a whole number.")
+            raise CourseError(f"{where}: a check needs points=N, where N is an integer.")
         markers = [line.strip() for line in cell.source.splitlines() if line.strip() in _MARKERS]
         if markers and "exercise" not in cell.metadata:
             raise CourseError(f"{where}: answer markers in a cell without exercise=N.")

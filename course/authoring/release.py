@@ -18,7 +18,7 @@ _REPOSITORY = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 )
 _TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
-# What precedes a repository's name in an address.
+# What precedes a repository's name in a URL.
 _HOSTS = r"(?:github\.com[/:]|githubusercontent\.com/|/github/|/gh/|ghcr\.io/)"
 _KINDS = r"(?:blob|tree|raw|edit|archive(?:/refs/(?:heads|tags))?)"
 
@@ -32,13 +32,12 @@ def release(
 ) -> list[Path]:
     """Point the whole course at `repository` ("owner/name") and `tag`; return the files written.
 
-    Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the
-    addresses of the course in pages and sources, and each notebook's generated cells. Executes
-    nothing.
+    Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the URLs of
+    the course in pages and sources, and each notebook's generated cells. Executes nothing.
 
     Raises:
         CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
-            a notebook is not up to date, or code contains an address of the course.
+            a notebook is not up to date, or code contains a URL of the course.
     """
     tag = tag or course.tag
     _refuse_malformed(repository, tag)
@@ -47,7 +46,7 @@ def release(
         return []
     tracked = _tracked_files(course.root)
     if findings := outdated(course):
-        raise CourseError("build the course first: " + "\n".join(findings))
+        raise CourseError("Build the course first: " + "\n".join(findings))
     generated = {target.path for target in targets(course, [])}
     texts = {
         path: text
@@ -60,7 +59,7 @@ def release(
         mode = path.stat().st_mode
         write_atomically(path, text)
         path.chmod(mode)
-        say(f"{path.relative_to(course.root).as_posix()}: addresses changed")
+        say(f"{path.relative_to(course.root).as_posix()}: URLs updated")
     build(replace(course, repository=repository, tag=tag), [], say=say)
     return [path for path in tracked if path in texts or path in generated]
 
@@ -68,7 +67,7 @@ def release(
 def _refuse_malformed(repository: str, tag: str) -> None:
     if not _REPOSITORY.fullmatch(repository) or repository.endswith(".git"):
         raise CourseError(
-            f"{repository!r} is not a repository on GitHub. Write owner/name, "
+            f"{repository!r} is not a GitHub repository. Use the form owner/name, "
             "for example somebody/gpu-course-kit."
         )
     if not _TAG.fullmatch(tag):
@@ -96,21 +95,21 @@ def _git(root: Path, *arguments: str) -> str:
             ["git", "-C", str(root), *arguments], capture_output=True, text=True, encoding="utf-8"
         )
     except FileNotFoundError:
-        raise CourseError("a release needs git, which is not installed.") from None
+        raise CourseError("A release needs git, which is not installed.") from None
     if done.returncode:
-        raise CourseError(f"a release needs a clone of the course: {done.stderr.strip()}")
+        raise CourseError(f"A release needs a clone of the course: {done.stderr.strip()}")
     return done.stdout
 
 
 def _renamed(path: Path, course: CourseFolder, repository: str, tag: str) -> str | None:
-    """Return the file's text with the new addresses; None if nothing changes or it is binary."""
+    """Return the file's text with the new URLs; None if nothing changes or the file is binary."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
         return None
     old = re.escape(course.repository)
     address = re.compile(
-        # Not the start of a longer name; the end of a sentence or `.git` may follow.
+        # Do not match the start of a longer name; a period or `.git` may follow.
         rf"({_HOSTS}){old}(?![\w-]|\.(?!git\b)\w)"
         rf"(?:(/(?:{_KINDS}/)?){re.escape(course.tag)}(?![\w-]|\.(?!zip|tar)\w))?"
     )
@@ -140,13 +139,13 @@ def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
 
 
 def _refuse_changed_code(path: Path, text: str, course: CourseFolder) -> None:
-    """Refuse to change a source's code: its notebook would have to be executed again."""
+    """Raise `CourseError` if code would change: its notebook would have to be executed again."""
     if path.suffix != ".py" or path.parent not in (course.sources, course.lab_sources):
         return
     lines = zip(path.read_text(encoding="utf-8").splitlines(), text.splitlines(), strict=True)
     for number, (before, after) in enumerate(lines, start=1):
         if before != after and not before.startswith("#"):
             raise CourseError(
-                f"{path}, line {number}: the code contains an address of the course: "
+                f"{path}, line {number}: the code contains a URL of the course: "
                 f"{before.strip()}. Remove it from the code, and build the notebook."
             )

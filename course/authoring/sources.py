@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# jupytext's own metadata, for the way back from notebook to text.
+# Metadata that jupytext adds to convert a notebook back to text.
 _JUPYTEXT_KEYS = ("lines_to_next_cell", "lines_to_end_of_cell_marker")
 
 
@@ -73,7 +73,7 @@ def _read_header(table: object, path: Path) -> Header:
     if not isinstance(table, dict):
         raise CourseError(
             f"{path} has no header. Start the file with a comment block between two lines `# ---` "
-            f"that has, under `jupyter: course:`, {', '.join(wanted)}."
+            f"with these entries under `jupyter: course:`: {', '.join(wanted)}."
         )
     for key in table:
         if key not in wanted:
@@ -82,7 +82,7 @@ def _read_header(table: object, path: Path) -> Header:
             )
     for key in ("title", "promise", "minutes", "objectives"):
         if key not in table:
-            raise CourseError(f"{path}: the header lacks {key!r}.")
+            raise CourseError(f"{path}: the header has no {key!r}.")
     for key, value in table.items():
         what = f"{path}: {key!r} in the header is {value!r}, not"
         if key in ("title", "promise"):
@@ -90,7 +90,7 @@ def _read_header(table: object, path: Path) -> Header:
                 raise CourseError(f"{what} a string.")
         elif key == "minutes":
             if type(value) is not int or value <= 0:
-                raise CourseError(f"{what} a whole number.")
+                raise CourseError(f"{what} a positive integer.")
         elif not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             colon = "Put quotes around a string that contains a colon."
             raise CourseError(f"{what} a list of strings. {colon}")

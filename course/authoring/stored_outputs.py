@@ -22,8 +22,8 @@ _WARNING = re.compile(r"^\S+:\d+: \w*Warning: .*|^\[W\d+ .*|^\w*Warning: .*", re
 _PIXELS = re.compile(r"(?<=;base64,)[\w+/=]+")
 _ANSI_CODES = re.compile(r"\x1b\[[0-9;]*m")
 
-# The type of what `helpers.lesson.report` stores. Repeated here, because importing it from there
-# would load torch.
+# MIME type of the values that `helpers.lesson.report` stores. Repeated here, because importing it
+# from there would import torch.
 RESULT_TYPE = "application/vnd.gpu-course.result+json"
 _TEXT_TYPES = ("text/", "application/json", RESULT_TYPE)
 

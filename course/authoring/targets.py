@@ -25,11 +25,11 @@ class Target:
     """One notebook to build.
 
     Attributes:
-        name: how messages name it.
+        name: its name in messages.
         argument: the argument of `course build` that builds it.
         path: where it is stored.
         executed: False for a student's lab, which has no outputs.
-        assemble: returns the notebook as its source builds it today, without outputs.
+        assemble: builds the notebook from its current source, without outputs.
         words: the language; after `assemble`, `words.missing` has the texts left in English.
     """
 
@@ -48,7 +48,7 @@ def targets(
 
     `labs/NAME` names a lab, which is two notebooks in English. `es` names all that is published in
     Spanish, `es/NAME` and `es/labs/NAME` one notebook, published or not. `read` returns the
-    edition of a language, for callers that have it already.
+    edition of a language; pass it to reuse editions that have already been read.
     """
     read = read or partial(edition, course)
     known = languages(course)
@@ -87,7 +87,7 @@ def _in_edition(spoken: Edition, names: list[str]) -> list[Target]:
 
 
 def assembled(course: CourseFolder, name: str, words: Words = IN_ENGLISH) -> NotebookNode:
-    """Return the notebook of one lesson as its source builds it today, without outputs."""
+    """Build the notebook of one lesson from its current source, without outputs."""
     names = course.lesson_names()
     place = names.index(name) + 1
     following = read_source(course.source_of(names[place])) if place < len(names) else None
@@ -122,7 +122,7 @@ def read_stored(path: Path) -> NotebookNode | None:
 
 
 def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
-    """Return the reasons why a stored notebook is not what its source builds today."""
+    """Return the reasons why a stored notebook differs from what its current source builds."""
     if stored is None:
         return ["it has not been built"]
     wanted, noted = fresh.metadata.course, stored.metadata.get("course", {})
@@ -143,7 +143,7 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     elif code and not has_outputs:
         reasons.append("it has code but no outputs")
     elif noted.get("outputs_sha256") != outputs_digest(stored):
-        reasons.append("its outputs are not those that the build stored")
+        reasons.append("its outputs differ from those that the build stored")
     return reasons
 
 

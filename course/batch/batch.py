@@ -1,7 +1,7 @@
-"""`course batch`: notebooks over many settings, continued where an earlier run stopped.
+"""`course batch`: execute notebooks with many settings, resuming where an earlier run stopped.
 
 A finished run is a file in `state/`, written once its notebook is in place. Everything else in the
-batch's folder is made from these files: `results.csv`, `results.parquet` and `index.html`.
+batch's folder is generated from these files: `results.csv`, `results.parquet` and `index.html`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
             names = pick(course.built_names(), [word], "Notebook")
             found = {lesson: course.notebook_of(lesson) for lesson in names}
         for stem, file in found.items():
-            # Students' copies of a lab have one name, in many folders.
+            # Students' copies of a lab have the same file name, in different folders.
             unique = stem if files.get(stem, file) == file else f"{file.parent.name}_{stem}"
             if files.get(unique, file) != file:
                 raise CourseError(
@@ -79,7 +79,7 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
 
 def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
     if plan.out is not None and "://" in plan.out:
-        # State, tables and page stay local: a storage without renaming could keep half a file.
+        # State, tables and page stay local: without an atomic rename, half a file could remain.
         folders = Folders(course.runs / name, store=plan.out)
     else:
         folders = Folders(Path(plan.out or course.runs / name).expanduser().absolute())
@@ -94,7 +94,7 @@ def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
 
 
 def _kept(ledger: Ledger, runs: Sequence[PlannedRun], options: Options) -> dict[str, Entry]:
-    """The entries of the runs that need not run again."""
+    """The entries of the runs that do not have to be executed again."""
     finished = ledger.finished()
     return {
         run.id: finished[run.id]
@@ -140,5 +140,5 @@ def _show_plan(
         known = sum(len(earlier[name]) for name in {run.notebook for run in missing})
         print(
             f"Estimate: {roughly(seconds)}, from the median of {known} earlier runs"
-            f"{' with whatever parameters they had' if plan.varied else ''}."
+            f"{', whatever their parameters' if plan.varied else ''}."
         )

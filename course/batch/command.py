@@ -1,4 +1,4 @@
-"""The command line of `course batch`: a plan's file, options that add to it, or options alone."""
+"""The command line of `course batch`: a plan file, options that override it, or only options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "what", nargs="+", metavar="WHAT", help="a plan (.yaml), lessons, or .ipynb files"
     )
-    what = command.add_argument_group("what to run (adds to the plan, or replaces its line)")
+    what = command.add_argument_group("what to run (adds to the plan or overrides it)")
     repeated = {"action": "append", "default": []}
     what.add_argument(
         "-p", dest="parameters", nargs=2, metavar=("NAME", "VALUE"), **repeated,
@@ -37,25 +37,33 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     what.add_argument(
         "--case", nargs="+", metavar="NAME=VALUE", **repeated,
-        help="one setting; several of these run one after another",
+        help="one set of parameters; can be repeated",
     )  # fmt: skip
-    what.add_argument("--repeats", type=int, metavar="N", help="each setting with seeds 0 to N-1")
-    what.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="with these seeds")
-    how = command.add_argument_group("how to run it")
-    how.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: 1, or the GPUs)")
-    how.add_argument(
-        "--cell-timeout", type=int, metavar="SECONDS", help="limit for one cell (default: 3600)"
+    what.add_argument(
+        "--repeats", type=int, metavar="N", help="run each setting with seeds 0 to N-1"
     )
-    how.add_argument("--run-timeout", type=int, metavar="SECONDS", help="limit for one run")
-    how.add_argument("--retries", type=int, metavar="N", help="try again what does not pass")
+    what.add_argument(
+        "--seeds", type=int, nargs="+", metavar="SEED", help="run each setting with these seeds"
+    )
+    how = command.add_argument_group("how to run it")
     how.add_argument(
-        "--gpus", nargs="+", metavar="GPU", help="numbers, `all` (default) or `none`; one per run"
+        "--jobs", type=int, metavar="N", help="concurrent runs (default: one per GPU, or 1)"
+    )
+    how.add_argument(
+        "--cell-timeout", type=int, metavar="SECONDS", help="time limit per cell (default: 3600)"
+    )
+    how.add_argument("--run-timeout", type=int, metavar="SECONDS", help="time limit per run")
+    how.add_argument(
+        "--retries", type=int, metavar="N", help="retry runs that do not pass, up to N times"
+    )
+    how.add_argument(
+        "--gpus", nargs="+", metavar="GPU", help="indices, `all` (default) or `none`; one per run"
     )
     how.add_argument("--share", type=int, metavar="N", help="runs that share a GPU (default: 1)")
     how.add_argument(
         "--folder", metavar="DIR", help="working folder of all runs (default: one per run)"
     )
-    how.add_argument("--out", metavar="DIR", help="results; may be an address such as s3://...")
+    how.add_argument("--out", metavar="DIR", help="results folder, or a URL such as s3://...")
     how.add_argument(
         "--dask", dest="cluster", metavar="ADDRESS", help="run on the workers of this Dask cluster"
     )
@@ -66,15 +74,15 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
         "--pages",
         dest="all_pages",
         action="store_true",
-        help="write a page of every run (default: of failures)",
+        help="write a page for every run (default: only for runs that did not pass)",
     )
     how.add_argument("--dry-run", action="store_true", help="show the runs and a time estimate")
-    how.add_argument("--retry-failed", action="store_true", help="run again what did not pass")
+    how.add_argument("--retry-failed", action="store_true", help="rerun what did not pass")
     command.set_defaults(command=_batch)
 
 
 def _batch(options: argparse.Namespace) -> int:
-    # Imported here so that the other commands do not wait for it.
+    # Imported here so that each command imports only what it needs.
     from course.batch.batch import batch
     from course.batch.plan import make_plan
     from course.batch.work import Options
@@ -91,7 +99,7 @@ def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
 
     files = [word for word in options.what if Path(word).suffix in (".yaml", ".yml")]
     if files and len(options.what) > 1:
-        raise CourseError("Give either a plan or notebooks: a plan names its notebooks itself.")
+        raise CourseError("Give either a plan or notebooks, not both: a plan lists its notebooks.")
     table = dict(read_plan(Path(files[0]))) if files else {"notebooks": list(options.what)}
     _add(table, "parameters", _once("-p", options.parameters, dict(options.parameters)))
     grid = {name: values for name, *values in options.grid}

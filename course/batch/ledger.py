@@ -1,7 +1,7 @@
-"""The finished runs of a batch on disk: one file per run, written whole or not at all.
+"""The finished runs of a batch on disk: one file per run, written atomically.
 
-Tables and pages are made from these files. A batch that is started again reads them and executes
-what is missing.
+Tables and pages are generated from these files. A batch that is started again reads them and
+executes what is missing.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Ledger:
         self._batch, self.folder = batch, batch / "state"
 
     def finished(self) -> dict[str, Entry]:
-        """The entries of all finished runs, by run id; unreadable files are left out."""
+        """The entries of all finished runs, by run id; unreadable files are skipped."""
         entries = {}
         for file in sorted(self.folder.glob("[!.]*.json")):
             try:
                 entry = json.loads(file.read_text(encoding="utf-8"))
             except (ValueError, OSError):
-                # Written by something else, or damaged: that run has to run again.
+                # Not written by this program, or corrupted: the run is executed again.
                 continue
             if isinstance(entry, dict) and entry.get("schema") == SCHEMA:
                 entries[entry["id"]] = entry
@@ -43,14 +43,14 @@ class Ledger:
         """Save the entry of a finished run.
 
         Raises:
-            OSError: it cannot be written; what was there before is unchanged.
+            OSError: the file cannot be written; an existing file is unchanged.
         """
         text = json.dumps({"schema": SCHEMA, **entry}, indent=1, default=str)
         write_atomically(self.folder / f"{entry['id']}.json", text + "\n")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Reserve the folder for one batch; the system ends the lock however the process ends.
+        """Lock the folder for one batch; the lock is released even if the process is killed.
 
         Raises:
             CourseError: another batch is running in this folder.

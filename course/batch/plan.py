@@ -27,7 +27,7 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """A checked plan.
+    """A validated plan.
 
     Attributes:
         notebooks: lessons or paths of notebooks.
@@ -35,11 +35,11 @@ class Plan:
         grid: parameters and their values, of which every combination runs.
         cases: the settings under `list`.
         seeds: values of the parameter `seed`.
-        cell_limit: seconds that one cell may take; None for no limit.
-        run_limit: seconds that one run may take; None for no limit.
-        retries: how often a run that does not pass is tried again.
-        jobs: how many run at once; None for one per place on a GPU.
-        out: folder or address of the results; None for a folder in the course's `runs/`.
+        cell_limit: time limit per cell, in seconds; None for no limit.
+        run_limit: time limit per run, in seconds; None for no limit.
+        retries: how often a run that does not pass is retried.
+        jobs: how many run at once; None for `share` per GPU, or 1 without GPUs.
+        out: folder or URL of the results; None for a folder in the course's `runs/`.
         gpus: names as in CUDA_VISIBLE_DEVICES; None for all GPUs of the machine.
         share: how many runs use one GPU at a time.
         folder: working folder of all runs; None for a folder per run.
@@ -76,7 +76,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a plan: a notebook, and its parameters in the types that it takes.
+    """One run of a plan: a notebook, and its parameters converted to the notebook's types.
 
     Attributes:
         id: equal if code, parameters and `helpers` are equal.
@@ -144,7 +144,7 @@ def make_plan(table: Mapping[str, object]) -> Plan:
 
 
 def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun]:
-    """All runs of the plan, in its order, with parameters in the types that each notebook takes.
+    """All runs of the plan, in its order, with parameters converted to each notebook's types.
 
     Raises:
         CourseError: no notebook has a parameter of that name, or a value has the wrong type.
@@ -175,7 +175,7 @@ def _planned(name: str, parameters: dict[str, object], notebook: NotebookNode) -
 
 
 def _absolute(value: object) -> object:
-    """Make a path that begins with `./`, `../` or `~/` absolute: runs work in other folders."""
+    """Make a path that begins with `./`, `../` or `~/` absolute: runs use other folders."""
     if isinstance(value, str) and value.startswith(("./", "../", "~/")):
         return str(Path(value).expanduser().absolute())
     return value
@@ -189,7 +189,7 @@ def _check_names(table: Mapping[str, object], known: tuple[str, ...], what: str)
 
 
 def _check_set_once(plan: Plan) -> None:
-    """Refuse a parameter that two parts of the plan set."""
+    """Raise `CourseError` if two parts of the plan set the same parameter."""
     parts = {
         "parameters": set(plan.parameters),
         "grid": set(plan.grid),

@@ -32,9 +32,9 @@ from course.reports.pages import write_page
 from course.reports.reported import Entry, drawn_box, make_entry, result_names, show_value
 from course.reports.run_report import CourseRun, write_report
 
-# The most memory that a lesson with its figures and images uses, in bytes.
+# Peak memory of a lesson with its figures and images, in bytes.
 _LESSON_MEMORY = 3 << 30
-# Code with which a lesson reads a clock.
+# Code with which a lesson measures time.
 _CLOCKS = re.compile(r"\b(perf_counter|timeit|timing\.measure|fast_cifar10)\b")
 
 
@@ -56,7 +56,7 @@ def run(
         out: folder for the results; by default `runs/DATE-TIME`, which `runs/latest` points to.
         jobs: how many notebooks run at once; by default as many as cores and memory allow, and
             one if there is a GPU. Lessons that measure time always run alone.
-        cell_timeout: seconds that one cell may take.
+        cell_timeout: time limit per cell, in seconds.
 
     Raises:
         CourseError: before anything is executed, if a name, a parameter or `out` is not valid; or
@@ -73,8 +73,8 @@ def run(
     expected = _earlier_seconds(course.runs)
     folder = _new_folder(course, out, started)
     anchor_data_folder()
-    # Kernels work in the current folder, as with papermill, so that a relative path among the
-    # parameters refers to the folder where the command was typed.
+    # Kernels run in the current folder, as with papermill, so that a relative path among the
+    # parameters is relative to the folder where the command was started.
     here = Path.cwd()
     to_do = [
         Job(
@@ -88,18 +88,18 @@ def run(
     )
     cells = {name: _count_cells(notebooks[name], fitted[name]) for name in names}
     known = set(names) <= set(expected)
-    # Without earlier times, a cell is assumed to take as long as any other.
+    # Without times from earlier runs, all cells are assumed to take equally long.
     weights = shares_of_time(to_do, expected if known else cells, workers.jobs)
     if known:
         seconds = sum(weights.values()) / workers.jobs
-        print(f"This takes {roughly(seconds)}, judging by the last run.")
+        print(f"Estimate from the last run: {roughly(seconds)}.")
     entries: dict[str, Entry] = {}
 
     def describe(result: RunResult) -> str:
         entries[result.job.name] = entry = _entry_with_page(result, names)
         return _line(entry)
 
-    # nbclient logs dead kernels and time-outs, which would break up the progress bar.
+    # nbclient logs dead kernels and timeouts, which would break up the progress bar.
     logging.getLogger("papermill").addHandler(logging.NullHandler())
     progress = LessonProgress(cells, describe, weights)
     try:
@@ -125,8 +125,8 @@ def run(
             point_latest(course.runs, folder.name)
     except OSError as error:
         raise CourseError(
-            f"{error.strerror or error} ({error.filename or folder}). The notebooks that have "
-            f"ended are in {folder}. Free some space there, or choose another folder with --out."
+            f"{error.strerror or error} ({error.filename or folder}). The finished "
+            f"notebooks are in {folder}. Free some space, or choose another folder with --out."
         ) from None
     finally:
         progress.close()
@@ -137,7 +137,7 @@ def run(
 
 
 def jobs_for_this_machine() -> int:
-    """How many lessons can run side by side: one per core within the free memory, one on a GPU."""
+    """How many lessons can run at once: one if there is a GPU, or as cores and memory allow."""
     if gpus.visible():
         return 1
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
@@ -146,17 +146,17 @@ def jobs_for_this_machine() -> int:
 def shares_of_time(
     jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int
 ) -> dict[str, float]:
-    """Each job's share of the whole time: while one runs alone, the other places are empty."""
+    """Each job's share of the total worker time; one that runs alone occupies all workers."""
     return {job.name: seconds[job.name] * (at_once if job.alone else 1) for job in jobs}
 
 
 def measures_time(notebook: NotebookNode) -> bool:
-    """Whether the notebook's code reads a clock, so that nothing else may run beside it."""
+    """Whether the notebook measures time, so that nothing else may run at the same time."""
     return any(c.cell_type == "code" and _CLOCKS.search(c.source) for c in notebook.cells)
 
 
 def facts_of(root: Path) -> dict[str, str]:
-    """What the results depend on: torch version, machine, commit of the course, command."""
+    """Facts that the results depend on: torch version, machine, commit of the course, command."""
     memory = f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
     machine = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", memory]
     facts = {
@@ -202,7 +202,7 @@ def _new_folder(course: CourseFolder, out: Path | None, started: datetime) -> Pa
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
-            # Another run began in the same second.
+            # Another run started in the same second.
             continue
         return folder
     raise CourseError(f"{course.runs} is full of folders named {base}; delete some.")
@@ -210,15 +210,15 @@ def _new_folder(course: CourseFolder, out: Path | None, started: datetime) -> Pa
 
 def point_latest(runs: Path, name: str) -> None:
     """Make `runs/latest` a link to the folder `name`; a text file where links are not allowed."""
-    latest, coming = runs / "latest", runs / f".latest-{os.getpid()}"
+    latest, temporary = runs / "latest", runs / f".latest-{os.getpid()}"
     if latest.is_dir() and not latest.is_symlink():
         print(f"Note: {latest} is a folder, so it does not point to this run.", file=sys.stderr)
         return
     try:
-        coming.symlink_to(name, target_is_directory=True)
+        temporary.symlink_to(name, target_is_directory=True)
     except (OSError, NotImplementedError):
-        coming.write_text(name + "\n", encoding="utf-8")
-    coming.replace(latest)
+        temporary.write_text(name + "\n", encoding="utf-8")
+    temporary.replace(latest)
 
 
 def _entry_with_page(result: RunResult, beside: Sequence[str]) -> Entry:
@@ -229,7 +229,7 @@ def _entry_with_page(result: RunResult, beside: Sequence[str]) -> Entry:
 
 
 def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
-    """Write the pages again without links to notebooks that were not executed."""
+    """Rewrite the pages without links to notebooks that were not executed."""
     existing = [name for name in names if (folder / f"{name}.ipynb").exists()]
     for name in existing:
         write_page(folder / f"{name}.ipynb", beside=existing)

@@ -55,7 +55,7 @@ def write_tables(rows: Sequence[TableRow], folder: Path) -> None:
     """Write `results.csv` and `results.parquet`.
 
     Raises:
-        OSError: there is no space, for example; the previous files are then unchanged.
+        OSError: the disk is full, for example; the previous files are then unchanged.
     """
     write_atomically(folder / "results.csv", as_csv(rows))
     write_atomically(folder / "results.parquet", as_parquet(rows))

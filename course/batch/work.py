@@ -1,4 +1,4 @@
-"""Executes the runs of a batch, saves each one that ends, and writes tables and page."""
+"""Executes the runs of a batch, saves each run when it ends, and writes tables and a page."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from course.reports.batch_report import write_batch_report
 from course.reports.pages import write_page
 from course.reports.reported import Entry, drawn_box, make_entry
 
-# How often tables and page are written while the batch runs, in seconds.
+# Seconds between two writes of the tables and the page while the batch runs.
 _REFRESH = 60
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a batch runs; none of this changes the results."""
+    """Options of a batch that do not affect its results."""
 
     dry_run: bool = False
     retry_failed: bool = False
@@ -67,7 +67,7 @@ class Folders:
         return self.notebooks / f"{run.name}.ipynb"
 
     def address(self, run: PlannedRun) -> str:
-        """Where the page links to: the notebook beside it, or in the storage."""
+        """Where the page links to: the local notebook, or its URL in the remote storage."""
         if self.store is None:
             return f"notebooks/{run.name}.ipynb"
         return f"{self.store.rstrip('/')}/{run.name}.ipynb"
@@ -77,8 +77,8 @@ class Folders:
 class Work(Watcher):
     """A running batch: saves every run that ends and keeps the tables up to date.
 
-    `entries` has the runs that have ended, by id, also those that the ledger does not keep because
-    they could not run.
+    `entries` has all runs that have ended, by id, including those that could not run, which the
+    ledger does not store.
     """
 
     plan: Plan
@@ -94,7 +94,7 @@ class Work(Watcher):
     def execute(self, missing: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
         """Execute the missing runs, write tables and page, and print a summary."""
         anchor_data_folder()
-        # nbclient logs dead kernels and time-outs, which would break up the progress bar.
+        # nbclient logs dead kernels and timeouts, which would break up the progress bar.
         logging.getLogger("papermill").addHandler(logging.NullHandler())
         started = monotonic()
         results: list[RunResult] = []
@@ -120,7 +120,7 @@ class Work(Watcher):
         return self._sum_up(results, monotonic() - started)
 
     def ended(self, result: RunResult) -> None:
-        """Move the notebook into place, then save the entry: every entry has its notebook."""
+        """Move the notebook into place, then save the entry, so that every entry has a notebook."""
         run = next(run for run in self.runs if run.name == result.job.name)
         executed = None
         if result.job.output.exists():
@@ -194,7 +194,7 @@ class Work(Watcher):
         self._refreshed = monotonic()
 
     def _clean_up(self) -> None:
-        """Remove folders that runs left empty, and the notebooks of runs that were stopped."""
+        """Remove empty working folders, and the notebooks of runs that were stopped."""
         for leftover in self.folders.notebooks.glob(".*.ipynb"):
             leftover.unlink()
         for folder in self.folders.out.glob("files/*"):
@@ -214,12 +214,12 @@ class Work(Watcher):
             return 130
         failed = len(entries) - passed
         if failed and not self.options.retry_failed:
-            print(f"To run the {failed} again that did not pass, add --retry-failed.")
+            print(f"To rerun the {failed} that did not pass, add --retry-failed.")
         return 0 if passed == len(self.runs) else 1
 
 
 def jobs_at_once(plan: Plan) -> int:
-    """How many runs at once: as the plan says, or one per place on a GPU, or one."""
+    """How many runs to execute at once: `jobs` of the plan, or `share` per GPU, or 1."""
     if plan.jobs is not None:
         return plan.jobs
     names = gpus.visible() if plan.gpus is None else plan.gpus
@@ -227,7 +227,7 @@ def jobs_at_once(plan: Plan) -> int:
 
 
 def _line(result: RunResult) -> str:
-    """A run on one line of a terminal: what went wrong and what to know about it."""
+    """A run on one line of a terminal: its name, status, error and note."""
     cell = "" if result.cell is None else f"cell {result.cell + 1}: "
     error = cell + result.error.splitlines()[0] if result.error else ""
     parts = [result.job.name, str(result.status), error, result.note]

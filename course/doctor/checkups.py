@@ -34,8 +34,8 @@ class Finding:
     fix: str = ""
 
 
-def _pip(words: str) -> str:
-    return f"{sys.executable} -m pip {words}"
+def _pip(arguments: str) -> str:
+    return f"{sys.executable} -m pip {arguments}"
 
 
 def python() -> list[Finding]:
@@ -48,7 +48,7 @@ def python() -> list[Finding]:
 
 
 def packages(root: Path | None) -> list[Finding]:
-    """Check that the packages that every notebook needs are installed."""
+    """Check that the packages required by every notebook are installed."""
     missing = [name for name in _NEEDED if _version(name) is None]
     if missing:
         file = root / "requirements.txt" if root else None
@@ -70,14 +70,14 @@ def torch(probe: dict[str, object]) -> list[Finding]:
     installed = _version("torch")
     if trouble := probe.get("trouble"):
         what = f"torch {installed} is installed, but" if installed else "torch cannot be used:"
-        again = f"install --force-reinstall torch{f'=={installed}' if installed else ''}"
-        return [Finding("torch", PROBLEM, f"{what} {trouble}.", _pip(again))]
+        reinstall = f"install --force-reinstall torch{f'=={installed}' if installed else ''}"
+        return [Finding("torch", PROBLEM, f"{what} {trouble}.", _pip(reinstall))]
     version = str(probe["torch"])
     if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) < _MIN_TORCH:
         text = f"{version}. The course needs torch {'.'.join(map(str, _MIN_TORCH))} or newer."
         return [Finding("torch", PROBLEM, text, _pip("install --upgrade torch torchvision"))]
     cuda = probe.get("cuda")
-    build = f"built for CUDA {cuda}" if cuda else "built for CPUs"
+    build = f"built for CUDA {cuda}" if cuda else "CPU-only build"
     threads = probe.get("threads")
     return [Finding("torch", OK, f"{version}, {build}, {threads} threads")]
 
@@ -89,7 +89,7 @@ def gpu(probe: dict[str, object]) -> list[Finding]:
     findings = [_card(card) for card in cards]
     if cards and not seen and "trouble" not in probe:
         if not probe.get("cuda"):
-            text = "There is a GPU, but this build of torch is for CPUs and cannot use it."
+            text = "There is a GPU, but this torch is a CPU-only build and cannot use it."
             fix = _pip("install --force-reinstall torch torchvision")
         elif os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
             text = "There is a GPU, but CUDA_VISIBLE_DEVICES hides it."
@@ -111,7 +111,7 @@ def gpu(probe: dict[str, object]) -> list[Finding]:
 
 
 def _too_old(probe: dict[str, object]) -> list[Finding]:
-    """Find GPUs older than this build of torch supports: every operation on them would fail."""
+    """Return a problem for each GPU that is too old for this build of torch."""
     supported = [int(number) for number in re.findall(r"sm_(\d+)", str(probe.get("architectures")))]
     oldest = min(supported, default=0)
     return [
@@ -152,7 +152,7 @@ def kernel() -> list[Finding]:
     except NoSuchKernel:
         return [Finding("kernel", PROBLEM, "JupyterLab has no kernel named python3.", here)]
     program = spec.argv[0] if spec.argv else ""
-    # Jupyter replaces a bare `python` with the Python it runs on.
+    # Jupyter replaces a bare `python` with its own interpreter.
     if Path(program).name == program or _same(program, sys.executable):
         return [Finding("kernel", OK, f"python3 starts {sys.executable}")]
     text = (
@@ -163,7 +163,8 @@ def kernel() -> list[Finding]:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two paths are the same program; links are not resolved, they leave a venv."""
+    """Whether two paths are the same program."""
+    # Symlinks are not resolved, because the Python of a venv is a link to the one outside it.
     return Path(one).absolute() == Path(other).absolute()
 
 
@@ -190,7 +191,7 @@ def disk(root: Path | None) -> list[Finding]:
     """Check the free disk space for images and results."""
     findings = []
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for what, folder in (("disk", root or Path.cwd()), ("disk of the cache", cache)):
+    for what, folder in (("disk", root or Path.cwd()), ("cache disk", cache)):
         while not folder.exists():
             folder = folder.parent
         free = shutil.disk_usage(folder).free
@@ -198,7 +199,7 @@ def disk(root: Path | None) -> list[Finding]:
         if not os.access(folder, os.W_OK):
             findings.append(Finding(what, NOTE, f"{folder} is not writable."))
         elif free < _MIN_FREE:
-            text += f"; the course needs {_MIN_FREE / 1e9:.0f} GB"
+            text += f"; the course needs at least {_MIN_FREE / 1e9:.0f} GB"
             findings.append(Finding(what, PROBLEM, text, f"du -sh {folder}/* | sort -h"))
         else:
             findings.append(Finding(what, OK, text))
@@ -209,7 +210,7 @@ def pins(root: Path | None) -> list[Finding]:
     """Compare the installed packages with the versions that the course was built with."""
     file = root / "requirements.txt" if root else None
     if file is None or not file.exists():
-        return [Finding("versions", NOTE, "There are no pinned versions to compare with.")]
+        return [Finding("versions", NOTE, "There are no pinned versions to compare against.")]
     differing, compared = [], 0
     for line in file.read_text(encoding="utf-8").splitlines():
         pin = re.match(r"([\w.-]+)==(\S+)\s*(;?)", line)
@@ -224,7 +225,7 @@ def pins(root: Path | None) -> list[Finding]:
         return [Finding("versions", OK, text)]
     shown = ", ".join(differing[:6]) + (", ..." if len(differing) > 6 else "")
     text = (
-        f"{len(differing)} of {compared} packages have other versions than the course was built "
-        f"with: {shown}"
+        f"{len(differing)} of {compared} packages differ from the versions that the course was "
+        f"built with: {shown}"
     )
     return [Finding("versions", NOTE, text, _pip(f"install -r {file}"))]

@@ -1,4 +1,4 @@
-"""`course doctor`: find problems of a machine, with the command that fixes each of them.
+"""`course doctor`: find problems on a machine, with the command that fixes each of them.
 
 Uses the standard library only and imports torch in a separate process, so that it also works where
 torch is missing, broken, or crashes the process.
@@ -19,7 +19,7 @@ _PROBE = Path(__file__).with_name("probe.py")
 
 
 def doctor(root: Path | None = None) -> list[Finding]:
-    """Run all checkups and return their findings; a checkup that fails is a finding itself.
+    """Run all checkups and return their findings; a checkup that raises is reported as a finding.
 
     Args:
         root: folder of the course, for its pinned versions; None outside of a course.
@@ -40,7 +40,7 @@ def doctor(root: Path | None = None) -> list[Finding]:
         try:
             findings += checkup()
         except Exception as error:
-            # The other checkups may find the problem.
+            # The other checkups still run: one of them may find the cause.
             findings.append(Finding("doctor", NOTE, f"A checkup failed: {error!r}."))
     return findings
 
@@ -63,12 +63,12 @@ def show(findings: list[Finding]) -> str:
 def as_json(findings: list[Finding]) -> str:
     """Format the findings as JSON: the number of `problems`, and the list of `findings`."""
     problems = sum(finding.level == PROBLEM for finding in findings)
-    table = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
-    return json.dumps(table, indent=1)
+    report = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
+    return json.dumps(report, indent=1)
 
 
 def _ask_torch() -> dict[str, object]:
-    """Return what `probe.py` prints; if it fails, `trouble` says how."""
+    """Return the JSON that `probe.py` prints; if it fails, `trouble` has the error."""
     command = [sys.executable, str(_PROBE)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -83,5 +83,5 @@ def _ask_torch() -> dict[str, object]:
             continue
         if isinstance(answer, dict):
             return answer
-    said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    return {"trouble": f"importing it ends the process with status {done.returncode}: {said}"}
+    message = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    return {"trouble": f"importing it ends the process with status {done.returncode}: {message}"}

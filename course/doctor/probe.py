@@ -7,7 +7,7 @@ import warnings
 
 
 def main() -> None:
-    """Print facts about torch, then about the data set, in case the second part fails."""
+    """Print a report on torch, then one that also covers the dataset."""
     # Do not import from the folder of this file.
     del sys.path[0]
     torch = importlib.import_module("torch")
@@ -20,15 +20,15 @@ def main() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if torch.cuda.is_available():
-            count = range(torch.cuda.device_count())
-            answer["devices"] = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in count]
-            answer["capabilities"] = [torch.cuda.get_device_capability(n) for n in count]
+            indices = range(torch.cuda.device_count())
+            answer["devices"] = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in indices]
+            answer["capabilities"] = [torch.cuda.get_device_capability(n) for n in indices]
             answer["architectures"] = torch.cuda.get_arch_list()
         elif torch.backends.mps.is_available():
             answer["devices"] = ["mps"]
     if caught:
         answer["cuda_trouble"] = str(caught[-1].message).splitlines()[0]
-    # Before the data set, which may fail in unexpected ways.
+    # Printed now, because loading the dataset may crash the process.
     print(json.dumps(answer), flush=True)
     cifar10 = importlib.import_module("helpers.cifar10")
     try:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def unreachable() -> bool:
-    """Whether no server of CIFAR-10 accepts a connection."""
+    """Return True if no CIFAR-10 server accepts a connection."""
     servers = importlib.import_module("helpers.cifar10.official").servers(None)
     probe = importlib.import_module("helpers.cifar10.connections").ConnectionProbe(servers, 3)
     return all(probe.failure(url) for url in servers)

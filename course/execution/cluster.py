@@ -1,8 +1,8 @@
-"""Executes jobs on the workers of a Dask cluster; what they produce comes back over the network.
+"""Executes jobs on the workers of a Dask cluster; results come back over the network.
 
-A worker needs this package. It needs neither the course's files nor a disk in common with the
-machine that runs the batch: the notebook travels with the job. Other files that a notebook writes
-stay with the worker and are deleted, unless the worker can see the batch's own folder.
+A worker needs this package. It needs neither the course's files nor a file system shared with the
+machine that runs the batch: the notebook is sent with the job. Other files that a notebook writes
+stay on the worker and are deleted, unless the worker can access the batch's own folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ClusterExecutor:
         self.stopped = False
 
     def submit(self, job: Job, limits: RunLimits, watcher: Watcher) -> Future:
-        """Execute the job on any worker; `watcher` is not told when it starts."""
+        """Execute the job on any worker; `watcher` is not notified when it starts."""
         notebook = job.notebook.read_bytes()
         return self._tasks.submit(_execute, job, notebook, limits, self._workers, self._batch)
 
@@ -76,7 +76,7 @@ class ClusterExecutor:
         self._client.run(_stop, self._batch)
 
     def close(self) -> None:
-        """Stop, and leave nothing of this batch on the workers."""
+        """Stop, and remove everything of this batch from the workers."""
         with self._client:
             self._client.run(_close, self._batch)
 
@@ -90,7 +90,7 @@ _stopped: set[str] = set()
 def _execute(
     job: Job, notebook: bytes, limits: RunLimits, workers: Workers, batch: str
 ) -> tuple[RunResult, bytes]:
-    """Execute a job whose notebook is given; return the executed notebook with the result."""
+    """Execute `notebook`; return the result and the executed notebook."""
     with _lock:
         if batch in _stopped:
             return RunResult(job, Status.NOT_RUN), b""
@@ -105,7 +105,7 @@ def _execute(
             folder = scratch / "files"
             folder.mkdir()
         local = replace(job, notebook=given, output=executed, folder=folder)
-        # In Dask's own context a task could see the event loop of another one.
+        # In Dask's own context, a task could see another task's event loop.
         result = contextvars.Context().run(machine.execute, local, limits, Watcher())
         return result, executed.read_bytes() if executed.exists() else b""
 

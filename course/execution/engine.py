@@ -22,14 +22,14 @@ def run_jobs(
 ) -> list[RunResult]:
     """Execute all jobs and return their results in the order of the jobs.
 
-    A job that fails does not stop the others. Ctrl-C and SIGTERM kill the kernels: jobs under way
-    are then `STOPPED`, and those that had not started `NOT_RUN`. A second Ctrl-C interrupts as
-    usual. Jobs with `alone` run last, one at a time.
+    A job that fails does not stop the others. Ctrl-C and SIGTERM kill the kernels: running jobs
+    then get the status `STOPPED`, and jobs that had not started get `NOT_RUN`. A second Ctrl-C
+    interrupts as usual. Jobs with `alone` run last, one at a time.
 
     Raises:
         CourseError: no Dask scheduler answers.
         OSError: the disk is full, or the watcher could not save a result. Jobs that have ended
-            were passed to the watcher before; the others are stopped.
+            were already passed to the watcher; the others are stopped.
     """
     workers, limits = workers or Workers(), limits or RunLimits()
     if workers.cluster is None:
@@ -65,7 +65,7 @@ def run_jobs(
 
 @contextlib.contextmanager
 def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at the first Ctrl-C or SIGTERM, in a thread; later ones act as usual."""
+    """Call `stop` in a thread at the first Ctrl-C or SIGTERM; later ones interrupt as usual."""
     before: dict[int, object] = {}
 
     def restore() -> None:

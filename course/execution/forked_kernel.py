@@ -31,7 +31,7 @@ class KernelServer:
             self.process = subprocess.Popen(
                 [sys.executable, str(program), *arguments],
                 stdin=theirs,
-                # Ctrl-C is for the command, which ends the server when it no longer needs it.
+                # Ctrl-C must reach only the command, which stops the server when it is done.
                 start_new_session=True,
             )
         atexit.register(self.close)
@@ -77,11 +77,11 @@ class ForkedKernel:
         self.returncode: int | None = None
         self.left_running: list[str] = []
         if not (answer := channel.recv(64)):
-            raise ConnectionError("The server of the kernels has ended.")
+            raise ConnectionError("The kernel server has exited.")
         self.pid = int(answer)
 
     def poll(self) -> int | None:
-        """The exit status; None while the kernel runs or is being cleaned up after."""
+        """The exit status; None while the kernel is running or being cleaned up."""
         if self.returncode is None and select.select([self._channel], [], [], 0)[0]:
             answer = b""
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, found through nvidia-smi so that this process opens none."""
+"""Lists the GPUs of this machine with nvidia-smi, so that this process does not open them."""
 
 from __future__ import annotations
 

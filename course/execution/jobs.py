@@ -14,7 +14,7 @@ class Status(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed out"
     KERNEL_DIED = "kernel died"
-    # The machine's fault, not the notebook's: it may well pass when it is run again.
+    # Caused by the machine, not by the notebook, which may pass when it is run again.
     COULD_NOT_RUN = "could not run"
     STOPPED = "stopped"
     NOT_RUN = "not run"
@@ -27,9 +27,9 @@ class Job:
     Attributes:
         name: unique among the jobs that run together.
         notebook: the file to execute.
-        output: where the executed notebook goes.
-        folder: the kernel's working folder, which relative paths among the parameters refer to.
-        parameters: names and values.
+        output: where the executed notebook is written.
+        folder: the kernel's working folder, to which relative paths among the parameters refer.
+        parameters: parameter values by name.
         own_folder: whether `folder` belongs to this job alone and is emptied before a retry.
         alone: whether no other job may run at the same time, because this one measures time.
     """
@@ -45,7 +45,7 @@ class Job:
 
 @dataclass(frozen=True)
 class RunLimits:
-    """Seconds that a cell and a whole run may take, and how often a run is tried again."""
+    """Time limits per cell and per run, in seconds, and how often a failed run is retried."""
 
     cell: int | None = None
     run: int | None = None
@@ -54,19 +54,19 @@ class RunLimits:
 
 @dataclass(frozen=True)
 class RunResult:
-    """How one notebook ended.
+    """The result of executing one notebook.
 
     Attributes:
         cell: index in the executed notebook of the cell that did not pass; None if all did.
         cell_id: that cell's id.
         source: that cell's code.
         error: what happened.
-        note: something to know about a run whatever its status, for example processes that it
-            left running.
+        note: a remark that is independent of the status, for example on processes that the
+            notebook left running.
         started: date and time in ISO format.
         host: name of the machine that executed it.
         gpu: the GPU that was reserved for it; empty if there is none.
-        versions: of Python and of the packages that results depend on.
+        versions: versions of Python and of the packages that results depend on.
     """
 
     job: Job

@@ -2,7 +2,7 @@
 
 Run as a program: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input.
 It uses the standard library only, so that nothing else is imported before the given modules.
-`kernels.py` has the other side.
+`forked_kernel.py` has the client.
 
 Each message on the socket has `argv`, `cwd` and `env` of one kernel as JSON, and one end of a
 channel. A keeper process starts the kernel, answers with its process id, and answers again when the
@@ -29,7 +29,7 @@ import time
 import warnings
 from pathlib import Path
 
-# What a kernel itself imports when it starts.
+# Modules that a kernel imports when it starts.
 KERNEL_MODULES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.ipkernel", "IPython.lib")
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in Linux's sys/prctl.h
 _GRACE_SECONDS = 1.0  # for helpers of multiprocessing, which end on their own after the kernel
@@ -42,7 +42,7 @@ def main() -> None:
     del sys.path[0]
     if modules[:1] != ["--fresh"]:
         preload([*KERNEL_MODULES, *modules])
-    # The system then removes keepers that have ended.
+    # The operating system then reaps keepers that have exited.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     requests = socket.socket(fileno=0)
     while True:
@@ -58,13 +58,13 @@ def main() -> None:
 
 def preload(modules: list[str]) -> None:
     """Import the modules that can be imported; exit if this process cannot be forked afterwards."""
-    # pyplot reads it when it is imported; a kernel would set it to the same value before that.
+    # pyplot reads this variable when it is imported; a kernel would set it to the same value.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     for module in modules:
         # A module that is missing or fails raises its error in the notebook.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-    # Forked kernels could not use an open device, and would lose threads.
+    # A forked kernel cannot use a device that is already open, and does not inherit threads.
     if in_use := accelerator_files():
         sys.exit(f"An import opened {in_use[0]}; kernels cannot be forked from this process.")
     if threading.active_count() > 1:
@@ -75,7 +75,7 @@ def preload(modules: list[str]) -> None:
 
 
 def accelerator_files() -> list[str]:
-    """Files of a GPU's driver that this process has open."""
+    """GPU device files that this process has open."""
     opened = []
     for link in Path("/proc/self/fd").glob("*"):
         with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def fork() -> int:
 def keep(channel: socket.socket, request: dict[str, object], *, fresh: bool) -> None:
     """Start one kernel, wait until it ends or `channel` closes, and clean up. Does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Orphans below this process become its children, so that all of them can be ended.
+    # Orphaned descendants of this process become its children, so that it can kill all of them.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     pid = fork()
     if pid == 0:
@@ -112,7 +112,7 @@ def keep(channel: socket.socket, request: dict[str, object], *, fresh: bool) -> 
 
 
 def end_children() -> list[str]:
-    """Kill every process below this one; return the names of those that were still running."""
+    """Kill all descendants of this process; return the names of those that were still running."""
     killed = []
     deadline = time.monotonic() + _GRACE_SECONDS
     while children := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
@@ -126,7 +126,7 @@ def end_children() -> list[str]:
 
 
 def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
-    """Continue as `python -m ipykernel_launcher` would. Does not return."""
+    """Turn this process into a kernel, like `python -m ipykernel_launcher`. Does not return."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     # ipykernel ends when its parent does.
     environment = {**request["env"], "JPY_PARENT_PID": str(os.getppid())}
@@ -148,13 +148,13 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
     status = 0
     try:
         kernelapp.launch_new_instance()
-    except SystemExit as ending:
-        status = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
     end_kernel(kernelapp.IPKernelApp.instance().shell.user_ns, status)
 
 
 def end_kernel(variables: dict[str, object], status: int) -> None:
-    """End the process as Python does, but without destroying the imported modules.
+    """Exit as Python does, but without destroying the imported modules.
 
     Destroying them would copy most of the shared memory and take a second. The notebook's own
     variables are deleted first, because closing a file writes what is still buffered.

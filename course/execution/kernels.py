@@ -79,7 +79,7 @@ class SocketFiles(ConnectionFileMixin):
 
     @default("transport")
     def _transport_of_files(self) -> str:
-        # The path of a socket, this one with "-1" at its end, has at most 103 characters on macOS.
+        # On macOS, the path of a socket (this one with "-1" appended) is limited to 103 characters.
         fits = len(tempfile.gettempdir()) < 60
         return "ipc" if os.name == "posix" and fits else "tcp"
 
@@ -94,10 +94,10 @@ class ThisPythonsKernel(SocketFiles):
     """The part of a kernel manager that starts kernels with the Python of this process.
 
     Jupyter would look up a kernel named `python3`, and one registered in the user's home folder,
-    which often belongs to another environment, would win.
+    which often belongs to another environment, would take precedence.
     """
 
-    # Set by `Kernels.manager_class`; `process` is the kernel's, once it has started.
+    # Set by `Kernels.manager_class`, except `process`, which is set when the kernel has started.
     kernels: ClassVar[Kernels | None] = None
     environment: ClassVar[Mapping[str, str]] = {}
     process: ClassVar[subprocess.Popen | ForkedKernel | None] = None
@@ -117,7 +117,7 @@ class ThisPython(ThisPythonsKernel, AsyncKernelManager):
 
 
 class Kernels:
-    """Starts kernels, from a server where there is one, and ends all of them on request.
+    """Starts kernels, from a server if there is one, and can kill all of them.
 
     Args:
         modules: what the server imports before it forks kernels; None starts each kernel as a new
@@ -140,20 +140,20 @@ class Kernels:
 
         Args:
             environment: variables that the kernel gets in addition to those of this process.
-            base: the class to derive it from.
+            base: the base class.
         """
-        own = {"kernels": self, "environment": dict(environment or {}), "process": None}
-        return type(base.__name__, (base,), own)
+        attributes = {"kernels": self, "environment": dict(environment or {}), "process": None}
+        return type(base.__name__, (base,), attributes)
 
     def add(self, process: subprocess.Popen | ForkedKernel) -> None:
-        """Remember a kernel that has just started; after `end_all`, end it."""
+        """Register a kernel that has started; after `end_all`, kill it."""
         self._processes = [each for each in self._processes if each.poll() is None]
         self._processes.append(process)
         if self._ended:
             self.end_all()
 
     def end_all(self) -> None:
-        """Kill every kernel, now and from now on, without waiting."""
+        """Kill every running kernel and every kernel that is added later, without waiting."""
         self._ended = True
         for process in list(self._processes):
             # A kernel may end between the check and the signal.
@@ -204,6 +204,6 @@ KernelProvisionerFactory.instance().provisioners[_PROVISIONER] = EntryPoint(
 
 
 def anchor_data_folder() -> None:
-    """Make a relative `CIFAR10_ROOT` absolute, because kernels work in other folders."""
+    """Make a relative `CIFAR10_ROOT` absolute, because kernels run in other folders."""
     if root := os.environ.get("CIFAR10_ROOT"):
         os.environ["CIFAR10_ROOT"] = str(Path(root).expanduser().absolute())

@@ -1,4 +1,4 @@
-"""Executes jobs on this machine: a thread for each job that runs, which waits for its kernel."""
+"""Executes jobs on this machine; each running job has a thread that waits for its kernel."""
 
 from __future__ import annotations
 

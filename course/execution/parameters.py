@@ -17,13 +17,13 @@ from course.course_folder import CourseError
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-# The default of a parameter that is computed, so that its type is not known.
+# Stands for a default that is an expression, not a literal, so that its type is not known.
 UNKNOWN = object()
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a notebook: its default, and its values where it is a `Literal[...]`."""
+    """A parameter of a notebook: its default, and the allowed values if it is a `Literal[...]`."""
 
     default: object
     choices: tuple[object, ...] | None = None
@@ -135,7 +135,7 @@ def _fit(name: str, value: object, parameter: Parameter, notebook: str) -> objec
 
 
 def _converted(value: object, default: object) -> object:
-    """`value` in the type of `default`; text is read as Python unless the default is a string."""
+    """Convert `value` to the type of `default`; text is parsed unless the default is a string."""
     if isinstance(value, str) and not isinstance(default, str):
         is_boolean = isinstance(default, bool)
         value = _BOOLEANS.get(value.lower(), value) if is_boolean else _any_value(value)
@@ -150,7 +150,7 @@ def _converted(value: object, default: object) -> object:
         return float(value)
     if type(default) is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    # Plans and papermill have lists, but neither tuples nor sets.
+    # Plans and papermill support lists, but neither tuples nor sets.
     if isinstance(default, tuple | set) and isinstance(value, list | tuple | set):
         return list(value)
     if not isinstance(value, type(default)):
@@ -163,7 +163,7 @@ def _kind(default: object) -> str:
     if isinstance(default, bool):
         return "true or false"
     names = {int: "an integer", float: "a number", str: "a string"}
-    return names.get(type(default)) or f"a {type(default).__name__} in Python's notation"
+    return names.get(type(default)) or f"a {type(default).__name__} as a Python literal"
 
 
 def _any_value(text: str) -> object:

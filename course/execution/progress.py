@@ -1,4 +1,4 @@
-"""What a run shows on the terminal: one progress bar, and a line for each notebook that ends."""
+"""The terminal output of a run: a progress bar, and a line for each notebook that ends."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class Watcher:
     """
 
     def started(self, job: Job) -> None:
-        """A job starts its kernel."""
+        """Called before a job starts its kernel."""
 
     def cell_done(self, job: Job) -> None:
-        """A code cell of the job passed."""
+        """Called after a code cell of the job has passed."""
 
     def ended(self, result: RunResult) -> None:
-        """A job ended on its own, whatever its status."""
+        """Called when a job has ended, whatever its status, unless it was stopped."""
 
 
 class _Progress(Watcher):
-    """A progress bar whose clock keeps running; there is no bar if stderr is not a terminal."""
+    """A progress bar that refreshes its elapsed time; not shown if stderr is not a terminal."""
 
     def __init__(self, total: int, form: str, describe: Callable[[RunResult], str]) -> None:
         self._shown = sys.stderr.isatty()
@@ -79,7 +79,7 @@ class _Progress(Watcher):
 
 
 class LessonProgress(_Progress):
-    """One bar over the code cells of all notebooks, and a line with the time left as each ends."""
+    """One bar for the code cells of all notebooks, and a line when each notebook ends."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class LessonProgress(_Progress):
         describe: Callable[[RunResult], str],
         weights: Mapping[str, float],
     ) -> None:
-        """`cells`: code cells by notebook; `weights`: the notebooks' shares of the whole time."""
+        """`cells`: code cells by notebook; `weights`: relative time of each notebook."""
         super().__init__(sum(cells.values()), _CELLS, describe)
         self._cells, self._weights, self._started = cells, weights, monotonic()
         self._done = dict.fromkeys(cells, 0)
@@ -112,7 +112,7 @@ class LessonProgress(_Progress):
         self.write(self._describe(result) + (f"  ({left})" if left else ""))
 
     def seconds_left(self) -> float:
-        """An estimate of the remaining time, from the share of the work that is done."""
+        """An estimate of the remaining time, from the fraction of the work that is done."""
         total = sum(self._weights.values())
         done = sum(w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items())
         return (monotonic() - self._started) * (total - done) / done if done else 0.0
@@ -126,9 +126,9 @@ class LessonProgress(_Progress):
 
 
 class BatchProgress(_Progress):
-    """One bar over the runs of a batch, and a line for each that a person should know about.
+    """One bar for all runs of a batch, and a line for each run that did not pass or has a note.
 
-    If stderr is not a terminal, a line after each tenth of the runs replaces the bar.
+    If stderr is not a terminal, a line is printed after every 10% of the runs instead.
     """
 
     def __init__(self, total: int, describe: Callable[[RunResult], str]) -> None:
@@ -144,6 +144,6 @@ class BatchProgress(_Progress):
         if self._failed:
             self._bar.set_postfix_str(f", {self._failed} did not pass", refresh=False)
         self._bar.update()
-        is_tenth = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
-        if not self._shown and is_tenth and self._ended < self._total:
-            print(f"{self._ended} of {self._total} runs ended", flush=True)
+        ten_percent_more = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
+        if not self._shown and ten_percent_more and self._ended < self._total:
+            print(f"{self._ended} of {self._total} runs finished", flush=True)

@@ -1,4 +1,4 @@
-"""What a result depends on: the notebook's code, its parameters, the packages that it imports."""
+"""Identifies what a result depends on: code, parameters, and the packages that it imports."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PACKAGES = ("torch", "torchvision", "numpy")
 
 
 def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
-    """The identity of a run: 16 digits of a hash over code, parameters and `helpers`.
+    """The ID of a run: the first 16 digits of a hash of its code, its parameters and `helpers`.
 
-    Text cells and stored outputs do not count, because nothing that is executed depends on them.
+    Text cells and stored outputs are not hashed, because nothing that is executed depends on them.
     """
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     content = json.dumps([code, dict(parameters), helpers_digest()], sort_keys=True, default=str)
@@ -30,7 +30,7 @@ def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
 
 @functools.cache
 def helpers_digest() -> str:
-    """A hash over the files of the packages that notebooks import."""
+    """A hash of the files of the packages that notebooks import."""
     digest = hashlib.sha256()
     for package in (helpers, simulated_cuda):
         folder = Path(package.__file__).parent

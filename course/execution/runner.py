@@ -23,7 +23,7 @@ from course.execution.jobs import Job, RunLimits, RunResult, Status
 from course.execution.kernels import ThisPython
 from course.files import read_notebook
 
-# How often the executed notebook is written while its cells run, in seconds.
+# Seconds between two writes of the executed notebook while its cells run.
 _SAVE_EVERY = 5
 _ENGINE = "course"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -40,13 +40,13 @@ class InfrequentSaving(NBClientEngine):
         cls, nb_man: NotebookExecutionManager, kernel_name: str, **options: object
     ) -> NotebookNode:
         """Execute the notebook; papermill itself saves it once more at the end."""
-        save, saved = nb_man.save, monotonic()
+        save, last_saved = nb_man.save, monotonic()
 
-        def save_if_due(**further: object) -> None:
-            nonlocal saved
-            if monotonic() - saved >= _SAVE_EVERY:
-                save(**further)
-                saved = monotonic()
+        def save_if_due(**kwargs: object) -> None:
+            nonlocal last_saved
+            if monotonic() - last_saved >= _SAVE_EVERY:
+                save(**kwargs)
+                last_saved = monotonic()
 
         nb_man.save = save_if_due
         try:
@@ -59,7 +59,7 @@ papermill_engines.register(_ENGINE, InfrequentSaving)
 
 
 class _Stopped(Exception):
-    """Raised between two cells when no further cell is to run."""
+    """Raised between two cells to stop the run."""
 
 
 def run_job(
@@ -73,7 +73,7 @@ def run_job(
     """Execute one notebook and return how it ended.
 
     The executed notebook is written to `job.output` as far as it got, with the error shown in the
-    cell where it happened. A run that does not pass is tried again as often as `limits` says.
+    cell where it happened. A run that does not pass is retried up to `limits.retries` times.
 
     Args:
         job: what to execute.
@@ -83,7 +83,7 @@ def run_job(
         on_cell_done: called after each code cell that passes.
 
     Raises:
-        OSError: the disk is full. Nothing else is raised for what happens in a notebook.
+        OSError: the disk is full. All other errors are reported in the result.
     """
     limits, stopping = limits or RunLimits(), stopping or threading.Event()
     for attempt in range(1, limits.retries + 2):
@@ -134,7 +134,7 @@ def _try(
             job.notebook,
             job.output,
             job.parameters,
-            # For a notebook that names no kernel; `kernels` decides which Python runs.
+            # For a notebook without a kernel name; `kernels` decides which Python runs.
             kernel_name="python3",
             language="python",
             engine_name=_ENGINE,
@@ -164,12 +164,12 @@ def _try(
 
 def _limit_reached(limits: RunLimits, seconds: float) -> str:
     if limits.run is not None and seconds >= limits.run:
-        return f"The run reached its limit of {limits.run} s in this cell."
-    return f"The cell reached its limit of {limits.cell} s."
+        return f"The run reached its time limit of {limits.run} s in this cell."
+    return f"The cell reached its time limit of {limits.cell} s."
 
 
 def _why_it_died(kernels: type[ThisPython]) -> str:
-    """What the exit status of the kernel says about its end."""
+    """Explain the end of the kernel from its exit status."""
     status = None if kernels.process is None else kernels.process.poll()
     if status is None or status == -getattr(signal, "SIGKILL", 9):
         return (
@@ -189,7 +189,7 @@ def _note(kernels: type[ThisPython]) -> str:
     if not left:
         return ""
     what = "1 process was" if len(left) == 1 else f"{len(left)} processes were"
-    return f"{what} still running after the notebook and ended: {', '.join(left[:3])}"
+    return f"{what} still running after the notebook and had to be killed: {', '.join(left[:3])}"
 
 
 def _show_failure(result: RunResult) -> RunResult:

@@ -1,4 +1,4 @@
-"""Reads a class list, so that students who submitted nothing have a row as well."""
+"""Reads a class list, so that students who submitted nothing also get a row."""
 
 from __future__ import annotations
 

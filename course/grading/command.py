@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _UNPROTECTED = (
     "Without it, time, memory and processes are limited, but the students' code can use the "
-    "network and read every file that you can read, other submissions and solutions included"
+    "network and read every file that you can read, including other submissions and solutions"
 )
 
 
@@ -25,8 +25,8 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "grade",
         help="grade a folder of submissions of a lab",
-        description="Run every submission in its own sandbox, without network and files, "
-        "judge each exercise by the lab's own checks, and write gradebook.csv, totals.csv, "
+        description="Run every submission in its own sandbox, without network or file access, "
+        "grade each exercise with the lab's own checks, and write gradebook.csv, totals.csv, "
         "moodle.csv or canvas.csv, a feedback page per student, and index.html. Run the same "
         "command again to continue one that was interrupted, or to judge what has changed.",
     )
@@ -34,11 +34,11 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     add = command.add_argument
     add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
-    add("--class-list", type=Path, metavar="CSV", help="all students who should have a row")
+    add("--class-list", type=Path, metavar="CSV", help="also add a row for absent students")
     add("--due", type=_time, metavar="TIME", help='mark later files as late: "2026-11-20 23:59"')
     add("--anonymous", action="store_true", help="no names in the feedback pages")
-    add("--regrade", action="store_true", help="judge everything again, changed or not")
-    add("--jobs", type=count, metavar="N", help="submissions at once; default: one per core")
+    add("--regrade", action="store_true", help="also grade unchanged submissions again")
+    add("--jobs", type=count, metavar="N", help="concurrent submissions; default: one per core")
     for name, default, metavar, text in (
         ("--cell-seconds", 30, "S", "seconds for one cell"),
         ("--seconds", 300, "S", "seconds for one submission"),
@@ -58,7 +58,8 @@ def _time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 2026-11-20 23:59") from None
+        problem = f"{text!r} is not a date and time such as 2026-11-20 23:59"
+        raise argparse.ArgumentTypeError(problem) from None
 
 
 def _grade(options: argparse.Namespace) -> int:
@@ -79,10 +80,10 @@ def _grade(options: argparse.Namespace) -> int:
         )
     if options.no_sandbox:
         root = hasattr(os, "geteuid") and os.geteuid() == 0
-        more = ", and change files where this program, which runs as root, cannot become nobody"
+        more = ", and change files if this program, running as root, cannot run it as nobody"
         print(f"course: no sandbox. {_UNPROTECTED}{more if root else ''}.", file=sys.stderr)
     memory = int(options.memory * 2**30)
-    print(f"{original.stem}: the lab's own solution first, then the submissions.", flush=True)
+    print(f"{original.stem}: grading the lab's own solution, then the submissions.", flush=True)
     graded = grade(
         original,
         options.submissions,
@@ -98,12 +99,13 @@ def _grade(options: argparse.Namespace) -> int:
         ),
         _show_progress,
     )
-    noted = sum(bool(one.notes) for one in graded)
-    print(f"\n{len(graded)} submissions graded, {noted} with notes. Report: {out / 'index.html'}")
+    with_notes = sum(bool(one.notes) for one in graded)
+    print(f"\n{len(graded)} submissions graded, {with_notes} with notes.")
+    print(f"Report: {out / 'index.html'}")
     if names := [one.submission.student for one in graded if one.to_review]:
         print(
-            f"course: read the answers of {', '.join(names)}: they use Python's internals, so "
-            f"they have no points yet. Write the points into {out / 'manual.csv'} and grade again.",
+            f"course: review the answers of {', '.join(names)}: they use Python's internals, so "
+            f"they have no points yet. Enter the points in {out / 'manual.csv'} and grade again.",
             file=sys.stderr,
         )
     if names := [one.submission.student for one in graded if not one.judged]:
@@ -124,9 +126,9 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
     """Add `course similar` to the command line."""
     command = commands.add_parser(
         "similar",
-        help="list submissions that share more than they should",
-        description="Compare the answers of every two submissions, without what the lab or its "
-        "solution contains.",
+        help="list suspiciously similar submissions",
+        description="Compare the answers of every pair of submissions, ignoring code that the lab "
+        "or its solution contains.",
     )
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")

@@ -19,7 +19,7 @@ from course.grading.students import file_name
 from course.reports.pages import write_page
 
 FEEDBACK_ZIP = "feedback.zip"
-# Pictures attached to a text cell, such as the Colab badge: the page shows their text.
+# Images attached to a text cell, such as the Colab badge: the page shows their alternative text.
 _ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
 
 
@@ -28,7 +28,7 @@ def write_feedback(
 ) -> Path | None:
     """Write `feedback/STUDENT.html`: the marks, then the lab as it ran; None if nothing ran.
 
-    Of what the student's code showed, only text and pictures are kept: the page is safe to open.
+    Of the outputs of the student's code, only text and images are kept: the page is safe to open.
     With `anonymous`, neither the page nor its name contains the student's name.
     """
     folder = out / "feedback"
@@ -45,7 +45,7 @@ def write_feedback(
         return None
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(file, nbformat.writes(notebook).encode("utf-8", "replace"))
-    # A student gets this page alone, without a link to the others' marks.
+    # Students get only this page, so it has no link to the marks of others.
     return write_page(file, index="")
 
 
@@ -93,7 +93,7 @@ def _marks_as_table(graded: GradedSubmission, title: str, *, anonymous: bool) ->
 
 
 def _text(text: str) -> str:
-    """A text as Markdown that shows it unchanged: a student may have written it."""
+    """Escape `text` for Markdown, because a student may have written it."""
     flat = " ".join(text.split())
     return re.sub(r"[\\`*_{}\[\]<>#|&$~!]", lambda match: f"&#{ord(match[0])};", flat)
 

@@ -1,4 +1,4 @@
-"""Limits a cell's outputs to what a page can hold and a browser can show without harm."""
+"""Limits the size of a cell's outputs, and keeps only types that are safe in a browser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import io
 from typing import Any
 
-# Characters of a text, bytes of a picture in base64, outputs of a cell.
+# Maximum characters of a text, bytes of an image in base64, and outputs of a cell.
 TEXT = 20_000
 PICTURE = 2_000_000
 MOST = 50

@@ -1,4 +1,4 @@
-"""Stores each judged submission, so that a grading can continue and judges only what changed."""
+"""Stores each judged submission, so that grading can resume and judges only what has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MANUAL_COLUMNS = ("student", "exercise", "points", "comment")
 class StoredResults:
     """The results of earlier gradings in the folder `out`.
 
-    A result is used again if the submission, the lab, its checks and the limits are the same.
+    A result is reused if the submission, the lab, its checks and the limits are unchanged.
     """
 
     def __init__(self, out: Path, original: Path, limits: SandboxLimits, *, isolated: bool) -> None:
@@ -41,7 +41,7 @@ class StoredResults:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def load(self, submission: Submission) -> GradedSubmission | None:
-        """The earlier result for the same submission, if there is one that is final."""
+        """The stored final result for the same submission; None if there is none."""
         try:
             data = json.loads(self._file(submission).read_text(encoding="utf-8"))
             if data["key"] != self._key(submission) or not data["final"]:

@@ -1,8 +1,8 @@
-"""`course similar`: which submissions share more than they should.
+"""`course similar`: find suspiciously similar submissions.
 
-Answers to one exercise are much alike. Runs of tokens are compared, without those that the lab or
-its published solution has, and each weighted by how few submissions have it (the inverse document
-frequency of text retrieval). A name that an answer makes up counts the same, whatever it is.
+All answers to an exercise look alike. So token n-grams are compared, without those that the lab or
+its published solution contains, and each is weighted by its inverse document frequency: n-grams
+that few submissions have count more. Variable names are normalized before the comparison.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from course.grading.submissions import Submission
 
 _RUN = 4
 _SKIP = {tokenize.ENCODING, tokenize.ENDMARKER, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT}
-# What most of the class shares says little about two of them, but not nothing: all may have copied.
+# An n-gram that most of the class has is weak evidence, but not none: all may have copied it.
 _LEAST_WEIGHT = 0.1
-# Fewer shared runs than this are chance.
+# Fewer shared n-grams than this are considered a coincidence.
 _FEWEST = 5
 
 
 @dataclass(frozen=True)
 class SimilarPair:
-    """Two students, the share of what they could have in common (0 to 1), and an example."""
+    """Two students, the weighted fraction of n-grams that they share (0 to 1), and an example."""
 
     first: str
     second: str
@@ -46,9 +46,9 @@ def similar(
     solution: NotebookNode | None = None,
     least: float = 0.5,
 ) -> list[SimilarPair]:
-    """The pairs that share at least `least` of their own runs of tokens, most first.
+    """The pairs whose `share` is at least `least`, most similar first.
 
-    What the lab or its solution contains does not count.
+    Code that the lab or its solution contains is ignored.
     """
     base = [original.cells, solution.cells if solution is not None else []]
     sources = [cell.source for cells in base for cell in cells if cell.cell_type == "code"]
@@ -86,7 +86,7 @@ def _answers(original: NotebookNode, submission: Submission) -> list[str]:
 
 
 def _runs(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
-    """The runs of tokens in some code, with renamed variables made equal, and their text."""
+    """The token n-grams of some code, with normalized variable names, and their text."""
     found: dict[tuple[str, ...], str] = {}
     for source in sources:
         tokens = _tokens(source)

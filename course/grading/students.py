@@ -1,4 +1,4 @@
-"""Finds out who submitted a file, from the names that learning platforms give to files."""
+"""Identifies the student who submitted a file from the file names of learning platforms."""
 
 from __future__ import annotations
 
@@ -116,6 +116,6 @@ def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
 
 
 def file_name(student: str) -> str:
-    """A student's name as a file can have it on any system."""
+    """A student's name as a file name that is valid on any system."""
     plain = re.sub(r"[^\w.@() -]+", "_", student).strip(" .") or "unnamed"
     return plain[:100]

@@ -25,7 +25,7 @@ from course.grading.students import Student, display_names, student_of, without_
 LARGEST = 100_000_000
 MOST_IN_ZIP = 20_000
 _NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")
-# What platforms and systems put beside what students submit.
+# Files and folders that learning platforms and operating systems add to submissions.
 _NOT_SUBMITTED = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
 
 
@@ -33,9 +33,9 @@ _NOT_SUBMITTED = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solu
 class Submission:
     """What one student submitted.
 
-    `student` is a name that no other submission has. `notebook` is None where there is none that
-    can be read, and `problem` says why. `others` are further files of the student, which are not
-    graded. `modified` is when the file was last changed, if that is known.
+    `student` is unique among the submissions. `notebook` is None if there is no readable notebook,
+    and `problem` says why. `others` are the student's other files, which are not graded.
+    `modified` is when the file was last changed, if that is known.
     """
 
     student: str
@@ -65,12 +65,12 @@ def find_submissions(
     """One submission per student, sorted by name.
 
     Args:
-        folder: a folder or a zip, as Moodle, Canvas or nbgrader make it, or with a file or a folder
+        folder: a folder or a zip exported by Moodle, Canvas or nbgrader, or with a file or a folder
             per student. A notebook may be in a zip of its own, or end in `.ipynb.txt`.
         lab: the name of the lab's notebook, without its suffix.
         original: the lab. Of several notebooks of one student, the one that belongs to this lab
             and has the most answers counts.
-        due: what was last changed after this is late.
+        due: the deadline; a file that was changed later is late.
 
     Raises:
         CourseError: there is no such folder, it is not a zip, or there is nothing in it.
@@ -83,7 +83,7 @@ def find_submissions(
         inside = "/".join(PurePosixPath(file.path).parts[depth:])
         identity = student_of(inside, lab)
         if not _is_notebook(file.path) and not identity.platform and "/" not in inside:
-            continue  # a list or a note beside the submissions
+            continue  # for example a class list next to the submissions
         first = students.setdefault(identity.key, identity)
         students[identity.key] = replace(first, late=first.late or identity.late)
         found.setdefault(identity.key, []).append(_read(identity, file))
@@ -116,7 +116,7 @@ def _files(folder: Path) -> Iterator[_File]:
         return
     if not folder.is_file():
         raise CourseError(
-            f"{folder} does not exist. Name the folder, or the zip, with the submissions."
+            f"{folder} does not exist. Give the folder or the zip with the submissions."
         )
     try:
         with zipfile.ZipFile(folder) as archive:
@@ -124,13 +124,12 @@ def _files(folder: Path) -> Iterator[_File]:
                 yield from _unpacked(file)
     except zipfile.BadZipFile:
         raise CourseError(
-            f"{folder} is neither a folder nor a zip that can be read. Unpack it, and name the "
-            "folder."
+            f"{folder} is neither a folder nor a readable zip. Unpack it, and name the folder."
         ) from None
 
 
 def _is_ignored(parts: Iterable[str]) -> bool:
-    """Whether it is a copy that Jupyter or macOS left, or no student's work."""
+    """Whether the path is hidden or belongs to a file that the student did not submit."""
     return any(part.startswith(".") or part.lower() in _NOT_SUBMITTED for part in parts)
 
 
@@ -138,7 +137,7 @@ def _file(file: Path, place: str) -> _File:
     try:
         info = file.lstat()
         if not stat.S_ISREG(info.st_mode):
-            return _File(place, problem="it is not an ordinary file")
+            return _File(place, problem="it is not a regular file")
         if info.st_size > LARGEST:
             return _File(place, problem=_too_large(info.st_size))
         content = file.read_bytes() if _is_read(place) else None
@@ -172,7 +171,7 @@ def _members(archive: zipfile.ZipFile, name: Path | str) -> Iterator[_File]:
 
 
 def _too_large(size: int) -> str:
-    return f"it has {size / 1e6:.0f} MB; at most {LARGEST / 1e6:.0f} MB are read"
+    return f"it is {size / 1e6:.0f} MB; the limit is {LARGEST / 1e6:.0f} MB"
 
 
 def _unpacked(file: _File) -> Iterator[_File]:
@@ -203,24 +202,24 @@ def _read(student: Student, file: _File) -> Submission:
         return replace(made, problem="the file is empty")
     try:
         notebook = _notebook(file.content)
-    except Exception as error:  # nbformat raises whatever its parts raise
+    except Exception as error:  # nbformat raises many types of exceptions
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        return replace(made, problem=f"it is not a notebook that can be read: {reason}")
+        return replace(made, problem=f"it is not a readable notebook: {reason}")
     if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.cells):
         return replace(made, problem="it has no code")
     return replace(made, notebook=notebook)
 
 
 def _notebook(content: bytes) -> NotebookNode:
-    """A notebook without its outputs, and without characters that no file can hold."""
+    """A notebook without its outputs, and without characters that cannot be encoded."""
     data: Any = json.loads(content.decode("utf-8-sig"))
     for cell in data["cells"] if isinstance(data.get("cells"), list) else []:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             cell["outputs"] = []
-    # A lone surrogate (half of a pair in UTF-16) is valid in JSON and in nothing that is written.
+    # A lone surrogate (half of a UTF-16 pair) is valid in JSON but cannot be encoded as UTF-8.
     text = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace").decode()
     with warnings.catch_warnings():
-        # For instance of equal ids in cells merged by hand, which nbformat fixes itself.
+        # nbformat warns, for example, about duplicate cell ids, which it fixes itself.
         warnings.simplefilter("ignore")
         return nbformat.reads(text, as_version=4)
 
@@ -237,7 +236,7 @@ def _best(candidates: list[Submission], original: NotebookNode | None) -> Submis
 
 
 def _rank(submission: Submission, original: NotebookNode | None) -> tuple[Any, ...]:
-    """Sorts one student's files: of this lab, with the most answers, the latest."""
+    """A sort key for one student's files: of this lab, then most answers, then latest."""
     latest = submission.modified or datetime.min
     if submission.notebook is None:
         return (_is_notebook(submission.path), False, 0, 0, latest, submission.path)

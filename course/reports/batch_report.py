@@ -16,7 +16,7 @@ from course.reports.pages import file_link, page_environment
 from course.reports.reported import Entry, result_names, show_value
 
 _MOST_CHARTS = 12
-# Parts of the names of results that say how long a notebook took to get ready.
+# Substrings of the names of results that measure a notebook's warm-up.
 _WARM_UP = ("making_ready", "warm_up", "warmup")
 
 
@@ -27,7 +27,7 @@ class TableCell:
     Attributes:
         text: what it shows.
         key: what the table is sorted by.
-        link: address that the text leads to; empty for none.
+        link: URL that the text links to; empty for no link.
         kind: CSS class: `number`, `good`, `bad` or none.
     """
 
@@ -47,7 +47,7 @@ def write_batch_report(
     planned: int,
     is_running: bool,
 ) -> Path:
-    """Write `index.html`, which needs no other file and no network.
+    """Write `index.html`, a self-contained page, and return its path.
 
     Args:
         entries: the runs that have ended, in the plan's order.
@@ -56,10 +56,10 @@ def write_batch_report(
         fixed: parameters that all runs have in common.
         varied: names of the parameters that differ between the runs.
         planned: how many runs the plan has.
-        is_running: whether the other runs are still to come.
+        is_running: whether other runs are still pending.
 
     Raises:
-        OSError: there is no space; the previous page is then unchanged.
+        OSError: the disk is full; the previous page is then unchanged.
     """
     header, rows = table_of(entries, fixed)
     page = (
@@ -122,14 +122,14 @@ def table_of(
 
 
 def charts_of(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
-    """Every reported number over every parameter that varies, as SVG."""
+    """Charts of each numeric result against each parameter that varies, as SVG."""
     passed = [entry for entry in entries if entry["status"] == Status.PASSED]
     varying = [
         name
         for name in varied
         if len({repr(entry["parameters"].get(name)) for entry in passed}) > 1
     ]
-    # Results over the seed are shown only if nothing else varies.
+    # Results are plotted against the seed only if nothing else varies.
     axes = [name for name in varying if name != "seed"] or varying
     charts = []
     for result in result_names(passed):

@@ -1,4 +1,4 @@
-"""Small charts of a batch as SVG: a result over a parameter that varies."""
+"""Small charts of a batch as SVG: a result against a parameter that varies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
         # Merge series that cannot be distinguished by their colors.
         points = [replace(point, series="") for point in points]
     xs = list(dict.fromkeys(point.x for point in points))
-    # A seed is a name, not a quantity.
+    # A seed is a category, not a quantity.
     numeric = x_name != "seed" and all(_is_number(x) for x in xs)
     places = {x: float(x) if numeric else number for number, x in enumerate(xs)}
     figure = Figure(figsize=(5, 3.1), layout="constrained")
@@ -51,13 +51,13 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
             x: statistics.median(point.y for point in own if point.x == x)
             for x in sorted({point.x for point in own}, key=places.get)
         }
-        look = {"color": COLORS[number], "marker": _MARKERS[number], "linestyle": ""}
+        style = {"color": COLORS[number], "marker": _MARKERS[number], "linestyle": ""}
         label = f"{series_name} = {series}" if series else None
-        axes.plot([places[p.x] for p in own], [p.y for p in own], alpha=0.8, label=label, **look)
+        axes.plot([places[p.x] for p in own], [p.y for p in own], alpha=0.8, label=label, **style)
         if numeric:
             axes.plot([places[x] for x in middle], list(middle.values()), color=COLORS[number])
-        among = f", {series_name} = {series}" if series else ""
-        medians += [(f"{x_name} = {_show(x)}{among}", y) for x, y in middle.items()]
+        suffix = f", {series_name} = {series}" if series else ""
+        medians += [(f"{x_name} = {_show(x)}{suffix}", y) for x, y in middle.items()]
     if numeric and min(places.values()) > 0 and max(places.values()) / min(places.values()) >= 50:
         axes.set_xscale("log")
     if numeric and len(xs) <= 6:

@@ -22,7 +22,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def page_environment() -> jinja2.Environment:
-    """The environment of the reports' templates; whatever they show is escaped."""
+    """The Jinja environment of the report templates, with autoescaping."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -44,21 +44,21 @@ def failing_link(entry: Entry) -> str:
 
 
 def file_link(file: str) -> str:
-    """A link to a file of the report; an address such as s3://... stays as it is."""
+    """A link to a file of the report; a URL such as s3://... is returned unchanged."""
     return file if "://" in file else quote(file)
 
 
 def write_page(
     notebook_file: Path, *, index: str = "index.html", beside: Collection[str] = ()
 ) -> Path:
-    """Write `NAME.html` beside `NAME.ipynb` and return its path.
+    """Write `NAME.html` next to `NAME.ipynb` and return its path.
 
     The page contains its figures and styles. Only a page with formulas needs the network, for the
-    script that sets them. Links to files that are not beside the page become plain text.
+    script that renders them. Links to files that are not next to the page become plain text.
 
     Args:
         notebook_file: the executed notebook.
-        index: the page that the link at the top leads to; empty for no link.
+        index: the target of the link at the top; empty for no link.
         beside: names of notebooks whose pages are in the same folder; links lead to those pages.
     """
     notebook = read_notebook(notebook_file)
@@ -95,5 +95,5 @@ def _links_of_page(markdown: str, beside: Collection[str]) -> str:
 
 
 def _did_nothing(cell: NotebookNode) -> bool:
-    """Whether this is the bootstrap cell and it found everything in place."""
+    """Whether this is the bootstrap cell and it printed nothing."""
     return "bootstrap" in cell.metadata.get("tags", []) and not cell.outputs

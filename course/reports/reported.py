@@ -61,7 +61,7 @@ def result_names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def show_value(value: object) -> str:
-    """A value for a reader: floats to four digits, long numbers in groups of three digits."""
+    """Format a value: floats with four significant digits, large numbers with separators."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -72,7 +72,7 @@ def show_value(value: object) -> str:
 
 
 def drawn_box(names: Iterable[str]) -> str:
-    """The warning on a terminal that some notebooks did not use real images."""
+    """The terminal warning that some notebooks did not use real images."""
     lines = [
         "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10.",
         f"This applies to: {', '.join(names)}.",

@@ -16,11 +16,11 @@ from course.reports.reported import Entry
 
 @dataclass(frozen=True)
 class CourseRun:
-    """A whole run: when it began, how long it took, its parameters and its notebooks.
+    """A complete run: its start time, duration, parameters and notebooks.
 
     Attributes:
         entries: how each notebook ended.
-        stopped: whether somebody stopped it.
+        stopped: whether it was stopped before the end.
         facts: what the results depend on, by name: torch version, machine, commit, command.
     """
 
@@ -50,7 +50,7 @@ class CourseRun:
 
 
 def write_report(run: CourseRun, folder: Path) -> Path:
-    """Write `index.html`, which needs no other file and no network, and `results.json`."""
+    """Write `index.html`, a self-contained page, and `results.json`; return the page's path."""
     page = folder / "index.html"
     write_atomically(page, page_environment().get_template("index.html.j2").render(run=run))
     table = {

@@ -1,1 +1,1 @@
-"""Translations: which texts there are, the PO files that hold them, and the checks on these."""
+"""Translations: the texts to translate, their PO files, and the checks of translations."""

@@ -1,4 +1,4 @@
-"""What `course translate` does: extract, update, export, import, check, status."""
+"""The actions of `course translate`: extract, update, export, import, check, status."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ def extract(course: CourseFolder, out: Path) -> None:
 
 
 def update_all(course: CourseFolder, asked: list[str]) -> None:
-    """Bring all PO files of the languages up to date; a new language gets its files."""
+    """Update all PO files of the languages; create those of a new language."""
     found = asked or languages(course)
     if not found:
-        raise CourseError("there is no language yet; name one: course translate update es")
+        raise CourseError("there are no languages yet; add one: course translate update es")
     documents = [read_document(course, name) for name in document_names(course)]
     for language in found:
         if not language.replace("-", "").isalpha():
-            raise CourseError(f"{language!r} is not the code of a language, such as es or pt-BR.")
+            raise CourseError(f"{language!r} is not a language code such as es or pt-BR.")
         changed = [d.name for d in documents if update(course, d, language)]
         print(f"{language}: {len(changed)} files changed{': ' if changed else ''}", end="")
         print(", ".join(changed))
 
 
 def check(course: CourseFolder, asked: list[str]) -> int:
-    """Print the findings of the program checks; return 1 if there are any."""
+    """Print the findings of the automatic checks; return 1 if there are any."""
     found = [problem for catalog in _select(course, asked) for problem in problems(course, catalog)]
     for problem in found:
         print(problem, file=sys.stderr)
@@ -96,7 +96,7 @@ def take_back(course: CourseFolder, files: list[Path]) -> int:
             name = file.resolve().relative_to(_working_folder(course)).with_suffix("").as_posix()
         except ValueError:
             raise CourseError(
-                f"{file} is not below {_working_folder(course)}, whose folders name the language."
+                f"{file} is not in a language's folder in {_working_folder(course)}."
             ) from None
         language, _, document = name.partition("/")
         catalog = read_catalog(course, document, language)
@@ -116,7 +116,7 @@ def take_back(course: CourseFolder, files: list[Path]) -> int:
 
 
 def _select(course: CourseFolder, asked: list[str]) -> list[Catalog]:
-    """Return the catalogs that are asked for, as a path, a language, or es/labs; all if none."""
+    """Return the requested catalogs (by path, language, or a prefix such as es/labs), or all."""
     known = [(language, name) for language in languages(course) for name in document_names(course)]
     chosen = [] if asked else known
     for word in asked:

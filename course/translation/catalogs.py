@@ -1,7 +1,7 @@
 """PO files: read them, bring them up to date with the English texts, and look translations up.
 
-A translation that is marked `fuzzy` is a proposal: somebody has to compare it with the English text
-and remove the mark. Nothing uses it before.
+A translation that is marked `fuzzy` is a suggestion. It is not used until a translator has compared
+it with the English text and removed the mark.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from course.translation.checks import findings
 from course.translation.documents import Document, document_names, read_document
 
 _FUZZY = "fuzzy"
-# How similar an English text must be to an earlier one for its translation to be proposed.
+# How similar an English text must be to an earlier one for its translation to be suggested.
 _SIMILAR = 0.6
 
 
@@ -88,7 +88,7 @@ def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
 
 
 def update(course: CourseFolder, document: Document, language: str) -> bool:
-    """Give the PO file of a document the English texts of today; return whether it changed.
+    """Update the PO file of a document to the current English texts; return whether it changed.
 
     Translations of unchanged texts stay. For a changed text, the translation of the most similar
     old one is proposed as `fuzzy`, with the old English text. What is no longer used is kept at
@@ -160,7 +160,7 @@ def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
 
 
 def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
-    """Return a line for each finding of the program checks: file, line, and what to do."""
+    """Return a line for each finding of the automatic checks: file, line, and what to do."""
     if not catalog.entries:
         return []
     file = catalog.file.relative_to(course.root).as_posix()
@@ -196,7 +196,7 @@ def _read(file: Path) -> polib.POFile:
     try:
         return polib.pofile(str(file), wrapwidth=0, encoding="utf-8", check_for_duplicates=True)
     except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise CourseError(f"{file} cannot be read as a PO file: {error}. Correct it.") from None
+        raise CourseError(f"{file} is not a valid PO file: {error}. Fix the file.") from None
 
 
 def _write(file: Path, catalog: polib.POFile) -> bool:

@@ -1,6 +1,6 @@
 """Compare a translation with its original: code, links, numbers, tags, tables, placeholders, math.
 
-A finding that is right for a good reason is allowed by a comment of the translator in the PO file:
+The translator can allow a difference that is justified with a comment in the PO file:
 `# allow numbers: 24 hours are 1 day`.
 """
 
@@ -20,7 +20,7 @@ _HTML_CODE = re.compile(r"<code[^>]*>(.*?)</code>", re.DOTALL)
 _MATH = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
 _COLUMN = re.compile(r"(?<!\\)\|")
 _ALLOWED = re.compile(r"^allow (?P<check>\w+)\b", re.MULTILINE)
-# Copied words that need no translation are names; more of them in a row are a sentence.
+# Up to this many identical words can be a name; more are a sentence that is not translated.
 _LONGEST_NAME = 5
 
 
@@ -150,15 +150,15 @@ def _markup(original: str, translation: str) -> Iterator[str]:
 
 def _spaces(original: str, translation: str) -> Iterator[str]:
     if translation != translation.strip() and original == original.strip():
-        yield "remove the blanks at the beginning and at the end."
+        yield "remove the leading and trailing spaces."
     if translation.count("\n") != original.count("\n"):
-        yield "the number of line breaks is not that of the English text."
+        yield "the number of line breaks differs from the English text."
 
 
 def _english(original: str, translation: str) -> Iterator[str]:
     words = re.findall(r"[^\W\d_]{2,}", _plain(original))
     if original == translation and len(words) > _LONGEST_NAME and has_words(original):
-        yield "the translation is the English text."
+        yield "the text is not translated: it is the same as in English."
 
 
 _CHECKS: dict[str, Callable[[str, str], Iterator[str]]] = {

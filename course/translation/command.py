@@ -18,9 +18,9 @@ def add_translate(commands: argparse._SubParsersAction) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
     action = actions.add_parser("extract", help="write the English texts as templates (.pot)")
     action.add_argument("--out", type=Path, default=Path("build/locale"), metavar="DIR")
-    action = actions.add_parser("update", help="bring the PO files up to date with the English")
+    action = actions.add_parser("update", help="update the PO files to the English texts")
     action.add_argument("names", nargs="*", metavar="LANGUAGE", help="such as es (default: all)")
-    action = actions.add_parser("export", help="write working files: what is not translated yet")
+    action = actions.add_parser("export", help="write the untranslated texts to working files")
     action.add_argument("--all", action="store_true", help="all texts, for a review")
     action.add_argument("names", nargs="+", metavar="NAME", help="es, es/labs, or a PO file")
     action = actions.add_parser("import", help="store the translations of working files")
@@ -32,7 +32,7 @@ def add_translate(commands: argparse._SubParsersAction) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    # Imported here, so that a command does not wait for the imports of the others.
+    # Imported here so that each command imports only what it needs.
     from course.translation import actions
 
     course = open_course(options.root)

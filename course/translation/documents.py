@@ -1,4 +1,4 @@
-"""What there is to translate: each document is one PO file with the texts of its sources."""
+"""The texts to translate: each document is one PO file with the texts of its sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_FOR_STUDENTS = (
 )
 # The start page without its list of lessons, which depends on what has been built.
 START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
-# The modules whose sentences are in every notebook and on the start page.
+# The modules whose texts appear in every notebook and on the start page.
 _GENERATING = (
     "course/authoring/generated.py",
     "course/authoring/start_page.py",
@@ -83,7 +83,7 @@ def page_text(course: CourseFolder, page: str) -> str:
 
 
 def _document(name: str, source: str, found: Iterable[Message]) -> Document:
-    """Return a document in which each text is once, with all its places."""
+    """Return a document without duplicate texts; comments list all places of a text."""
     merged: dict[str, Message] = {}
     for message in found:
         before = merged.get(message.text)

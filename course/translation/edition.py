@@ -1,8 +1,8 @@
-"""The course in one language: which notebooks and pages exist in it, and their words.
+"""The course in one language: which notebooks and pages exist in it, and their texts.
 
 A notebook is built when all of its texts, and those of `helpers` and the pages, have a reviewed
-translation. From then on it stays in the course: a text that changes is shown in English until its
-translation is reviewed, and `course build --check` fails until then.
+translation. After that it stays in the course: a text that changes is shown in English, and
+`course build --check` fails, until its translation is reviewed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Edition:
     Attributes:
         course: the course.
         language: the code of the language.
-        catalogs: by name of the document.
+        catalogs: the catalogs, by name of the document.
     """
 
     course: CourseFolder
@@ -65,7 +65,7 @@ class Edition:
         return Words(self.language, tuple(self.catalogs[n] for n in own), others, self.pages)
 
     def said(self) -> dict[str, str]:
-        """Return what `helpers` says, by English text; lessons' sections as `01: Section`."""
+        """Return the translations that `helpers` needs, by English text or `01: Section`."""
         found = {}
         for catalog in self.catalogs.values():
             for message in catalog.document.messages:
@@ -100,6 +100,6 @@ def _section(lesson: str, text: str, comment: str, translation: str) -> dict[str
         return {}
     if re.search(r" \(\d+ minutes\)$", text):
         text = text.rpartition(" (")[0]
-        # Round brackets, also the wide ones of Chinese and Japanese.
+        # Parentheses, including the full-width ones of Chinese and Japanese.
         translation = re.sub(r"\s*[(\uff08][^()\uff08\uff09]*[)\uff09]$", "", translation)
     return {f"{lesson}: {text}": translation}

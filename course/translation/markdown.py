@@ -15,14 +15,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 PARSER = MarkdownIt("commonmark").enable("table")
-# A line break that Markdown keeps: two blanks or a backslash at the end of the line.
+# A line break that Markdown does not keep: no two spaces or backslash at the end of the line.
 _SOFT_BREAK = re.compile(r"(?<! {2})(?<!\\)\n[ \t]*")
 _BLOCK_TAG = re.compile(
     r"</?(?:table|caption|thead|tbody|tfoot|tr|th|td|details|summary|div|p|ul|ol|li|dl|dt|dd|"
     r"h[1-6]|figure|figcaption|blockquote|pre|hr|br)\b[^>]*>|<!--.*?-->",
     re.DOTALL | re.IGNORECASE,
 )
-# What has no words: code, math, tags, the targets of links and images, addresses.
+# Parts that are not translated: code, math, tags, the targets of links and images, URLs.
 _NOT_WORDS = re.compile(
     r"(`+).+?\1|<code>.*?</code>|\$[^$]+\$|<[^>]+>|\]\([^)]*\)|https?://\S+|\{[^}]*\}", re.DOTALL
 )
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 class Piece:
     """One text: its kind, the text on one line, and its position in the Markdown.
 
-    `indent` is what a second line of the text begins with.
+    `indent` is the prefix of continuation lines.
     """
 
     kind: str
@@ -65,7 +65,7 @@ def structure(markdown: str) -> tuple[tuple[str, int], ...]:
 
 
 def has_words(text: str) -> bool:
-    """Return whether there is something to translate besides code, numbers and addresses."""
+    """Return whether there is something to translate besides code, numbers and URLs."""
     return _WORD.search(_NOT_WORDS.sub(" ", text)) is not None
 
 
@@ -104,7 +104,7 @@ def _inline(kind: str, token: Token, lines: list[str], starts: list[int]) -> Pie
     column = line.rfind(words[0])
     start = starts[first] + column
     end = starts[after - 1] + lines[after - 1].rfind(words[-1]) + len(words[-1])
-    # A list's bullet is followed by blanks, a quotation's mark is repeated.
+    # Continuation lines of a list item are indented; those of a block quote repeat the `>`.
     indent = "".join(mark if mark == ">" else " " for mark in line[:column])
     return Piece(kind, _SOFT_BREAK.sub(" ", token.content), start, end, indent)
 

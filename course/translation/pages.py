@@ -1,4 +1,4 @@
-"""The files besides notebooks that are built for a language: pages, and what `helpers` says."""
+"""The files besides notebooks that are built for a language: pages, and texts of `helpers`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def generated_files(edition: Edition) -> dict[Path, str]:
 def write_generated(
     edition: Edition, say: Callable[[str], None], *, for_notebooks: bool = False
 ) -> list[str]:
-    """Write the files that are not current, and return their names.
+    """Write the files that are out of date, and return their names.
 
-    With `for_notebooks`, what `helpers` says is written even if its translation is not complete,
+    With `for_notebooks`, the texts of `helpers` are written even if some are not translated,
     because a notebook in this language cannot start without it.
     """
     files = generated_files(edition)
@@ -49,14 +49,14 @@ def write_generated(
 
 
 def outdated_files(edition: Edition) -> list[str]:
-    """Return a sentence for each file that is not current, with the command to fix it."""
+    """Return a sentence for each file that is out of date, with the command to fix it."""
     findings = []
     for path, text in generated_files(edition).items():
         name = path.relative_to(edition.course.root).as_posix()
         if not path.is_file():
             findings.append(f"{name} has not been built.")
         elif path.read_text(encoding="utf-8") != text:
-            findings.append(f"{name} is not what its translation says.")
+            findings.append(f"{name} is out of date.")
     return [f"{finding} To fix it: course build {edition.language}" for finding in findings]
 
 

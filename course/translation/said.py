@@ -1,4 +1,4 @@
-"""Find the texts that code says to students: in calls of `translate`, in hints, in captions."""
+"""Find the texts that code shows to students: in calls of `translate`, in hints, in captions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Message:
     Attributes:
         text: the English text, on one line.
         comment: where it is and what it is, for the translator.
-        said: whether code says it while a notebook runs, so that `helpers` must know it.
+        said: whether code shows it while a notebook runs, so that `helpers` needs the translation.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Message:
 
 
 def said_by_module(module: Path, place: str) -> tuple[Message, ...]:
-    """Return the texts that a module says."""
+    """Return the texts that a module shows."""
     return _said_by_helpers(module.read_text(encoding="utf-8"), place)
 
 

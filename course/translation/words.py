@@ -1,4 +1,4 @@
-"""Put a notebook or a page into a language: its texts, its links, its call of `lesson.start`."""
+"""Translate a notebook or a page: its texts, its links, its call of `lesson.start`."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Words:
         new = replaced(text, self.translate)
         if structure(new) != structure(text):
             raise CourseError(
-                f"{self.catalogs[0].file}: with the translations, Markdown reads another structure "
-                f"of headings, lists and tables than in English:\\n{new}"
+                f"{self.catalogs[0].file}: with the translations, the structure of headings, lists "
+                f"and tables differs from the English one:\\n{new}"
             )
         return new
 
     def links(self, text: str, page: str) -> str:
-        """Return Markdown of an English page with its links as the translated page needs them."""
+        """Return Markdown of an English page with its links adapted to the translated page."""
         if self.language == ENGLISH:
             return text
         return _LINK.sub(

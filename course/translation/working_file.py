@@ -3,7 +3,7 @@
     @ 3f2a91c0 cell 3, paragraph
     > The **CPU** runs your browser.
     = La **CPU** ejecuta tu navegador.
-    # allow numbers: a reason, if a program check is wrong here
+    # allow numbers: a reason, if an automatic check is wrong here
 
 A changed text has two more lines: `~` with the old English text and `?` with the translation of it.
 """
@@ -65,7 +65,7 @@ def read_working_file(
         for line in lines:
             if not line.startswith((">", "~", "?", "=", "#")):
                 raise CourseError(
-                    f"{where}: the line {line[:40]!r} has no mark. Begin each line of a "
+                    f"{where}: the line {line[:40]!r} has no marker. Start each line of a "
                     "translation with `= `."
                 )
         translation, english = _unmarked("=", lines), _unmarked(">", lines)

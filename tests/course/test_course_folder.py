@@ -42,5 +42,5 @@ def test_unknown_name_lists_known_names():
 
 
 def test_refuses_ambiguous_name():
-    with pytest.raises(CourseError, match="could be 04_cifar10_on_gpu or 04_cifar10_again"):
+    with pytest.raises(CourseError, match="matches 04_cifar10_on_gpu and 04_cifar10_again"):
         pick(["04_cifar10_on_gpu", "04_cifar10_again"], ["04"], "Lesson")

@@ -101,7 +101,7 @@ def test_failing_cell_keeps_old_notebook(course):
     course.write("01_first", LESSON + "\n# %%\nint('many')\n")
     with pytest.raises(CourseError) as caught:
         build(course.folder, [], say=quietly)
-    assert "01_first: cell 6 fails" in str(caught.value)
+    assert "01_first: cell 6 failed" in str(caught.value)
     assert "int('many')" in str(caught.value)
     assert "ValueError: invalid literal" in str(caught.value)
     assert "\x1b" not in str(caught.value)
@@ -193,12 +193,12 @@ def test_finds_edited_output(course):
     notebook = course.read("01_first")
     notebook.cells[4].outputs[0].text = "a is 2\n"
     course.put("01_first", notebook)
-    assert "its outputs are not those that the build stored" in only_finding(course)
+    assert "its outputs differ from those that the build stored" in only_finding(course)
 
 
 def test_finds_file_that_is_not_a_notebook(course):
     course.folder.notebook_of("01_first").write_text("<<<<<<< HEAD")
-    assert "not a notebook that can be read" in only_finding(course)
+    assert "not a readable notebook" in only_finding(course)
 
 
 @pytest.mark.parametrize(("code", "status"), [("a * 3", 0), ("a * 4", 1)])

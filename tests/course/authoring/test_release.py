@@ -135,7 +135,7 @@ def test_same_repository_changes_nothing(course):
     ],
 )
 def test_refuses_invalid_repository(course, name):
-    with pytest.raises(CourseError, match="is not a repository on GitHub"):
+    with pytest.raises(CourseError, match="is not a GitHub repository"):
         release(course, name, say=quietly)
     assert git(course.root, "status", "--porcelain") == ""
 
@@ -155,7 +155,7 @@ def test_refuses_uncommitted_changes(course):
 
 def test_refuses_folder_that_is_not_a_clone(course):
     shutil.rmtree(course.root / ".git")
-    with pytest.raises(CourseError, match="a release needs a clone of the course"):
+    with pytest.raises(CourseError, match="A release needs a clone of the course"):
         release(course, "someone/fork", say=quietly)
 
 
@@ -163,7 +163,7 @@ def test_refuses_outdated_notebook(course):
     source = course.source_of("01_first")
     source.write_text(source.read_text().replace("1 + 1", "1 + 2"))
     git(course.root, "-c", "user.name=A", "commit", "--quiet", "--all", "--message", "Two")
-    with pytest.raises(CourseError, match="build the course first: 01_first"):
+    with pytest.raises(CourseError, match="Build the course first: 01_first"):
         release(course, "someone/fork", say=quietly)
 
 
@@ -171,7 +171,7 @@ def test_refuses_address_in_code_before_writing(small_course):
     small_course.write("01_first", f'# %%\n"https://github.com/{OLD}"\n')
     build(small_course.folder, [], say=quietly)
     commit(small_course.root)
-    with pytest.raises(CourseError, match=r"line 12: the code contains an address of the course"):
+    with pytest.raises(CourseError, match=r"line 12: the code contains a URL of the course"):
         release(small_course.folder, "someone/fork", say=quietly)
     assert git(small_course.root, "status", "--porcelain") == ""
 
@@ -180,7 +180,7 @@ def test_command_lists_what_it_wrote(course, capsys):
     status = cli.main(["--root", str(course.root), "release", "--repo", "some-one/fork"])
     said = capsys.readouterr().out
     assert status == 0
-    assert "pyproject.toml: addresses changed" in said
+    assert "pyproject.toml: URLs updated" in said
     assert "01_first: text changed, outputs kept" in said
 
 

@@ -35,15 +35,15 @@ def test_line_endings_do_not_change_the_hash(tmp_path):
 @pytest.mark.parametrize("key", ["title", "promise", "minutes", "objectives"])
 def test_names_missing_entry(tmp_path, key):
     path = write(tmp_path / "x.py", {k: v for k, v in GOOD.items() if k != key})
-    with pytest.raises(CourseError, match=f"lacks '{key}'"):
+    with pytest.raises(CourseError, match=f"has no '{key}'"):
         read_source(path)
 
 
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("minutes", "soon", "'minutes' in the header is 'soon', not a whole number"),
-        ("minutes", "true", "'minutes' in the header is True, not a whole number"),
+        ("minutes", "soon", "'minutes' in the header is 'soon', not a positive integer"),
+        ("minutes", "true", "'minutes' in the header is True, not a positive integer"),
         ("title", "[a]", r"'title' in the header is \['a'\], not a string"),
         ("objectives", "one", "'objectives' in the header is 'one', not a list"),
         ("objectives", "[{a: b}]", "Put quotes"),

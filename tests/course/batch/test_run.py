@@ -256,7 +256,7 @@ def test_existing_folder_named_latest_is_not_replaced(tmp_path, capsys):
 def test_file_that_is_not_a_notebook_is_rejected(small_course, capsys):
     small_course.folder.notebook_of("01_broken").write_text("<<<<<<< HEAD")
     assert cli.main(["--root", str(small_course.root), "run"]) == 1
-    assert "01_broken.ipynb is not a notebook that can be read" in capsys.readouterr().err
+    assert "01_broken.ipynb is not a readable notebook" in capsys.readouterr().err
 
 
 def test_drawn_images_are_announced_on_the_terminal_without_a_failure(small_course, cells, capsys):

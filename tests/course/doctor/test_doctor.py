@@ -86,7 +86,7 @@ def test_lists_gpu_with_driver_and_memory(examine):
 @pytest.mark.parametrize(
     ("probe", "hidden", "said", "fix"),
     [
-        ({"cuda": None}, None, "this build of torch is for CPUs", "--force-reinstall torch"),
+        ({"cuda": None}, None, "this torch is a CPU-only build", "--force-reinstall torch"),
         ({}, None, "cannot use it with driver 580.65", "nvidia.com/drivers"),
         ({}, "", "CUDA_VISIBLE_DEVICES hides it", "unset CUDA_VISIBLE_DEVICES"),
     ],
@@ -153,7 +153,7 @@ def test_compares_versions_with_pins(examine, tmp_path):
     (tmp_path / "requirements.txt").write_text(pins)
     finding = examine(root=tmp_path)["versions"]
     assert finding.level == NOTE
-    assert finding.text.startswith("1 of 2 packages have other versions")
+    assert finding.text.startswith("1 of 2 packages differ from the versions")
     assert "nothing-real missing (pinned: 1.0)" in finding.text
     (tmp_path / "requirements.txt").write_text(f"numpy=={numpy}\n")
     assert examine(root=tmp_path)["versions"].level == OK

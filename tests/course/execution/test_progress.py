@@ -16,16 +16,16 @@ def ended(progress, statuses):
 def test_long_batch_writes_few_lines_without_a_terminal(capsys):
     ended(BatchProgress(200, lambda result: "never"), [Status.PASSED] * 200)
     lines = capsys.readouterr().out.splitlines()
-    assert lines == [f"{n} of 200 runs ended" for n in range(20, 200, 20)]
+    assert lines == [f"{n} of 200 runs finished" for n in range(20, 200, 20)]
 
 
 def test_every_run_that_did_not_pass_has_a_line(capsys):
     progress = BatchProgress(3, lambda result: f"{result.job.name} {result.status}")
     ended(progress, [Status.PASSED, Status.FAILED, Status.PASSED])
     assert capsys.readouterr().out.splitlines() == [
-        "1 of 3 runs ended",
+        "1 of 3 runs finished",
         "run1 failed",
-        "2 of 3 runs ended",
+        "2 of 3 runs finished",
     ]
 
 

@@ -26,4 +26,4 @@ def test_grading_without_a_sandbox_is_refused_unless_asked_for(
 def test_a_wrong_due_date_is_explained(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["grade", "01", str(tmp_path), "--due", "tomorrow"])
-    assert "'tomorrow' is not a time like 2026-11-20 23:59" in capsys.readouterr().err
+    assert "'tomorrow' is not a date and time such as 2026-11-20 23:59" in capsys.readouterr().err

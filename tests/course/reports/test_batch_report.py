@@ -108,9 +108,7 @@ def test_failure_shows_cell_and_error_with_a_link(page):
 
 
 def test_unfinished_runs_are_counted(page):
-    assert (
-        "1 of 3 runs passed, 2 still to come" in page([entry(1)], planned=3, is_running=True).text
-    )
+    assert "1 of 3 runs passed, 2 pending" in page([entry(1)], planned=3, is_running=True).text
     assert "1 of 3 runs passed, 2 not run" in page([entry(1)], planned=3).text
 
 

@@ -111,7 +111,7 @@ def test_reports_texts_that_the_file_does_not_have(course):
 @pytest.mark.parametrize("text", ['msgid "a"\nmsgstr "b"\n\n' * 2, "<<<<<<< HEAD\n"])
 def test_damaged_file_is_refused_by_name(course, text):
     updated(course).file.write_text(text, encoding="utf-8")
-    with pytest.raises(CourseError, match=r"01_first\.po cannot be read"):
+    with pytest.raises(CourseError, match=r"01_first\.po is not a valid PO file"):
         read_catalog(course.folder, NAME, "es")
 
 

@@ -109,7 +109,7 @@ def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
     # Building alone does not fix it: the text would be English.
     said = []
     build(folder, ["xx"], say=said.append)
-    assert any(line.endswith("without a reviewed translation: 1") for line in said)
+    assert any(line.endswith("left in English (no reviewed translation): 1") for line in said)
     assert [finding.split(":")[0] for finding in outdated(folder)] == [
         "locale/xx/notebooks/01_first.po"
     ]

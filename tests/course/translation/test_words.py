@@ -71,5 +71,5 @@ def test_translation_that_changes_the_structure_is_refused():
         def translation_of(self, text):
             return f"# {text}"
 
-    with pytest.raises(CourseError, match="another structure"):
+    with pytest.raises(CourseError, match="structure of headings"):
         Words("es", (Catalog(),)).markdown("A paragraph.")
