@@ -8,7 +8,8 @@ from __future__ import annotations
 from course.authoring.sources import read_source
 from course.course_folder import CourseFolder, open_course
 from course.translation.documents import START_PAGE
-from course.translation.words import Words
+from course.translation.words import Words, name_of
+from helpers.language import ENGLISH
 
 
 def start_page(course: CourseFolder, words: Words | None = None) -> str:
@@ -23,7 +24,17 @@ def start_page(course: CourseFolder, words: Words | None = None) -> str:
         else words.translate("no labs yet"),
         lessons="\n".join(_entry(course, name, words, name in labs) for name in lessons),
     )
-    return words.links(page, "index.md")
+    title, rest = words.links(page, "index.md").split("\n", 1)
+    return f"{title}\n{_languages(course, words)}{rest}"
+
+
+def _languages(course: CourseFolder, words: Words) -> str:
+    """Return a line with links to the start page in other languages, if there are any."""
+    if words.language != ENGLISH:
+        return "\n[English](../../index.md)\n"
+    pages = sorted((course.root / "docs").glob("[a-z][a-z]/index.md"))
+    links = (f"[{name_of(page.parent.name)}](docs/{page.parent.name}/index.md)" for page in pages)
+    return f"\n{' · '.join(links)}\n" if pages else ""
 
 
 def _entry(course: CourseFolder, name: str, words: Words, has_lab: bool) -> str:

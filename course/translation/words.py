@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from babel import Locale, UnknownLocaleError
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
@@ -103,6 +104,14 @@ def translated_path(page: str, language: str) -> str:
         return page
     folder, name = posixpath.split(page)
     return posixpath.join(folder or "docs", language, name)
+
+
+def name_of(language: str) -> str:
+    """Return what a language is called in itself, `español` for `es`; its code if unknown."""
+    try:
+        return Locale.parse(language, sep="-").get_display_name() or language
+    except UnknownLocaleError:
+        return language
 
 
 def with_language(code: str, language: str) -> str:

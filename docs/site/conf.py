@@ -15,8 +15,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-from babel import Locale
-
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 REPOSITORY = f"https://github.com/{COURSE['repository']}"
@@ -26,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from course.course_folder import open_course  # noqa: E402
 from course.translation.edition import edition  # noqa: E402
-from course.translation.words import Words, translated_path  # noqa: E402
+from course.translation.words import Words, name_of, translated_path  # noqa: E402
 
 ENGLISH = "en"
 LANGUAGE = os.environ.get("COURSE_SITE_LANGUAGE", ENGLISH)
@@ -47,10 +45,11 @@ ENGLISH_PAGES = [
 ]
 include_patterns = [translated_path(page, LANGUAGE) for page in ENGLISH_PAGES]
 root_doc = translated_path("index.md", LANGUAGE).removesuffix(".md")
-# The site in another language links to pages that are only in English, from three folders below.
+# Pages of the site in another language, and their sections, as addresses from the page.
 myst_url_schemes = {
     **dict.fromkeys(("http", "https", "mailto")),
-    "english": "../../../{{path}}#{{fragment}}",
+    "page": "{{path}}",
+    "section": "{{path}}#{{fragment}}",
 }
 exclude_patterns = ["**/.ipynb_checkpoints", "build", "runs", ".venv"]
 
@@ -104,26 +103,44 @@ def _read_page(app, docname, source):
     """Prepare a page before it is parsed: the contents of the site, or a notebook's figures."""
     pages = app.env.found_docs
     if docname.startswith(("notebooks/", "labs/")):
-        source[0] = _notebook(source[0], docname, pages, Path(app.outdir))
+        source[0] = _notebook(source[0], docname, Path(app.outdir))
         return
-    source[0] = _ANCHOR.sub(r"(\1)=", _with_links(source[0], docname, pages))
+    source[0] = _ANCHOR.sub(r"(\1)=", _with_links(source[0], docname))
     if docname == root_doc:
         source[0] += _contents(pages)
 
 
-def _with_links(text, docname, pages):
-    """Point links to folders to GitHub, and links to pages only in English to that site."""
+def _with_links(text, docname):
+    """Point links to folders to GitHub, and links to pages in another language to its site."""
 
     def changed(link):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(docname), link[1]))
         page, suffix = posixpath.splitext(path)
         if (ROOT / path).is_dir():
             return f"]({REPOSITORY}/tree/{COURSE['tag']}/{path})"
-        if LANGUAGE != ENGLISH and suffix in (".md", ".ipynb") and page not in pages:
-            return f"](english:{page}.html{link[2] or ''})"
-        return link[0]
+        code = _language_of(page)
+        if suffix not in (".md", ".ipynb") or code == LANGUAGE:
+            return link[0]
+        address = _relative(_address(page, code), docname)
+        return f"](section:{address}{link[2]})" if link[2] else f"](page:{address})"
 
     return _LINK.sub(changed, text)
+
+
+def _language_of(page):
+    """Return the language of a page, from its folder."""
+    found = re.match(r"(?:docs|notebooks|labs)/([a-z][a-z])/", page)
+    return found[1] if found else ENGLISH
+
+
+def _address(page, code):
+    """Return the address of a page from the start of the site."""
+    return f"{page}.html" if code == ENGLISH else f"{code}/{page}.html"
+
+
+def _relative(address, pagename):
+    """Return an address as a page of this language needs it."""
+    return posixpath.relpath(address, posixpath.dirname(_address(pagename, LANGUAGE)) or ".")
 
 
 def _contents(pages):
@@ -158,7 +175,7 @@ def _toctree(caption, pages):
     return "\n".join(["\n\n```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"])
 
 
-def _notebook(text, docname, pages, output):
+def _notebook(text, docname, output):
     """Remove what readers do not need, and move each figure to a file, which loads lazily."""
     notebook = json.loads(text)
     cells = notebook["cells"]
@@ -167,7 +184,7 @@ def _notebook(text, docname, pages, output):
     ]
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = _with_links("".join(cell["source"]), docname, pages)
+            cell["source"] = _with_links("".join(cell["source"]), docname)
         # MyST does not read attachments.
         if cell.pop("attachments", None):
             cell["source"] = cell["source"].replace(
@@ -216,15 +233,13 @@ def _english_name(pagename):
 
 def _in_language(pagename, file, code):
     """Return the language's name and code, and the page's address, relative and absolute."""
-    page = posixpath.splitext(translated_path(file, code))[0] + ".html"
-    address = page if code == ENGLISH else f"{code}/{page}"
-    here = posixpath.dirname(pagename if LANGUAGE == ENGLISH else f"{LANGUAGE}/{pagename}")
+    address = _address(posixpath.splitext(translated_path(file, code))[0], code)
     owner, name = COURSE["repository"].split("/")
     return {
         "code": SPHINX_NAMES.get(code, code).replace("_", "-"),
-        "name": Locale.parse(code).get_display_name(code),
+        "name": name_of(code),
         "current": code == LANGUAGE,
-        "link": posixpath.relpath(address, here or "."),
+        "link": _relative(address, pagename),
         "address": f"https://{owner}.github.io/{name}/{address}",
     }
 

@@ -12,6 +12,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from course.authoring.build import build as build_notebooks
+from course.authoring.start_page import start_page
+from course.course_folder import open_course
 from course.translation.documents import START_PAGE
 from tests.course.translation.pseudo import pseudo, translate_all
 
@@ -162,6 +164,17 @@ def test_translated_page_links_to_the_english_site_where_there_is_no_translation
     page = soup(folder / "docs" / "es" / "help.html")
     links = [link["href"] for link in page.select("article a.external, article a.reference")]
     assert "../../../docs/for_instructors.html#a-class" in links
+
+
+def test_english_start_page_links_to_the_translated_site(in_spanish):
+    _, folder = in_spanish
+    course = folder.parents[1]
+    start = course / "index.md"
+    start.write_text(start_page(open_course(course)), encoding="utf-8")
+    process = build(course, course / "english", course / "docs" / "site")
+    assert process.returncode == 0, process.stderr
+    page = soup(course / "english" / "html" / "index.html")
+    assert page.select_one('article a[href="es/docs/es/index.html"]')
 
 
 def test_translated_site_has_its_own_search(in_spanish):

@@ -45,6 +45,15 @@ def test_lists_lab_with_its_lesson(small_course, cells):
     assert "Practice: [the lab](labs/00_one.ipynb), 5 minutes." in start_page(small_course.folder)
 
 
+def test_links_to_the_start_pages_in_other_languages(small_course, cells):
+    put(small_course, cells, "00_one", "The first")
+    assert "docs/es" not in start_page(small_course.folder)
+    (small_course.root / "docs" / "es").mkdir(parents=True)
+    (small_course.root / "docs" / "es" / "index.md").write_text("# Una página\n")
+    line = start_page(small_course.folder).splitlines()[2]
+    assert line == "[español](docs/es/index.md)"
+
+
 def test_no_trailing_spaces(small_course, cells):
     put(small_course, cells, "00_one", "The first")
     assert not [

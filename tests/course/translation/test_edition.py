@@ -78,6 +78,7 @@ def test_messages_of_helpers_are_compiled(built):
 def test_start_page_links_to_the_language(built):
     page = (built.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
     assert f"[{pseudo('The first lesson')}](../../notebooks/xx/01_first.ipynb)" in page
+    assert "\n\n[English](../../index.md)\n\n" in page
 
 
 def test_built_language_is_up_to_date(built):

@@ -3,7 +3,13 @@
 import pytest
 
 from course.course_folder import CourseError
-from course.translation.words import Words, translated_path, with_language, without_language
+from course.translation.words import (
+    Words,
+    name_of,
+    translated_path,
+    with_language,
+    without_language,
+)
 
 COLAB = "https://colab.research.google.com/github/o/r/blob/main"
 PAGES = {"notebooks/01_next.ipynb", "labs/00_first.ipynb", "docs/help.md", "index.md"}
@@ -62,6 +68,13 @@ def test_badge_opens_the_translated_notebook():
 def test_language_is_passed_to_lesson_start_and_can_be_removed(code, translated):
     assert with_language(code, "es") == translated
     assert without_language(translated) == code
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [("es", "español"), ("ja", "日本語"), ("ko", "한국어"), ("xx", "xx")]
+)
+def test_language_is_called_what_its_speakers_call_it(code, name):
+    assert name_of(code) == name
 
 
 def test_translation_that_changes_the_structure_is_refused():
