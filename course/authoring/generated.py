@@ -60,9 +60,9 @@ def lab_opening(
     ]
     needed = [words.translate(entry) for entry in header.prerequisites]
     if lesson is not None:
-        file = f"notebooks/{source.name}.ipynb"
-        link = f"[{words.title(lesson.header.title)}]({root}/{file})"
-        colab = f"[{words.translate('in Colab')}]({_colab_address(course, file)})"
+        document = f"notebooks/{source.name}"
+        link = f"[{words.title(document, lesson.header.title)}]({root}/{document}.ipynb)"
+        colab = f"[{words.translate('in Colab')}]({_colab_address(course, f'{document}.ipynb')})"
         needed.insert(0, words.translate("The lesson: {link} ({colab})", link=link, colab=colab))
     parts += _needed(words, needed)
     parts.append(
@@ -86,7 +86,9 @@ def lab_closing(source: Source, lesson: Source | None, root: str, words: Words) 
     save = words.translate("Save the notebook: the boxes above show your results.")
     closing = [f"## {words.translate('What to do next')}", save]
     if lesson is not None:
-        link = f"[{words.title(lesson.header.title)}]({root}/notebooks/{source.name}.ipynb)"
+        document = f"notebooks/{source.name}"
+        title = words.title(document, lesson.header.title)
+        link = f"[{title}]({root}/{document}.ipynb)"
         closing.append(
             words.translate(
                 "If a check keeps failing, go back to {lesson}: the third hint names the section.",
@@ -109,11 +111,12 @@ def lesson_closing(
         colab = f"[{in_colab}]({_colab_address(course, f'labs/{lab}')})"
         steps.append(words.translate("Practice: {lab} ({colab})", lab=link, colab=colab))
     if following is not None:
+        document = f"notebooks/{following.name}"
         file = f"{following.name}.ipynb"
-        link = f"[{words.title(following.header.title)}]({file})"
+        link = f"[{words.title(document, following.header.title)}]({file})"
         colab = f"[{in_colab}]({_colab_address(course, f'notebooks/{file}')})"
         step = words.translate("Continue: {lesson} ({colab}).", lesson=link, colab=colab)
-        steps.append(f"{step} {words.title(following.header.promise)}")
+        steps.append(f"{step} {words.title(document, following.header.promise)}")
     else:
         steps.append(
             words.translate(

@@ -39,12 +39,14 @@ def _languages(course: CourseFolder, words: Words) -> str:
 
 def _entry(course: CourseFolder, name: str, words: Words, has_lab: bool) -> str:
     header = read_source(course.source_of(name)).header
+    document = f"notebooks/{name}"
+    title = words.title(document, header.title)
     entry = words.translate(
         "**{number} {link}**, {minutes} minutes. {promise}",
         number=name[:2],
-        link=f"[{words.title(header.title)}](notebooks/{name}.ipynb)",
+        link=f"[{title}]({document}.ipynb)",
         minutes=header.minutes,
-        promise=words.title(header.promise),
+        promise=words.title(document, header.promise),
     )
     if has_lab:
         lab = words.translate(

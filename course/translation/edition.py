@@ -61,8 +61,7 @@ class Edition:
     def words(self, document: str) -> Words:
         """Return the words for the notebook or the pages of a document."""
         own = dict.fromkeys((document, "pages"))
-        others = tuple(c for name, c in self.catalogs.items() if name not in own)
-        return Words(self.language, tuple(self.catalogs[n] for n in own), others, self.pages)
+        return Words(self.language, tuple(self.catalogs[n] for n in own), self.catalogs, self.pages)
 
     def said(self) -> dict[str, str]:
         """Return the translations that `helpers` needs, by English text or `01: Section`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,14 +31,14 @@ class Words:
     Attributes:
         language: its code.
         catalogs: where to look a text up, in this order.
-        others: the catalogs of the documents that this one links to.
+        others: the catalogs of the documents that this one links to, by name.
         pages: the English paths of the notebooks and pages that exist in this language.
         missing: the texts that were looked up and have no reviewed translation.
     """
 
     language: str = ENGLISH
     catalogs: tuple[Catalog, ...] = ()
-    others: tuple[Catalog, ...] = ()
+    others: Mapping[str, Catalog] = field(default_factory=dict)
     pages: Collection[str] = ()
     missing: list[str] = field(default_factory=list)
 
@@ -51,9 +51,10 @@ class Words:
             found = text
         return found.format(**values) if values else found
 
-    def title(self, text: str) -> str:
-        """Return the title or promise of another document, in English if it is not translated."""
-        return _first(self.others, text) or text
+    def title(self, document: str, text: str) -> str:
+        """Return the title or promise of another notebook, in the language of its link."""
+        translated = f"{document}.ipynb" in self.pages and self.others.get(document)
+        return (translated and translated.translation_of(text)) or text
 
     def markdown(self, text: str) -> str:
         """Return Markdown with every text translated.

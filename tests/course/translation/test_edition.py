@@ -127,6 +127,10 @@ def test_language_that_is_not_complete_is_not_built(changed):
     [catalog] = [c for c in catalogs(folder, LANGUAGE) if c.missing]
     assert catalog.name == "xx/notebooks/01_first"
     build(folder, [], say=quietly)
+    # The link to it has the English title and opens the English notebook.
+    page = (folder.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
+    assert "[The first lesson](../../notebooks/01_first.ipynb)" in page
+    assert f"[{pseudo('The second lesson')}](../../notebooks/xx/02_second.ipynb)" in page
     built_now = [path.name for path in (folder.notebooks / LANGUAGE).glob("*.ipynb")]
     assert built_now == ["02_second.ipynb"]
 
