@@ -72,6 +72,14 @@ def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
     return min(theirs) if theirs and not theirs & own else None
 
 
+def lab_of(cells: list[SubmittedCell]) -> str:
+    """The module of checks that the lab's own cells import, such as "lab_03"."""
+    for cell in cells:
+        if cell.kind is CellKind.GIVEN and (found := _LAB.search(cell.source)):
+            return found[1]
+    raise CourseError("This lab does not import its checks: from helpers.checks import lab_...")
+
+
 def merge_answers(original: NotebookNode, submitted: NotebookNode) -> SubmissionNotebook:
     """The original's cells in their order, with the student's answers and additional cells.
 

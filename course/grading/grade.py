@@ -17,11 +17,11 @@ from course.course_folder import CourseError, CourseFolder, pick
 from course.grading.class_list import absent_students
 from course.grading.feedback import write_feedback, write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
+from course.grading.judges import Canceled, Judges
 from course.grading.limits import SandboxLimits
 from course.grading.marking import GradedSubmission, Mark, MarkStatus, judge, unjudged
 from course.grading.preflight import check_machine, unexpected_marks
 from course.grading.results import StoredResults, read_manual, with_manual
-from course.grading.session import Canceled
 from course.grading.submissions import Submission, find_submissions
 
 # The lab's own solution is judged again after this many submissions.
@@ -110,6 +110,7 @@ class _Class:
     graded: dict[str, GradedSubmission] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cancel: threading.Event = field(default_factory=threading.Event)
+    _judges: Judges = field(default_factory=Judges)
 
     def __post_init__(self) -> None:
         limits, isolated = self.options.limits, self.options.isolated
@@ -129,8 +130,12 @@ class _Class:
                 stored = unjudged(self.notebook, submission, status, submission.problem)
             self._finish(stored, final=True)
         if waiting:
-            check_machine(self.original, self.options.limits, isolated=self.options.isolated)
-            self._judge_again_alone(self._judge_all(waiting))
+            limits, isolated = self.options.limits, self.options.isolated
+            try:
+                check_machine(self.original, limits, isolated=isolated, judges=self._judges)
+                self._judge_again_alone(self._judge_all(waiting))
+            finally:
+                self._judges.end()
         self._write_tables(last=True)
         return [self.graded[one.student] for one in self.found]
 
@@ -167,7 +172,8 @@ class _Class:
     def _judged(self, submission: Submission) -> GradedSubmission:
         limits, isolated = self.options.limits, self.options.isolated
         try:
-            return judge(self.notebook, submission, limits, isolated=isolated, cancel=self._cancel)
+            how = {"isolated": isolated, "cancel": self._cancel, "judges": self._judges}
+            return judge(self.notebook, submission, limits, **how)
         except Canceled:
             raise
         except Exception as error:  # whatever it is, it must not end the class
@@ -176,7 +182,8 @@ class _Class:
 
     def _solution_fails(self) -> bool:
         limits, isolated = self.options.limits, self.options.isolated
-        return bool(unexpected_marks(self.original, limits, isolated=isolated)[0])
+        how = {"isolated": isolated, "judges": self._judges}
+        return bool(unexpected_marks(self.original, limits, **how)[0])
 
     def _judge_again_alone(self, suspicious: set[str]) -> None:
         """Judge again, one after another, what may depend on how busy the machine was."""

@@ -77,8 +77,12 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
         options += ["--tmpfs", str(folder)]
     for path in own:
         options += ["--ro-bind", str(path), str(path)]
+    # What the checks expect is the judge's alone.
+    hidden = sorted((Path(helpers.__file__).parent / "checks").glob("lab_*/"))
+    for folder in hidden:
+        options += ["--tmpfs", str(folder)]
     # The folders in between are read-only too.
-    for folder in [*between, Path("/dev"), Path("/")]:
+    for folder in [*between, *hidden, Path("/dev"), Path("/")]:
         options += ["--remount-ro", str(folder)]
     return [*options, *_UNPRIVILEGED, "--hostname", "lab", "--chdir", _HOME]
 

@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from course.grading.answers import CellKind, SubmittedCell, merge_answers, other_lab, points_of
 from course.grading.internals import uses_of_internals
+from course.grading.judges import Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.session import Session
 from course.grading.submissions import Submission
@@ -114,8 +115,9 @@ def judge(
     *,
     isolated: bool = True,
     cancel: threading.Event | None = None,
+    judges: Judges | None = None,
 ) -> GradedSubmission:
-    """Judge every exercise of `submission`.
+    """Judge every exercise of `submission`; `judges` are the processes to use.
 
     Raises:
         Canceled: soon after `cancel` was set.
@@ -130,8 +132,13 @@ def judge(
         why = f"none of this lab's exercises is in the notebook{other}"
         return unjudged(original, submission, MarkStatus.MISSING, why)
     started = time.monotonic()
-    session = Session(merged.cells, limits, cancel or threading.Event(), isolated)
-    session.run()
+    own_judges = judges or Judges()
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, own_judges)
+    try:
+        session.run()
+    finally:
+        if judges is None:
+            own_judges.end()
     notes = [*merged.notes, *session.notes]
     if submission.others:
         notes.append(f"also submitted, not graded: {', '.join(submission.others)}")
@@ -180,9 +187,6 @@ def _mark_of(session: Session, number: int, of: int, *, missing: bool) -> Mark:
             return Mark(number, 0, of, MarkStatus.NOT_JUDGED, fault.text, stop=fault.reason)
         return Mark(number, 0, of, MarkStatus.MISSING, "the exercise is not in the notebook")
     stop_reason = StopReason(verdict["stop"]) if verdict["stop"] else None
-    if verdict["replaced"]:
-        text = f"the answer replaced {', '.join(verdict['replaced'])} while it was judged"
-        return Mark(number, 0, of, MarkStatus.WRONG, text, "replaced")
     if passed:
         return Mark(number, of, of, MarkStatus.PASSED)
     if missing:

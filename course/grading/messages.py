@@ -20,10 +20,11 @@ _TICK = 0.1
 def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
     """The lines that a sandbox sends; None at least every 0.1 s, so that limits can be checked.
 
-    An `int` is the number of bytes if the sandbox sent more than it may.
+    An `int` is the number of bytes of a line that is longer than it may be.
     """
     channel = sandbox.process.stdout.fileno()
-    rest, total = b"", 0
+    parts: list[bytes] = []
+    total = 0
     checked = time.monotonic()
     while True:
         ready, _, _ = select.select([channel], [], [], _TICK)
@@ -35,12 +36,17 @@ def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
         part = os.read(channel, 1 << 16)
         if not part:
             return
+        *lines, rest = part.split(b"\n")
         total += len(part)
         if total > sandbox.limits.answer:
             yield total
             return
-        *lines, rest = (rest + part).split(b"\n")
-        yield from lines
+        if lines:
+            total = len(rest)
+            yield b"".join([*parts, lines[0]])
+            yield from lines[1:]
+            parts = []
+        parts.append(rest)
 
 
 def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> dict[str, Any] | None:
@@ -51,24 +57,26 @@ def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> di
     try:
         message = json.loads(text)
         return message if _is_well_formed(message, cells) else None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration):
         return None
 
 
 def _is_well_formed(message: dict[str, Any], cells: Sequence[SubmittedCell]) -> bool:
     if message.get("end") is True:
         return True
-    place = message["begin"] if "begin" in message else message["cell"]
+    if "reply" in message:
+        return isinstance(message["reply"], dict)
+    kind = next(kind for kind in ("begin", "check", "cell") if kind in message)
+    place = message[kind]
     if type(place) is not int or not 0 <= place < len(cells):
         return False
-    if "begin" in message:
+    if (cells[place].kind is CellKind.CHECK) is not (kind == "check"):
+        return False
+    if kind == "check":
+        return True
+    if kind == "begin":
         return isinstance(message["seconds"], int | float) and message["seconds"] >= 0
     texts = [message["error"], message["traceback"], message["stop"]]
-    if cells[place].kind is CellKind.CHECK:
-        texts += [message["message"], message["hint"] or ""]
-        texts += [*message["restored"], *message["replaced"]]
-        if type(message["passed"]) is not bool:
-            return False
     for output in message["outputs"]:
         in_stream = "name" in output
         texts += [output["name"], output["text"]] if in_stream else output["data"].values()

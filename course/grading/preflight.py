@@ -11,19 +11,26 @@ from pathlib import Path
 import nbformat
 
 from course.course_folder import CourseError
+from course.grading.judges import Judges
 from course.grading.limits import SandboxLimits
 from course.grading.marking import Mark, MarkStatus, judge
 from course.grading.submissions import Submission
 
 
-def check_machine(original: Path, limits: SandboxLimits, *, isolated: bool = True) -> None:
+def check_machine(
+    original: Path,
+    limits: SandboxLimits,
+    *,
+    isolated: bool = True,
+    judges: Judges | None = None,
+) -> None:
     """Judge the solution of the lab `original`, or the lab itself where it has no solution.
 
     Raises:
         CourseError: it did not get every point; the message says what was tried and what to do.
     """
     tried, wanted = _reference(original)
-    failed, isolated = unexpected_marks(original, limits, isolated=isolated)
+    failed, isolated = unexpected_marks(original, limits, isolated=isolated, judges=judges)
     if not failed:
         return
     where = "in bubblewrap's sandbox" if isolated else "without a sandbox"
@@ -46,13 +53,14 @@ def _reference(original: Path) -> tuple[Path, MarkStatus]:
 
 
 def unexpected_marks(
-    original: Path, limits: SandboxLimits, *, isolated: bool
+    original: Path, limits: SandboxLimits, *, isolated: bool, judges: Judges | None = None
 ) -> tuple[list[Mark], bool]:
     """Judge the lab's solution; return the unexpected marks, and whether it was isolated."""
     tried, wanted = _reference(original)
     notebook = nbformat.read(tried, as_version=4)
     submission = Submission("the lab's own solution", str(tried), notebook)
-    graded = judge(nbformat.read(original, as_version=4), submission, limits, isolated=isolated)
+    how = {"isolated": isolated, "judges": judges}
+    graded = judge(nbformat.read(original, as_version=4), submission, limits, **how)
     return [mark for mark in graded.marks if mark.status is not wanted], graded.isolated
 
 

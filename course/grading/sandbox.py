@@ -8,13 +8,16 @@ capabilities, in a user namespace of its own. Without bubblewrap only the limits
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from course.grading.limits import SandboxLimits, Stop, StopReason
 # wall time count as one, as in `helpers.checks`.
 _WALL_PER_SECOND = 6
 _NOBODY = 65534
+_TICK = 0.1
 
 
 class Sandbox:
@@ -74,7 +78,7 @@ class Sandbox:
         self._module = module
         self._worker: int | None = None
         self._started = time.monotonic()
-        self._waited = 0.0
+        self._waited = self._waited_for_judge = 0.0
 
     @property
     def last_error(self) -> str:
@@ -92,7 +96,7 @@ class Sandbox:
                 for one in self._family():
                     if one.cmdline()[-2:] == ["-m", self._module] and "python" in one.name():
                         self._worker = one.pid
-        wall = time.monotonic() - self._started
+        wall = time.monotonic() - self._started - self._waited_for_judge
         if self._worker is None:
             return wall / _WALL_PER_SECOND
         try:
@@ -103,6 +107,33 @@ class Sandbox:
             if not self._waited:
                 return wall / _WALL_PER_SECOND
         return wall - self._waited
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Do not count the time of the block: the module waits for the judge."""
+        begun = time.monotonic()
+        yield
+        self._waited_for_judge += time.monotonic() - begun
+
+    def send(self, message: dict[str, Any], over: Callable[[], Stop | None]) -> Stop | None:
+        """Send a line of JSON to the module; return why it could not be sent, if it could not.
+
+        `over` returns why the module has to stop, while it does not read.
+        """
+        assert self.process.stdin is not None
+        channel = self.process.stdin.fileno()
+        rest = memoryview(json.dumps(message).encode() + b"\n")
+        while rest:
+            if not select.select([], [channel], [], _TICK)[1]:
+                if stop := self.over_limit() or over():
+                    return stop
+                continue
+            try:
+                # Not more than fits, so that this never blocks.
+                rest = rest[os.write(channel, rest[: select.PIPE_BUF]) :]
+            except BrokenPipeError:
+                return self.how_it_ended()
+        return None
 
     def over_limit(self) -> Stop | None:
         """The limit that the processes in the sandbox exceed at this moment, if any."""

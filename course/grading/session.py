@@ -7,14 +7,14 @@ is not the student's fault and is kept apart.
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from course.grading.answers import CellKind, SubmittedCell
+from course.grading.answers import CellKind, SubmittedCell, lab_of
+from course.grading.judges import Canceled, Judge, JudgeFailed, Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.messages import read_lines, read_message
 from course.grading.sandbox import Sandbox
@@ -27,14 +27,11 @@ _LONGEST_WAIT = 50
 _RESTART = Stop(StopReason.RESTART, "")
 
 
-class Canceled(Exception):
-    """The session was canceled because the grading is to end."""
-
-
 @dataclass
 class Session:
     """The runs of one submission in the sandbox, and what they found.
 
+    The sandbox runs the student's code. A judge, which is another process, makes the verdicts.
     `results` has what each cell showed, by its index, and `verdicts` the verdict on each exercise.
     `stops` says why a cell was stopped. `fault` says what kept this machine from running the
     submission at all; None if nothing did.
@@ -44,6 +41,7 @@ class Session:
     limits: SandboxLimits
     cancel: threading.Event
     isolated: bool
+    judges: Judges
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
     verdicts: dict[int, dict[str, Any]] = field(default_factory=dict)
     stops: dict[int, Stop] = field(default_factory=dict)
@@ -54,6 +52,11 @@ class Session:
     _student_code_ran: bool = False
     # Seconds that the student's code used in earlier runs.
     _used: float = 0.0
+    # The index of the check that the judge works on.
+    _judging: int | None = None
+
+    def __post_init__(self) -> None:
+        self._lab = lab_of(self.cells)
 
     def run(self) -> None:
         """Run the cells until all have ended, leaving out those that had to be stopped.
@@ -101,7 +104,7 @@ class Session:
         sandbox = Sandbox(_WORKER, self.limits, isolated=self.isolated)
         self.isolated = sandbox.isolated
         try:
-            place, stop = self._follow(sandbox)
+            place, stop = self._follow_with_judge(sandbox)
             if stop is not None and not self._student_code_ran:
                 error = f": {sandbox.last_error}" if sandbox.last_error else ""
                 text = f"its process {stop.text} before any student code could run{error}"
@@ -110,23 +113,31 @@ class Session:
         finally:
             sandbox.end()
 
-    def _follow(self, sandbox: Sandbox) -> tuple[int | None, Stop | None]:
+    def _follow_with_judge(self, sandbox: Sandbox) -> tuple[int | None, Stop | None]:
+        self._judging = None
+        try:
+            with self.judges.borrow() as judge:
+                return self._follow(sandbox, judge)
+        except JudgeFailed as error:
+            return self._judging, Stop(
+                StopReason.BUSY, f"was not judged, the judge failed: {error}"
+            )
+
+    def _follow(self, sandbox: Sandbox, judge: Judge) -> tuple[int | None, Stop | None]:
         secret = secrets.token_hex(32)
         task = {
             "secret": secret,
+            "lab": self._lab,
             "cells": [asdict(cell) for cell in self.cells],
             "skip": sorted(self._skip),
             "judged": sorted(self.verdicts),
             "seconds": self.limits.cell_seconds,
             "isolated": sandbox.isolated,
         }
-        try:
-            sandbox.process.stdin.write(json.dumps(task).encode())
-            sandbox.process.stdin.close()
-        except BrokenPipeError:
-            return None, sandbox.how_it_ended()
         place, clock = None, _Clock(sandbox, _START_SECONDS)
-        used_before = self._used
+        if stop := sandbox.send(task, clock.over):
+            return None, stop
+        used_before, received = self._used, 0
         first_of_student: float | None = None
         for line in read_lines(sandbox):
             now = clock.now()
@@ -143,11 +154,26 @@ class Session:
             if isinstance(line, int):
                 return place, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             message = read_message(line, secret, self.cells)
-            if message is None:
+            # While the judge works, replies are expected; at other times, everything else.
+            if message is None or ("reply" in message) is (self._judging is None):
                 self._note("wrote into the grader's channel")
                 continue
             if message.get("end"):
                 return None, None
+            if "check" in message:
+                place = self._judging = message["check"]
+                question = {"lab": self._lab, "source": self.cells[place].source}
+                if stop := self._ask_judge(question, judge, sandbox, clock):
+                    return place, stop
+                continue
+            if "reply" in message:
+                if stop := self._ask_judge(message["reply"], judge, sandbox, clock):
+                    return (None if stop is _RESTART else place), stop
+                place = self._judging
+                continue
+            received += len(line)
+            if received > self.limits.answer:
+                return place, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             if "begin" in message:
                 place = message["begin"]
                 seconds = min(message["seconds"], 10 * self.limits.seconds)
@@ -161,14 +187,32 @@ class Session:
                 return place, Stop(StopReason.FAILED, text)
             self._keep(place, message)
             if message["stop"]:
-                if self.cells[place].kind is CellKind.CHECK:
-                    # There is a verdict, and the next cells need a process that is intact.
-                    return None, _RESTART
                 text = message["error"].removeprefix("stopped: it ")
                 return place, Stop(StopReason(message["stop"]), text)
             place = None
             clock.start(self.limits.cell_seconds + self.limits.grace)
         return place, sandbox.how_it_ended()
+
+    def _ask_judge(
+        self, question: dict[str, Any], judge: Judge, sandbox: Sandbox, clock: _Clock
+    ) -> Stop | None:
+        """Ask the judge, and send its next request to the sandbox, or keep its verdict."""
+        with sandbox.waiting():
+            answer = judge.exchange(question, self.cancel)
+        if "verdict" in answer:
+            verdict, place = answer["verdict"], self._judging
+            self._keep(place, verdict)
+            self._judging = None
+            if verdict["stop"]:
+                # The next cells need a process that is intact.
+                return _RESTART
+            answer = {"request": {"do": "end"}}
+            clock.start(self.limits.cell_seconds + self.limits.grace)
+        elif answer["request"].get("do") == "begin":
+            # A little more than the check's own limit, which reports what took too long.
+            seconds = max(self.limits.cell_seconds, answer["request"]["seconds"] + 5)
+            clock.start(seconds + self.limits.grace)
+        return sandbox.send(answer["request"], clock.over)
 
     def _keep(self, place: int, result: dict[str, Any]) -> None:
         cell = self.cells[place]
@@ -178,8 +222,6 @@ class Session:
         self.results[place] = result
         if cell.kind is CellKind.CHECK:
             self.verdicts.setdefault(cell.exercise, result)
-            for name in {*result["restored"], *result["replaced"]}:
-                self._note(f"replaced {name}, which was put back")
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

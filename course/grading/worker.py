@@ -1,14 +1,14 @@
 """Runs one student's cells inside the sandbox and reports the result of each.
 
-It reads its task as JSON from standard input and answers with one line of JSON per cell. Each line
-begins with a secret from the task, so that what the student's code prints cannot be taken for a
-result. The checks run in the same process as that code: `integrity` and `internals` say what that
-means for what can be trusted.
+It reads its task as a line of JSON from standard input and answers with lines of JSON. Each line
+begins with a secret from the task, so that what the student's code writes is not taken for one.
+It has no checks: at the cell of a check, it runs the student's functions as the judge asks.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from course.grading.limits import StopReason
 from course.grading.outputs import MOST, TEXT, LimitedStream, safe_output
@@ -28,10 +28,11 @@ _GIVEN_SECONDS = 120.0
 
 def main() -> None:
     """Do what standard input asks for."""
-    task = json.loads(sys.stdin.buffer.read())
+    requests = os.fdopen(os.dup(0), "rb")
+    task = json.loads(requests.readline())
     send = _make_sender(task.pop("secret"))
     _redirect_to_nothing(0, 1)
-    runner = CellRunner(task, send)
+    runner = CellRunner(task, send, requests)
     # Errors of Python and IPython while they start are of use to the instructor.
     _redirect_to_nothing(2)
     runner.run()
@@ -57,10 +58,19 @@ def _redirect_to_nothing(*streams: int) -> None:
     os.close(nothing)
 
 
+class _NoChecks(ModuleType):
+    """What a notebook imports as its lab's checks."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if not name.startswith("exercise_"):
+            raise AttributeError(name)
+        return lambda *answers: None
+
+
 class CellRunner:
     """Runs the cells of one student in order in one IPython shell."""
 
-    def __init__(self, task: dict[str, Any], send: Callable[..., None]) -> None:
+    def __init__(self, task: dict[str, Any], send: Callable[..., None], requests: BinaryIO) -> None:
         from IPython.core.interactiveshell import InteractiveShell
 
         self.cells: list[dict[str, Any]] = task["cells"]
@@ -69,10 +79,12 @@ class CellRunner:
         self.seconds: float = task["seconds"]
         self.isolated: bool = task["isolated"]
         self.send = send
+        self.requests = requests
+        name = f"helpers.checks.{task['lab']}"
+        sys.modules[name] = _NoChecks(name)
+        setattr(importlib.import_module("helpers.checks"), task["lab"], sys.modules[name])
         self.shell = InteractiveShell.instance()
         self.shell.ask_exit = lambda: None
-        self.checks: dict[str, str] = {}
-        self.snapshot: Any = None
 
     def run(self) -> None:
         """Run every cell that is not to be skipped, and report each.
@@ -87,62 +99,48 @@ class CellRunner:
                 continue
             if kind == "check" and cell["exercise"] in self.judged:
                 continue
-            if kind != "given" and self.snapshot is None:
-                self._take_snapshot()
-            seconds = max(self.seconds, _GIVEN_SECONDS) if kind == "given" else self.seconds
-            self.send(begin=place, seconds=seconds)
-            result = (
-                self._check(place, cell)
-                if kind == "check"
-                else self._execute(cell["source"], seconds)
-            )
-            self.send(cell=place, **result)
-            if result["stop"]:
-                return
+            if kind == "check":
+                self._check(place)
+            else:
+                seconds = max(self.seconds, _GIVEN_SECONDS) if kind == "given" else self.seconds
+                self.send(begin=place, seconds=seconds)
+                result = self._execute(cell["source"], seconds)
+                self.send(cell=place, **result)
+                if result["stop"]:
+                    return
             self._clean_up(home)
         self.send(end=True)
 
-    def _take_snapshot(self) -> None:
-        """After the lab's own first cells: note which names are checks, and the libraries."""
-        from course.grading.integrity import Snapshot
+    def _check(self, place: int) -> None:
+        """Do what the judge asks for, until it has its verdict."""
+        from course.grading.answering import Answers
 
-        names = self.shell.user_ns
-        self.checks = {
-            name: value.__name__
-            for name, value in names.items()
-            if isinstance(value, ModuleType) and value.__name__.startswith("helpers.checks.")
-        }
-        self.snapshot = Snapshot()
+        answers: Answers | None = None
+        self.send(check=place)
+        while (request := self._next_request())["do"] != "end":
+            if request["do"] == "begin":
+                names, found = request["names"], self.shell.user_ns
+                missing = next((name for name in names if name not in found), None)
+                reply: dict[str, Any] = {"missing": missing}
+                if missing is None:
+                    functions = {name: found[name] for name in names}
+                    answers = Answers(names, functions, request["seconds"], self._call_back)
+            else:
+                assert answers is not None
+                try:
+                    reply = answers.reply(request)
+                except Exception as error:  # of an object of the student's
+                    reply = {"failed": type(error).__name__}
+            self.send(reply=reply)
+        if answers is not None:
+            answers.end()
 
-    def _check(self, place: int, cell: dict[str, Any]) -> dict[str, Any]:
-        from course.grading.integrity import Snapshot, fresh_checks
-        from helpers.checks import hints
+    def _call_back(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.send(reply=message)
+        return self._next_request()
 
-        restored = self.snapshot.restore()
-        exercise = None
-        for name, module in self.checks.items():
-            fresh = fresh_checks(module)
-            self.shell.user_ns[name] = fresh
-            exercise = fresh.lab.exercises[cell["exercise"]]
-        judge = Snapshot(checks=True)
-        # A little more than the check's own limit, which reports what took too long.
-        seconds = max(self.seconds, exercise.seconds + 5)
-        self.send(begin=place, seconds=seconds)
-        result = self._execute(cell["source"], seconds)
-        replaced = [*judge.restore(), *self.snapshot.restore()]
-        given = list(exercise.given)
-        hint = given[-1] if given else None
-        if hint == hints.TOO_LONG.id:
-            result["stop"] = StopReason.TIME
-        elif hint == hints.TOO_MUCH_MEMORY.id:
-            result["stop"] = StopReason.MEMORY
-        return result | {
-            "passed": exercise.passed is True and not replaced and not result["error"],
-            "hint": hint,
-            "message": result["error"].removeprefix(f"NotYet: exercise {exercise.number}: "),
-            "restored": restored,
-            "replaced": replaced,
-        }
+    def _next_request(self) -> dict[str, Any]:
+        return json.loads(self.requests.readline())
 
     def _execute(self, source: str, seconds: float) -> dict[str, Any]:
         """Run one cell within its time; its outputs are cut to a readable length."""

@@ -52,6 +52,15 @@ class NotRight(Exception):
         return translate(self.hint.look).format(**self.values)
 
 
+def hint_of(wrong: NotRight) -> dict[str, Any]:
+    """Return a hint as plain data: its id, and its values as texts or numbers."""
+    values = {
+        name: value if isinstance(value, int | float) else str(value)
+        for name, value in wrong.values.items()
+    }
+    return {"id": wrong.hint.id, "values": values}
+
+
 def read_hints(lab_folder: Path) -> dict[str, dict[str, Hint]]:
     """Read a lab's `hints.toml`: for each exercise its hints by id.
 

@@ -1,7 +1,8 @@
 """A lab: its exercises, how many points each is worth, and how an answer is judged."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from helpers.checks import hints
 from helpers.checks.hints import Hint, NotRight
-from helpers.checks.limits import Stopped
+from helpers.checks.limits import CodeLimits, Stopped
 from helpers.checks.machines import machine_to_judge_on
 from helpers.checks.sandbox import PrintedText, sandbox
 from helpers.checks.showing import CheckBox, NotYet
@@ -61,15 +62,19 @@ class Exercise:
             NotYet: an answer is wrong; it ends the cell.
         """
         verdict = self.judge(*answers)
+        self.record(verdict).show()
+        if verdict.mistake is not None:
+            raise NotYet(f"exercise {self.number}: {verdict.mistake.wrong}") from None
+
+    def record(self, verdict: Verdict) -> CheckBox:
+        """Count an attempt, and return the box to show."""
         if not self.passed:
             self.tries += 1
         # A right answer that was changed into a wrong one is wrong again.
         self.passed = verdict.passed
         if verdict.hint is not None:
             self.given[verdict.hint] = self.given.get(verdict.hint, 0) + 1
-        self._box(verdict).show()
-        if verdict.mistake is not None:
-            raise NotYet(f"exercise {self.number}: {verdict.mistake.wrong}") from None
+        return self._box(verdict)
 
     def judge(self, *answers: Any, seed: int | None = None) -> Verdict:
         """Judge the answers without showing anything.
@@ -86,11 +91,20 @@ class Exercise:
             raise TypeError(f"Call this check as check.{self}({', '.join(names)})")
         named = {id(answer): name for answer, name in zip(answers, names, strict=True)}
         trial = Trial(named, self.seconds, self.hints, seed)
+        return self.judge_in(trial, answers, sandbox(CodeLimits(self.seconds)))
+
+    def judge_in(
+        self,
+        trial: Trial,
+        answers: Sequence[Any],
+        limited: AbstractContextManager[PrintedText],
+    ) -> Verdict:
+        """Judge the answers in this trial, within the given limits."""
         mistake = None
         printed = PrintedText()
         try:
             # Inside the time limit there is no code that must run to its end.
-            with machine_to_judge_on(), sandbox(self.seconds) as printed:
+            with machine_to_judge_on(), limited as printed:
                 # The tensors of a check are small: more threads would only wait for each other.
                 torch.set_num_threads(1)
                 self.judging(trial, *answers)

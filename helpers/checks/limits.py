@@ -91,22 +91,20 @@ class _OwnTime:
 class CodeLimits:
     """`with CodeLimits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
 
-    `boundary` is the frame that contains the block, if that is not the caller's. At the end of the
-    block, signal handler, timer, address limit and tracing are restored.
+    At the end of the block, signal handler, timer, address limit and tracing are restored. The same
+    object can limit several blocks, one after another, which then share the seconds. `boundary` is
+    the frame that contains the next block, if that is not the caller's.
     """
 
-    def __init__(
-        self, seconds: float, *, memory: int = MEMORY, boundary: FrameType | None = None
-    ) -> None:
+    def __init__(self, seconds: float, *, memory: int = MEMORY) -> None:
         self.seconds = seconds
         self.memory = memory
-        self._boundary = boundary
-        self._looking = False
-        self._over = False
-        self._stopped = False
+        self.boundary: FrameType | None = None
+        self._used = 0.0
 
     def __enter__(self) -> "CodeLimits":
-        self._boundary = self._boundary or sys._getframe(1)
+        self._boundary = self.boundary or sys._getframe(1)
+        self._looking = self._over = self._stopped = False
         self._trace = sys.gettrace()
         self._most = bytes_in_use() + min(self.memory, free_bytes() // 2)
         self._time = _OwnTime(threading.current_thread())
@@ -132,6 +130,9 @@ class CodeLimits:
         traceback: TracebackType | None,
     ) -> None:
         self._over = True
+        self.boundary = None
+        self._time.tick(importing=False)
+        self._used += self._time.seconds
         if self._watchdog is None:
             first, interval = self._timer
             left = max(0.01, first - (monotonic() - self._begun)) if first else 0
@@ -150,7 +151,7 @@ class CodeLimits:
     def _verdict(self, frame: FrameType | None) -> type[Stopped] | None:
         importing = self._is_importing(frame)
         self._time.tick(importing=importing)
-        if self._time.seconds > self.seconds or self._time.importing > _LONGEST_IMPORT:
+        if self._used + self._time.seconds > self.seconds or self._time.importing > _LONGEST_IMPORT:
             return OutOfTime
         if importing:
             return None

@@ -45,12 +45,13 @@ class Watch(TorchFunctionMode):
     """Records the operations of a block.
 
     `moves` are the copies from one device to another; `fetched` tells how often Python read numbers
-    from a GPU.
+    from a GPU, `calls` how many torch functions were called.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.moves: list[Move] = []
+        self.calls = 0
         self._lists = 0
         self._fetches = _Fetches()
 
@@ -75,6 +76,7 @@ class Watch(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         """Run one operation and record what it did."""
+        self.calls += 1
         result = func(*args, **(kwargs or {}))
         given = (*args, *(kwargs or {}).values())
         sources = [value for value in given if isinstance(value, torch.Tensor)]

@@ -57,7 +57,7 @@ class PrintedText(io.TextIOBase):
 
 
 @contextmanager
-def sandbox(seconds: float) -> Iterator[PrintedText]:
+def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
     """Run the block with the limits above; yields what it prints.
 
     Raises:
@@ -79,7 +79,8 @@ def sandbox(seconds: float) -> Iterator[PrintedText]:
             stack.callback(setattr, shell, "display_pub", publisher)
             shell.display_pub = _HiddenDisplays(shell=shell)
         # This generator is suspended while the block runs: the block is two frames up.
-        with CodeLimits(seconds, boundary=sys._getframe(2)):
+        limits.boundary = sys._getframe(2)
+        with limits:
             yield printed
 
 

@@ -58,17 +58,28 @@ class CheckBox:
 
     def show(self) -> None:
         """Show the box as HTML, as text and as data; outside of a notebook print the text."""
-        text = "\n".join([f"{self._title} {self.lines[0]}", *self.lines[1:], self._progress])
         if get_ipython() is None:
-            print(text)
+            print(self.text)
             return
-        bundle = {"text/plain": text, "text/html": self._html(), CHECK_TYPE: self.data}
+        bundle = {"text/plain": self.text, "text/html": self._html(), CHECK_TYPE: self.data}
         display(bundle, raw=True)
-        if self.printed.strip():
-            lines = self.printed.rstrip().splitlines()
-            cut = [translate("... (cut here)")] if self.cut or len(lines) > _PRINTED_LINES else []
-            printed = translate("Your code printed:")
-            print("\n".join([printed, *lines[:_PRINTED_LINES], *cut]))
+        if self.text_printed:
+            print(self.text_printed)
+
+    @property
+    def text(self) -> str:
+        """The box as text."""
+        return "\n".join([f"{self._title} {self.lines[0]}", *self.lines[1:], self._progress])
+
+    @property
+    def text_printed(self) -> str:
+        """What to show below the box of what the student's code printed; "" for nothing."""
+        if not self.printed.strip():
+            return ""
+        lines = self.printed.rstrip().splitlines()
+        cut = [translate("... (cut here)")] if self.cut or len(lines) > _PRINTED_LINES else []
+        printed = translate("Your code printed:")
+        return "\n".join([printed, *lines[:_PRINTED_LINES], *cut])
 
     @property
     def _title(self) -> str:

@@ -38,23 +38,39 @@ def exercise_2(trial: Trial, Ranker: Answer) -> None:
         given = GivenRanker(features, classes)
         X = trial.normal(trial.random.randint(1, 5), features)
         _check_scores(trial, net, X, given(X), "Ranker")
-        trial.call(net.to, place)
-        for name, value in _attributes(net):
-            if isinstance(value, Tensor):
-                stayed = value.device != place
-                trial.expect(not stayed, "plain-tensor", name=name, found=value.device)
-            hidden = _modules_in(value) - set(net.modules())
-            trial.expect(not hidden, "hidden-layers", name=name, what=described(value))
+        for hint, details in trial.observe(_left_behind, net, place):
+            raise trial.wrong(hint, **details)
         _check_scores(trial, net, X.to(place), given(X), "Ranker")
+        saved = trial.observe(_saved_names, net)
         for name in ("mean", "gain"):
-            trial.expect(name in net.state_dict(), "not-saved", name=name)
-        _check_training(trial, net, X.to(place))
+            trial.expect(name in saved, "not-saved", name=name)
+        for name, changed in trial.observe(_trained, net, X.to(place)):
+            if name == "mean":
+                trial.expect(not changed, "learned-too")
+            else:
+                trial.expect(changed, "not-learned", name=name)
 
 
 def _check_scores(trial: Trial, net: nn.Module, X: Tensor, expected: Tensor, name: str) -> None:
     scores = trial.result_of(net, X)
     same = isinstance(scores, Tensor) and scores.shape == expected.shape
     trial.expect(same and close(scores, expected), "other-scores", name=name)
+
+
+def _left_behind(trial: Trial, net: Answer, place: torch.device) -> list[tuple[str, dict]]:
+    """Move the network; return the hints for the attributes that do not move with it."""
+    trial.call(net.to, place)
+    found: list[tuple[str, dict]] = []
+    for name, value in _attributes(net):
+        if isinstance(value, Tensor) and value.device != place:
+            found.append(("plain-tensor", {"name": name, "found": value.device}))
+        if _modules_in(value) - set(net.modules()):
+            found.append(("hidden-layers", {"name": name, "what": described(value)}))
+    return found
+
+
+def _saved_names(trial: Trial, net: nn.Module) -> list[str]:
+    return list(net.state_dict())
 
 
 def _attributes(net: nn.Module) -> list[tuple[str, Any]]:
@@ -75,16 +91,13 @@ def _modules_in(value: Any) -> set[nn.Module]:
     return {each for each in values if isinstance(each, nn.Module)}
 
 
-def _check_training(trial: Trial, net: nn.Module, X: Tensor) -> None:
+def _trained(trial: Trial, net: nn.Module, X: Tensor) -> list[tuple[str, bool]]:
+    """Take one step, and return for each saved tensor whether it has changed."""
     before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
     learned = [parameter for parameter in net.parameters() if parameter.requires_grad]
     optimizer = torch.optim.SGD(learned, lr=0.5)
     scores = trial.call(net, X)
     ((scores - 3) ** 2).sum().backward()
     optimizer.step()
-    for name, tensor in net.state_dict().items():
-        changed = not torch.equal(tensor, before[name])
-        if name == "mean":
-            trial.expect(not changed, "learned-too")
-        else:
-            trial.expect(changed, "not-learned", name=name)
+    now = net.state_dict()
+    return [(name, not torch.equal(tensor, before[name])) for name, tensor in now.items()]

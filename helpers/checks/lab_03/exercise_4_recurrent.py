@@ -42,14 +42,14 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
     given = GivenRecurrent(inputs, hidden)
     copied = {}
     for place in [*trial.devices, trial.device]:
-        trial.call(net.to, place)
+        trial.observe(_move, net, place)
         for count, steps in ((trial.random.randint(2, 5), trial.random.randint(2, 6)), (1, 1)):
             sequence = trial.normal(count, steps, inputs)
             moved = sequence.to(place)
             try:
                 with trial.watch() as watch:
                     result = trial.result_of(net, moved)
-                found = next(net.parameters()).device
+                found = trial.observe(_device_of, net)
                 details = {"name": "net(sequence)", "found": found, "given": place}
                 trial.expect(found == place, "net-moved", **details)
                 same = isinstance(result, Tensor) and result.shape == (count, hidden)
@@ -65,3 +65,11 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
             copied[place] = copied.get(place, 0) + sum(move.bytes for move in watch.moves)
     for place, size in copied.items():
         trial.expect(not size, "copied", device=place, bytes=size)
+
+
+def _move(trial: Trial, net: nn.Module, place: torch.device) -> None:
+    trial.call(net.to, place)
+
+
+def _device_of(trial: Trial, net: nn.Module) -> torch.device:
+    return next(net.parameters()).device

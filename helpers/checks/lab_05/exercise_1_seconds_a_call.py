@@ -22,12 +22,18 @@ def exercise_1(trial: Trial, seconds_a_call: Answer) -> None:
     calls = _time(trial, seconds_a_call, 1, 3 * _UNIT)
     more_calls = _time(trial, seconds_a_call, 5, _UNIT)
     trial.expect(more_calls != calls, "runs-ignored", calls=calls)
+    with trial.machine_with(0):
+        found, error = trial.observe(_time_without_gpu, seconds_a_call)
+    trial.expect(not error, "wants-a-gpu", error=error)
+    _seconds(trial, found)
+
+
+def _time_without_gpu(trial: Trial, seconds_a_call: Answer) -> tuple[Any, str]:
+    """Return the result, and the error that was raised."""
     cpu, clock = torch.device("cpu"), Clock()
-    with trial.machine_with(0), nothing_to_wait_for(), replaces_the_clocks(clock, seconds_a_call):
+    with nothing_to_wait_for(), replaces_the_clocks(clock, seconds_a_call):
         called = trial.try_call(seconds_a_call, lambda: clock.compute(0.003), cpu, 2)
-        if called.error is not None:
-            raise trial.wrong("wants-a-gpu", error=one_line(called.error))
-        _seconds(trial, called.value)
+    return called.value, "" if called.error is None else one_line(called.error)
 
 
 def _seconds(trial: Trial, found: Any) -> float:
@@ -38,29 +44,12 @@ def _seconds(trial: Trial, found: Any) -> float:
 
 
 def _time(trial: Trial, seconds_a_call: Answer, runs: int, unit: float) -> int:
-    """Let the student time a device whose first call takes 6 units; return the number of calls.
-
-    With one run, the device is still busy with 6 units of other work at the start.
-    """
-    # Of five calls in a row, one is unusually fast and one unusually slow, wherever they start.
-    later = [1] if runs == 1 else [0.2, 1, 12, 1, 1]
-    device = Device()
-    if runs == 1:
-        device.launch(6 * unit)
-    before = len(device.took)
-
-    def call() -> None:
-        calls = len(device.took) - before
-        device.launch(unit * (later[calls % len(later)] if calls else 6))
-
-    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_a_call):
-        result = trial.call(seconds_a_call, call, trial.device, runs)
-    took = device.took[before:]
+    """Let the student time a device whose first call takes 6 units; return the number of calls."""
+    result, took, sleeps = trial.observe(_run, seconds_a_call, runs, unit)
     calls = len(took)
     found = _seconds(trial, result)
     trial.expect(calls >= runs, "too-few-runs", runs=runs, calls=calls)
-    # Sleeping between two looks at an event is one way to wait for it.
-    trial.expect(not device.clock.slept or device.asked, "sleeps")
+    trial.expect(not sleeps, "sleeps")
     # If there was only one call, it was the slow first one.
     exact = statistics.median(took[-runs:]) if calls > 1 else unit
     details = {"found": 1000 * found, "exact": 1000 * exact}
@@ -78,3 +67,27 @@ def _time(trial: Trial, seconds_a_call: Answer, runs: int, unit: float) -> int:
     different = found < 0.6 * exact or found > 2.2 * exact
     trial.expect(not different, "not-the-median", runs=shown, found=1000 * found)
     raise trial.wrong("wrong-time", **details)
+
+
+def _run(
+    trial: Trial, seconds_a_call: Answer, runs: int, unit: float
+) -> tuple[Any, list[float], bool]:
+    """Return the result, the seconds of each call, and whether it slept instead of waiting.
+
+    With one run, the device is still busy with 6 units of other work at the start.
+    """
+    # Of five calls in a row, one is unusually fast and one unusually slow, wherever they start.
+    later = [1] if runs == 1 else [0.2, 1, 12, 1, 1]
+    device = Device()
+    if runs == 1:
+        device.launch(6 * unit)
+    before = len(device.took)
+
+    def call() -> None:
+        calls = len(device.took) - before
+        device.launch(unit * (later[calls % len(later)] if calls else 6))
+
+    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_a_call):
+        result = trial.call(seconds_a_call, call, trial.device, runs)
+    # Sleeping between two looks at an event is one way to wait for it.
+    return result, device.took[before:], device.clock.slept and not device.asked

@@ -1,6 +1,7 @@
 """Lab 05, exercise 2: `seconds_of_parts`."""
 
 from collections.abc import Callable
+from typing import Any
 
 from helpers.checks.clocks import replaces_the_clocks
 from helpers.checks.lab_05.shared import lab
@@ -8,36 +9,17 @@ from helpers.checks.queues import Device, replaces_the_gpu
 from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
+_UNIT = 0.02  # simulated seconds
+
 
 @lab.exercise(2, points=3, right="Every part has its own time, and the bottleneck is visible.")
 def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
     """`seconds_of_parts(parts, device, steps)`: the mean time per step of each part."""
     names = ["data", "forward", "backward", "optimizer"]
     lengths = [1, *trial.random.sample([2, 3, 4], 3)]
-    steps, calls = 3, []
-    unit = 0.02  # simulated seconds
-    device = Device()
-
-    def part(name: str, length: int) -> Callable[[], None]:
-        def call() -> None:
-            made = calls.count(name)
-            calls.append(name)
-            # The steps differ, so that no single step gives the mean.
-            seconds = unit * length * (0.5, 0.5, 2)[(made - 1) % 3 if made else 0]
-            if name == "forward" and not made:
-                seconds = 60 * unit
-            if name == "data":
-                device.clock.compute(seconds)
-            else:
-                device.launch(seconds)
-
-        return call
-
-    parts = {name: part(name, length) for name, length in zip(names, lengths, strict=True)}
-    exact = {name: unit * length for name, length in zip(names, lengths, strict=True)}
-    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_of_parts):
-        found = trial.result_of(seconds_of_parts, parts, trial.device, steps)
-    took = device.took
+    steps = 3
+    exact = {name: _UNIT * length for name, length in zip(names, lengths, strict=True)}
+    found, calls, took = trial.observe(_run, seconds_of_parts, exact, steps)
     good = isinstance(found, dict) and sorted(found, key=str) == sorted(names)
     good = good and all(isinstance(v, int | float) for v in found.values())
     what = type(found).__name__
@@ -63,6 +45,34 @@ def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
         trial.expect(not _near(found[name], sum(mine[1:])), "sum-of-steps", **details)
         trial.expect(found[name] > 0.3 * exact[name], "lands-in-another-part", **details)
         raise trial.wrong("wrong-mean", **details)
+
+
+def _run(
+    trial: Trial, seconds_of_parts: Answer, lengths: dict[str, float], steps: int
+) -> tuple[Any, list[str], list[float]]:
+    """Return the result, the parts in the order of their calls, and the seconds on the device."""
+    calls: list[str] = []
+    device = Device()
+
+    def part(name: str, length: float) -> Callable[[], None]:
+        def call() -> None:
+            made = calls.count(name)
+            calls.append(name)
+            # The steps differ, so that no single step gives the mean.
+            seconds = length * (0.5, 0.5, 2)[(made - 1) % 3 if made else 0]
+            if name == "forward" and not made:
+                seconds = 60 * _UNIT
+            if name == "data":
+                device.clock.compute(seconds)
+            else:
+                device.launch(seconds)
+
+        return call
+
+    parts = {name: part(name, length) for name, length in lengths.items()}
+    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_of_parts):
+        found = trial.result_of(seconds_of_parts, parts, trial.device, steps)
+    return found, calls, device.took
 
 
 def _near(found: float, seconds: float) -> bool:

@@ -31,8 +31,8 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
     before, given = copy.deepcopy(net), (images.clone(), labels.clone())
     count, allowed = len(images), EPOCHS * len(images)
     details = {"epochs": EPOCHS, "count": count, "allowed": allowed}
-    with _observed(net, images, trial.wrong("too-many-passes", **details)) as (seen, old_gradients):
-        trial.call(learn, net, images, labels, EPOCHS)
+    too_many = trial.wrong("too-many-passes", **details)
+    seen, old_gradients = trial.observe(_train, learn, net, images, labels, too_many)
     # Code that catches errors has continued all the same.
     trial.expect(sum(map(len, seen)) <= allowed, "too-many-passes", **details)
     for what, now, then in zip(("images", "labels"), (images, labels), given, strict=True):
@@ -52,6 +52,14 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
         return
     moved = max(((a - b).norm() / a.norm()).item() for a, b in pairs)
     raise trial.wrong("too-low" if moved > 0.25 else "short-steps", **details)
+
+
+def _train(
+    trial: Trial, learn: Answer, net: nn.Module, images: Tensor, labels: Tensor, too_many: NotRight
+) -> tuple[list[Tensor], list[bool]]:
+    with _observed(net, images, too_many) as (seen, old_gradients):
+        trial.call(learn, net, images, labels, EPOCHS)
+    return seen, old_gradients
 
 
 def _accuracy(net: nn.Module, generator: torch.Generator, device: torch.device) -> float:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from helpers.checks.hints import read_hints
 from helpers.checks.lab import Lab
@@ -12,19 +11,6 @@ from helpers.checks.trial import Answer, Trial, described
 from helpers.language import translate
 
 lab = Lab("06_cifar10_in_seconds", read_hints(Path(__file__).parent), seconds=20)
-
-
-class CallCounter(TorchFunctionMode):
-    """Counts the torch functions that a block calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Call one function and count it."""
-        self.count += 1
-        return func(*args, **(kwargs or {}))
 
 
 def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> torch.Tensor:
@@ -58,8 +44,8 @@ def expect_one_piece(trial: Trial, function: Answer, images: torch.Tensor, *othe
     """Require about as many operations for many images as for few."""
     counts = []
     for part in (images[:16], images):
-        with CallCounter() as calls:
+        with trial.watch() as watch:
             trial.call(function, part, *others)
-        counts.append(calls.count)
+        counts.append(watch.calls)
     details = {"small": 16, "few": counts[0], "large": len(images), "many": counts[1]}
     trial.expect(counts[1] < 2 * counts[0], "one-by-one", **details)

@@ -1,6 +1,7 @@
 """Lab 07, exercise 2: `losses_of`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,19 +26,16 @@ def exercise_2(trial: Trial, losses_of: Answer) -> None:
         with torch.no_grad():
             expected = [F.cross_entropy(net(X), y).item() for X, y in batches]
         net.train(training)
-        saved: list[int] = []
         modes_in_forward: set[bool] = set()
         net[2].register_forward_hook(_noting_mode(modes_in_forward))
-        hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda kept: kept)
-        with hooks, PeakMeter() as meter:
-            result = trial.result_of(losses_of, net, batches)
+        result, saved, live = trial.observe(_evaluate, losses_of, net, batches)
         trial.expect(isinstance(result, list), "not-a-list", found=described(result))
         trial.expect(len(result) == count, "not-one-per-batch", found=len(result), count=count)
         for loss in result:
             graph = isinstance(loss, Tensor) and loss.requires_grad
-            trial.expect(not graph, "keeps-graph", kept=f"{meter.live:,}")
+            trial.expect(not graph, "keeps-graph", kept=f"{live:,}")
             trial.expect(is_number(loss), "not-numbers", found=described(loss))
-        trial.expect(not saved, "builds-graph", count=len(saved))
+        trial.expect(not saved, "builds-graph", count=saved)
         # The losses alone do not tell: dropout changes the mean of many examples only a little.
         trial.expect(True not in modes_in_forward, "in-training-mode")
         for found, wanted in zip(result, expected, strict=True):
@@ -48,6 +46,17 @@ def exercise_2(trial: Trial, losses_of: Answer) -> None:
         trial.expect(not trial.gradients_left_off, "gradients-off")
         off = any(not parameter.requires_grad for parameter in net.parameters())
         trial.expect(not off, "parameters-frozen")
+
+
+def _evaluate(
+    trial: Trial, losses_of: Answer, net: nn.Module, batches: list[tuple[Tensor, Tensor]]
+) -> tuple[Any, int, int]:
+    """Return the result, how many tensors autograd saved, and the bytes that are left."""
+    saved: list[int] = []
+    hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda kept: kept)
+    with hooks, PeakMeter() as meter:
+        result = trial.result_of(losses_of, net, batches)
+    return result, len(saved), meter.live
 
 
 def _counting(saved: list[int]) -> Callable[[Tensor], Tensor]:

@@ -1,6 +1,7 @@
 """Lab 07, exercise 4: `checkpointed`."""
 
 import copy
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -39,29 +40,38 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         twins = copy.deepcopy(layers)
         X = trial.normal(1024, width, device=trial.device, requires_grad=leaf)
         twin_X = X.detach().clone().requires_grad_(leaf)
-        with PeakMeter() as meter:
-            meter.know(X)
-            result = trial.result_of(checkpointed, layers, X)
-            after_forward = list(runs)
-            kept = meter.live
-            good = isinstance(result, Tensor) and result.shape == X.shape
-            trial.expect(good, "not-scores", found=described(result))
+        weights = trial.normal(1024, width, device=trial.device)
+        result, kept, order, again = trial.observe(_both_passes, checkpointed, layers, X, weights)
+        good = isinstance(result, Tensor) and result.shape == X.shape
+        trial.expect(good, "not-scores", found=described(result))
         expected = twin_X
         for twin in twins:
             expected = twin(expected)
-        trial.expect(after_forward == list(range(count)), "other-order", found=after_forward)
+        trial.expect(order == list(range(count)), "other-order", found=order)
         trial.expect(close(result, expected), "other-result")
         trial.expect(result.requires_grad, "no-gradients")
-        runs.clear()
-        weights = trial.normal(1024, width, device=trial.device)
-        (result * weights).sum().backward()
         (expected * weights).sum().backward()
         trial.expect(same_gradients(layers, twins), "other-gradients")
         trial.expect(not leaf or both_close(X.grad, twin_X.grad), "other-gradients")
-        trial.expect(runs, "nothing-again")
-        every = sorted(runs) == list(range(count))
-        trial.expect(every, "some-again", found=sorted(set(runs)), count=count)
-        trial.expect(runs == list(reversed(range(count))), "together")
+        trial.expect(again, "nothing-again")
+        every = sorted(again) == list(range(count))
+        trial.expect(every, "some-again", found=sorted(set(again)), count=count)
+        trial.expect(again == list(reversed(range(count))), "together")
         # The inputs of the layers and the result; checkpoints also keep states of generators.
         most = (count + 0.5) * X.nbytes
         trial.expect(kept <= most, "keeps-more", kept=f"{kept:,}", most=f"{int(most):,}")
+
+
+def _both_passes(
+    trial: Trial, checkpointed: Answer, layers: nn.ModuleList, X: Tensor, weights: Tensor
+) -> tuple[Any, int, list[int], list[int]]:
+    """Return the result, the bytes kept for the backward pass, and the layers run in each pass."""
+    runs = layers[0].runs
+    with PeakMeter() as meter:
+        meter.know(X)
+        result = trial.result_of(checkpointed, layers, X)
+        order, kept = list(runs), meter.live
+    runs.clear()
+    if isinstance(result, Tensor) and result.shape == X.shape and result.requires_grad:
+        (result * weights).sum().backward()
+    return result, kept, order, list(runs)

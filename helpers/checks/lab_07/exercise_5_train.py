@@ -30,20 +30,26 @@ def exercise_5(trial: Trial, train: Answer) -> None:
     X = trial.normal(TEXTS, WIDTH, device=trial.device)
     y = X[:, :10].argmax(dim=1)
     before = _loss(net, X, y)
-    with PeakMeter() as meter:
-        meter.know(X, y, *net.parameters())
-        trial.call(train, net, X, y)
+    peak = trial.observe(_peak_of, train, net, X, y)
     devices = devices_of(net)
     trial.expect(devices == {trial.device}, "net-moved", found=devices.pop(), given=trial.device)
     kinds = sorted({str(parameter.dtype) for parameter in net.parameters()})
     trial.expect(kinds == ["torch.float32"], "other-type", found=" and ".join(kinds))
     finite = all(parameter.isfinite().all() for parameter in net.parameters())
     trial.expect(finite, "not-finite")
-    fits = meter.peak <= LIMIT
-    trial.expect(fits, "too-much", peak=f"{meter.peak / MIB:.1f}", limit=f"{LIMIT / MIB:g}")
+    fits = peak <= LIMIT
+    trial.expect(fits, "too-much", peak=f"{peak / MIB:.1f}", limit=f"{LIMIT / MIB:g}")
     after = _loss(net, X, y)
     learned = after <= 0.5 * before
     trial.expect(learned, "not-learned", before=f"{before:.2f}", after=f"{after:.2f}")
+
+
+def _peak_of(trial: Trial, train: Answer, net: nn.Module, X: torch.Tensor, y: torch.Tensor) -> int:
+    """Train, and return the most bytes that were needed at any time."""
+    with PeakMeter() as meter:
+        meter.know(X, y, *net.parameters())
+        trial.call(train, net, X, y)
+    return meter.peak
 
 
 def _loss(net: nn.Module, X: torch.Tensor, y: torch.Tensor) -> float:

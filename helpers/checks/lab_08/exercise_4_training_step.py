@@ -41,20 +41,16 @@ class Scaler(torch.amp.GradScaler):
 @lab.exercise(4, points=4, right="Scaled, unscaled, clipped, and skipped where it overflows.")
 def exercise_4(trial: Trial, training_step: Answer) -> None:
     """`training_step(net, optimizer, scaler, X, y, max_norm)`: one step in mixed precision."""
-    net, seen, autocast_in_backward = _watched_net(trial)
+    torch.manual_seed(trial.random.randrange(2**31))
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
     start = [parameter.detach().clone() for parameter in net.parameters()]
-    optimizer, scaler = torch.optim.SGD(net.parameters(), lr=_RATE), Scaler()
+    optimizer = torch.optim.SGD(net.parameters(), lr=_RATE)
     # Two batches: gradients that are kept after the first step show in the second.
     batches = [_batch(trial) for _ in "12"]
-    losses = []
-    for X, y in batches:
-        losses.append(trial.result_of(training_step, net, optimizer, scaler, X, y, _MAX_NORM))
-        # Before the second step: without an update, the scaler refuses it.
-        _check_scaler(trial, scaler)
-        # Gradients that are cleared do not change; the others must not be too small to notice.
-        for parameter in net.parameters():
-            if parameter.grad is not None:
-                parameter.grad *= _SCALE * _KEPT
+    steps = trial.observe(_take_steps, training_step, net, optimizer, batches)
+    scaler, losses, calls, seen, autocast_in_backward = steps
+    for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
+        trial.expect(method in calls, hint)
     trial.expect(seen, "no-forward")
     trial.expect(seen[0] != torch.float32, "no-autocast")
     trial.expect(seen[0] == torch.float16, "other-precision", found=seen[0])
@@ -64,12 +60,13 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     _check_weights(trial, found, start, expected, batches)
     for loss, plain in zip(losses, expected_losses, strict=True):
         _check_loss(trial, loss, plain)
-    before, scale = [value.clone() for value in found], scaler.get_scale()
+    before = [value.clone() for value in found]
     X, y = batches[0]
-    trial.call(training_step, net, optimizer, scaler, X * 1e6, y, _MAX_NORM)
+    step = training_step, net, optimizer, scaler, X * 1e6, y
+    scale, new_scale = trial.observe(_scales_around, *step)
     kept = all(torch.equal(a, b.detach()) for a, b in zip(before, net.parameters(), strict=True))
     trial.expect(kept, "not-skipped")
-    trial.expect(scaler.get_scale() == scale / 2, "scale-kept", found=scaler.get_scale())
+    trial.expect(new_scale == scale / 2, "scale-kept", found=new_scale)
 
 
 def _batch(trial: Trial) -> tuple[Tensor, Tensor]:
@@ -77,20 +74,47 @@ def _batch(trial: Trial) -> tuple[Tensor, Tensor]:
     return X, trial.integers(0, 3, (8,), device=trial.device)
 
 
-def _check_scaler(trial: Trial, scaler: Scaler) -> None:
-    for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
-        trial.expect(method in scaler.calls, hint)
+def _take_steps(
+    trial: Trial,
+    training_step: Answer,
+    net: nn.Sequential,
+    optimizer: torch.optim.Optimizer,
+    batches: _Batches,
+) -> tuple[Scaler, list[Any], set[str], list[torch.dtype], list[bool]]:
+    """Take a step per batch; return the scaler, the losses and the methods that were called.
 
-
-def _watched_net(trial: Trial) -> tuple[nn.Module, list[torch.dtype], list[bool]]:
-    """Return a network, the dtypes of its first layer, and whether backward passes had autocast."""
-    torch.manual_seed(trial.random.randrange(2**31))
-    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
+    Then the dtypes of the first layer's results, and whether backward passes ran under autocast.
+    """
     seen: list[torch.dtype] = []
     net[0].register_forward_hook(lambda layer, given, result: seen.append(result.dtype))
     inside: list[bool] = []
     net[0].weight.register_hook(lambda _: inside.append(torch.is_autocast_enabled("cuda")))
-    return net, seen, inside
+    scaler, losses = Scaler(), []
+    for X, y in batches:
+        losses.append(trial.result_of(training_step, net, optimizer, scaler, X, y, _MAX_NORM))
+        # Without an update, the scaler refuses the second step.
+        if not {"scale", "step", "update"} <= scaler.calls:
+            break
+        # Gradients that are cleared do not change; the others must not be too small to notice.
+        for parameter in net.parameters():
+            if parameter.grad is not None:
+                parameter.grad *= _SCALE * _KEPT
+    return scaler, losses, scaler.calls, seen, inside
+
+
+def _scales_around(
+    trial: Trial,
+    training_step: Answer,
+    net: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    scaler: Scaler,
+    X: Tensor,
+    y: Tensor,
+) -> tuple[float, float]:
+    """Take a step; return the scale before and after it."""
+    before = scaler.get_scale()
+    trial.call(training_step, net, optimizer, scaler, X, y, _MAX_NORM)
+    return before, scaler.get_scale()
 
 
 def _reference(

@@ -57,7 +57,7 @@ def _run(
             return tensor.detach().clone().to(places[target]) + added
         raise mistakes[-1]
 
-    result = trial.result_of(ring_all_reduce, list(tensors), send)
+    result = trial.result_of(ring_all_reduce, list(tensors), trial.callback(send))
     if mistakes:  # the student's code has caught the exception
         raise mistakes[0]
     return result, sent

@@ -15,7 +15,7 @@ def exercise_5(trial: Trial, epoch: Answer) -> None:
         done = []
         for rank in range(len(batches)):
             actions: list[str] = []
-            trial.call(epoch, rank, list(batches), actions.append)
+            trial.call(epoch, rank, list(batches), trial.callback(actions.append))
             strange = [each for each in actions if each not in _ACTIONS]
             trial.expect(not strange, "unknown-action", found=repr(strange[:1]))
             done.append(actions)

@@ -1,0 +1,133 @@
+"""Runs a student's functions on the inputs that the judge sends; part of the answer's process.
+
+Each request is an object for JSON, and so is each reply. A request has pickled values, since the
+judge is trusted; a reply has plain data only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from course.grading.mirrors import state_of, unship
+from course.grading.plain_data import Encoder, numbers_of
+from helpers.checks.hints import NotRight, hint_of
+from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime, Stopped
+from helpers.checks.machines import machine, machine_to_judge_on
+from helpers.checks.sandbox import PrintedText, sandbox
+from helpers.checks.trial import CallResult, Trial
+
+_STOPS = {OutOfTime: "time", OutOfMemory: "memory"}
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Answers:
+    """The student's functions for one exercise, which run within one time limit.
+
+    Args:
+        names: what the exercise calls each function, in its order.
+        functions: the functions, by the same names.
+        seconds: the time limit for all calls together.
+        call_back: sends a call of one of the judge's functions, and returns the reply.
+    """
+
+    def __init__(
+        self, names: list[str], functions: dict[str, Any], seconds: float, call_back: Ask
+    ) -> None:
+        self._functions = functions
+        self._kept: list[Any] = []
+        self._call_back = call_back
+        self._limits = CodeLimits(seconds)
+        self._trial = Trial({id(functions[name]): name for name in names}, seconds, {})
+        self._machine = machine_to_judge_on()
+        self._machine.__enter__()
+        # The tensors of a check are small: more threads would only wait for each other.
+        torch.set_num_threads(1)
+
+    def end(self) -> None:
+        """Restore the machine."""
+        self._machine.__exit__(None, None, None)
+
+    def reply(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Do what the judge asks for, and return what happened."""
+        if request["do"] == "hidden":
+            hidden = self._trial.hidden()
+            return {"hint": None if hidden is None else hint_of(hidden)}
+        gpus = request["gpus"]
+        with nullcontext() if gpus is None else machine(gpus):
+            function, args, kwargs, known, numbers = unship(request["values"], self._find)
+            _set_random_numbers(numbers)
+            sent = {id(t): numbers_of(t) for t in known if isinstance(t, torch.Tensor)}
+            reply = self._call(request, function, args, kwargs)
+            encoder = Encoder(known, sent, self._kept)
+            reply["state"] = [state_of(each, encoder) for each in known]
+            # After the state, whose tensors it may share.
+            reply["value"] = encoder.encode(reply["value"])
+        return reply
+
+    def _call(self, request: dict[str, Any], function: Any, args: Any, kwargs: Any) -> Any:
+        """Call the function within the limits; the reply's value is not encoded yet."""
+        trial, printed = self._trial, PrintedText()
+        result, wrong, stopped = CallResult(), None, ""
+        watch = trial.watch()
+        try:
+            with sandbox(self._limits) as printed, watch if request["watch"] else nullcontext():
+                if request["do"] == "observe":
+                    result = CallResult(value=function(trial, *args))
+                else:
+                    result = trial.try_call(function, *args, **kwargs)
+        except NotRight as raised:
+            wrong = raised
+        except Stopped as raised:
+            wrong = trial.why(raised)
+            stopped = _STOPS.get(type(raised), "")
+        except BaseException as raised:
+            result = CallResult(error=raised)
+        error = result.error
+        return {
+            "value": result.value,
+            "error": None if error is None else _described_error(error),
+            "hint": None if wrong is None else hint_of(wrong),
+            "why": None if error is None else hint_of(trial.why(error)),
+            "stopped": stopped,
+            "printed": [printed.text, printed.cut],
+            "gradients_left_off": trial.gradients_left_off,
+            "moves": [[m.bytes, str(m.source), str(m.target)] for m in watch.moves],
+            "fetched": watch.fetched,
+            "calls": watch.calls,
+        }
+
+    def _find(self, name: Any) -> Any:
+        kind, value = name
+        if kind == "callback":
+            return self._callback(value)
+        return self._functions[value] if kind == "answer" else self._kept[value]
+
+    def _callback(self, number: int) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            encoder = Encoder()
+            sent = {"callback": number, "args": [encoder.encode(each) for each in args]}
+            value, error = unship(self._call_back(sent)["values"], self._find)
+            if error is not None:
+                raise error
+            return value
+
+        return call
+
+
+def _described_error(error: BaseException) -> dict[str, Any]:
+    try:
+        text = str(error)
+    except Exception:  # the `__str__` of a student's own class
+        text = ""
+    return {"kinds": [kind.__name__ for kind in type(error).__mro__[:9]], "text": text[:10_000]}
+
+
+def _set_random_numbers(numbers: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
+    """Continue with the judge's generators, so that the check's seeds have their effect."""
+    torch.set_rng_state(numbers[0])
+    if numbers[1]:
+        torch.cuda.set_rng_state_all(numbers[1])

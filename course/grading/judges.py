@@ -1,0 +1,122 @@
+"""Starts the judges' processes, and talks to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import helpers
+
+_MODULE = "course.grading.judging"
+_TICK = 0.1
+# Wall time for one step of a check, which takes well under a second on a machine that is not busy.
+_LONGEST_STEP = 600.0
+
+
+class JudgeFailed(Exception):
+    """The judge's process ended, or took too long."""
+
+
+class Canceled(Exception):
+    """The grading is to end."""
+
+
+class Judge:
+    """A process that judges one exercise at a time."""
+
+    def __init__(self) -> None:
+        course = str(Path(helpers.__file__).parents[1])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", _MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": course, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+        self._rest: list[bytes] = []
+        self._is_judging = False
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether it is in the middle of an exercise."""
+        return self._is_judging
+
+    def exchange(self, message: dict[str, Any], cancel: threading.Event) -> dict[str, Any]:
+        """Send a message and return the answer: a request for the answer's process, or a verdict.
+
+        Raises:
+            JudgeFailed: there is no answer.
+            Canceled: soon after `cancel` was set.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise JudgeFailed("it has ended") from None
+        until = time.monotonic() + _LONGEST_STEP
+        assert self._process.stdout is not None
+        channel = self._process.stdout.fileno()
+        while time.monotonic() < until:
+            if cancel.is_set():
+                raise Canceled
+            if not select.select([channel], [], [], _TICK)[0]:
+                continue
+            part = os.read(channel, 1 << 20)
+            if not part:
+                raise JudgeFailed("it has ended")
+            self._rest.append(part)
+            if part.endswith(b"\n"):
+                line, self._rest = b"".join(self._rest), []
+                answer = json.loads(line)
+                self._is_judging = "verdict" not in answer
+                return answer
+        raise JudgeFailed("it took too long")
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+class Judges:
+    """The judges of a class; one that is idle is used again."""
+
+    def __init__(self) -> None:
+        self._idle: list[Judge] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def borrow(self) -> Iterator[Judge]:
+        """Lend a judge for the block; after an error, it is not used again."""
+        with self._lock:
+            judge = self._idle.pop() if self._idle else None
+        judge = judge or Judge()
+        try:
+            yield judge
+        except BaseException:
+            judge.end()
+            raise
+        if judge.is_judging:
+            judge.end()
+            return
+        with self._lock:
+            self._idle.append(judge)
+
+    def end(self) -> None:
+        """End the processes."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().end()

@@ -1,0 +1,107 @@
+"""The judge's process: it has the inputs, the expected values and the verdicts of the checks.
+
+The grader asks it for one verdict at a time. Each line of its standard output is either a request
+for the answer's process, to which the next line of standard input is the reply, or the verdict.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import cloudpickle
+
+from course.grading.limits import StopReason
+from course.grading.remote_trial import RemoteAnswer, RemoteTrial
+from helpers.checks.lab import Exercise
+
+_STOPS = {"time": StopReason.TIME, "memory": StopReason.MEMORY}
+
+
+def main() -> None:
+    """Judge what standard input asks for, until it ends."""
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)  # what a library prints is not a message
+
+    def exchange(message: dict[str, Any]) -> dict[str, Any]:
+        channel.write(json.dumps(message) + "\n")
+        line = sys.stdin.readline()
+        if not line:
+            raise SystemExit
+        return json.loads(line)
+
+    task = json.loads(sys.stdin.readline() or "null")
+    while task is not None:
+        check = read_check(task["source"])
+        task = exchange({"verdict": verdict_on(task["lab"], *check, exchange)})
+
+
+def read_check(source: str) -> tuple[str, list[str]]:
+    """The exercise that the source of a lab's check calls, and the names of the answers."""
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if node.func.attr.startswith("exercise_"):
+            return node.func.attr, [ast.unparse(each) for each in node.args]
+    raise ValueError(f"no check in {source!r}")
+
+
+def verdict_on(
+    lab: str, name: str, names: list[str], exchange: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Judge one exercise, and return the result of its cell.
+
+    Args:
+        lab: its module, such as "lab_01".
+        name: "exercise_1", for example.
+        names: of the answers in the student's notebook.
+        exchange: sends a request to the answer's process, and returns the reply.
+    """
+    checks = importlib.import_module(f"helpers.checks.{lab}")
+    # The answer's process has no checks: what it needs of one is sent to it.
+    cloudpickle.register_pickle_by_value(checks)
+    exercise: Exercise = getattr(checks, name)
+    begin = {"do": "begin", "names": names, "seconds": exercise.seconds}
+    if missing := exchange({"request": begin}).get("missing"):
+        error = f"NameError: name '{missing}' is not defined"
+        return {"passed": False, "hint": None, "message": error, "error": error, "stop": ""} | {
+            "outputs": [],
+            "traceback": "",
+        }
+
+    def channel(
+        request: dict[str, Any], call: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        reply = exchange({"request": request})
+        while "callback" in reply:
+            reply = exchange({"request": call(reply)})
+        return reply
+
+    answers = [RemoteAnswer(each) for each in names]
+    trial = RemoteTrial(answers, exercise.seconds, exercise.hints, channel)
+    verdict = exercise.judge_in(trial, answers, nullcontext(trial.printed))
+    exercise.given.clear()
+    box = exercise.record(verdict)
+    wrong = "" if verdict.mistake is None else verdict.mistake.wrong
+    outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text}}]
+    if box.text_printed:
+        outputs.append({"name": "stdout", "text": box.text_printed})
+    return {
+        "passed": verdict.passed,
+        "hint": verdict.hint,
+        "message": wrong,
+        "error": f"NotYet: exercise {exercise.number}: {wrong}" if wrong else "",
+        "stop": _STOPS.get(trial.stopped, ""),
+        "outputs": outputs,
+        "traceback": "",
+    }
+
+
+if __name__ == "__main__":
+    main()

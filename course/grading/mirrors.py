@@ -1,0 +1,249 @@
+"""Objects that the judge sends to an answer, and what the answer's code changed in them.
+
+The judge pickles the arguments of a call, with everything in them that code can change: tensors,
+containers, networks, optimizers and files. The answer's process sends the new state of each of
+them as plain data, and the judge applies it to its own objects.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import cloudpickle
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from course.grading.plain_data import Decoder, Encoder, Malformed, numbers_of, tensor_of
+
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+_OF_EVERY_OPTIMIZER = {"param_groups", "state", "defaults"}
+_MOST_BYTES_OF_A_FILE = 1 << 24
+
+
+def changeable(*values: Any) -> list[Any]:
+    """Everything in these values that code can change, each once."""
+    found: dict[int, Any] = {}
+    for value in values:
+        _collect(value, found)
+    return list(found.values())
+
+
+def _collect(value: Any, found: dict[int, Any]) -> None:
+    kinds = (Tensor, list, dict, set, nn.Module, Optimizer, Path)
+    if id(value) in found or not isinstance(value, (*kinds, tuple)):
+        return
+    if isinstance(value, kinds):
+        found[id(value)] = value
+    inside: Iterator[Any] | list[Any] = []
+    if isinstance(value, dict):
+        inside = [*value.values()]
+    elif isinstance(value, list | tuple | set):
+        inside = [*value]
+    elif isinstance(value, Optimizer):
+        inside = [p for group in value.param_groups for p in group["params"]]
+    elif isinstance(value, nn.Module):
+        inside = [*value._modules.values(), *value._parameters.values(), *value._buffers.values()]
+        inside += [*_own_attributes(value).values(), *_noted_by_hooks(value)]
+    for each in inside:
+        _collect(each, found)
+
+
+def _own_attributes(value: nn.Module | Optimizer) -> dict[str, Any]:
+    """The attributes that the check's own class has, such as a list of what it noted."""
+    general = _OF_EVERY_MODULE if isinstance(value, nn.Module) else _OF_EVERY_OPTIMIZER
+    return {
+        name: each
+        for name, each in vars(value).items()
+        if name not in general and isinstance(each, bool | int | float | list | set)
+    }
+
+
+def _noted_by_hooks(module: nn.Module) -> Iterator[Any]:
+    """The lists and sets into which the hooks of a module write."""
+    for hook in (*module._forward_hooks.values(), *module._forward_pre_hooks.values()):
+        if isinstance(hook, FunctionType):
+            cells = [cell.cell_contents for cell in hook.__closure__ or ()]
+            yield from (each for each in (*cells, *(hook.__defaults__ or ())))
+
+
+class Shipper(cloudpickle.Pickler):
+    """Pickles for the answer's process: the checks' own functions and classes by value.
+
+    `named` returns a name for an object that the other process already has, or None.
+    """
+
+    def __init__(self, file: io.BytesIO, named: Callable[[Any], Any]) -> None:
+        super().__init__(file)
+        self._named = named
+
+    def persistent_id(self, value: Any) -> Any:
+        """Return the name of an object that is not sent."""
+        return self._named(value)
+
+    def reducer_override(self, value: Any) -> Any:
+        """Send tensors, generators and files in a way that fits the simulated device."""
+        if isinstance(value, Tensor):
+            parameter = isinstance(value, nn.Parameter)
+            return _tensor, (numbers_of(value), value.stride(), value.requires_grad, parameter)
+        if isinstance(value, torch.Generator):
+            return _generator, (str(value.device), value.get_state().numpy().tobytes())
+        if isinstance(value, Path):
+            return _file, (value.name, value.read_bytes() if value.is_file() else None)
+        return super().reducer_override(value)
+
+
+def ship(value: Any, named: Callable[[Any], Any]) -> str:
+    """Pickle a value as text; gradients of its tensors are sent too."""
+    gradients = [
+        (t, t.grad) for t in changeable(value) if isinstance(t, Tensor) and t.grad is not None
+    ]
+    file = io.BytesIO()
+    Shipper(file, named).dump((value, gradients))
+    return base64.b64encode(file.getvalue()).decode()
+
+
+class _Unshipper(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, find: Callable[[Any], Any]) -> None:
+        super().__init__(file)
+        self._find = find
+
+    def persistent_load(self, name: Any) -> Any:
+        return self._find(name)
+
+
+def unship(text: str, find: Callable[[Any], Any]) -> Any:
+    """Return the value that `ship` pickled; only for what the judge sent."""
+    value, gradients = _Unshipper(io.BytesIO(base64.b64decode(text)), find).load()
+    for tensor, gradient in gradients:
+        tensor.grad = gradient
+    return value
+
+
+def _tensor(numbers: Any, stride: tuple[int, ...], gradient: bool, parameter: bool) -> Tensor:
+    tensor = tensor_of(*numbers)
+    if tensor.stride() != stride and 0 not in stride:
+        strided = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype)
+        tensor = strided.to(tensor.device).copy_(tensor)
+    return nn.Parameter(tensor, gradient) if parameter else tensor.requires_grad_(gradient)
+
+
+def _generator(device: str, state: bytes) -> torch.Generator:
+    generator = torch.Generator(device)
+    generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+    return generator
+
+
+def _file(name: str, content: bytes | None) -> Path:
+    path = Path(tempfile.mkdtemp()) / name
+    if content is not None:
+        path.write_bytes(content)
+    return path
+
+
+def state_of(value: Any, encoder: Encoder) -> Any:
+    """The state of one of the changeable objects, in the answer's process."""
+    encode = encoder.encode
+    if isinstance(value, Tensor):
+        return [encoder.tensor(value)["T"], encode(value.grad) if value.is_leaf else None]
+    if isinstance(value, list | set):
+        return [encode(each) for each in value]
+    if isinstance(value, dict):
+        return [[encode(key), encode(each)] for key, each in value.items()]
+    if isinstance(value, Path):
+        content = value.read_bytes() if value.is_file() else None
+        if content is None or len(content) > _MOST_BYTES_OF_A_FILE:
+            return None
+        return base64.b64encode(content).decode()
+    own = {name: encode(each) for name, each in _own_attributes(value).items()}
+    if isinstance(value, nn.Module):
+        registered = [value._parameters, value._buffers]
+        tensors = [{name: encode(each) for name, each in some.items()} for some in registered]
+        return [value.training, *tensors, own]
+    state = [[encode(parameter), encode(each)] for parameter, each in value.state.items()]
+    return [[encode(group) for group in value.param_groups], state, own]
+
+
+def apply_state(value: Any, state: Any, decoder: Decoder) -> None:
+    """Give the judge's object the state that `state_of` returned.
+
+    Raises:
+        Malformed: it is not such a state.
+    """
+    try:
+        _apply(value, state, decoder)
+    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError, IndexError):
+        raise Malformed from None
+
+
+def _apply(value: Any, state: Any, decoder: Decoder) -> None:
+    decode = decoder.decode
+    if isinstance(value, Tensor):
+        decoder.tensor(state[0], value)
+        gradient = decode(state[1])
+        if isinstance(gradient, Tensor | None) and value.is_leaf:
+            _set_gradient(value, gradient)
+    elif isinstance(value, list):
+        value[:] = [decode(each) for each in state]
+    elif isinstance(value, set):
+        new = {decode(each) for each in state}
+        value.clear()
+        value.update(new)
+    elif isinstance(value, dict):
+        new = {decode(key): decode(each) for key, each in state}
+        value.clear()
+        value.update(new)
+    elif isinstance(value, Path):
+        value.unlink(missing_ok=True)
+        if state is not None:
+            value.write_bytes(base64.b64decode(state, validate=True))
+    elif isinstance(value, nn.Module):
+        training, parameters, buffers, own = state
+        value.training = training is True
+        _register(value._parameters, parameters, decoder)
+        _register(value._buffers, buffers, decoder)
+        _set_own(value, own, decoder)
+    else:
+        groups, states, own = state
+        value.param_groups[:] = [dict(decode(group)) for group in groups]
+        new = {decode(parameter): dict(decode(each)) for parameter, each in states}
+        value.state.clear()
+        value.state.update(new)
+        _set_own(value, own, decoder)
+
+
+def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
+    if gradient is None:
+        tensor.grad = None
+        return
+    # A tensor that was moved may have left its gradient behind, which cannot be assigned later.
+    moved = tensor.data
+    tensor.data = moved.to(gradient.device)
+    tensor.grad = gradient.detach()
+    tensor.data = moved
+
+
+def _register(own: dict[str, Any], trees: dict[str, Any], decoder: Decoder) -> None:
+    """Replace registered tensors where the answer's code has replaced them."""
+    for name, was in own.items():
+        now = decoder.decode(trees.get(name))
+        if now is was or not isinstance(now, Tensor | None):
+            continue
+        parameter = isinstance(was, nn.Parameter) and now is not None
+        own[name] = nn.Parameter(now.detach(), now.requires_grad) if parameter else now
+
+
+def _set_own(value: nn.Module | Optimizer, trees: dict[str, Any], decoder: Decoder) -> None:
+    for name, tree in trees.items():
+        now = decoder.decode(tree)
+        # A count that is still the one of the class is not in the object yet.
+        was = getattr(value, name, None)
+        if isinstance(now, bool | int | float) and isinstance(was, int | float):
+            setattr(value, name, now)

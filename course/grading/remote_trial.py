@@ -1,0 +1,220 @@
+"""A trial whose calls of the student's code run in another process.
+
+The check itself runs here, in the judge's process, with its inputs, expected values and verdict.
+What only the other process can see, such as bytes moved or calls counted, is that process's word.
+"""
+
+from __future__ import annotations
+
+import builtins
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from course.grading.mirrors import apply_state, changeable, ship
+from course.grading.plain_data import Decoder, Malformed, RemoteObject
+from helpers.checks import hints
+from helpers.checks.hints import Hint, NotRight
+from helpers.checks.machines import machine
+from helpers.checks.probes import Move, Watch
+from helpers.checks.sandbox import PrintedText
+from helpers.checks.trial import Answer, CallResult, Trial, one_line
+
+_GENERAL_HINTS = {hint.id: hint for hint in vars(hints).values() if isinstance(hint, Hint)}
+_ERRORS = {
+    "OutOfMemoryError": torch.OutOfMemoryError,
+    "UnpicklingError": pickle.UnpicklingError,
+} | {k: v for k, v in vars(builtins).items() if isinstance(v, type) and issubclass(v, Exception)}
+# Sends a request to the answer's process, and returns the reply. A reply may ask for a call of one
+# of the judge's functions first; the second argument makes it.
+Channel = Callable[[dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]]], dict[str, Any]]
+
+
+class RemoteAnswer(RemoteObject):
+    """Stands for a student's function, by its name in the exercise."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.remote_name = "answer", name
+
+
+class _Callback:
+    """A function of the judge's that the answer's code may call."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+class RemoteTrial(Trial):
+    """A trial that calls the answers through a channel.
+
+    `stopped` is "time" or "memory" after a call that was stopped, else "".
+    """
+
+    def __init__(
+        self,
+        answers: list[RemoteAnswer],
+        seconds: float,
+        own_hints: Mapping[str, Hint],
+        channel: Channel,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__({id(each): each.name for each in answers}, seconds, own_hints, seed)
+        self._channel = channel
+        self._own_hints = own_hints
+        self._gpus: int | None = None
+        self._watches: list[_Reported] = []
+        self._callbacks: list[Callable[..., Any]] = []
+        self.printed = PrintedText()
+        self.stopped = ""
+
+    def try_call(self, function: Answer, *args: Any, **kwargs: Any) -> CallResult:
+        """Call the student's function in its process."""
+        if not isinstance(function, RemoteObject):
+            return super().try_call(function, *args, **kwargs)
+        self._called = function
+        return self._ask("call", function, args, kwargs)
+
+    def observe(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a part of the check in the answer's process; what it returns is plain data."""
+        self._called = next((each for each in args if isinstance(each, RemoteObject)), None)
+        result = self._ask("observe", function, args, {})
+        if result.error is not None:
+            raise self.why(result.error)
+        return result.value
+
+    def callback(self, function: Callable[..., Any]) -> Any:
+        """Return what stands for one of the check's functions among the arguments of a call."""
+        return _Callback(function)
+
+    def why(self, error: BaseException) -> NotRight:
+        """Return the hint for an error, as the answer's process explains it."""
+        why = getattr(error, "why", None)
+        return why if isinstance(why, NotRight) else super().why(error)
+
+    def hidden(self, *, any_value: bool = False) -> NotRight | None:
+        """Return the hint for a name that the notebook has reassigned."""
+        tree = self._channel({"do": "hidden"}, self._called_back).get("hint")
+        return None if tree is None else self._hint(tree)
+
+    @contextmanager
+    def machine_with(self, gpus: int) -> Iterator[None]:
+        """Let the block, and the calls in it, see a machine with this number of GPUs."""
+        before, self._gpus = self._gpus, gpus
+        try:
+            with machine(gpus):
+                yield
+        finally:
+            self._gpus = before
+
+    def watch(self) -> Watch:
+        """Return what the answer's process reports of the calls in a block."""
+        return _Reported(self._watches)
+
+    def _ask(self, do: str, function: Any, args: Any, kwargs: Any) -> CallResult:
+        known = changeable(args, kwargs)
+        values = function, args, kwargs, known, _random_numbers()
+        request = {"do": do, "gpus": self._gpus, "watch": bool(self._watches)}
+        reply = self._channel(request | {"values": ship(values, self._name)}, self._called_back)
+        try:
+            return self._read(reply, known)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, Malformed) as error:
+            # Its own sender cannot write this.
+            raise hints.UNSAFE_RESULT.of(name=self.name, error="not plain data") from error
+
+    def _read(self, reply: dict[str, Any], known: list[Any]) -> CallResult:
+        text, cut = reply["printed"]
+        self.printed.write(str(text))
+        self.printed.cut = self.printed.cut or cut is True
+        self.gradients_left_off = reply["gradients_left_off"] is True
+        for watch in self._watches:
+            watch.add(reply)
+        self.stopped = str(reply["stopped"])
+        if reply["hint"] is not None:
+            raise self._hint(reply["hint"])
+        try:
+            decoder = Decoder(known)
+            for value, state in zip(known, reply["state"], strict=True):
+                apply_state(value, state, decoder)
+            value = decoder.decode(reply["value"])
+        except Malformed:
+            # After an error, a tensor may be on a device that does not exist.
+            if reply["error"] is None:
+                raise
+        if reply["error"] is not None:
+            return CallResult(error=_error_of(reply["error"], self._hint(reply["why"])))
+        return CallResult(value=value)
+
+    def _hint(self, tree: Any) -> NotRight:
+        hint = self._own_hints.get(tree["id"]) or _GENERAL_HINTS[tree["id"]]
+        wrong = NotRight(hint, {str(key): value for key, value in tree["values"].items()})
+        _ = wrong.wrong, wrong.look  # values that do not fit fail here
+        return wrong
+
+    def _name(self, value: Any) -> Any:
+        if isinstance(value, RemoteObject):
+            return value.remote_name
+        if isinstance(value, _Callback):
+            self._callbacks.append(value.function)
+            return "callback", len(self._callbacks) - 1
+        return None
+
+    def _called_back(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Make a call of one of the check's functions that the answer's code asks for."""
+        value = error = None
+        try:
+            decoder = Decoder()
+            args = [decoder.decode(each) for each in message["args"]]
+            value = self._callbacks[message["callback"]](*args)
+        except NotRight as wrong:
+            error = wrong.with_traceback(None)
+        except Exception as raised:  # the answer's code called it with something else
+            error = TypeError(one_line(raised))
+        return {"values": ship((value, error), self._name)}
+
+
+class _Reported(Watch):
+    """What the answer's process reports of the calls in a block."""
+
+    def __init__(self, active: list[_Reported]) -> None:
+        super().__init__()
+        self._active = active
+        self._fetched = 0
+
+    @property
+    def fetched(self) -> int:
+        """How often numbers were read from a GPU."""
+        return self._fetched
+
+    def __enter__(self) -> _Reported:
+        self._active.append(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._active.remove(self)
+
+    def add(self, reply: dict[str, Any]) -> None:
+        """Add what was reported of one call."""
+        for size, source, target in reply["moves"]:
+            self.moves.append(Move(int(size), torch.device(source), torch.device(target)))
+        self._fetched += int(reply["fetched"])
+        self.calls += int(reply["calls"])
+
+
+def _error_of(tree: dict[str, Any], why: NotRight) -> Exception:
+    """An exception like the one that the student's function raised."""
+    kinds = [str(kind) for kind in tree["kinds"]]
+    known = next((_ERRORS[kind] for kind in kinds if kind in _ERRORS), Exception)
+    text = str(tree["text"])
+    name = kinds[0] if kinds[0].isidentifier() else "Exception"
+    methods = {"__init__": lambda self: None, "__str__": lambda self: text, "why": why}
+    kind = type(name, (known,), methods)
+    return kind.__new__(kind)
+
+
+def _random_numbers() -> tuple[torch.Tensor, list[torch.Tensor]]:
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return torch.get_rng_state(), gpus
