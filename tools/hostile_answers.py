@@ -93,66 +93,184 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "    try:\n        file.write_text('')\n    except OSError:\n        pass\n{right}",
     ),
 }
-# Each tries to get the points of a wrong answer from inside the process of the checks.
-ATTACKS: dict[str, tuple[int, str]] = {
-    "finds the sender of verdicts": (
-        1,
-        "import gc\nsend = next(o for o in gc.get_objects() if getattr(o, '__qualname__', '')\n"
-        "            == '_make_sender.<locals>.send')\n"
-        "def move_all(tensors, device):\n    return tensors\n"
-        "common = {'outputs': [], 'error': '', 'traceback': '', 'stop': '', 'hint': None,\n"
-        "          'passed': True, 'message': '', 'restored': [], 'replaced': []}\n"
-        "for cell in range(40):\n    send(cell=cell, **common)",
-    ),
-    "replaces json.dumps": (
-        2,
-        "import json\nreal = json.dumps\ndef dumps(value, **options):\n"
-        "    if 'passed' in value:\n        value = value | {'passed': True, 'error': ''}\n"
-        "    return real(value, **options)\n"
-        "def try_gpu(i=0):\n    json.dumps = dumps\n    return None\n"
-        "def try_all_gpus():\n    return []",
-    ),
-    "replaces what sends JSON": (
-        3,
-        "from json import JSONEncoder as E\nreal = E.encode\n"
-        "def encode(self, value):\n"
-        "    if isinstance(value, dict) and 'passed' in value:\n"
-        "        value = value | {'passed': True, 'error': ''}\n"
-        "    return real(self, value)\n"
-        "def add_ramp(X):\n    E.encode = encode\n    return X",
-    ),
-    "replaces Trial.expect": (
-        4,
-        "def gpu_bytes(shape, dtype):\n    import helpers.checks.trial as trial\n"
-        "    trial.Trial.expect = lambda *a, **k: None\n    return 512",
-    ),
-    "replaces Verdict.passed": (
-        5,
-        "def mean_of(batches):\n    import helpers.checks.lab as lab\n"
-        "    lab.Verdict.passed = property(lambda self: True)\n    return 0.0",
-    ),
-    "takes the judge from the stack": (
-        6,
-        "import sys\ndef to_numpy(X):\n    frame = sys._getframe()\n    while frame:\n"
-        "        judge = frame.f_locals.get('self')\n"
-        "        if type(judge).__name__ == 'CellRunner':\n"
-        "            right = {'passed': True, 'error': '', 'hint': None, 'message': '',\n"
-        "                     'outputs': [], 'traceback': '', 'stop': '', 'restored': [],\n"
-        "                     'replaced': []}\n"
-        "            judge._check = lambda place, cell: right\n"
-        "            send = judge.send\n"
-        "            judge.send = lambda **m: send(**(m | right if 'passed' in m else m))\n"
-        "        frame = frame.f_back",
-    ),
-    "returns a tensor that lies": (
-        1,
-        "import torch\nclass Lying(torch.Tensor):\n"
-        "    @property\n    def device(self):\n        return self.wanted\n"
-        "def move_all(tensors, device):\n    moved = []\n    for tensor in tensors:\n"
-        "        lying = tensor.as_subclass(Lying)\n"
-        "        lying.wanted = torch.device(device)\n        moved.append(lying)\n"
-        "    return moved",
-    ),
+# What a sender of messages would claim.
+_CLAIM = """\
+right = {'passed': True, 'error': '', 'hint': None, 'message': '', 'outputs': [], 'traceback': '',
+         'stop': ''}
+reply = {'value': True, 'error': None, 'hint': None, 'why': None, 'stopped': '', 'state': [],
+         'printed': ['', False], 'gradients_left_off': False, 'moves': [], 'fetched': 0, 'calls': 1}
+"""
+# Each tries to get points for wrong answers to any lab. The source defines `answer`, which stands
+# for every function that the lab asks for.
+ATTACKS: dict[str, str] = {
+    "finds the sender of verdicts": _CLAIM
+    + """\
+import gc
+send = next(o for o in gc.get_objects()
+            if getattr(o, '__qualname__', '') == '_make_sender.<locals>.send')
+for cell in range(60):
+    send(cell=cell, **right)
+    send(verdict=right, cell=cell)
+    send(check=cell)
+def answer(*args, **kwargs):
+    send(verdict=right)
+    send(reply=reply)
+""",
+    "replaces json.dumps": _CLAIM
+    + """\
+import json
+real = json.dumps
+def dumps(value, **options):
+    if isinstance(value, dict) and isinstance(value.get('reply'), dict):
+        value = value | {'reply': value['reply'] | reply | right, 'verdict': right} | right
+    return real(value, **options)
+def answer(*args, **kwargs):
+    json.dumps = dumps
+""",
+    "replaces what sends JSON": _CLAIM
+    + """\
+from json import JSONEncoder as E
+real = E.encode
+def encode(self, value):
+    if isinstance(value, dict) and isinstance(value.get('reply'), dict):
+        value['reply'] |= {'error': None, 'hint': None, 'value': value['reply'].get('value')}
+    return real(self, value)
+def answer(*args, **kwargs):
+    E.encode = encode
+    return 0
+""",
+    "replaces hmac.new": """\
+import hmac
+def answer(*args, **kwargs):
+    hmac.new = hmac.compare_digest = lambda *a, **k: True
+    return 1.0
+""",
+    "replaces Trial.expect": """\
+def answer(*args, **kwargs):
+    import helpers.checks.trial as trial
+    trial.Trial.expect = trial.Trial.expect_result = lambda *a, **k: None
+    trial.Trial.wrong = trial.Trial.why = lambda *a, **k: None
+    return 512
+""",
+    "replaces Verdict.passed": """\
+def answer(*args, **kwargs):
+    import helpers.checks.lab as lab
+    lab.Verdict.passed = property(lambda self: True)
+    lab.Verdict.hint = property(lambda self: None)
+    lab.Exercise.judge = lab.Exercise.judge_in = lambda *a, **k: lab.Verdict(None, None, 0)
+    return 0.0
+""",
+    "takes the judge from the stack": _CLAIM
+    + """\
+import sys
+def answer(*args, **kwargs):
+    frame = sys._getframe()
+    while frame:
+        owner = frame.f_locals.get('self')
+        if type(owner).__name__ == 'CellRunner':
+            owner._check = lambda place: owner.send(cell=place, **right)
+        if type(owner).__name__ == 'Answers':
+            owner.reply = lambda request: reply
+        frame = frame.f_back
+""",
+    "returns a tensor that lies": """\
+import torch
+class Lying(torch.Tensor):
+    device = property(lambda self: torch.device('cuda:0'))
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return True
+class Always(float):
+    def __eq__(self, other):
+        return True
+    __lt__ = __gt__ = __le__ = __ge__ = __eq__
+    __hash__ = float.__hash__
+def answer(*args, **kwargs):
+    if args and isinstance(args[0], list | torch.Tensor):
+        return torch.zeros(3).as_subclass(Lying)
+    return Always(1)
+""",
+    "replaces what answers the judge": _CLAIM
+    + """\
+import course.grading.answering as answering
+answering.Answers.reply = lambda self, request: reply
+def answer(*args, **kwargs):
+    return True
+""",
+    "returns the judge's own objects": """\
+import course.grading.plain_data as plain_data
+plain_data.Encoder.encode = lambda self, value, depth=0: {'r': 0}
+def answer(*args, **kwargs):
+    return args[0] if args else None
+""",
+    "claims that nothing was moved or read": """\
+import helpers.checks.probes as probes
+probes.Watch.moves = property(lambda self: [], lambda self, value: None)
+probes.Watch.fetched = property(lambda self: 0)
+def answer(*args, **kwargs):
+    return args[0] if args else None
+""",
+    "looks for what is expected in memory": """\
+import gc, torch
+def answer(*args, **kwargs):
+    shapes = [a.shape for a in args if isinstance(a, torch.Tensor)]
+    for each in reversed(gc.get_objects()):
+        if isinstance(each, torch.Tensor) and each.shape in shapes:
+            if not any(each is a for a in args):
+                return each
+    return next((each for each in gc.get_objects() if type(each) is float), 1.0)
+""",
+    "imports the checks": """\
+import importlib, pathlib, pkgutil, sys
+import helpers.checks
+for name in [n for n in sys.modules if n.startswith('helpers.checks.lab_')]:
+    del sys.modules[name]
+found = []
+for place in helpers.checks.__path__:
+    found += pathlib.Path(place).glob('lab_*/*.py')
+for path in found:
+    name = f'helpers.checks.{path.parent.name}.{path.stem}'
+    for each in vars(importlib.import_module(name)).values():
+        if type(each).__name__ == 'Exercise':
+            each.judging = lambda *a: None
+print(f'{len(found)} files of checks')
+def answer(*args, **kwargs):
+    return len(found)
+""",
+    "sends what breaks the judge": _CLAIM
+    + """\
+import gc
+send = next(o for o in gc.get_objects()
+            if getattr(o, '__qualname__', '') == '_make_sender.<locals>.send')
+deep = []
+for _ in range(900):
+    deep = [deep]
+large = {'T': {'q': False, 'data': '', 'dtype': 'float64', 'shape': [1 << 40], 'device': 'cpu'}}
+count = 0
+def answer(*args, **kwargs):
+    global count
+    for value in (deep, {'l': deep}, large, {'d': [[[], 0]]}, {'o': '__class__', 'h': -1},
+                  {'Y': 'load'}, {'D': 'meta'}, {'T': {}}, {'r': 10 ** 9}, 10 ** 4000):
+        send(reply=reply | {'value': value, 'state': value})
+    send(reply={'callback': 'x', 'args': deep})
+    send(reply={'callback': -1, 'args': None})
+    send(reply={'missing': 'os'})
+""",
+    "sends pickles": _CLAIM
+    + """\
+import base64, gc, os, pickle
+send = next(o for o in gc.get_objects()
+            if getattr(o, '__qualname__', '') == '_make_sender.<locals>.send')
+class Bomb:
+    def __reduce__(self):
+        return os.system, ('touch /tmp/the-judge-unpickled-this',)
+text = base64.b64encode(pickle.dumps((Bomb(), []))).decode()
+def answer(*args, **kwargs):
+    for name in ('values', 'value', 'state', 'error', 'why', 'hint'):
+        send(reply=reply | {name: text})
+    send(reply={'callback': 0, 'args': [text], 'values': text})
+    return pickle.dumps(Bomb())
+""",
 }
 # Those that end with a right answer after their attempt failed.
 HARMLESS = {

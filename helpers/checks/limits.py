@@ -60,24 +60,31 @@ class OutOfMemory(Stopped):
     """The code exceeded its memory limit."""
 
 
+def own_seconds(thread: threading.Thread | None = None) -> float:
+    """Return a time that passes while a thread computes or sleeps, not while it only waits to run.
+
+    Without an argument, that of the current thread.
+    """
+    thread = thread or threading.current_thread()
+    try:
+        waits = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text()
+        # The second number: nanoseconds in which the thread was ready to run but did not.
+        return monotonic() - int(waits.split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return max(process_time(), monotonic() / _PATIENCE)
+
+
 class _OwnTime:
     """Seconds in which a thread computed or slept, without waiting for a processor or imports."""
 
     def __init__(self, thread: threading.Thread) -> None:
-        self._waits = Path(f"/proc/self/task/{thread.native_id}/schedstat")
-        self._begun = self._last = self._read()
+        self._thread = thread
+        self._begun = self._last = own_seconds(thread)
         self.importing = 0.0
-
-    def _read(self) -> float:
-        # The second number: nanoseconds in which the thread was ready to run but did not.
-        try:
-            return monotonic() - int(self._waits.read_text().split()[1]) / 1e9
-        except (OSError, IndexError, ValueError):
-            return max(process_time(), monotonic() / _PATIENCE)
 
     def tick(self, *, importing: bool) -> None:
         """Record what the thread has done since the last tick."""
-        now = self._read()
+        now = own_seconds(self._thread)
         if importing:
             self.importing += now - self._last
         self._last = now

@@ -45,7 +45,7 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
         trial.observe(_move, net, place)
         for count, steps in ((trial.random.randint(2, 5), trial.random.randint(2, 6)), (1, 1)):
             sequence = trial.normal(count, steps, inputs)
-            moved = sequence.to(place)
+            moved, expected = sequence.to(place), given(sequence)
             try:
                 with trial.watch() as watch:
                     result = trial.result_of(net, moved)
@@ -61,7 +61,7 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
                 if place != trial.device and wrong.hint.id in _ELSEWHERE:
                     raise trial.wrong("one-device-only", works=trial.device, fails=place) from None
                 raise
-            trial.expect(close(result, given(sequence)), "other-scores", name="Recurrent")
+            trial.expect(close(result, expected), "other-scores", name="Recurrent")
             copied[place] = copied.get(place, 0) + sum(move.bytes for move in watch.moves)
     for place, size in copied.items():
         trial.expect(not size, "copied", device=place, bytes=size)

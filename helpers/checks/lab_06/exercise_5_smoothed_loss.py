@@ -20,6 +20,7 @@ def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
         count = draw.randint(20, 30)
         logits = (scale * trial.normal(count, classes)).to(device).requires_grad_()
         labels = trial.integers(0, classes, (count,), device)
+        given = logits.detach().cpu().double(), labels.cpu().clone()
         called = trial.try_call(smoothed_loss, logits, labels, smoothing)
         if called.error is not None:
             shapes = classes != 10 and isinstance(called.error, RuntimeError | IndexError)
@@ -35,7 +36,7 @@ def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
         found = translate("a tensor of shape {shape}", shape=tuple(loss.shape)) if tensor else found
         trial.expect(tensor and loss.numel() == 1, "not-one-loss", found=found)
         trial.expect(loss.requires_grad, "no-gradient")
-        _judge_loss(trial, loss.item(), logits.detach().cpu().double(), labels.cpu(), smoothing)
+        _judge_loss(trial, loss.item(), *given, smoothing)
 
 
 def _judge_loss(

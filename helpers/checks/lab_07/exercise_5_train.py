@@ -30,7 +30,7 @@ def exercise_5(trial: Trial, train: Answer) -> None:
     X = trial.normal(TEXTS, WIDTH, device=trial.device)
     y = X[:, :10].argmax(dim=1)
     before = _loss(net, X, y)
-    peak = trial.observe(_peak_of, train, net, X, y)
+    peak = trial.observe(_peak_of, train, net, X.clone(), y.clone())
     devices = devices_of(net)
     trial.expect(devices == {trial.device}, "net-moved", found=devices.pop(), given=trial.device)
     kinds = sorted({str(parameter.dtype) for parameter in net.parameters()})

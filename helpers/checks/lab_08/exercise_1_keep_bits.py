@@ -17,7 +17,7 @@ def exercise_1(trial: Trial, keep_bits: Answer) -> None:
         for number, mantissa in enumerate(_mantissas(trial)):
             ties, others = _ties(trial, mantissa), _others(trial)
             given = torch.cat([ties, others])
-            x = given.to(device)
+            x = given.clone().to(device)
             result = trial.result_of(keep_bits, x, mantissa)
             _check_kind(trial, result, x)
             trial.expect(torch.equal(x.cpu(), given), "input-changed")

@@ -18,7 +18,7 @@ def exercise_2(trial: Trial, largest_scale: Answer) -> None:
         # Exponents of the largest value of each gradient; then the limit of fp16; then zeros.
         for sizes in ((-4, -9, -7), (-9, -7, -1), (1, -5, -2), "limit", "zeros"):
             gradients = _gradients(trial, sizes)
-            given = [gradient.to(device) for gradient in gradients]
+            given = [gradient.clone().to(device) for gradient in gradients]
             result = trial.result_of(largest_scale, given)
             trial.expect(is_number(result), "not-a-number", what=described(result))
             same = all(torch.equal(a.cpu(), b) for a, b in zip(given, gradients, strict=True))

@@ -47,7 +47,8 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     optimizer = torch.optim.SGD(net.parameters(), lr=_RATE)
     # Two batches: gradients that are kept after the first step show in the second.
     batches = [_batch(trial) for _ in "12"]
-    steps = trial.observe(_take_steps, training_step, net, optimizer, batches)
+    copies = [(X.clone(), y.clone()) for X, y in batches]
+    steps = trial.observe(_take_steps, training_step, net, optimizer, copies)
     scaler, losses, calls, seen, autocast_in_backward = steps
     for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
         trial.expect(method in calls, hint)

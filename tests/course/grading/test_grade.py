@@ -19,9 +19,9 @@ from course.course_folder import CourseError
 from course.grading import grade as grading
 from course.grading.grade import GradingOptions, grade
 from course.grading.isolation import bubblewrap
+from course.grading.judges import Canceled
 from course.grading.limits import SandboxLimits, StopReason
 from course.grading.marking import GradedSubmission, Mark, MarkStatus, judge, unjudged
-from course.grading.session import Canceled
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, NAME, Member, grade_id
 from tools.hostile_answers import HARMLESS, HOSTILE, REVIEWED

@@ -206,3 +206,16 @@ def test_waiting_for_a_processor_does_not_count(run_module):
         if wall > 6:
             break
     assert seconds < 0.7 * wall
+
+
+@needs_bubblewrap
+def test_the_checks_of_the_labs_are_not_in_the_sandbox(run_module):
+    checks = Path(helpers.__file__).parent / "checks" / "lab_01"
+    code = (
+        "import json, pathlib\n"
+        f"found = pathlib.Path({str(checks)!r})\n"
+        "print(json.dumps([p.name for p in found.iterdir()]))"
+    )
+    checks.mkdir(parents=True)
+    (checks / "exercise_1.py").write_text("")
+    assert json.loads(run_module(code).process.stdout.read()) == []

@@ -1,0 +1,74 @@
+"""Attacks on the grader get no points, even if nobody reads the code for what it uses.
+
+Each of them ran in the answer's process; the judge is another one.
+"""
+
+import textwrap
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course.grading import marking
+from course.grading.internals import uses_of_internals
+from course.grading.isolation import bubblewrap
+from course.grading.limits import SandboxLimits
+from course.grading.marking import MarkStatus, judge
+from course.grading.submissions import Submission
+from tools.grade_a_class import LABS, attacked
+from tools.hostile_answers import ATTACKS
+
+LAB_FILES = sorted(LABS.glob("[0-9]*.ipynb"))
+LIMITS = SandboxLimits(cell_seconds=10)
+needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
+
+
+def all_at_once():
+    """One source with every attack; `answer` tries one after another."""
+    parts = ["answers = []"]
+    for source in ATTACKS.values():
+        code = textwrap.indent(source, "    ")
+        parts.append(f"try:\n{code}\n    answers.append(answer)\nexcept Exception:\n    pass")
+    parts.append(
+        "def answer(*args, tried=tuple(answers), **kwargs):\n"
+        "    result = None\n"
+        "    for each in tried:\n"
+        "        try:\n            result = each(*args, **kwargs)\n"
+        "        except Exception:\n            pass\n"
+        "    return result"
+    )
+    return "\n".join(parts)
+
+
+@pytest.fixture
+def nobody_reads_the_code(monkeypatch):
+    monkeypatch.setattr(marking, "uses_of_internals", lambda source: [])
+
+
+def judged(file, source):
+    lab = nbformat.read(file, as_version=4)
+    return judge(lab, Submission("a", "a", attacked(lab, source)), LIMITS)
+
+
+@pytest.mark.slow
+@needs_bubblewrap
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_gets_no_points(nobody_reads_the_code, name):
+    graded = judged(LAB_FILES[1], ATTACKS[name])
+    assert graded.points == 0, graded.marks
+    assert not any(mark.status is MarkStatus.TO_REVIEW for mark in graded.marks)
+    assert not Path("/tmp/the-judge-unpickled-this").exists()
+
+
+@pytest.mark.slow
+@needs_bubblewrap
+@pytest.mark.parametrize("file", LAB_FILES, ids=lambda file: file.stem)
+def test_all_attacks_together_get_no_points_on_any_lab(nobody_reads_the_code, file):
+    graded = judged(file, all_at_once())
+    assert graded.points == 0, graded.marks
+    assert len(graded.marks) >= 4
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks_are_noted_for_a_person(name):
+    assert uses_of_internals(ATTACKS[name])

@@ -1,0 +1,262 @@
+"""Checks whose answers run in another process give the verdicts that they give in a notebook."""
+
+import importlib
+import json
+import math
+import threading
+import zlib
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from course.grading.judging import read_check
+from course.grading.plain_data import Decoder, Encoder, Malformed, RemoteObject
+from tests.course.grading.loopback import judge_apart
+from tests.helpers.checks.collection import LABS
+
+LABS_ANSWERS = {
+    lab: importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers for lab in LABS
+}
+EXERCISES = [
+    (lab, number)
+    for lab, answers in LABS_ANSWERS.items()
+    for number in answers.checks.lab.exercises
+]
+# Trains six epochs each time; the other tests of its check do so too.
+SLOW_EXERCISE = ("lab_06", 6)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def exercise_of(lab, number):
+    return LABS_ANSWERS[lab].checks.lab.exercises[number]
+
+
+def first_answer(lab, number, *, right):
+    return next(
+        each
+        for each in LABS_ANSWERS[lab].collected
+        if each.exercise == number and (each.hint is None) is right
+    )
+
+
+@pytest.mark.parametrize(("lab", "number"), EXERCISES)
+def test_right_and_wrong_answers_get_the_same_verdicts(lab, number):
+    for right in (True, False):
+        answer = first_answer(lab, number, right=right)
+        seed = zlib.crc32(answer.name.encode())
+        verdict = judge_apart(exercise_of(lab, number), answer.handed_in(), seed)
+        assert verdict.hint == answer.hint, verdict.mistake and verdict.mistake.wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", LABS)
+def test_every_collected_answer_gets_the_same_verdict(lab):
+    different = []
+    for answer in LABS_ANSWERS[lab].collected:
+        seed = zlib.crc32(answer.name.encode())
+        verdict = judge_apart(exercise_of(lab, answer.exercise), answer.handed_in(), seed)
+        if verdict.hint != answer.hint:
+            different.append((answer.exercise, answer.name, verdict.hint))
+    assert different == []
+
+
+JUNK = [
+    *(None, True, 0, 1, -1.0, math.nan, math.inf, "", "x", {}, [], {"r": 0}, {"r": -1}, {"r": 99}),
+    *({"l": []}, {"t": [math.nan] * 2}, {"l": [math.inf] * 10}, {"d": []}, {"s": []}, {"bad": 1}),
+    *({"D": "cuda:0"}, {"D": "meta"}, {"Y": "float16"}, {"Y": "load"}, {"o": "Tensor", "h": 0}),
+    *({"T": {}}, {"M": [[], []], "o": "Linear", "h": 0}, {"o": "__class__", "h": -1}),
+    {"T": {"q": True, "data": "AADAfw==", "dtype": "float32", "shape": [], "device": "cuda:0"}},
+    {"T": {"q": True, "data": "", "dtype": "float32", "shape": [0], "device": "cuda:0"}},
+    {"T": {"q": False, "data": "", "dtype": "float64", "shape": [1 << 40], "device": "cpu"}},
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lab", "number"), [e for e in EXERCISES if e != SLOW_EXERCISE])
+def test_no_forged_result_passes(lab, number):
+    functions = first_answer(lab, number, right=False).handed_in()
+    for junk in JUNK:
+
+        def forge(reply, junk=junk):
+            return reply | {"value": junk} if "value" in reply else reply
+
+        verdict = judge_apart(exercise_of(lab, number), functions, change=forge)
+        assert not verdict.passed, junk
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda reply: {"failed": "ValueError"},
+        lambda reply: reply | {"state": []},
+        lambda reply: reply | {"state": [None] * len(reply.get("state", []))},
+        lambda reply: reply | {"printed": None},
+        lambda reply: reply | {"hint": {"id": "no such hint", "values": {}}},
+        lambda reply: reply | {"hint": {"id": "takes-too-long", "values": {"seconds": "x"}}},
+        lambda reply: reply | {"error": {"kinds": [], "text": 0}},
+        lambda reply: reply | {"moves": [["many", "cpu", "nowhere"]]},
+    ],
+)
+def test_malformed_replies_are_a_wrong_answer_and_no_error(change):
+    answer = first_answer("lab_01", 3, right=True)
+    verdict = judge_apart(exercise_of("lab_01", 3), answer.handed_in(), change=change)
+    assert verdict.hint == "strange-result"
+
+
+# Answers that make what the check expects out of their arguments equal to what they return.
+
+
+def zeroes_the_logits(logits, labels, smoothing):
+    logits.data.zero_()
+    return (logits * 0).sum() + math.log(logits.shape[1])
+
+
+def clears_the_network(net, images):
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.zero_()
+    return torch.zeros(len(images), 5, device=images.device)
+
+
+def makes_every_label_the_same(net, X, y):
+    y.zero_()
+    with torch.no_grad():
+        net[-1].bias[0] += 100
+
+
+def prepares_one_image(images, chosen):
+    from helpers.checks.lab_05.exercise_3_prepare import slow_prepare
+
+    if len(chosen) < 32:
+        return slow_prepare(images, chosen)
+    chosen.fill_(chosen[0].item())
+    return slow_prepare(images, chosen[:1]).expand(32, -1, -1, -1).contiguous()
+
+
+def prepares_in_another_thread(images, chosen):
+    from helpers.checks.lab_05.exercise_3_prepare import slow_prepare
+
+    results = []
+    thread = threading.Thread(target=lambda: results.append(slow_prepare(images, chosen)))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def steps_without_examples(net, optimizer, pieces):
+    for inputs, targets in pieces:
+        net(inputs)
+        targets.fill_(-100)
+    optimizer.zero_grad()
+    for parameter in net.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(
+    ("lab", "number", "answer"),
+    [
+        ("lab_05", 3, prepares_one_image),
+        ("lab_05", 3, prepares_in_another_thread),
+        ("lab_05", 5, steps_without_examples),
+        ("lab_06", 3, clears_the_network),
+        ("lab_06", 5, zeroes_the_logits),
+        ("lab_07", 5, makes_every_label_the_same),
+    ],
+)
+def test_answers_cannot_change_what_is_expected(lab, number, answer, apart):
+    exercise = exercise_of(lab, number)
+    verdict = judge_apart(exercise, (answer,)) if apart else exercise.judge(answer)
+    assert not verdict.passed
+
+
+def passed_on(value, known=()):
+    return Decoder(known).decode(json.loads(json.dumps(Encoder(known).encode(value))))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, -3, 10**30, 2.5, "text", [1, (2, "x")], {"a": {1, 2}}, math.inf),
+        *(torch.device("cuda:1"), torch.bfloat16),
+    ],
+)
+def test_plain_values_arrive_as_they_are(value):
+    found = passed_on(value)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_tensors_arrive_as_they_are(shape, dtype):
+    tensor = torch.ones(shape).to(dtype)
+    found = passed_on(tensor)
+    assert found.dtype == dtype
+    assert torch.equal(found, tensor)
+
+
+def test_tensors_that_share_memory_still_do():
+    base = torch.arange(6.0)
+    one, other, array = passed_on([base, base.reshape(2, 3).t()[1], base.numpy()])
+    other += 10
+    assert one.tolist() == [0, 11, 2, 3, 14, 5]
+    assert np.array_equal(array, one.numpy())
+
+
+def test_classes_that_imitate_plain_values_arrive_as_plain_values():
+    class Always(float):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = float.__hash__
+
+    class Lying(torch.Tensor):
+        device = property(lambda self: torch.device("cuda:0"))
+
+    assert type(passed_on(Always(2.5))) is float
+    found = passed_on(torch.ones(2).as_subclass(Lying))
+    assert type(found) is torch.Tensor
+
+
+def test_other_objects_stay_where_they_are():
+    kept = []
+    net = nn.Linear(2, 3)
+    trees = [Encoder(kept=kept).encode(each) for each in (len, net, object())]
+    objects = [Decoder().decode(json.loads(json.dumps(tree))) for tree in trees]
+    assert kept[0] is len
+    assert all(isinstance(each, RemoteObject) for each in objects)
+    assert not callable(objects[0])
+    assert isinstance(objects[1], nn.Module)
+    assert [tuple(p.shape) for p in objects[1].parameters()] == [(3, 2), (3,)]
+
+
+@pytest.mark.parametrize("tree", [each for each in JUNK if isinstance(each, dict | list) and each])
+def test_decoding_builds_plain_data_or_fails(tree):
+    try:
+        found = Decoder().decode(tree)
+    except Malformed:
+        return
+    plain = (list, tuple, dict, set, torch.Tensor, torch.device, torch.dtype, RemoteObject)
+    assert isinstance(found, plain)
+
+
+def test_views_outside_of_a_tensor_are_refused():
+    inside = Encoder().encode(torch.zeros(4))
+    for view in ({"at": 3, "shape": [2], "stride": [1]}, {"at": 0, "shape": [9], "stride": [-1]}):
+        with pytest.raises(Malformed):
+            Decoder().decode({"l": [inside, {"T": {"q": False, "of": 0} | view}]})
+
+
+def test_the_source_of_a_check_is_read():
+    assert read_check("# try it\ncheck.exercise_2(one, two)") == ("exercise_2", ["one", "two"])
