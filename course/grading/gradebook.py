@@ -23,6 +23,12 @@ COLUMNS = (
     "notes",
 )  # fmt: skip
 
+MOODLE_COLUMNS = (
+    "Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
+    "Feedback comments",
+)  # fmt: skip
+CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+
 
 def write_tables(
     submissions: Sequence[GradedSubmission], lab: str, title: str, out: Path
@@ -69,19 +75,29 @@ def _comment(one: GradedSubmission) -> str:
 
 
 def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """An offline grading worksheet of Moodle."""
-    header = ("Identifier", "Full name", "Grade", "Maximum Grade", "Feedback comments")
-    rows: list[Sequence[object]] = [header]
+    """An offline grading worksheet of Moodle.
+
+    Moodle refuses a file without Identifier, Grade or Last modified (grade), ignores empty grades,
+    and reads comments from the column of the feedback type that is called so
+    (mod/assign/feedback/offline/importgradeslib.php). It keeps a grade that was changed in Moodle
+    after the time in the file.
+    """
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    rows: list[Sequence[object]] = [MOODLE_COLUMNS]
     for one in submissions:
         who = one.submission.identity
-        rows.append((f"Participant {who.id}", who.name, _total(one), one.of, _comment(one)))
+        rows.append((f"Participant {who.id}", who.name, _total(one), one.of, now, _comment(one)))
     return rows
 
 
 def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """A gradebook of Canvas with a column for this lab."""
+    """A gradebook of Canvas with a column for this lab.
+
+    Canvas finds students by their ID, and requires Section as the last column before the
+    assignments (lib/gradebook_importer.rb).
+    """
     rows: list[Sequence[object]] = [
-        ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title),
+        (*CANVAS_COLUMNS, title),
         ("    Points Possible", "", "", "", "", submissions[0].of),
     ]
     for one in submissions:

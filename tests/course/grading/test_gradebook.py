@@ -1,6 +1,7 @@
 """The tables and the class page say where a machine failed, and where there was no sandbox."""
 
 import csv
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -46,10 +47,28 @@ def test_what_was_not_judged_has_no_points_rather_than_0(tmp_path):
     assert [row["points"] for row in table(tmp_path, "totals.csv")] == ["", "0", ""]
 
 
+def test_moodle_table_has_the_columns_that_moodle_imports(tmp_path):
+    everybody = [
+        graded("Ada", Mark(1, 2.5, 3, MarkStatus.MANUAL, "almost"), platform="moodle"),
+        graded("Bob", Mark(1, 0, 3, NOT_JUDGED), platform="moodle"),
+    ]
+    write_tables(everybody, "01_lab", "A lab", tmp_path)
+    header, *rows = list(csv.reader((tmp_path / "moodle.csv").open(encoding="utf-8-sig")))
+    assert header == [
+        *("Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"),
+        "Feedback comments",
+    ]
+    now = rows[0].pop(4)
+    assert rows[0] == ["Participant 7", "Ada", "2.5", "3", "Exercise 1: manual: almost"]
+    assert abs(datetime.now().astimezone() - datetime.fromisoformat(now)) < timedelta(minutes=10)
+    assert rows[1][2] == ""
+
+
 def test_canvas_table_has_the_columns_that_canvas_imports(tmp_path):
     one = graded("lovelaceada", Mark(1, 2, 3, MarkStatus.PASSED), platform="canvas")
     write_tables([one], "01_lab", "A lab", tmp_path)
     possible, row = table(tmp_path, "canvas.csv")
+    assert list(row) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "A lab"]
     assert possible["Student"].strip() == "Points Possible"
     assert possible["A lab"] == "3"
     assert (row["Student"], row["ID"], row["A lab"]) == ("lovelaceada", "7", "2")
