@@ -198,8 +198,8 @@ def answer(*args, **kwargs):
     return True
 """,
     "returns the judge's own objects": """\
-import course.grading.plain_data as plain_data
-plain_data.Encoder.encode = lambda self, value, depth=0: {'r': 0}
+import course.grading.encoding as encoding
+encoding.Encoder.encode = lambda self, value, depth=0: {'r': 0}
 def answer(*args, **kwargs):
     return args[0] if args else None
 """,

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from course.grading.encoding import Encoder, numbers_of
 from course.grading.mirrors import state_of, unship
-from course.grading.plain_data import Encoder, numbers_of
 from helpers.checks.hints import NotRight, hint_of
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine, machine_to_judge_on

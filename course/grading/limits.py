@@ -21,7 +21,7 @@ class SandboxLimits:
     memory: int = 3 << 30
     processes: int = 24
     disk: int = 64 << 20
-    answer: int = 40 << 20
+    answer: int = 32 << 20
 
 
 class StopReason(enum.StrEnum):

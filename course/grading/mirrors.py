@@ -21,7 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from course.grading.plain_data import Decoder, Encoder, Malformed, numbers_of, tensor_of
+from course.grading.decoding import Decoder, Malformed, tensor_of
+from course.grading.encoding import Encoder, numbers_of
 
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _OF_EVERY_OPTIMIZER = {"param_groups", "state", "defaults"}

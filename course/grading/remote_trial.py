@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from course.grading.decoding import Decoder, Malformed, RemoteObject
 from course.grading.mirrors import apply_state, changeable, ship
-from course.grading.plain_data import Decoder, Malformed, RemoteObject
 from helpers.checks import hints
 from helpers.checks.hints import Hint, NotRight
 from helpers.checks.machines import machine
@@ -98,7 +98,10 @@ class RemoteTrial(Trial):
     def hidden(self, *, any_value: bool = False) -> NotRight | None:
         """Return the hint for a name that the notebook has reassigned."""
         tree = self._channel({"do": "hidden"}, self._called_back).get("hint")
-        return None if tree is None else self._hint(tree)
+        try:
+            return None if tree is None else self._hint(tree)
+        except Malformed:
+            return None
 
     @contextmanager
     def machine_with(self, gpus: int) -> Iterator[None]:
@@ -149,9 +152,12 @@ class RemoteTrial(Trial):
         return CallResult(value=value)
 
     def _hint(self, tree: Any) -> NotRight:
-        hint = self._own_hints.get(tree["id"]) or _GENERAL_HINTS[tree["id"]]
-        wrong = NotRight(hint, {str(key): value for key, value in tree["values"].items()})
-        _ = wrong.wrong, wrong.look  # values that do not fit fail here
+        try:
+            hint = self._own_hints.get(tree["id"]) or _GENERAL_HINTS[tree["id"]]
+            wrong = NotRight(hint, {str(key): value for key, value in tree["values"].items()})
+            _ = wrong.wrong, wrong.look  # values that do not fit fail here
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise Malformed from None
         return wrong
 
     def _name(self, value: Any) -> Any:

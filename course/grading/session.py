@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from course.grading.answers import CellKind, SubmittedCell, lab_of
+from course.grading.clock import Clock
 from course.grading.judges import Canceled, Judge, JudgeFailed, Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.messages import read_lines, read_message
@@ -22,8 +22,6 @@ from course.grading.sandbox import Sandbox
 _WORKER = "course.grading.worker"
 # Starting Python and importing torch.
 _START_SECONDS = 120.0
-# If a cell gets less than 1/50 of the wall time, the machine is too busy to judge it.
-_LONGEST_WAIT = 50
 _RESTART = Stop(StopReason.RESTART, "")
 
 
@@ -134,7 +132,7 @@ class Session:
             "seconds": self.limits.cell_seconds,
             "isolated": sandbox.isolated,
         }
-        place, clock = None, _Clock(sandbox, _START_SECONDS)
+        place, clock = None, Clock(sandbox, _START_SECONDS)
         if stop := sandbox.send(task, clock.over):
             return None, stop
         used_before, received = self._used, 0
@@ -194,7 +192,7 @@ class Session:
         return place, sandbox.how_it_ended()
 
     def _ask_judge(
-        self, question: dict[str, Any], judge: Judge, sandbox: Sandbox, clock: _Clock
+        self, question: dict[str, Any], judge: Judge, sandbox: Sandbox, clock: Clock
     ) -> Stop | None:
         """Ask the judge, and send its next request to the sandbox, or keep its verdict."""
         with sandbox.waiting():
@@ -226,27 +224,3 @@ class Session:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-
-
-class _Clock:
-    """Time limits for code that the worker cannot stop, such as a C function that does not end."""
-
-    def __init__(self, sandbox: Sandbox, seconds: float) -> None:
-        self._sandbox = sandbox
-        self.start(seconds)
-
-    def now(self) -> float:
-        return self._sandbox.seconds()
-
-    def start(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._until = self.now() + seconds
-        self._wall_until = time.monotonic() + _LONGEST_WAIT * seconds
-
-    def over(self) -> Stop | None:
-        if self.now() > self._until:
-            text = f"took more than {self._seconds:g} seconds and could not be stopped"
-            return Stop(StopReason.TIME, text)
-        if time.monotonic() > self._wall_until:
-            return Stop(StopReason.BUSY, "got too little time on this busy machine")
-        return None

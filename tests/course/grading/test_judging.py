@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import nn
 
+from course.grading.decoding import Decoder, Malformed, RemoteObject
+from course.grading.encoding import Encoder
 from course.grading.judging import read_check
-from course.grading.plain_data import Decoder, Encoder, Malformed, RemoteObject
 from tests.course.grading.loopback import judge_apart
 from tests.helpers.checks.collection import LABS
 
@@ -221,11 +222,14 @@ def test_classes_that_imitate_plain_values_arrive_as_plain_values():
 
         __hash__ = float.__hash__
 
-    class Lying(torch.Tensor):
-        device = property(lambda self: torch.device("cuda:0"))
+    class Equal(torch.Tensor):
+        def __eq__(self, other):
+            return torch.tensor(True)
+
+        __hash__ = torch.Tensor.__hash__
 
     assert type(passed_on(Always(2.5))) is float
-    found = passed_on(torch.ones(2).as_subclass(Lying))
+    found = passed_on(torch.ones(2).as_subclass(Equal))
     assert type(found) is torch.Tensor
 
 

@@ -1,0 +1,35 @@
+"""Time limits for code in a sandbox that its own process cannot stop."""
+
+from __future__ import annotations
+
+import time
+
+from course.grading.limits import Stop, StopReason
+from course.grading.sandbox import Sandbox
+
+# If a cell gets less than 1/50 of the wall time, the machine is too busy to judge it.
+_LONGEST_WAIT = 50
+
+
+class Clock:
+    """Time limits for code that the worker cannot stop, such as a C function that does not end."""
+
+    def __init__(self, sandbox: Sandbox, seconds: float) -> None:
+        self._sandbox = sandbox
+        self.start(seconds)
+
+    def now(self) -> float:
+        return self._sandbox.seconds()
+
+    def start(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = self.now() + seconds
+        self._wall_until = time.monotonic() + _LONGEST_WAIT * seconds
+
+    def over(self) -> Stop | None:
+        if self.now() > self._until:
+            text = f"took more than {self._seconds:g} seconds and could not be stopped"
+            return Stop(StopReason.TIME, text)
+        if time.monotonic() > self._wall_until:
+            return Stop(StopReason.BUSY, "got too little time on this busy machine")
+        return None

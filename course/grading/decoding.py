@@ -1,0 +1,168 @@
+"""Builds values from the plain data that an answer's process sends, in the judge's process.
+
+Nothing is unpickled, and no class is looked up by its name: whatever is received, a `Decoder` only
+builds tensors, arrays, numbers, text, containers and stand-ins for objects that stay there.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course.grading.encoding import CONTAINERS, DEEPEST, MOST_ITEMS
+
+_MOST_NUMBERS = 1 << 26
+
+
+class Malformed(Exception):
+    """What was received is not what an `Encoder` writes."""
+
+
+def tensor_of(data: bytes, dtype: str, shape: Sequence[int], device: str) -> Tensor:
+    """A new tensor with these numbers."""
+    kind = _dtype(dtype)
+    if not data:
+        return torch.empty(tuple(shape), dtype=kind, device=device)
+    with warnings.catch_warnings():
+        # The memory cannot be written to; the copy can.
+        warnings.simplefilter("ignore", UserWarning)
+        tensor = torch.frombuffer(data, dtype=kind).reshape(tuple(shape))
+    return tensor.clone() if device == "cpu" else tensor.to(device)
+
+
+class Decoder:
+    """Builds the values of one message.
+
+    Args:
+        known: the judge's objects, in the order that the encoder knows them by.
+    """
+
+    def __init__(self, known: Sequence[Any] = ()) -> None:
+        self._known = known
+        self._read: list[Tensor] = []
+        self._items = 0
+
+    def decode(self, tree: Any, depth: int = 0) -> Any:
+        """Return the value that was encoded.
+
+        Raises:
+            Malformed: no encoder writes this.
+        """
+        self._items += 1
+        if self._items > 2 * MOST_ITEMS or depth > 2 * DEEPEST:
+            raise Malformed
+        if tree is None or isinstance(tree, bool | int | float | str):
+            return tree
+        try:
+            return self._decode(tree, depth)
+        except (KeyError, TypeError, ValueError, IndexError, RuntimeError, AttributeError):
+            raise Malformed from None
+
+    def _decode(self, tree: dict[str, Any], depth: int) -> Any:
+        (name, value), *others = tree.items()
+        if name == "r":
+            return self._known[_place(value)]
+        if name in CONTAINERS:
+            return CONTAINERS[name](self._each(value, depth))
+        if name == "d":
+            return dict(tuple(self._each(pair, depth)) for pair in value)
+        if name == "T":
+            return self.tensor(value)
+        if name == "A":
+            array = self.tensor(value).detach().cpu().numpy()
+            if others != [("w", True)]:
+                array.flags.writeable = False
+            return array
+        if name == "D":
+            return torch.device(value)
+        if name == "Y":
+            return _dtype(value)
+        if name == "M":
+            module = stand_in(RemoteModule, tree)
+            self._register(module, *value)
+            return module
+        if name == "o":
+            return stand_in(RemoteObject, tree)
+        raise Malformed
+
+    def _each(self, values: list[Any], depth: int) -> Iterator[Any]:
+        return (self.decode(value, depth + 1) for value in values)
+
+    def tensor(self, tree: dict[str, Any], own: Tensor | None = None) -> Tensor:
+        """Build a tensor; or give `own`, the judge's tensor, the numbers that were sent."""
+        if "of" in tree:
+            whole = self._read[_place(tree["of"])].detach()
+            tensor = whole.as_strided(
+                [_place(n) for n in tree["shape"]],
+                [_place(n) for n in tree["stride"]],
+                whole.storage_offset() + _place(tree["at"]),
+            )
+            if tensor.numel() > _MOST_NUMBERS:
+                raise Malformed
+        elif "same" in tree and own is not None:
+            tensor = own
+        else:
+            shape = [_place(n) for n in tree["shape"]]
+            data = base64.b64decode(tree["data"], validate=True)
+            size = math.prod(shape) * _dtype(tree["dtype"]).itemsize
+            if len(data) != size or size > 4 * _MOST_NUMBERS:
+                raise Malformed
+            tensor = tensor_of(data, tree["dtype"], shape, str(torch.device(tree["device"])))
+        if own is not None and tensor is not own:
+            own.data = tensor
+        if own is not None:
+            tensor = own
+        if "of" not in tree:
+            self._read.append(tensor)
+        # What the judge computes is not recorded by autograd unless it asks for it.
+        if tensor.requires_grad != tree["q"] and tensor.is_leaf:
+            tensor.requires_grad_(bool(tree["q"]))
+        return tensor
+
+    def _register(self, module: nn.Module, parameters: list[Any], buffers: list[Any]) -> None:
+        for number, tree in enumerate(parameters):
+            tensor = self.decode(tree)
+            parameter = nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad)
+            module.register_parameter(f"parameter_{number}", parameter)
+        for number, tree in enumerate(buffers):
+            module.register_buffer(f"buffer_{number}", self.decode(tree))
+
+
+class RemoteObject:
+    """Stands for an object in the answer's process, such as a student's function.
+
+    `remote_name` is what that process finds it by.
+    """
+
+    remote_name: tuple[str, str | int] = ("", 0)
+
+
+class RemoteModule(RemoteObject, nn.Module):
+    """Stands for a network in the answer's process; it has the network's tensors, but no layers."""
+
+
+def stand_in(kind: type[RemoteObject], tree: dict[str, Any]) -> Any:
+    """Return an object of this kind, in a class with the name that the real object's class has."""
+    name = tree["o"]
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise Malformed
+    return type(name, (kind,), {"remote_name": ("kept", _place(tree["h"]))})()
+
+
+def _place(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise Malformed
+    return value
+
+
+def _dtype(name: Any) -> torch.dtype:
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise Malformed
+    return dtype
