@@ -50,8 +50,8 @@ class Judge:
         """Whether it is in the middle of an exercise."""
         return self._is_judging
 
-    def exchange(self, message: dict[str, Any], cancel: threading.Event) -> dict[str, Any]:
-        """Send a message and return the answer: a request for the answer's process, or a verdict.
+    def exchange(self, message: bytes, cancel: threading.Event) -> dict[str, Any]:
+        """Send a line and return the answer: a request for the answer's process, or a verdict.
 
         Raises:
             JudgeFailed: there is no answer.
@@ -59,7 +59,7 @@ class Judge:
         """
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.write(message + b"\n")
             self._process.stdin.flush()
         except OSError:
             raise JudgeFailed("it has ended") from None

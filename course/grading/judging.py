@@ -18,6 +18,7 @@ from typing import Any
 import cloudpickle
 
 from course.grading.limits import StopReason
+from course.grading.outputs import TEXT
 from course.grading.remote_trial import RemoteAnswer, RemoteTrial
 from helpers.checks.lab import Exercise
 
@@ -34,7 +35,10 @@ def main() -> None:
         line = sys.stdin.readline()
         if not line:
             raise SystemExit
-        return json.loads(line)
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError):
+            return {}  # no reply, which is a wrong answer
 
     task = json.loads(sys.stdin.readline() or "null")
     while task is not None:
@@ -67,8 +71,12 @@ def verdict_on(
     # The answer's process has no checks: what it needs of one is sent to it.
     cloudpickle.register_pickle_by_value(checks)
     exercise: Exercise = getattr(checks, name)
+
+    def ask(request: dict[str, Any]) -> dict[str, Any]:
+        return exchange({"request": request}).get("reply", {})
+
     begin = {"do": "begin", "names": names, "seconds": exercise.seconds}
-    if missing := exchange({"request": begin}).get("missing"):
+    if missing := ask(begin).get("missing"):
         error = f"NameError: name '{missing}' is not defined"
         return {"passed": False, "hint": None, "message": error, "error": error, "stop": ""} | {
             "outputs": [],
@@ -78,9 +86,9 @@ def verdict_on(
     def channel(
         request: dict[str, Any], call: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> dict[str, Any]:
-        reply = exchange({"request": request})
+        reply = ask(request)
         while "callback" in reply:
-            reply = exchange({"request": call(reply)})
+            reply = ask(call(reply))
         return reply
 
     answers = [RemoteAnswer(each) for each in names]
@@ -88,8 +96,8 @@ def verdict_on(
     verdict = exercise.judge_in(trial, answers, nullcontext(trial.printed))
     exercise.given.clear()
     box = exercise.record(verdict)
-    wrong = "" if verdict.mistake is None else verdict.mistake.wrong
-    outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text}}]
+    wrong = "" if verdict.mistake is None else verdict.mistake.wrong[:TEXT]
+    outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text[:TEXT]}}]
     if box.text_printed:
         outputs.append({"name": "stdout", "text": box.text_printed})
     return {

@@ -7,6 +7,7 @@ is not the student's fault and is kept apart.
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 from dataclasses import asdict, dataclass, field
@@ -117,9 +118,8 @@ class Session:
             with self.judges.borrow() as judge:
                 return self._follow(sandbox, judge)
         except JudgeFailed as error:
-            return self._judging, Stop(
-                StopReason.BUSY, f"was not judged, the judge failed: {error}"
-            )
+            text = f"was not judged: the judge failed: {error}"
+            return self._judging, Stop(StopReason.BUSY, text)
 
     def _follow(self, sandbox: Sandbox, judge: Judge) -> tuple[int | None, Stop | None]:
         secret = secrets.token_hex(32)
@@ -159,13 +159,17 @@ class Session:
             if message.get("end"):
                 return None, None
             if "check" in message:
+                if self.cells[message["check"]].exercise in self.verdicts:
+                    self._note("wrote into the grader's channel")
+                    continue
                 place = self._judging = message["check"]
-                question = {"lab": self._lab, "source": self.cells[place].source}
-                if stop := self._ask_judge(question, judge, sandbox, clock):
+                task = {"lab": self._lab, "source": self.cells[place].source}
+                if stop := self._ask_judge(json.dumps(task).encode(), judge, sandbox, clock):
                     return place, stop
                 continue
             if "reply" in message:
-                if stop := self._ask_judge(message["reply"], judge, sandbox, clock):
+                # As it was sent: nothing has to be written again.
+                if stop := self._ask_judge(line.partition(b" ")[2], judge, sandbox, clock):
                     return (None if stop is _RESTART else place), stop
                 place = self._judging
                 continue
@@ -192,11 +196,11 @@ class Session:
         return place, sandbox.how_it_ended()
 
     def _ask_judge(
-        self, question: dict[str, Any], judge: Judge, sandbox: Sandbox, clock: Clock
+        self, message: bytes, judge: Judge, sandbox: Sandbox, clock: Clock
     ) -> Stop | None:
-        """Ask the judge, and send its next request to the sandbox, or keep its verdict."""
+        """Send a message to the judge; pass on its next request, or keep its verdict."""
         with sandbox.waiting():
-            answer = judge.exchange(question, self.cancel)
+            answer = judge.exchange(message, self.cancel)
         if "verdict" in answer:
             verdict, place = answer["verdict"], self._judging
             self._keep(place, verdict)
