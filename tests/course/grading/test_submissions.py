@@ -150,6 +150,11 @@ def students(folder):
         (["submitted/ada/01_tensors/01_tensors"], ["ada"]),
         (["ada/01_tensors/01_tensors", "ada/03_moving/03_moving"], ["ada"]),
         (["ada/draft", "ada/final"], ["ada"]),
+        # Repositories, one per student, as GitHub Classroom names them.
+        (
+            ["lab-01-submissions/lab-01-ada/labs/01_tensors", "lab-01-submissions/lab-01-bob/x"],
+            ["lab-01-ada", "lab-01-bob"],
+        ),
     ],
 )
 def test_students_are_neither_merged_nor_lost(tmp_path, paths, expected):
