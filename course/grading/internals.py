@@ -1,8 +1,8 @@
 """Finds code that uses internals of Python or of the checks, by reading its syntax tree.
 
-The checks run in one process with the answer. Code that reads Python's frames, or finds the
-checks' objects, can deceive them. No exercise needs such code. An answer
-that uses it gets no points until a person has read the answer.
+The judge is another process. But what only the answer's process can see, such as copies between
+devices, is that process's word, and code that takes the process apart could lie about it. No
+exercise needs such code. An answer that uses it gets no points until a person has read the answer.
 """
 
 from __future__ import annotations
