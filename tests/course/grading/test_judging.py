@@ -25,6 +25,13 @@ EXERCISES = [
     for lab, answers in LABS_ANSWERS.items()
     for number in answers.checks.lab.exercises
 ]
+# Each passes on something that the others do not: views, what was moved, shared memory, networks,
+# classes and optimizers of either side, files, hooks, clocks, memory, callbacks.
+DIFFERENT = [
+    *(("lab_01", 1), ("lab_01", 3), ("lab_01", 6), ("lab_02", 1), ("lab_03", 2), ("lab_03", 3)),
+    *(("lab_03", 5), ("lab_04", 4), ("lab_05", 2), ("lab_07", 2), ("lab_07", 4), ("lab_08", 4)),
+    *(("lab_09", 2), ("lab_09", 3)),
+]
 # The first result that its check asks for is a fact that only the answer's process can see.
 ITS_WORD = {("lab_07", 5)}
 # Trains six epochs each time.
@@ -51,7 +58,7 @@ def first_answer(lab, number, *, right):
     )
 
 
-@pytest.mark.parametrize(("lab", "number"), EXERCISES)
+@pytest.mark.parametrize(("lab", "number"), DIFFERENT)
 def test_right_and_wrong_answers_get_the_same_verdicts(lab, number):
     for right in (True, False):
         answer = first_answer(lab, number, right=right)
@@ -155,7 +162,6 @@ def prepares_in_another_thread(images, chosen):
     return results[0]
 
 
-@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize(
     ("lab", "number", "answer"),
     [
@@ -166,10 +172,8 @@ def prepares_in_another_thread(images, chosen):
         ("lab_07", 5, makes_every_label_the_same),
     ],
 )
-def test_answers_cannot_change_what_is_expected(lab, number, answer, apart):
-    exercise = exercise_of(lab, number)
-    verdict = judge_apart(exercise, (answer,)) if apart else exercise.judge(answer)
-    assert not verdict.passed
+def test_answers_cannot_change_what_is_expected(lab, number, answer):
+    assert not exercise_of(lab, number).judge(answer).passed
 
 
 def passed_on(value, known=()):
