@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -35,10 +36,12 @@ class Judge:
 
     def __init__(self) -> None:
         course = str(Path(helpers.__file__).parents[1])
+        self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [sys.executable, "-m", _MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=self._errors,
             env=os.environ | {"PYTHONPATH": course, "OMP_NUM_THREADS": "1"},
             start_new_session=True,
         )
@@ -62,7 +65,7 @@ class Judge:
             self._process.stdin.write(message + b"\n")
             self._process.stdin.flush()
         except OSError:
-            raise JudgeFailed("it has ended") from None
+            raise JudgeFailed(self._how_it_ended()) from None
         until = time.monotonic() + _LONGEST_STEP
         assert self._process.stdout is not None
         channel = self._process.stdout.fileno()
@@ -73,7 +76,7 @@ class Judge:
                 continue
             part = os.read(channel, 1 << 20)
             if not part:
-                raise JudgeFailed("it has ended")
+                raise JudgeFailed(self._how_it_ended())
             self._rest.append(part)
             if part.endswith(b"\n"):
                 line, self._rest = b"".join(self._rest), []
@@ -82,11 +85,16 @@ class Judge:
                 return answer
         raise JudgeFailed("it took too long")
 
+    def _how_it_ended(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        return next((line[:300] for line in reversed(lines) if line.strip()), "it has ended")
+
     def end(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
                 stream.close()
 

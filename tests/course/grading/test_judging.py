@@ -13,6 +13,7 @@ from torch import nn
 
 from course.grading.decoding import Decoder, Malformed, RemoteObject
 from course.grading.encoding import Encoder
+from course.grading.judges import Judge, JudgeFailed
 from course.grading.judging import read_check
 from tests.course.grading.loopback import judge_apart
 from tests.helpers.checks.collection import LABS
@@ -259,3 +260,12 @@ def test_views_outside_of_a_tensor_are_refused():
 
 def test_the_source_of_a_check_is_read():
     assert read_check("# try it\ncheck.exercise_2(one, two)") == ("exercise_2", ["one", "two"])
+
+
+def test_a_judge_that_ends_says_why():
+    judge = Judge()
+    try:
+        with pytest.raises(JudgeFailed, match="no check in 'nothing'"):
+            judge.exchange(b'{"lab": "lab_01", "source": "nothing"}', threading.Event())
+    finally:
+        judge.end()
