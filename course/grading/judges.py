@@ -36,15 +36,17 @@ class Judge:
 
     def __init__(self) -> None:
         course = str(Path(helpers.__file__).parents[1])
-        self._errors = tempfile.TemporaryFile()
+        errors, name = tempfile.mkstemp(prefix="judge-", suffix=".txt")
+        self._errors = Path(name)
         self._process = subprocess.Popen(
             [sys.executable, "-m", _MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
+            stderr=errors,
             env=os.environ | {"PYTHONPATH": course, "OMP_NUM_THREADS": "1"},
             start_new_session=True,
         )
+        os.close(errors)
         self._rest: list[bytes] = []
         self._is_judging = False
 
@@ -86,17 +88,17 @@ class Judge:
         raise JudgeFailed("it took too long")
 
     def _how_it_ended(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").split("\n")
+        lines = self._errors.read_text(encoding="utf-8", errors="replace").split("\n")
         return next((line[:300] for line in reversed(lines) if line.strip()), "it has ended")
 
     def end(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
+        for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
+        self._errors.unlink(missing_ok=True)
 
 
 class Judges:
