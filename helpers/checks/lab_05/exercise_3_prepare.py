@@ -35,8 +35,10 @@ def slow_prepare(images: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
 @lab.exercise(3, points=3, right="The same numbers, and training no longer waits for them.")
 def exercise_3(trial: Trial, prepare: Answer) -> None:
     """`prepare(images, chosen)`: the batch of the slow function, at least 10 times as fast."""
-    images = torch.empty(6000, 3, 32, 32, dtype=torch.uint8)
-    images.random_(0, 256, generator=trial.generator)
+    # Eight pixels are drawn at a time, which takes a tenth of the time.
+    eights = torch.empty(6000 * 3 * 32 * 32 // 8, dtype=torch.int64)
+    eights.random_(-(2**63), None, generator=trial.generator)
+    images = eights.view(torch.uint8).view(6000, 3, 32, 32)
     images[0], images[1] = 0, 255
     # A simulated GPU makes every torch function slower, and so a loop slower than it is: neither
     # the slow function nor what is timed goes through it.
