@@ -10,7 +10,7 @@ import json
 import os
 from pathlib import Path
 
-from helpers.records import RESULTS
+from helpers.records import RECORDS
 
 HERE = Path(__file__).parent
 
@@ -42,8 +42,8 @@ def main() -> None:
         print(f"{name} ...", flush=True)
         result = importlib.import_module(f"benchmarks.{name}").measure(Path(arguments.cifar10))
         text = json.dumps(result, indent=2) + "\n"
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{name}.json").write_text(text)
+        RECORDS.mkdir(exist_ok=True)
+        (RECORDS / f"{name}.json").write_text(text)
         print(text, flush=True)
 
 

@@ -24,22 +24,20 @@ def devices() -> list[torch.device]:
     return [torch.device("cpu"), *([accelerator] if accelerator is not None else [])]
 
 
-def record(device: torch.device, figures: dict[str, Any]) -> Record:
-    """Return `figures` as recorded on `device` today."""
+def record(device: torch.device, results: dict[str, Any]) -> Record:
+    """Return `results` as recorded on `device` today."""
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     else:
         name = f"{platform.machine()} {device.type.upper()}, {os.cpu_count()} cores"
     today = datetime.date.today().isoformat()
-    return Record(name, device.type, torch.__version__, today, figures)
+    return Record(name, device.type, torch.__version__, today, results)
 
 
-def merged(
-    name: str, what: str, found: list[Record], results: Path | None = None
-) -> dict[str, Any]:
+def merged(name: str, what: str, found: list[Record], folder: Path | None = None) -> dict[str, Any]:
     """Return the new content of NAME.json: `found` and the existing recordings of other devices."""
     new = {one.device for one in found}
-    kept = [old for old in records.read(name, results) if old.device not in new]
+    kept = [old for old in records.read(name, folder) if old.device not in new]
     return {"what": what, "records": [asdict(one) for one in [*found, *kept]]}
 
 

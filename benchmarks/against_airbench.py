@@ -3,8 +3,8 @@
 Baseline: `airbench94_muon.py` of KellerJordan's cifar10-airbench, read from the path in AIRBENCH
 and run unchanged in this process: the same GPU, the same torch, the same images. Its time is the
 one that it measures itself with CUDA events: whitening, training, and prediction from six views.
-Compilation happens before, and is timed separately, for both. RACE_RUNS is the number of runs of
-each, 20 by default.
+Compilation happens before, and is timed separately, for both. AIRBENCH_RUNS is the number of runs
+of each, 20 by default.
 
 The script is not part of this repository; SOURCE is the address of the version used here. Without a
 GPU or without AIRBENCH, nothing is recorded and the reason is printed.
@@ -50,30 +50,30 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         print(f"To download it: curl -fO {SOURCE}")
         return merged(NAME, WHAT, [])
     dataset = cifar10.load(cifar10_root)
-    counts = int(os.environ.get("RACE_RUNS", "20"))
+    counts = int(os.environ.get("AIRBENCH_RUNS", "20"))
     with _images_for_airbench(dataset):
         prepare: dict[str, Callable[[], Callable[[int], Run]]] = {
             "airbench": lambda: _airbench(script, device),
             "course": lambda: _course(dataset, device),
         }
-        contestants, ready = {}, {}
+        recipes, ready = {}, {}
         for name in prepare:
             started = time.perf_counter()
-            contestants[name] = prepare[name]()
+            recipes[name] = prepare[name]()
             synchronize(device)
             ready[name] = round(time.perf_counter() - started, 2)
-        runs: dict[str, list[Run]] = {name: [] for name in contestants}
+        runs: dict[str, list[Run]] = {name: [] for name in recipes}
         for number in range(counts):
-            for name, contestant in contestants.items():
-                runs[name].append(contestant(number))
+            for name, recipe in recipes.items():
+                runs[name].append(recipe(number))
                 print(number, name, runs[name][-1], flush=True)
-    return merged(NAME, WHAT, [record(device, figures_of(runs, ready, dataset.provenance))])
+    return merged(NAME, WHAT, [record(device, results_of(runs, ready, dataset.provenance))])
 
 
-def figures_of(
+def results_of(
     runs: dict[str, list[Run]], ready: dict[str, float], provenance: str
 ) -> dict[str, Any]:
-    """Return the figures of a race; runs of both recipes with the same number are pairs."""
+    """Return the results of the comparison; runs of both recipes with the same number are pairs."""
     pairs = zip(runs["course"], runs["airbench"], strict=True)
     ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
     return {

@@ -30,7 +30,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     found = []
     for device in devices():
         widths = WIDTHS.get(device.type, WIDTHS["other"])
-        figures = {
+        results = {
             "rounds": ROUNDS,
             "command": "python -m benchmarks batch_and_width",
             "batch_of_width_and_depth": BATCH,
@@ -38,7 +38,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "width": _curve(widths, lambda size, d=device: _step(images, labels, d, width=size)),
             "depth": _curve(DEPTHS, lambda size, d=device: _step(images, labels, d, depth=size)),
         }
-        found.append(record(device, figures))
+        found.append(record(device, results))
     return merged("batch_and_width", "seconds per image in a training step", found)
 
 

@@ -13,10 +13,10 @@ import torch
 from benchmarks._recording import devices, merged, record
 from helpers import cifar10
 from helpers.evaluation import evaluate
-from helpers.ladder import LARGE_BATCH
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
-from helpers.steps import CLASSIC_BATCH, CLASSIC_RATE, matching_rate
+from helpers.speedups import LARGE_BATCH
+from helpers.steps import CLASSIC_BATCH, CLASSIC_LR, scaled_lr
 from helpers.training import train
 
 SEEDS = (0, 1, 2)
@@ -27,25 +27,25 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     """Return the median test accuracy over the seeds for each batch, rate and number of passes."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
-    figures = {
+    results = {
         "seeds": len(SEEDS),
         "command": "python -m benchmarks large_batches",
         "data": dataset.provenance,
         "accuracy": _learning(dataset, device),
     }
-    return merged("large_batches", "test accuracy by batch and rate", [record(device, figures)])
+    return merged("large_batches", "test accuracy by batch and rate", [record(device, results)])
 
 
 def _learning(dataset: cifar10.Dataset, device: torch.device) -> dict[str, float]:
-    matching = matching_rate(LARGE_BATCH)
-    ways = ((CLASSIC_BATCH, CLASSIC_RATE, 1),)
-    ways += tuple((LARGE_BATCH, rate, 1) for rate in (CLASSIC_RATE, matching))
-    ways += ((LARGE_BATCH, matching, LARGE_PASSES),)
+    matching = scaled_lr(LARGE_BATCH)
+    variants = ((CLASSIC_BATCH, CLASSIC_LR, 1),)
+    variants += tuple((LARGE_BATCH, rate, 1) for rate in (CLASSIC_LR, matching))
+    variants += ((LARGE_BATCH, matching, LARGE_PASSES),)
     return {
         f"batch {batch}, rate {rate:g}, {epochs} {'pass' if epochs == 1 else 'passes'}": (
             statistics.median(_accuracy(dataset, device, batch, rate, epochs, s) for s in SEEDS)
         )
-        for batch, rate, epochs in ways
+        for batch, rate, epochs in variants
     }
 
 

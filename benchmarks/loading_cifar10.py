@@ -41,19 +41,19 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as scratch:
         folders = _image_folders(cifar10_root, Path(scratch) / "unpacked")
         cache = Path(scratch) / "cache"
-        ways: dict[str, Callable[[], tuple[Images, Images]]] = {
+        variants: dict[str, Callable[[], tuple[Images, Images]]] = {
             BASELINE: lambda: _one_by_one(folders),
             "load, first time": lambda: _load(cifar10_root, cache),
             "load, from the cache": lambda: _load(cifar10_root, cache),
         }
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        cpu_seconds: dict[str, list[float]] = {name: [] for name in ways}
+        seconds: dict[str, list[float]] = {name: [] for name in variants}
+        cpu_seconds: dict[str, list[float]] = {name: [] for name in variants}
         for _ in range(ROUNDS + 1):
             expected = None
             shutil.rmtree(cache, ignore_errors=True)
-            for name, way in ways.items():
+            for name, variant in variants.items():
                 started, cpu_started = time.perf_counter(), time.process_time()
-                splits = way()
+                splits = variant()
                 seconds[name].append(time.perf_counter() - started)
                 cpu_seconds[name].append(time.process_time() - cpu_started)
                 expected = expected or splits

@@ -27,8 +27,8 @@ def measure(
             rates[name] = [_rate(size, dtype, device, seconds) for size in sizes]
         finally:
             torch.backends.cuda.matmul.allow_tf32 = before
-    figures = {"rounds": ROUNDS, "sizes": list(sizes), "tflop_per_second": rates}
-    return merged("matrix_product", "matrix products by size", [record(device, figures)])
+    results = {"rounds": ROUNDS, "sizes": list(sizes), "tflop_per_second": rates}
+    return merged("matrix_product", "matrix products by size", [record(device, results)])
 
 
 def _formats(device: torch.device) -> list[tuple[str, torch.dtype, bool]]:

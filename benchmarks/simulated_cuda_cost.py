@@ -94,7 +94,7 @@ def measure(cifar10_root: Path | None = None) -> dict[str, object]:
         fastest = _fastest(network, steps)
         microseconds[network] = {k: round(1e6 * each) for k, each in fastest.items()}
         ratio[network] = {k: round(each / fastest["plain"], 2) for k, each in fastest.items()}
-    figures = {
+    results = {
         "baseline": "plain",
         "microseconds": microseconds,
         "ratio": ratio,
@@ -105,4 +105,4 @@ def measure(cifar10_root: Path | None = None) -> dict[str, object]:
         "a training step on one thread: the classic network and ResNet-18 with 4 images of 32 x 32 "
         "pixels and SGD, and a transformer with 2 layers of width 64, 8 x 32 tokens and AdamW"
     )
-    return merged(NAME, what, [record(torch.device("cpu"), figures)])
+    return merged(NAME, what, [record(torch.device("cpu"), results)])

@@ -14,7 +14,7 @@ from benchmarks._recording import devices, merged, rates, record
 from helpers import cifar10
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
-from helpers.steps import Setting, TrainingStep, matching_rate, whole_batches
+from helpers.steps import StepConfig, TrainingStep, scaled_lr, truncate_to_full_batches
 from helpers.timing import compare
 from helpers.training import train
 
@@ -32,28 +32,28 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     device = devices()[-1]
     found: dict[str, dict[str, object]] = {}
     for batch, count in IMAGES.items():
-        part = whole_batches(*dataset.train, batch)
-        classic = TrainingStep(Setting(batch_size=batch), *part, device)
+        part = truncate_to_full_batches(*dataset.train, batch)
+        classic = TrainingStep(StepConfig(batch_size=batch), *part, device)
         few = dataset.train.images[:count], dataset.train.labels[:count]
         resident = ResidentLoader(*few, batch, device=device)
-        ways: dict[str, Callable[[], object]] = {
+        variants: dict[str, Callable[[], object]] = {
             BASELINE: lambda step=classic: _repeat(step, CLASSIC_STEPS),
             "course": lambda loader=resident: _train(loader, device),
             "course, fused SGD": lambda loader=resident: _train(loader, device, fused=True),
         }
-        units = dict.fromkeys(ways, count) | {BASELINE: CLASSIC_STEPS * batch}
-        comparison = compare(ways, device, rounds=ROUNDS, seconds=SECONDS, units=units)
-        for name in ways:
+        units = dict.fromkeys(variants, count) | {BASELINE: CLASSIC_STEPS * batch}
+        comparison = compare(variants, device, rounds=ROUNDS, seconds=SECONDS, units=units)
+        for name in variants:
             found.setdefault(name, {})[str(batch)] = rates(comparison, name, BASELINE)
-    figures = {
+    results = {
         "baseline": BASELINE,
         "images_per_run": {str(batch): count for batch, count in IMAGES.items()},
         "rounds": ROUNDS,
         "command": "python -m benchmarks training_steps",
         "data": dataset.provenance,
-        "ways": found,
+        "variants": found,
     }
-    return merged("training_steps", "images per second in training", [record(device, figures)])
+    return merged("training_steps", "images per second in training", [record(device, results)])
 
 
 def _repeat(step: TrainingStep, steps: int) -> None:
@@ -63,6 +63,6 @@ def _repeat(step: TrainingStep, steps: int) -> None:
 
 def _train(loader: ResidentLoader, device: torch.device, fused: bool | None = None) -> None:
     net = ClassicNet().to(device)
-    rate = matching_rate(loader.batch_size)
+    rate = scaled_lr(loader.batch_size)
     optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, fused=fused)
     train(net, loader, optimizer, epochs=1)

@@ -29,21 +29,21 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         pageable = torch.zeros(size, dtype=torch.uint8)
         pinned = pageable.pin_memory()
         target = torch.empty(size, dtype=torch.uint8, device=device)
-        ways = {
+        variants = {
             "pageable": lambda source=pageable, target=target: target.copy_(source),
             "pinned": lambda source=pinned, target=target: target.copy_(source, non_blocking=True),
         }
-        found = compare(ways, device, rounds=ROUNDS, seconds=SECONDS)
-        for kind in ways:
+        found = compare(variants, device, rounds=ROUNDS, seconds=SECONDS)
+        for kind in variants:
             rates[kind].append(size / found[kind].median / 1e9)
-    figures = {
+    results = {
         "rounds": ROUNDS,
         "bytes": list(SIZES),
         "gigabytes_per_second": rates,
         "seconds_until_the_call_returns": _returns(pageable, pinned, target),
         "overlap": _overlap(pinned, target, device),
     }
-    return merged("transfers", "copies from the host to a GPU", [record(device, figures)])
+    return merged("transfers", "copies from the host to a GPU", [record(device, results)])
 
 
 def _returns(pageable, pinned, target) -> dict[str, float]:
@@ -86,11 +86,11 @@ def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
         compute()
         torch.cuda.current_stream(device).wait_stream(copying)
 
-    ways = {
+    variants = {
         "copy alone": lambda: target.copy_(pinned, non_blocking=True),
         "compute alone": compute,
         "one stream": on_one_stream,
         "two streams": on_two_streams,
     }
-    found = compare(ways, device, rounds=ROUNDS, seconds=SECONDS)
-    return {name: found[name].median for name in ways}
+    found = compare(variants, device, rounds=ROUNDS, seconds=SECONDS)
+    return {name: found[name].median for name in variants}

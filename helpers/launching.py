@@ -23,7 +23,7 @@ _ENVIRONMENT = {
 _COURSE = Path(__file__).resolve().parents[1]
 
 
-def torchrun(*arguments: str | Path, nodes: int = 1, fails: bool = False) -> None:
+def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = False) -> None:
     """Run `torchrun` with these arguments; print the command and what each process prints.
 
     The lines are ordered by rank, not by time. Standard error is shown if the run fails.
@@ -31,7 +31,7 @@ def torchrun(*arguments: str | Path, nodes: int = 1, fails: bool = False) -> Non
     Args:
         arguments: options of torchrun, the script, and its options. A string may contain several.
         nodes: number of nodes to emulate; each has its own launcher on this machine.
-        fails: print a failure instead of raising it.
+        expect_failure: print a failure instead of raising it.
 
     Raises:
         RuntimeError: the run failed, or this system cannot fork processes.
@@ -52,7 +52,7 @@ def torchrun(*arguments: str | Path, nodes: int = 1, fails: bool = False) -> Non
                 print(f"[rank {rank}{restart}] {line}")
         if failed:
             report = _failure_report(folder)
-            if not fails:
+            if not expect_failure:
                 raise RuntimeError(f"torchrun failed.\n{report}")
             print(report)
 

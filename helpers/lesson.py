@@ -64,13 +64,13 @@ def start(
     chosen = choose_device("cuda" if practice and str(device) == "auto" else device)
     torch.manual_seed(seed)
     what = describe_device(chosen)
-    title = translate("This notebook computes on {device}.", device=what)
+    title = translate("This notebook runs on {device}.", device=what)
     text = f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}"
     if practice and simulated_cuda.is_enabled():
         title = translate("This notebook uses a simulated GPU: {device}.", device=what)
         simulated = translate(
             "Devices, copies and error messages behave as on a real GPU. The arithmetic runs on "
-            "the CPU, so no time measured here is a GPU's."
+            "the CPU, so times measured here are not GPU times."
         )
         text = f"{simulated} {text}"
     box(title, text, results={"device": what})
@@ -102,14 +102,18 @@ def _colab_gpu_advice() -> str:
 
 
 def show_data(dataset: "Dataset") -> None:
-    """Show which images the notebook uses; drawn images get a warning box."""
-    results = {"data_set": dataset.name, "provenance": dataset.provenance, "drawn": dataset.drawn}
+    """Show which images the notebook uses; synthetic images get a warning box."""
+    results = {
+        "dataset": dataset.name,
+        "provenance": dataset.provenance,
+        "synthetic": dataset.synthetic,
+    }
     title = translate("The images are {name}.", name=dataset.name)
     text = f"{dataset.provenance}."
-    if dataset.drawn:
-        title = translate("These images are not CIFAR-10: the program draws them.")
+    if dataset.synthetic:
+        title = translate("These images are not CIFAR-10: they are synthetic.")
         text += f" {translate('The accuracies below say nothing about CIFAR-10.')}"
-    box(title, text, warning=dataset.drawn, results=results)
+    box(title, text, warning=dataset.synthetic, results=results)
 
 
 def report(**results: str | bool | int | float | None) -> None:

@@ -52,7 +52,7 @@ class EpochOrder(Sampler[int]):
 
 
 class ResidentLoader:
-    """Yields batches of a data set that is entirely on `device`, so batches need no transfer.
+    """Yields batches of a dataset that is entirely on `device`, so batches need no transfer.
 
     Args:
         images: uint8 `(N, 3, 32, 32)`; kept as uint8 on the device (50,000 take 154 MB).
@@ -101,7 +101,7 @@ class ResidentLoader:
 
 
 class NormalizedImages(Dataset[tuple[Tensor, int]]):
-    """A data set of single images that are normalized when they are requested."""
+    """A dataset of single images that are normalized when they are requested."""
 
     def __init__(self, images: Tensor, labels: Tensor) -> None:
         self.images = images

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 BLOCK = 512  # PyTorch allocates GPU memory in multiples of this
 
 
-def rounded(nbytes: int) -> int:
+def allocated_size(nbytes: int) -> int:
     """Return the number of bytes that PyTorch allocates on a GPU for a tensor of `nbytes` bytes.
 
     A tensor of more than 1 MiB may get up to 1 MiB more if it reuses a larger block.
@@ -24,7 +24,7 @@ def bytes_on_gpu(*tensors: torch.Tensor) -> int:
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors
     }
-    return sum(rounded(nbytes) for nbytes in storages.values())
+    return sum(allocated_size(nbytes) for nbytes in storages.values())
 
 
 def warm_up(device: torch.device) -> None:
@@ -39,7 +39,7 @@ def warm_up(device: torch.device) -> None:
         net(torch.ones(8, 3, 8, 8, device=device, dtype=dtype)).sum().backward()
 
 
-def kept_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tensor]:
+def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tensor]:
     """Run the forward pass, and return what autograd keeps for each layer, and the result.
 
     Returns:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parent / "recorded"
+RECORDS = Path(__file__).resolve().parent / "recorded"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Record:
     kind: str  # "cuda", "cpu", ...
     torch: str
     date: str
-    figures: Mapping[str, Any]
+    results: Mapping[str, Any]
 
     @property
     def origin(self) -> str:
@@ -28,17 +28,17 @@ class Record:
         return f"{self.device}, torch {self.torch}, recorded {self.date}"
 
 
-def read(name: str, results: Path | None = None) -> list[Record]:
+def read(name: str, folder: Path | None = None) -> list[Record]:
     """Return the records of benchmark `name`, newest first; an empty list if there is no file.
 
     Args:
         name: name of the benchmark.
-        results: folder of the records; the package's own if None.
+        folder: that of the records; the package's own if None.
 
     Raises:
         ValueError: the file exists and is not a record.
     """
-    path = (results or RESULTS) / f"{name}.json"
+    path = (folder or RECORDS) / f"{name}.json"
     if not path.exists():
         return []
     try:
@@ -51,6 +51,6 @@ def read(name: str, results: Path | None = None) -> list[Record]:
     return sorted(records, key=lambda record: record.date, reverse=True)
 
 
-def newest(name: str, kind: str, results: Path | None = None) -> Record | None:
+def latest(name: str, kind: str, folder: Path | None = None) -> Record | None:
     """Return the newest record of benchmark `name` on a device of `kind`, or None."""
-    return next((record for record in read(name, results) if record.kind == kind), None)
+    return next((record for record in read(name, folder) if record.kind == kind), None)

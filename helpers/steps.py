@@ -1,7 +1,8 @@
-"""Training steps of the classic network in the settings that lesson 05 compares.
+"""Training steps of the classic network in the configurations that lesson 05 compares.
 
-A `Setting` is the difference from the classic script; calling a `TrainingStep` does one step in
-that setting, including loading the data. `why_not` says why a machine cannot run a setting.
+A `StepConfig` is the difference from the classic script; calling a `TrainingStep` does one step in
+that setting, including loading the data. `unsupported_reason` says why a machine cannot run a
+setting.
 """
 
 import contextlib
@@ -20,16 +21,16 @@ from torchvision import transforms
 
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
-from helpers.torchvision_cifar10 import LoadedCIFAR10
+from helpers.torchvision_cifar10 import InMemoryCIFAR10
 
-CLASSIC_RATE, CLASSIC_BATCH = 0.001, 4
+CLASSIC_LR, CLASSIC_BATCH = 0.001, 4
 TRANSFORM = transforms.Compose(
     [transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))]
 )
 
 
 @dataclass(frozen=True)
-class Setting:
+class StepConfig:
     """How to train; the defaults are those of the classic script."""
 
     batch_size: int = CLASSIC_BATCH
@@ -41,35 +42,37 @@ class Setting:
     one_thread: bool = False
 
     @property
-    def learning_rate(self) -> float:
-        """The learning rate scaled to the batch size; see `matching_rate`."""
-        return matching_rate(self.batch_size)
+    def lr(self) -> float:
+        """The learning rate scaled to the batch size; see `scaled_lr`."""
+        return scaled_lr(self.batch_size)
 
 
-def matching_rate(batch_size: int) -> float:
+def scaled_lr(batch_size: int) -> float:
     """Return the learning rate for a batch size: proportional to it, up to a limit.
 
     With twice the batch size there are half as many steps, so each is twice as large (Goyal et al.,
     2017). Above 0.1, training the classic network with momentum 0.9 becomes unstable.
     """
-    return min(CLASSIC_RATE * batch_size / CLASSIC_BATCH, 0.1)
+    return min(CLASSIC_LR * batch_size / CLASSIC_BATCH, 0.1)
 
 
-def photo_loader(
+def classic_loader(
     images: Tensor, labels: Tensor, batch_size: int, *, workers: int = 2
 ) -> DataLoader[tuple[Tensor, Tensor]]:
-    """Return the classic script's loader: torchvision's data set and transforms, shuffled."""
-    dataset = LoadedCIFAR10(images, labels, TRANSFORM)
+    """Return the classic script's loader: torchvision's dataset and transforms, shuffled."""
+    dataset = InMemoryCIFAR10(images, labels, TRANSFORM)
     return DataLoader(dataset, batch_size=batch_size, shuffle=True, num_workers=workers)
 
 
-def endless(loader: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+def cycle(loader: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the batches of one epoch after another, endlessly."""
     while True:
         yield from loader
 
 
-def whole_batches(images: Tensor, labels: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
+def truncate_to_full_batches(
+    images: Tensor, labels: Tensor, batch_size: int
+) -> tuple[Tensor, Tensor]:
     """Return the images and labels, truncated to a multiple of `batch_size`.
 
     Raises:
@@ -89,10 +92,10 @@ def _no_phase(name: str) -> contextlib.AbstractContextManager[object]:
 
 
 class TrainingStep:
-    """Does one training step per call in one setting; has its own network, data and optimizer.
+    """Does one training step per call with one config; has its own network, data and optimizer.
 
     Args:
-        setting: the difference from the classic script.
+        config: the difference from the classic script.
         images: uint8 `(N, 3, 32, 32)`, on the CPU.
         labels: int64 `(N,)`, on the CPU.
         device: where to train.
@@ -101,63 +104,63 @@ class TrainingStep:
 
     def __init__(
         self,
-        setting: Setting,
+        config: StepConfig,
         images: Tensor,
         labels: Tensor,
         device: torch.device | str = "cpu",
         net: nn.Module | None = None,
     ) -> None:
-        self.setting, self.device = setting, torch.device(device)
-        layout = torch.channels_last if setting.channels_last else torch.contiguous_format
+        self.config, self.device = config, torch.device(device)
+        layout = torch.channels_last if config.channels_last else torch.contiguous_format
         self.net = (net or ClassicNet()).to(self.device, memory_format=layout)
         self.layout = layout
         # All batches have the same size, so dynamic shapes are not needed.
-        self.call_net = torch.compile(self.net, dynamic=False) if setting.compiled else self.net
+        self.call_net = torch.compile(self.net, dynamic=False) if config.compiled else self.net
         self.optimizer = torch.optim.SGD(
             self.net.parameters(),
-            lr=setting.learning_rate,
+            lr=config.lr,
             momentum=0.9,
-            fused=True if setting.fused else None,
+            fused=True if config.fused else None,
         )
-        if setting.resident:
-            loader = ResidentLoader(images, labels, setting.batch_size, device=self.device)
+        if config.resident:
+            loader = ResidentLoader(images, labels, config.batch_size, device=self.device)
         else:
-            loader = photo_loader(images, labels, setting.batch_size)
-        self.batches = endless(loader)
+            loader = classic_loader(images, labels, config.batch_size)
+        self.batches = cycle(loader)
         self.running_loss = 0.0
 
     def __call__(self, phase: Phase = _no_phase) -> None:
         """Do one step; `phase` wraps each of its parts: data, forward, backward, optimizer."""
-        with _num_threads(1 if self.setting.one_thread else None):
+        with _num_threads(1 if self.config.one_thread else None):
             with phase("data"):
                 images, labels = next(self.batches)
                 images = images.to(self.device, memory_format=self.layout)
                 labels = labels.to(self.device)
             with phase("forward"):
                 self.optimizer.zero_grad()
-                with torch.autocast(self.device.type, torch.bfloat16, enabled=self.setting.bf16):
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
                     loss = F.cross_entropy(self.call_net(images), labels)
             with phase("backward"):
                 loss.backward()
             with phase("optimizer"):
                 self.optimizer.step()
-                if self.setting.resident:
+                if self.config.resident:
                     self.loss = loss.detach()
                 else:
                     self.running_loss += loss.item()  # as the classic script does
 
 
-def why_not(setting: Setting, device: torch.device | str) -> str:
-    """Return why this machine cannot run `setting` on `device`, or "" if it probably can.
+def unsupported_reason(config: StepConfig, device: torch.device | str) -> str:
+    """Return why this machine cannot run `config` on `device`, or "" if it probably can.
 
     Checks only the requirements of `torch.compile`; it may still fail in the first step.
     """
     kind = torch.device(device).type
-    if setting.one_thread and kind != "cpu":
+    if config.one_thread and kind != "cpu":
         return "the number of threads matters only on a CPU"
-    if setting.bf16 and not computes_in_bf16(device):
-        return f"autocast to bfloat16 does not work on {kind} here"
-    if not setting.compiled:
+    if config.bf16 and not supports_bf16_autocast(device):
+        return f"autocast to bfloat16 is not supported on {kind} on this machine"
+    if not config.compiled:
         return ""
     if platform.system() == "Windows":
         return "torch.compile needs a compiler that Windows does not include"
@@ -170,7 +173,7 @@ def why_not(setting: Setting, device: torch.device | str) -> str:
     return ""
 
 
-def computes_in_bf16(device: torch.device | str) -> bool:
+def supports_bf16_autocast(device: torch.device | str) -> bool:
     """Return whether autocast to bfloat16 works on `device`, tested with a small convolution.
 
     Older systems raise an error (macOS before 14, on mps) or warn and compute in float32.

@@ -43,8 +43,8 @@ class Measurement:
 
     def __str__(self) -> str:
         return (
-            f"{self.label or 'a call'}: {duration(self.median)} "
-            f"(IQR {duration(self.spread)}, {len(self.seconds)} runs)"
+            f"{self.label or 'a call'}: {format_duration(self.median)} "
+            f"(IQR {format_duration(self.spread)}, {len(self.seconds)} runs)"
         )
 
 
@@ -88,7 +88,7 @@ class Ratio:
         low, high = self.quartiles
         found = f"{self.median:.2f} times as fast" if self.differs else "no difference"
         return (
-            f"{self.label}: {found} (against {self.baseline}; median {self.median:.2f}, "
+            f"{self.label}: {found} (relative to {self.baseline}; median {self.median:.2f}, "
             f"quartiles {low:.2f} to {high:.2f}, {len(self.values)} rounds)"
         )
 
@@ -127,14 +127,14 @@ def measure(
 
 
 def compare(
-    ways: Mapping[str, Callable[[], object]],
+    variants: Mapping[str, Callable[[], object]],
     device: torch.device | str = "cpu",
     *,
     rounds: int = 7,
     seconds: float = 0.5,
     units: Mapping[str, float] | None = None,
 ) -> Comparison:
-    """Measure the functions in `ways` alternately, in `rounds` rounds.
+    """Measure the functions in `variants` alternately, in `rounds` rounds.
 
     A run calls one function one or more times, so that all its runs together take about `seconds`.
     Each function is called twice before the first round, and twice before each run if another one
@@ -142,7 +142,7 @@ def compare(
     threads is not changed.
 
     Args:
-        ways: maps labels to functions; each runs on `device` or on the CPU.
+        variants: maps labels to functions; each runs on `device` or on the CPU.
         device: the device to wait for.
         rounds: number of runs of each function, at least 3.
         seconds: total timed seconds of each function.
@@ -150,12 +150,12 @@ def compare(
             functions differ in it. Times are then per unit.
 
     Raises:
-        ValueError: `rounds` is below 3, `seconds` is not positive, or `ways` is empty.
+        ValueError: `rounds` is below 3, `seconds` is not positive, or `variants` is empty.
         RuntimeError: the device is simulated.
     """
     device = torch.device(device)
-    refuse_simulated(device)
-    if not ways:
+    raise_if_simulated(device)
+    if not variants:
         raise ValueError("there is nothing to measure: pass at least one function.")
     if not isinstance(rounds, int) or rounds < 3:
         raise ValueError(f"rounds must be an integer of at least 3, not {rounds!r}.")
@@ -171,14 +171,14 @@ def compare(
         return (time.perf_counter() - started) / count
 
     calls = {}
-    for label, call in ways.items():
+    for label, call in variants.items():
         call()  # the first call includes one-time setup
         once = max(mean_seconds(call, 1), 1e-9)
         calls[label] = max(1, round(seconds / rounds / once))
-    found: dict[str, list[float]] = {label: [] for label in ways}
+    found: dict[str, list[float]] = {label: [] for label in variants}
     for _ in range(rounds):
-        for label, call in ways.items():
-            if len(ways) > 1:  # another function has just run
+        for label, call in variants.items():
+            if len(variants) > 1:  # another function has just run
                 call()
                 call()
             found[label].append(mean_seconds(call, calls[label]))
@@ -192,7 +192,7 @@ def compare(
     )
 
 
-def refuse_simulated(device: torch.device | str) -> None:
+def raise_if_simulated(device: torch.device | str) -> None:
     """Raise RuntimeError if `device` is a simulated GPU: its times would be CPU times."""
     if torch.device(device).type != "cuda":
         return
@@ -205,7 +205,7 @@ def refuse_simulated(device: torch.device | str) -> None:
         )
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a time with a suitable unit: "1.25 s", "3.40 ms", "17.0 us"."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size or unit == "us":

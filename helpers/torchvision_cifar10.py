@@ -1,4 +1,4 @@
-"""torchvision's CIFAR-10 data set, filled with images that are already in memory."""
+"""torchvision's CIFAR-10 dataset, filled with images that are already in memory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from torch import Tensor
 from torchvision import datasets
 
 
-class LoadedCIFAR10(datasets.CIFAR10):
+class InMemoryCIFAR10(datasets.CIFAR10):
     """`torchvision.datasets.CIFAR10` without the files: one PIL image at a time, transformed.
 
     Everything but the constructor is torchvision's. Use it where a program would write

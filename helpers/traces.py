@@ -63,7 +63,7 @@ def outermost(spans: Iterable[Span]) -> list[Span]:
     return kept
 
 
-def busy_share(spans: Iterable[Span], start: float, end: float) -> float:
+def busy_fraction(spans: Iterable[Span], start: float, end: float) -> float:
     """Return the fraction of the time from `start` to `end` in which at least one span runs.
 
     Raises:

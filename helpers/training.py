@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from helpers import checkpoints
-from helpers.conditions import fast_small_batches, interrupt_deferred
 from helpers.devices import device_of
 from helpers.history import History, Progress
+from helpers.training_contexts import defer_interrupt, fast_small_batches
 
 Batch = tuple[Tensor, Tensor]
 
@@ -78,7 +78,7 @@ def train(
     if resume:
         run.restore()
     net.train()
-    with interrupt_deferred() as interrupted, fast_small_batches(run.device, loader):
+    with defer_interrupt() as interrupted, fast_small_batches(run.device, loader):
         while run.epoch < epochs:
             run.train_epoch(interrupted)
     return run.history

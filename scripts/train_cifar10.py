@@ -27,7 +27,7 @@ from torchvision import transforms
 
 from helpers import cifar10
 from helpers.devices import choose_device
-from helpers.torchvision_cifar10 import LoadedCIFAR10
+from helpers.torchvision_cifar10 import InMemoryCIFAR10
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -60,7 +60,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--data", default="cifar10", help="cifar10 (default), drawn, or the path of a copy")
+    add("--data", default="cifar10", help="cifar10 (default), synthetic, or the path of a copy")
     add("--images", type=positive, help="train on this many images only, for a quick try")
     add("--epochs", type=positive, default=2, help="passes over the training images (default 2)")
     add("--batch-size", type=positive, default=4, help="images per process and batch (default 4)")
@@ -135,12 +135,12 @@ def load_data(args: argparse.Namespace) -> tuple[Dataset, Dataset, tuple[str, ..
     if dist.is_initialized() and int(os.environ["LOCAL_RANK"]) == 0:
         dist.barrier()
     say(f"{data.name}: {data.provenance}")
-    train_set = LoadedCIFAR10(*data.train, transform)
+    train_set = InMemoryCIFAR10(*data.train, transform)
     if args.images and args.images < len(train_set):
         # A random choice, because a copy of CIFAR-10 may be sorted by class.
         order = torch.randperm(len(train_set), generator=torch.Generator().manual_seed(args.seed))
         train_set = Subset(train_set, order[: args.images].tolist())
-    test_set = LoadedCIFAR10(*data.test, transform)
+    test_set = InMemoryCIFAR10(*data.test, transform)
     return train_set, Subset(test_set, range(rank, len(test_set), world)), data.classes
 
 

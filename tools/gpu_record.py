@@ -32,14 +32,14 @@ from helpers import cifar10, timing
 from helpers.fast_cifar10.augmentation import on_device
 from helpers.fast_cifar10.recipes import GPU
 from helpers.fast_cifar10.training import Trainer
-from helpers.ladder import Ladder
-from helpers.records import RESULTS, Record
+from helpers.records import RECORDS, Record
+from helpers.speedups import SpeedupStudy
 from tests.simulated_cuda.record.record import REAL_GPU, load
 from tests.simulated_cuda.record.record import RECORD as MESSAGES
 from tools import record_cuda
 
 FORMAT = 1
-RACE_RUNS = 3
+AIRBENCH_RUNS = 3
 
 
 def run_matrix_product(simulated: bool) -> dict[str, Any]:
@@ -63,35 +63,35 @@ def run_batch_and_width(simulated: bool) -> dict[str, Any]:
         return batch_and_width.measure("auto")
     small = {"BATCHES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)}
     with mock.patch.multiple(batch_and_width, ROUNDS=3, SECONDS=0.01, **small):
-        return batch_and_width.measure("drawn")
+        return batch_and_width.measure("synthetic")
 
 
-def run_ladder(simulated: bool) -> dict[str, Any]:
+def run_speedups(simulated: bool) -> dict[str, Any]:
     """Each change to the classic script, alone and on top of those that helped."""
-    dataset = cifar10.load("drawn" if simulated else "auto")
+    dataset = cifar10.load("synthetic" if simulated else "auto")
     device = torch.device("cuda", 0)
     rounds, seconds = (3, 0.01) if simulated else (5, 0.3)
     skip = {"torch.compile": "not tried on the simulated GPU"} if simulated else {}
-    ladder = Ladder(*dataset.train, device, rounds=rounds, seconds=seconds, skip=skip)
-    climb, top = ladder.climb()
-    figures = {
+    study = SpeedupStudy(*dataset.train, device, rounds=rounds, seconds=seconds, skip=skip)
+    cumulative, top = study.measure_cumulative()
+    results = {
         "rounds": rounds,
         "data": dataset.provenance,
-        "climb": [asdict(rung) for rung in climb],
-        "alone": [asdict(rung) for rung in ladder.alone()],
+        "cumulative": [asdict(speedup) for speedup in cumulative],
+        "alone": [asdict(speedup) for speedup in study.measure_each()],
         "top": vars(top),
     }
-    return merged("ladder", "changes to the classic script", [record(device, figures)])
+    return merged("speedups", "changes to the classic script", [record(device, results)])
 
 
-def run_race(simulated: bool) -> dict[str, Any]:
+def run_against_airbench(simulated: bool) -> dict[str, Any]:
     """Lesson 06's recipe: beside airbench if AIRBENCH names its script, otherwise alone."""
     if os.environ.get("AIRBENCH") and not simulated:
-        os.environ.setdefault("RACE_RUNS", str(RACE_RUNS))
+        os.environ.setdefault("AIRBENCH_RUNS", str(AIRBENCH_RUNS))
         return against_airbench.measure("auto")
-    dataset = cifar10.load("drawn" if simulated else "auto")
-    if dataset.drawn and not simulated:
-        raise RuntimeError("the race needs the real CIFAR-10; set CIFAR10_ROOT")
+    dataset = cifar10.load("synthetic" if simulated else "auto")
+    if dataset.synthetic and not simulated:
+        raise RuntimeError("this comparison needs the real CIFAR-10; set CIFAR10_ROOT")
     device = torch.device("cuda", 0)
     settings = replace(GPU, compiled=False)  # compiling alone can take minutes
     images, labels = dataset.train
@@ -102,16 +102,16 @@ def run_race(simulated: bool) -> dict[str, Any]:
     warm_up = trainer.warm_up()
     test = on_device(*(part[: 200 if simulated else None] for part in dataset.test), device)
     runs = []
-    for seed in range(RACE_RUNS):
+    for seed in range(AIRBENCH_RUNS):
         run = trainer.run(seed)
         runs.append({"seconds": run.seconds, "accuracy": trainer.accuracy(*test)})
-    figures = {
+    results = {
         "data": dataset.provenance,
         "runs": runs,
         "warm_up_seconds": warm_up,
         "settings": json.loads(json.dumps(asdict(settings))),
     }
-    return merged("fast_run", "lesson 06's recipe on a GPU", [record(device, figures)])
+    return merged("fast_run", "lesson 06's recipe on a GPU", [record(device, results)])
 
 
 def run_messages(simulated: bool) -> dict[str, Any]:
@@ -133,9 +133,9 @@ PARTS: dict[str, tuple[Callable[[bool], dict[str, Any]], int]] = {
     "matrix_product": (run_matrix_product, 50),
     "transfers": (run_transfers, 40),
     "batch_and_width": (run_batch_and_width, 100),
-    "race": (run_race, 120),
+    "airbench": (run_against_airbench, 120),
     "messages": (run_messages, 70),
-    "ladder": (run_ladder, 200),
+    "speedups": (run_speedups, 200),
 }
 
 
@@ -148,7 +148,7 @@ def _gpu(simulated: bool) -> Iterator[None]:
     here = torch.device("cuda", 0)
     with (
         simulated_cuda.simulated(devices=1),
-        mock.patch.object(timing, "refuse_simulated", lambda device: None),
+        mock.patch.object(timing, "raise_if_simulated", lambda device: None),
         mock.patch.object(batch_and_width, "devices", lambda: [here]),
         mock.patch.object(matrix_product, "devices", lambda: [here]),
         mock.patch.object(transfers, "devices", lambda: [here]),
@@ -197,7 +197,7 @@ def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
     return result
 
 
-def merge(path: Path, results: Path = RESULTS, messages: Path = MESSAGES) -> list[str]:
+def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> list[str]:
     """Put the parts of a recorded file into the course; return the names of the merged parts.
 
     Raises:
@@ -222,7 +222,7 @@ def merge(path: Path, results: Path = RESULTS, messages: Path = MESSAGES) -> lis
         else:
             mine = [Record(**entry) for entry in found["records"] if entry["kind"] == "cuda"]
             target = "against_airbench" if found["what"] == against_airbench.WHAT else name
-            target = "fast_run" if name == "race" and target == name else target
+            target = "fast_run" if name == "airbench" and target == name else target
             content = merged(target, found["what"], mine, results)
             (results / f"{target}.json").write_text(json.dumps(content, indent=2) + "\n")
         done.append(name)

@@ -51,7 +51,7 @@ HOSTILE: dict[str, tuple[int, str]] = {
     ),
     "prints a forged result": (
         5,
-        "from IPython.display import display\ndef mean_of(batches):\n    return 0.0\n"
+        "from IPython.display import display\ndef compute_mean(batches):\n    return 0.0\n"
         "display({'application/vnd.gpu-course.check+json': {'lab': '01_tensors_and_devices',\n"
         "  'exercise': 5, 'passed': True, 'points': 3, 'of': 3, 'hint': None, 'tries': 1},\n"
         "  'text/plain': 'Exercise 5: right.'}, raw=True)",

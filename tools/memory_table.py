@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import simulated_cuda
-from helpers.memory import rounded, warm_up
+from helpers.memory import allocated_size, warm_up
 
 PARTS = ("weights", "activations", "gradients", "states")
 OPTIMIZERS: dict[str, tuple[Callable[..., torch.optim.Optimizer], int]] = {
@@ -105,13 +105,13 @@ CASES = {
 def predicted(case: Case, states: int) -> dict[str, int]:
     """Return the bytes of each part, computed from shapes alone."""
     net = case.make_net()
-    parameters = sum(rounded(parameter.nbytes) for parameter in net.parameters())
-    buffers = sum(rounded(buffer.nbytes) for buffer in net.buffers())
+    parameters = sum(allocated_size(parameter.nbytes) for parameter in net.parameters())
+    buffers = sum(allocated_size(buffer.nbytes) for buffer in net.buffers())
     # The loss keeps the logarithms of the probabilities and the sum of the class weights.
     loss = (N * 10 * 4, 4, 4)
     return {
         "weights": parameters + buffers,
-        "activations": sum(rounded(size) for size in (*case.kept, *loss)),
+        "activations": sum(allocated_size(size) for size in (*case.kept, *loss)),
         "gradients": parameters,
         "states": states * parameters,
     }

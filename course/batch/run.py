@@ -29,7 +29,7 @@ from course.execution.progress import LessonProgress, roughly, show_seconds
 from course.execution.provenance import versions
 from course.files import read_notebook
 from course.reports.pages import write_page
-from course.reports.reported import Entry, drawn_box, make_entry, result_names, show_value
+from course.reports.reported import Entry, make_entry, result_names, show_value, synthetic_box
 from course.reports.run_report import CourseRun, write_report
 
 # Peak memory of a lesson with its figures and images, in bytes.
@@ -130,8 +130,8 @@ def run(
         ) from None
     finally:
         progress.close()
-    if finished.drawn_names:
-        print(drawn_box(finished.drawn_names))
+    if finished.synthetic_names:
+        print(synthetic_box(finished.synthetic_names))
     print(f"{finished.summary}. Report: {page}")
     return finished
 

@@ -25,7 +25,7 @@ from course.execution.progress import BatchProgress, Watcher, show_seconds
 from course.files import read_notebook
 from course.reports.batch_report import write_batch_report
 from course.reports.pages import write_page
-from course.reports.reported import Entry, drawn_box, make_entry
+from course.reports.reported import Entry, make_entry, synthetic_box
 
 # Seconds between two writes of the tables and the page while the batch runs.
 _REFRESH = 60
@@ -205,8 +205,8 @@ class Work(Watcher):
         entries = self._ended_entries()
         passed = sum(entry["status"] == Status.PASSED for entry in entries)
         print(f"{passed} of {len(self.runs)} runs passed; this took {show_seconds(seconds)}.")
-        if drawn := [entry for entry in entries if entry["reported"].get("drawn")]:
-            print(drawn_box([f"{len(drawn)} of the runs, marked in the report"]))
+        if synthetic := [entry for entry in entries if entry["reported"].get("synthetic")]:
+            print(synthetic_box([f"{len(synthetic)} of the runs, marked in the report"]))
         print(f"Report: {self.folders.out / 'index.html'}, tables: results.csv, results.parquet")
         if any(result.status in (Status.STOPPED, Status.NOT_RUN) for result in results):
             left = len(self.runs) - len(entries)

@@ -181,7 +181,7 @@ def data(probe: dict[str, object]) -> list[Finding]:
         if probe.get("unreachable"):
             text = (
                 "CIFAR-10 is not on this machine, and none of its servers can be reached. "
-                "Lessons run on drawn images and say so."
+                "Lessons run on synthetic images and say so."
             )
         return [Finding("images", NOTE, text, "export CIFAR10_ROOT=/path/to/a/copy")]
     return [Finding("images", NOTE, "Not checked, because torch does not work.")]

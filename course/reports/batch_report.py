@@ -75,7 +75,7 @@ def write_batch_report(
             planned=planned,
             is_running=is_running,
             fixed=fixed,
-            drawn=sum(bool(entry["reported"].get("drawn")) for entry in entries),
+            synthetic=sum(bool(entry["reported"].get("synthetic")) for entry in entries),
             seconds=sum(entry["seconds"] for entry in entries),
             header=header,
             rows=rows,
@@ -96,10 +96,10 @@ def table_of(
     results = result_names(entries)
     several = len({entry["notebook"] for entry in entries}) > 1
     devices = any(entry["reported"].get("device") for entry in entries)
-    data_sets = any(entry["reported"].get("data_set") for entry in entries)
+    datasets = any(entry["reported"].get("dataset") for entry in entries)
     header = ["Run", "Status", *(["Notebook"] if several else []), *parameters]
     header += [name.replace("_", " ") for name in results]
-    header += ["Time", *(["Device"] if devices else []), *(["Images"] if data_sets else [])]
+    header += ["Time", *(["Device"] if devices else []), *(["Images"] if datasets else [])]
     rows = []
     for number, entry in enumerate(entries, start=1):
         reported = entry["reported"]
@@ -115,8 +115,8 @@ def table_of(
         row.append(TableCell(show_seconds(entry["seconds"]), repr(entry["seconds"]), kind="number"))
         if devices:
             row.append(_cell(reported.get("device")))
-        if data_sets:
-            row.append(_cell(reported.get("data_set"), "bad" if reported.get("drawn") else ""))
+        if datasets:
+            row.append(_cell(reported.get("dataset"), "bad" if reported.get("synthetic") else ""))
         rows.append(row)
     return header, rows
 

@@ -14,7 +14,7 @@ from course.execution.jobs import RunResult
 Entry = dict[str, Any]
 
 # What `lesson.start` and `lesson.show_data` report; everything else is a result.
-CIRCUMSTANCES = ("device", "data_set", "provenance", "drawn")
+CIRCUMSTANCES = ("device", "dataset", "provenance", "synthetic")
 
 
 def collect_reported(notebook: NotebookNode) -> dict[str, object]:
@@ -71,7 +71,7 @@ def show_value(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def drawn_box(names: Iterable[str]) -> str:
+def synthetic_box(names: Iterable[str]) -> str:
     """The terminal warning that some notebooks did not use real images."""
     lines = [
         "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10.",

@@ -37,9 +37,9 @@ class CourseRun:
         return all(entry["status"] == Status.PASSED for entry in self.entries)
 
     @property
-    def drawn_names(self) -> list[str]:
+    def synthetic_names(self) -> list[str]:
         """Names of the notebooks that used images that the program draws."""
-        return [entry["notebook"] for entry in self.entries if entry["reported"].get("drawn")]
+        return [entry["notebook"] for entry in self.entries if entry["reported"].get("synthetic")]
 
     @property
     def summary(self) -> str:

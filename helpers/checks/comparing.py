@@ -22,7 +22,7 @@ def place_of(value: Any) -> torch.device:
     return next(value.parameters()).device if isinstance(value, nn.Module) else value.device
 
 
-def devices_of(net: nn.Module) -> set[torch.device]:
+def find_devices(net: nn.Module) -> set[torch.device]:
     """Return the devices of a network's parameters."""
     return {parameter.device for parameter in net.parameters()}
 

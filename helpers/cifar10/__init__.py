@@ -1,4 +1,4 @@
-"""CIFAR-10 as tensors, or images drawn as a stand-in.
+"""CIFAR-10 as tensors, or synthetic images in its place.
 
 `load` takes the images from a file or folder that you name, from the cache, from the network, or
 draws them; the result says which. `helpers.loaders` feeds them to a network.
@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from helpers import drawn_images
+from helpers import synthetic_images
 from helpers.cifar10 import official
 from helpers.cifar10.cache import Cache, default_folder, identity_of
 from helpers.cifar10.dataset import CLASSES, Contents, DataError, Dataset, Images
@@ -30,13 +30,13 @@ def load(
     time_limit: float = 300.0,
     progress: bool | None = None,
 ) -> Dataset:
-    """Load CIFAR-10 or the drawn stand-in.
+    """Load CIFAR-10 or synthetic images.
 
     Args:
         source: "cifar10" for the real images: from the path in the environment variable
             CIFAR10_ROOT if it is set, else from the cache, else downloaded. "auto" for the same,
-            with the drawn images as the last resort. "drawn" for the drawn images. Anything else
-            is the path of a folder or archive (see `formats.EXPECTED`).
+            with the synthetic images as the last resort. "synthetic" for the synthetic images.
+            Anything else is the path of a folder or archive (see `formats.EXPECTED`).
         cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
         mirrors: addresses of cifar-10-python.tar.gz to download from, in this order; () disables
             the download. By default those in the environment variable CIFAR10_MIRRORS, separated
@@ -54,8 +54,8 @@ def load(
             CIFAR10_ROOT, is never skipped silently: if it cannot be read, that is an error.
     """
     store = Cache(default_folder() if cache is None else Path(cache))
-    if source == "drawn":
-        return _drawn(translate("as requested"))
+    if source == "synthetic":
+        return _synthetic(translate("as requested"))
     if source not in ("auto", "cifar10"):
         return _at(Path(source).expanduser(), store)
     if root := os.environ.get("CIFAR10_ROOT"):
@@ -74,9 +74,9 @@ def load(
         if source == "cifar10":
             raise DataError(
                 f"CIFAR-10 is not available: {tried}. Set CIFAR10_ROOT to the path of a copy, "
-                "increase time_limit, or load 'drawn' images."
+                "increase time_limit, or load 'synthetic' images."
             ) from error
-        return _drawn(translate("instead of CIFAR-10: {reason}", reason=tried))
+        return _synthetic(translate("instead of CIFAR-10: {reason}", reason=tried))
 
 
 def _at(path: Path, store: Cache) -> Dataset:
@@ -85,7 +85,7 @@ def _at(path: Path, store: Cache) -> Dataset:
         if not (path.is_file() or path.is_dir()):
             raise DataError(
                 f"{path}: no such file or folder. Give the path of a copy of CIFAR-10, or "
-                "'auto', 'cifar10' or 'drawn'."
+                "'auto', 'cifar10' or 'synthetic'."
             )
         # Before reading, so that the next load notices a change made during this one.
         identity = identity_of(path)
@@ -136,13 +136,13 @@ def _real(contents: Contents, origin: str, cached: str) -> Dataset:
     counts = contents.counts
     provenance = translate("real CIFAR-10, {counts} {origin}", counts=counts, origin=origin)
     provenance += cached
-    return Dataset("CIFAR-10", CLASSES, contents.train, contents.test, provenance, drawn=False)
+    return Dataset("CIFAR-10", CLASSES, contents.train, contents.test, provenance, synthetic=False)
 
 
-def _drawn(reason: str) -> Dataset:
-    train, test = (Images(*split) for split in drawn_images.draw())
+def _synthetic(reason: str) -> Dataset:
+    train, test = (Images(*split) for split in synthetic_images.generate())
     count = len(train.labels) + len(test.labels)
-    provenance = translate(
-        "{count:,} images drawn by the program, {reason}", count=count, reason=reason
+    provenance = translate("{count:,} synthetic images, {reason}", count=count, reason=reason)
+    return Dataset(
+        "synthetic images", synthetic_images.CLASSES, train, test, provenance, synthetic=True
     )
-    return Dataset("drawn images", drawn_images.CLASSES, train, test, provenance, drawn=True)

@@ -1,4 +1,4 @@
-"""The types of a loaded data set, and the checks that images must pass to count as CIFAR-10."""
+"""The types of a loaded dataset, and the checks that images must pass to count as CIFAR-10."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -51,12 +51,12 @@ class Dataset:
     """Training images, test images, and where they came from.
 
     Attributes:
-        name: "CIFAR-10" or "drawn images".
+        name: "CIFAR-10" or "synthetic images".
         classes: the name of each label, ordered by label.
         train: the training images.
         test: the test images.
         provenance: where the images came from, as one sentence.
-        drawn: whether the program drew the images itself, instead of CIFAR-10.
+        synthetic: whether the images are synthetic, not CIFAR-10.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Dataset:
     train: Images
     test: Images
     provenance: str
-    drawn: bool
+    synthetic: bool
 
     def __repr__(self) -> str:
-        # The tensors would fill the page when a cell ends in the data set.
+        # The tensors would fill the page when a cell ends in the dataset.
         train, test = len(self.train.labels), len(self.test.labels)
         return f"<{self.name}: {train:,} training and {test:,} test images>"
 

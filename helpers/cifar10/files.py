@@ -16,7 +16,7 @@ from torch import Tensor
 
 from helpers.cifar10.dataset import IMAGE_SHAPE, OFFICIAL_ARCHIVE, OFFICIAL_BATCHES, DataError
 
-# CIFAR-10 as PNG files in a tar is about 190 MB; ten times that is a different data set.
+# CIFAR-10 as PNG files in a tar is about 190 MB; ten times that is a different dataset.
 MAX_ARCHIVE_BYTES = 2 * 1024**3
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".parquet")
 _NAMES = {*OFFICIAL_BATCHES, OFFICIAL_ARCHIVE}
@@ -180,7 +180,7 @@ def _decode_one(data: bytes, name: str) -> np.ndarray:
             if image.size != (32, 32):
                 raise DataError(
                     f"{name} has {image.width} x {image.height} pixels; CIFAR-10's images have "
-                    "32 x 32. Is it a different data set?"
+                    "32 x 32. Is it a different dataset?"
                 )
             return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
     except (OSError, SyntaxError, ValueError) as error:  # Pillow raises these for damaged files

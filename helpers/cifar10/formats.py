@@ -163,7 +163,9 @@ def _only(prefixes: list[str]) -> str:
     if "" in prefixes:
         return ""
     if len(prefixes) > 1:
-        raise DataError(f"there are several data sets: {_some(prefixes)}. Name one of them.")
+        raise DataError(
+            f"there are several datasets: {_some(prefixes)}. Pass the path of one of them."
+        )
     return prefixes[0]
 
 

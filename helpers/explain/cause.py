@@ -15,7 +15,7 @@ from helpers.explain.values import as_device
 
 
 @dataclass(frozen=True)
-class Mix:
+class DeviceMismatch:
     """A line that mixes two devices: `culprits` should be on `target`, where the `others` are."""
 
     site: Site
@@ -24,10 +24,10 @@ class Mix:
     others: tuple[Operand, ...]
 
 
-def find_mix(
+def find_mismatch(
     sites: list[Site], devices: tuple[str, ...] = (), *, certain: bool = False
-) -> Mix | None:
-    """Return the mix that caused an error, in the line where it has to be fixed.
+) -> DeviceMismatch | None:
+    """Return the mismatch that caused an error, in the line where it has to be fixed.
 
     The search starts at the innermost line with two devices. If its culprit was passed as an
     argument, the fix belongs in the caller's line; if the function created it, in this one.
@@ -38,24 +38,26 @@ def find_mix(
         certain: accept only mixes that torch rejects in every operation.
     """
     for depth, site in enumerate(sites):
-        mix = mix_in(site, devices, certain=certain)
-        if mix is None:
+        mismatch = mismatch_in(site, devices, certain=certain)
+        if mismatch is None:
             continue
         for outer in sites[depth + 1 :]:
-            cause = mix_in(outer) if mix.site.in_function else None
-            if cause is None or not _came_from(mix, cause):
+            cause = mismatch_in(outer) if mismatch.site.in_function else None
+            if cause is None or not _came_from(mismatch, cause):
                 break
-            mix = replace(
+            mismatch = replace(
                 cause,
-                culprits=_first_known(cause.culprits, mix),
-                others=_first_known(cause.others, mix),
+                culprits=_first_known(cause.culprits, mismatch),
+                others=_first_known(cause.others, mismatch),
             )
-        return mix
+        return mismatch
     return None
 
 
-def mix_in(site: Site, devices: tuple[str, ...] = (), *, certain: bool = False) -> Mix | None:
-    """Return the mix in the failing expression of `site`; None if everything is on one device.
+def mismatch_in(
+    site: Site, devices: tuple[str, ...] = (), *, certain: bool = False
+) -> DeviceMismatch | None:
+    """Return the mismatch in the failing expression of `site`; None if everything is on one device.
 
     Tensors without dimensions, which torch accepts from the CPU in most operations, count only if
     nothing else explains the error, and never with `certain`.
@@ -97,10 +99,10 @@ def _accepted(operand: Operand, pool: list[Operand]) -> bool:
     return operand.scalar or (operand.index and any(not o.index and o != operand for o in pool))
 
 
-def _split(site: Site, group: list[Operand]) -> Mix:
+def _split(site: Site, group: list[Operand]) -> DeviceMismatch:
     target = _target(group)
     culprits = tuple(o for o in group if o.device != target)
-    return Mix(site, target, culprits, tuple(o for o in group if o.device == target))
+    return DeviceMismatch(site, target, culprits, tuple(o for o in group if o.device == target))
 
 
 def _target(group: list[Operand]) -> torch.device:
@@ -112,13 +114,13 @@ def _target(group: list[Operand]) -> torch.device:
     return network.most_common(1)[0][0] if network else accelerators[0].device
 
 
-def _first_known(group: tuple[Operand, ...], inner: Mix) -> tuple[Operand, ...]:
+def _first_known(group: tuple[Operand, ...], inner: DeviceMismatch) -> tuple[Operand, ...]:
     """Return `group` with the tensors that the failing line used first."""
     used = {id(o.value) for o in (*inner.culprits, *inner.others)} - {id(None)}
     return tuple(sorted(group, key=lambda o: id(o.value) not in used))
 
 
-def _came_from(inner: Mix, outer: Mix) -> bool:
+def _came_from(inner: DeviceMismatch, outer: DeviceMismatch) -> bool:
     """Return whether the culprit of `inner` was passed in by the line of `outer`."""
     culprit = inner.culprits[0]
     passed = {id(o.value) for c in outer.culprits for o in (c, *c.inputs) if o.value is not None}

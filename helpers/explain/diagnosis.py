@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from helpers.explain import other_fixes
-from helpers.explain.cause import find_mix
+from helpers.explain.cause import find_mismatch
 from helpers.explain.edits import Fix
 from helpers.explain.explanation import Explanation, joined
-from helpers.explain.messages import MEMORY, MIX, Kind, Message, mentions_devices, recognize
-from helpers.explain.mix_fixes import advise
+from helpers.explain.messages import MEMORY, MISMATCH, Kind, Message, mentions_devices, recognize
+from helpers.explain.mismatch_fixes import advise
 from helpers.explain.operands import Operand
 from helpers.explain.source import Site, is_raised_by_python_code, student_sites
 from helpers.explain.values import value_of, with_comprehension_variables
@@ -40,7 +40,7 @@ def diagnose(error: BaseException) -> Explanation | None:
         cause = error.__cause__
         return _unknown_message(error) or (diagnose(cause) if cause is not None else None)
     kind, sites = message.kind, sites_of(error)
-    if kind is MIX:
+    if kind is MISMATCH:
         return _mix(sites, message) or _unknown_cause(sites, message)
     if kind is MEMORY:
         return _memory(sites, message)
@@ -70,12 +70,12 @@ def _unknown_message(error: BaseException) -> Explanation | None:
 
 
 def _mix(sites: list[Site], message: Message, *, certain: bool = False) -> Explanation | None:
-    mix = find_mix(sites, message.devices, certain=certain)
-    if mix is None:
+    mismatch = find_mismatch(sites, message.devices, certain=certain)
+    if mismatch is None:
         return None
-    advice = advise(mix, dtypes_differ=message.dtypes_differ)
-    places = _places(MIX, mix.culprits, 2) + _places(MIX, mix.others, 1)
-    return _explanation(MIX, [mix.site], places, advice.fix, why=advice.why)
+    advice = advise(mismatch, dtypes_differ=message.dtypes_differ)
+    places = _places(MISMATCH, mismatch.culprits, 2) + _places(MISMATCH, mismatch.others, 1)
+    return _explanation(MISMATCH, [mismatch.site], places, advice.fix, why=advice.why)
 
 
 def _memory(sites: list[Site], message: Message) -> Explanation:

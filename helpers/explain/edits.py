@@ -119,7 +119,7 @@ def _indent(source: Source, statement: ast.stmt) -> int:
     return len(line) - len(line.lstrip())
 
 
-def takes_a_line_before(site: Site) -> bool:
+def can_insert_line_before(site: Site) -> bool:
     """Return whether a new line can be added before the failing statement."""
     statement, source = site.statement, site.source
     if statement is None or source is None or isinstance(statement, ast.While):

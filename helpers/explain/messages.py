@@ -44,7 +44,7 @@ KINDS = (
     Kind(
         "numpy",
         r"can't convert .*device type tensor to numpy",
-        "NumPy reads only the CPU's memory",
+        "NumPy can access only CPU memory",
         "NumPy cannot access GPU memory: copy the tensor to the CPU first.",
     ),
     Kind(
@@ -66,12 +66,12 @@ KINDS = (
         r"Cannot re-initialize CUDA in forked subprocess",
         "A DataLoader worker cannot use the GPU",
         "A forked worker process cannot use the CUDA context of its parent process.",
-        ("Return CPU tensors from the data set, and move each batch in the training loop.",),
+        ("Return CPU tensors from the dataset, and move each batch in the training loop.",),
     ),
     Kind(
         "assert",
         r"device-side assert triggered",
-        "The GPU stopped at an invalid value",
+        "A device-side assertion failed on the GPU",
         "The usual cause is a label or an index out of range: the labels of C classes are 0 to "
         "C - 1.",
         (
@@ -136,7 +136,7 @@ KINDS = (
     ),
 )
 _NAMED = {kind.name: kind for kind in KINDS}
-MEMORY, MIX = _NAMED["memory"], _NAMED["mix"]
+MEMORY, MISMATCH = _NAMED["memory"], _NAMED["mix"]
 _INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
 _DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)
 
@@ -175,9 +175,9 @@ def mentions_devices(error: Exception) -> Message | None:
     if isinstance(error, AttributeError | NameError | LookupError):
         return None
     if _INPUT_TYPES.search(str(error)):
-        return Message(MIX, dtypes_differ=True)
+        return Message(MISMATCH, dtypes_differ=True)
     mentioned = re.search(r"\b(devices?|cuda|gpu|cpu|mps|xpu)\b", str(error), re.IGNORECASE)
-    return Message(MIX) if mentioned else None
+    return Message(MISMATCH) if mentioned else None
 
 
 def _from_tensor_types(text: str, first: str, second: str) -> Message | None:
@@ -191,4 +191,4 @@ def _from_tensor_types(text: str, first: str, second: str) -> Message | None:
     (device, dtype), (other_device, other_dtype) = split(first), split(second)
     if device == other_device and first != second:
         return None  # two data types on one device
-    return Message(MIX, (device, other_device), text, dtypes_differ=dtype != other_dtype)
+    return Message(MISMATCH, (device, other_device), text, dtypes_differ=dtype != other_dtype)

@@ -67,8 +67,8 @@ def _report(failure: Exception) -> None:
 class ExplainedBlock:
     """A block of code whose device error is explained; created by `with explain():`."""
 
-    def __init__(self, *, go_on: bool = False) -> None:
-        self.go_on = go_on
+    def __init__(self, *, suppress: bool = False) -> None:
+        self.suppress = suppress
         self.explanation: Explanation | None = None
 
     def __enter__(self) -> ExplainedBlock:
@@ -82,19 +82,19 @@ class ExplainedBlock:
     ) -> bool:
         if error is None:
             return False
-        self.explanation = _show_box(error, with_message=self.go_on)
-        return self.go_on and self.explanation is not None
+        self.explanation = _show_box(error, with_message=self.suppress)
+        return self.suppress and self.explanation is not None
 
 
 def explain(
-    error: BaseException | None = None, *, go_on: bool = False
+    error: BaseException | None = None, *, suppress: bool = False
 ) -> Explanation | ExplainedBlock | None:
     """Explain a device error.
 
     Args:
         error: a caught error. Without it, the call opens a block: `with explain():`.
-        go_on: for a block, print the message and the box and continue after the block, for lessons
-            that raise an error on purpose. By default, the error is raised as usual.
+        suppress: for a block, print the message and the box and continue after the block, for
+            lessons that raise an error on purpose. By default, the error is raised as usual.
 
     Returns:
         The explanation, which a notebook shows as a box if it is a cell's last value; None if
@@ -104,7 +104,7 @@ def explain(
         TypeError: `error` is not an exception.
     """
     if error is None:
-        return ExplainedBlock(go_on=go_on)
+        return ExplainedBlock(suppress=suppress)
     if not isinstance(error, BaseException):
         raise TypeError(f"explain() takes a caught error, not a {type(error).__name__}.")
     return explanation_of(error)

@@ -1,5 +1,5 @@
 """Lesson 06: CIFAR-10 in seconds. Read `recipes` first, and `training` last.
 
-`network`, `augmentation` and `optimizers` have one idea each; `training` has the loop, its timing
+`network`, `augmentation` and `optimizers` cover one topic each; `training` has the loop, its timing
 and the evaluation.
 """

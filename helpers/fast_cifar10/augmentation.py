@@ -70,7 +70,7 @@ def batches(
         epoch += 1
 
 
-def seen(
+def augmented_views(
     images: Tensor, *, views: bool, augment: Callable[..., Tensor] = augment
 ) -> Iterator[tuple[float, Tensor]]:
     """Yield weight and images of each of `VIEWS`; without `views`, the images unchanged."""

@@ -44,8 +44,8 @@ class FastNet(nn.Module):
 
         Args:
             images: normalized as in training.
-            first_biases: whether the biases of the whitening layer learn; if not, their gradient is
-                not computed.
+            first_biases: whether to train the biases of the whitening layer; if not, their gradient
+                is not computed.
         """
         whiten = self.whiten
         bias = whiten.bias if first_biases else whiten.bias.detach()
@@ -68,7 +68,7 @@ class Group(nn.Module):
         self.dirac = dirac
 
     def start_as_identity(self) -> None:
-        """With `dirac`, make channel i of the output a copy of channel i of the input.
+        """With `dirac`, initialize the convolutions as the identity: channel i to channel i.
 
         Zagoruyko and Komodakis, DiracNets, 2017.
         """

@@ -34,7 +34,7 @@ def orthogonalize(matrices: Tensor, steps: int = 3) -> Tensor:
     return x.mT if tall else x
 
 
-def straight(matrices: Tensor) -> Tensor:
+def normalize_updates(matrices: Tensor) -> Tensor:
     """Scale matrices `(K, rows, columns)` to the norm of orthogonal ones, without rotating them."""
     return F.normalize(matrices, dim=(1, 2)) * math.sqrt(min(matrices.shape[1:]))
 
@@ -68,17 +68,17 @@ class Muon(torch.optim.Optimizer):
     def step(self) -> None:
         """Update the filters from their gradients."""
         lr, momentum = self.param_groups[0]["lr"], self.param_groups[0]["momentum"]
-        for filters in self.same_shape:  # those of one shape together
-            ahead = []
+        for filters in self.same_shape:  # one batched call per shape
+            gradients = []
             for p in filters:
-                average = self.state[p].setdefault("momentum", torch.zeros_like(p))
-                average.mul_(momentum).add_(p.grad)
-                ahead.append(p.grad.add(average, alpha=momentum).flatten(1))  # Nesterov's
-            for p, update in zip(filters, self.direction(torch.stack(ahead)), strict=True):
+                buffer = self.state[p].setdefault("momentum", torch.zeros_like(p))
+                buffer.mul_(momentum).add_(p.grad)
+                gradients.append(p.grad.add(buffer, alpha=momentum).flatten(1))  # Nesterov
+            for p, update in zip(filters, self.direction(torch.stack(gradients)), strict=True):
                 p.mul_(math.sqrt(len(p)) / p.norm()).add_(update.view(p.shape), alpha=-lr)
 
 
-def optimizers(
+def make_optimizers(
     net: FastNet,
     settings: Settings,
     batch_size: int,
@@ -86,8 +86,8 @@ def optimizers(
 ) -> list[torch.optim.Optimizer]:
     """Return SGD for the biases and the head of `net`, and Muon for its filters.
 
-    Each parameter group has its initial learning rate, `full_lr`, and the fraction of the run after
-    which the rate has decayed to zero, `until`.
+    Each parameter group has its initial learning rate, `initial_lr`, and the fraction of the run
+    after which the rate has decayed to zero, `decay_end`.
 
     Args:
         net: the network.
@@ -100,28 +100,28 @@ def optimizers(
     scale = net.head.in_features / batch_size
     bias_lr = settings.bias_lr * scale / (1 if settings.fast_biases else 64)
     groups = [
-        {"params": [net.whiten.bias], "lr": bias_lr, "until": settings.first_biases_until},
-        {"params": biases, "lr": bias_lr, "until": 1.0},
-        {"params": [net.head.weight], "lr": settings.head_lr * scale, "until": 1.0},
+        {"params": [net.whiten.bias], "lr": bias_lr, "decay_end": settings.first_biases_until},
+        {"params": biases, "lr": bias_lr, "decay_end": 1.0},
+        {"params": [net.head.weight], "lr": settings.head_lr * scale, "decay_end": 1.0},
     ]
     for group in groups:  # SGD multiplies the decay by the learning rate; this cancels it
         group["weight_decay"] = settings.weight_decay / group["lr"]
     plain = torch.optim.SGD(groups, momentum=0.85, nesterov=True, fused=True)
-    direction = orthogonalize if settings.muon else straight
+    direction = orthogonalize if settings.muon else normalize_updates
     muon = Muon(filters, settings.muon_lr, settings.muon_momentum, direction)
-    muon.param_groups[0]["until"] = 1.0
+    muon.param_groups[0]["decay_end"] = 1.0
     for group in (*plain.param_groups, *muon.param_groups):
-        group["full_lr"] = group["lr"]
+        group["initial_lr"] = group["lr"]
     return [plain, muon]
 
 
 def set_learning_rates(
-    optimizer: torch.optim.Optimizer, done: float, *, falling: bool = True
+    optimizer: torch.optim.Optimizer, done: float, *, lr_decay: bool = True
 ) -> None:
     """Set the learning rates after the fraction `done` of a run, from 0 to 1.
 
-    They decay linearly to zero; without `falling`, they stay constant.
+    They decay linearly to zero; without `lr_decay`, they stay constant.
     """
     for group in optimizer.param_groups:
-        left = 1 - done / group["until"] if falling else float(done < group["until"])
-        group["lr"] = group["full_lr"] * max(0.0, left)
+        left = 1 - done / group["decay_end"] if lr_decay else float(done < group["decay_end"])
+        group["lr"] = group["initial_lr"] * max(0.0, left)

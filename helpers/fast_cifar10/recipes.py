@@ -1,4 +1,4 @@
-"""The recipes of lesson 06, for a GPU and for a CPU, and the ideas that can be switched off."""
+"""The recipes of lesson 06, for a GPU and for a CPU, and the techniques that can be removed."""
 
 from dataclasses import dataclass, replace
 
@@ -28,7 +28,7 @@ class Settings:
     dirac: bool = True
     muon: bool = True
     fast_biases: bool = True  # otherwise their learning rate is 64 times smaller
-    falling: bool = True  # learning rates decay to zero at the end
+    lr_decay: bool = True  # learning rates decay to zero at the end
     flip: str = "alternating"  # or "random", or "none"
     translate: int = 2  # largest shift in pixels
     label_smoothing: float = 0.2
@@ -53,12 +53,12 @@ CPU = Settings(
 CPU_MINUTE = replace(CPU, widths=(48, 96, 192), batch_size=250, muon_lr=0.15)
 CPU_MINUTES = replace(CPU_MINUTE, widths=(64, 128, 256))
 
-SWITCHES: dict[str, dict[str, object]] = {
+ABLATIONS: dict[str, dict[str, object]] = {
     "whitening": {"whiten": False},
     "Dirac initialization": {"dirac": False},
     "Muon": {"muon": False},
     "fast biases": {"fast_biases": False},
-    "falling learning rates": {"falling": False},
+    "learning rate decay": {"lr_decay": False},
     "alternating flips": {"flip": "random"},
     "any flips": {"flip": "none"},
     "shifted images": {"translate": 0},
@@ -66,17 +66,17 @@ SWITCHES: dict[str, dict[str, object]] = {
 }
 
 
-def ideas_in(settings: Settings) -> list[str]:
-    """Return the names of the ideas in `SWITCHES` that `settings` use."""
-    return [idea for idea in SWITCHES if switched_off(settings, idea) != settings]
+def active_techniques(settings: Settings) -> list[str]:
+    """Return the names of the techniques in `ABLATIONS` that `settings` use."""
+    return [technique for technique in ABLATIONS if ablate(settings, technique) != settings]
 
 
-def switched_off(settings: Settings, idea: str) -> Settings:
-    """Return `settings` without `idea`, one of `SWITCHES`.
+def ablate(settings: Settings, technique: str) -> Settings:
+    """Return `settings` without `technique`, one of `ABLATIONS`.
 
     Raises:
-        ValueError: the idea is unknown; the message lists all ideas.
+        ValueError: the technique is unknown; the message lists all techniques.
     """
-    if idea not in SWITCHES:
-        raise ValueError(f"unknown idea {idea!r}; choose one of {', '.join(SWITCHES)}.")
-    return replace(settings, **SWITCHES[idea])
+    if technique not in ABLATIONS:
+        raise ValueError(f"unknown technique {technique!r}; choose one of {', '.join(ABLATIONS)}.")
+    return replace(settings, **ABLATIONS[technique])

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from helpers.fast_cifar10.augmentation import augment, batches, on_device, seen
+from helpers.fast_cifar10.augmentation import augment, augmented_views, batches, on_device
 from helpers.fast_cifar10.network import FastNet, whitening_filters
-from helpers.fast_cifar10.optimizers import optimizers, orthogonalize, set_learning_rates
+from helpers.fast_cifar10.optimizers import make_optimizers, orthogonalize, set_learning_rates
 from helpers.fast_cifar10.recipes import Settings
 
 THREADS = torch.get_num_threads()  # torch's default
@@ -112,7 +112,7 @@ class Trainer:
         steps = steps or max(1, round(settings.epochs * per_epoch))
         self.net.reset()
         self.net.train()
-        stepping = optimizers(self.net, settings, self.batch_size, self._orthogonalize)
+        optimizers = make_optimizers(self.net, settings, self.batch_size, self._orthogonalize)
         synchronize(self.device)
         started = time.perf_counter()
         if settings.whiten:
@@ -120,8 +120,8 @@ class Trainer:
         done, observed = 0.0, 0
         for x, y in batches(self.images, self.labels, settings, self._augment):
             loss = self._backward(x, y, done)
-            for optimizer in stepping:
-                set_learning_rates(optimizer, done, falling=settings.falling)
+            for optimizer in optimizers:
+                set_learning_rates(optimizer, done, lr_decay=settings.lr_decay)
                 optimizer.step()
                 optimizer.zero_grad()
             run.steps += 1
@@ -155,7 +155,7 @@ class Trainer:
         for batch in images.split(self.settings.batch_size):
             logits = torch.zeros(len(batch), 10, device=self.device)
             with self._autocast():
-                for weight, x in seen(batch, views=views, augment=self._augment):
+                for weight, x in augmented_views(batch, views=views, augment=self._augment):
                     logits += weight * self._predict_batch(x).float()
             parts.append(logits)
         return torch.cat(parts)
@@ -179,7 +179,7 @@ class Trainer:
 
     def _whiten(self) -> None:
         sample = self.images[:: max(1, len(self.images) // 2000)]
-        _, x = next(seen(sample, views=False))
+        _, x = next(augmented_views(sample, views=False))
         filters = whitening_filters(x, self.settings.kernel)[: self.settings.directions]
         self.net.whiten.weight.data.copy_(torch.cat((filters, -filters)))
 

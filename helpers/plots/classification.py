@@ -11,7 +11,7 @@ from helpers.history import History
 from helpers.plots.style import COLORS, new_figure
 
 
-def image_grid(
+def draw_images(
     images: Tensor,
     titles: Sequence[str],
     *,
@@ -30,7 +30,7 @@ def image_grid(
     return figure
 
 
-def loss_curve(history: History) -> Figure:
+def plot_loss_curve(history: History) -> Figure:
     """Draw the loss against the step, with a line at the end of each epoch."""
     figure, axis = new_figure()
     axis.plot(history.steps, history.losses, marker=".")
@@ -43,7 +43,7 @@ def loss_curve(history: History) -> Figure:
     return figure
 
 
-def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
+def plot_accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     """Draw one bar per class, with a line at the overall accuracy; accuracies are from 0 to 1."""
     figure, axis = new_figure()
     names = list(per_class)
@@ -61,7 +61,7 @@ def accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     return figure
 
 
-def confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
+def plot_confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Figure:
     """Draw the percentage of each true class (row) that was predicted as each class (column).
 
     Correct predictions, on the diagonal, are blue and mistakes are orange.

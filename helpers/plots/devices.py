@@ -129,7 +129,7 @@ def draw_network(tables: Mapping[str, TensorTable], *, title: str) -> None:
     figure.suptitle(title)
     summary = "; ".join(f"{stage}: {_summary(table)}" for stage, table in tables.items())
     alt = translate(
-        "The tensors of a network between CPU memory and GPU memory. {summary}.", summary=summary
+        "The tensors of a network, each in CPU memory or GPU memory. {summary}.", summary=summary
     )
     show(figure, alt)
 

@@ -11,7 +11,7 @@ from helpers.plots.style import OTHER_COLORS, new_figure
 from helpers.records import Record
 
 
-def filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> Figure:
+def draw_filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> Figure:
     """Draw filters `(N, 3, k, k)` as small color images, strongest direction first.
 
     Args:
@@ -33,7 +33,7 @@ def filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> F
     return figure
 
 
-def singular_values(before: Tensor, after: Tensor) -> Figure:
+def plot_singular_values(before: Tensor, after: Tensor) -> Figure:
     """Draw the singular values `(R,)` of a gradient and of Muon's update for it."""
     figure, axis = new_figure()
     numbers = range(1, len(before) + 1)
@@ -59,7 +59,7 @@ def singular_values(before: Tensor, after: Tensor) -> Figure:
     return figure
 
 
-def learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Figure:
+def plot_learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Figure:
     """Draw test accuracy, from 0 to 1, against the seconds spent in training."""
     figure, axis = new_figure()
     shares = [100 * a for a in accuracies]
@@ -71,16 +71,16 @@ def learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Fig
     return figure
 
 
-def ideas_switched_off(record: Record) -> Figure:
-    """Draw how the test accuracy changes if one idea is switched off, one row per idea.
+def plot_ablation(record: Record) -> Figure:
+    """Draw how the test accuracy changes if one technique is removed, one row per technique.
 
-    The band is the range of the runs with all ideas: a change inside it may be due to chance.
+    The band is the range of the runs with all techniques: a change inside it may be due to chance.
 
     Args:
-        record: result of `benchmarks/tricks_switched_off.py`.
+        record: result of `benchmarks/ablation.py`.
     """
-    rows = {row["name"]: row["accuracy"] for row in record.figures["rows"]}
-    everything = rows.pop(record.figures["baseline"])
+    rows = {row["name"]: row["accuracy"] for row in record.results["rows"]}
+    everything = rows.pop(record.results["baseline"])
     reference = statistics.median(everything)
     changes = {
         name: [100 * (accuracy - reference) for accuracy in accuracies]
@@ -89,7 +89,7 @@ def ideas_switched_off(record: Record) -> Figure:
     ordered = sorted(changes, key=lambda name: statistics.median(changes[name]))
     figure, axis = new_figure(width=8.0, height=0.34 * len(ordered) + 1.6)
     band = [100 * (accuracy - reference) for accuracy in everything]
-    axis.axvspan(min(band), max(band), color="0.88", label="range of the runs with all ideas")
+    axis.axvspan(min(band), max(band), color="0.88", label="range of the runs with all techniques")
     axis.axvline(0, color="0.4", linestyle=":")
     for place, name in enumerate(ordered):
         values = changes[name]
@@ -120,59 +120,63 @@ def ideas_switched_off(record: Record) -> Figure:
     worst = ordered[0]
     loss = -statistics.median(changes[worst])
     axis.set_title(
-        f"Largest loss: without {worst}, {loss:.1f} points ({runs} runs per idea)\n{record.origin}",
+        f"Largest loss: without {worst}, {loss:.1f} points ({runs} runs per technique)\n"
+        f"{record.origin}",
         fontsize=10,
     )
     return figure
 
 
-def within_a_clock(record: Record) -> Figure:
+def plot_accuracy_by_time_limit(record: Record) -> Figure:
     """Draw the test accuracy that each recipe reaches within each training time.
 
     Args:
-        record: result of `benchmarks/accuracy_within_a_clock.py`.
+        record: result of `benchmarks/accuracy_by_time_limit.py`.
     """
     figure, axis = new_figure(height=3.6)
-    clocks = sorted(record.figures["clocks"], key=float)
+    time_limits = sorted(record.results["time_limits"], key=float)
     best: dict[str, tuple[float, str]] = {}
-    for recipe, color in zip(record.figures["recipes"], OTHER_COLORS[2:], strict=False):
+    for recipe, color in zip(record.results["recipes"], OTHER_COLORS[2:], strict=False):
         medians = {}
-        for clock in clocks:
+        for time_limit in time_limits:
             shares = [
                 100 * run["accuracy_six_views"]
-                for run in record.figures["runs"]
-                if run["recipe"] == recipe and run["clock"] == clock
+                for run in record.results["runs"]
+                if run["recipe"] == recipe and run["time_limit"] == time_limit
             ]
             if not shares:
                 continue
-            axis.plot([float(clock)] * len(shares), shares, ".", color=color, alpha=0.6)
-            medians[float(clock)] = middle = statistics.median(shares)
+            axis.plot([float(time_limit)] * len(shares), shares, ".", color=color, alpha=0.6)
+            medians[float(time_limit)] = middle = statistics.median(shares)
             runs = "1 run" if len(shares) == 1 else f"{len(shares)} runs"
             axis.annotate(
                 f"{middle:.1f}% ({runs})",
-                (float(clock), middle),
+                (float(time_limit), middle),
                 (8, -12),
                 textcoords="offset points",
                 va="center",
                 fontsize=9,
             )
-            best[clock] = max(best.get(clock, (0.0, "")), (middle, recipe))
+            best[time_limit] = max(best.get(time_limit, (0.0, "")), (middle, recipe))
         axis.plot(list(medians), list(medians.values()), "D-", color=color, label=recipe)
     axis.set_xscale("log")
-    axis.set_xticks([float(clock) for clock in clocks], [f"{float(c):g}" for c in clocks])
+    axis.set_xticks(
+        [float(time_limit) for time_limit in time_limits], [f"{float(c):g}" for c in time_limits]
+    )
     axis.minorticks_off()
     axis.margins(x=0.25, y=0.15)
     axis.set_xlabel("training time [s]")
     axis.set_ylabel("test accuracy, six views [%]")
     axis.legend(loc="lower right", fontsize=8)
-    accuracy, recipe = best[clocks[-1]]
+    accuracy, recipe = best[time_limits[-1]]
     axis.set_title(
-        f"In {float(clocks[-1]):g} s: {accuracy:.1f}%, by {recipe}\n{record.origin}", fontsize=10
+        f"In {float(time_limits[-1]):g} s: {accuracy:.1f}%, by {recipe}\n{record.origin}",
+        fontsize=10,
     )
     return figure
 
 
-def race(record: Record) -> Figure:
+def plot_against_airbench(record: Record) -> Figure:
     """Draw accuracy against time of every run of two recipes on one GPU.
 
     Args:
@@ -180,7 +184,7 @@ def race(record: Record) -> Figure:
     """
     figure, axis = new_figure(height=4.0)
     middles = {}
-    for (name, runs), color in zip(record.figures["runs"].items(), OTHER_COLORS[2:], strict=False):
+    for (name, runs), color in zip(record.results["runs"].items(), OTHER_COLORS[2:], strict=False):
         seconds = [run["seconds"] for run in runs]
         shares = [100 * run["accuracy"] for run in runs]
         axis.plot(seconds, shares, ".", color=color, alpha=0.6, label=f"{name}, one run")

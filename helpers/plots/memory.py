@@ -6,7 +6,7 @@ from typing import Any
 
 from helpers.language import translate
 from helpers.memory import Sample
-from helpers.plots.style import GPU_COLOR, OTHER_COLORS, ink_on, new_figure, show
+from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show, text_color_on
 
 MIB = 2**20
 # Everything here is in a GPU's memory, so that the colors distinguish what the memory is used for.
@@ -33,7 +33,9 @@ def plot_parts(parts: Mapping[str, Mapping[str, int]], *, title: str) -> None:
             axis.barh(row, size / MIB, left=left, color=color, label=part if row == 0 else None)
             if size:
                 middle = left + size / MIB / 2
-                axis.text(middle, row, part, ha="center", va="center", size=8, color=ink_on(color))
+                axis.text(
+                    middle, row, part, ha="center", va="center", size=8, color=text_color_on(color)
+                )
             left += size / MIB
     axis.set_yticks(range(len(parts)), list(parts))
     axis.invert_yaxis()
@@ -44,7 +46,7 @@ def plot_parts(parts: Mapping[str, Mapping[str, int]], *, title: str) -> None:
         f"{case}: {', '.join(part for part, size in sizes.items() if size)}"
         for case, sizes in parts.items()
     )
-    show(figure, translate("Bars of GPU memory by what fills it. {cases}.", cases=cases))
+    show(figure, translate("Bars of GPU memory by use. {cases}.", cases=cases))
 
 
 def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
@@ -65,9 +67,9 @@ def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
     figure.suptitle(title)
     show(
         figure,
-        "The GPU memory after each operation of a training step. It climbs in the forward pass, is "
-        "highest early in the backward pass, falls to the end of it, and rises for a short time in "
-        "the optimizer's step.",
+        "The GPU memory after each operation of a training step. It grows in the forward pass, "
+        "peaks early in the backward pass, falls until its end, and rises briefly in the optimizer "
+        "step.",
     )
 
 
@@ -84,7 +86,7 @@ def plot_layers(kept: Mapping[str, int], *, title: str) -> None:
     largest = max(kept.values())
     big = ", ".join(name for name, size in kept.items() if size > largest / 2)
     alt = translate(
-        "Bars: the memory that autograd keeps for each layer. The long ones: {big}.", big=big
+        "Bars: the memory that autograd saves for each layer. The long ones: {big}.", big=big
     )
     show(figure, alt)
 

@@ -9,9 +9,9 @@ from helpers.plots.style import (
     COLORS,
     CPU_AREA,
     CPU_COLOR,
+    DARK_RED,
     GPU_AREA,
     GPU_COLOR,
-    RED_INK,
     new_figure,
     show,
 )
@@ -45,7 +45,7 @@ def draw_two_memories() -> None:
     failing.plot([9.95, 11.0], [0.95, 2.5], color="#333333", linewidth=1.2)
     failing.plot([4.5, 9.3], [1.6, 0.8], color="#333333", linewidth=1.2, linestyle=":")
     failing.text(6.5, 1.27, "✗", ha="center", va="center", fontsize=20, color=GPU_COLOR)
-    failing.text(6.5, 2.0, "no access", ha="center", fontsize=9, color=RED_INK)
+    failing.text(6.5, 2.0, "no access", ha="center", fontsize=9, color=DARK_RED)
     fixed.text(0.1, 4.25, "x + y.to(device)", fontsize=11, family="monospace")
     _tensor(fixed, 11.2, 1.4, "copy of y", (10, 20, 30), CPU_COLOR)
     _tensor(fixed, 11.2, 0.25, "sum", (11, 22, 33), _GREEN)

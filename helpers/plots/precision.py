@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.plots.style import OTHER_COLORS, WAITING_AREA, ink_on, new_figure
+from helpers.plots.style import OTHER_COLORS, WAITING_AREA, new_figure, text_color_on
 
 _SIGN, _EXPONENT, _MANTISSA = OTHER_COLORS[3], OTHER_COLORS[1], OTHER_COLORS[4]
 _FP16_LARGEST, _FP16_NORMAL, _FP16_SMALLEST = math.log2(65504), -14, -24
 
 
-def bit_fields(formats: Mapping[str, tuple[int, int]]) -> Figure:
+def draw_bit_fields(formats: Mapping[str, tuple[int, int]]) -> Figure:
     """Draw one square per bit of each format.
 
     Args:
@@ -28,7 +28,12 @@ def bit_fields(formats: Mapping[str, tuple[int, int]]) -> Figure:
             places = range(left, left + count)
             axis.barh([row] * count, 0.9, 0.7, left=places, color=color, label=label)
             axis.text(
-                left + count / 2 - 0.05, row, count, ha="center", va="center", color=ink_on(color)
+                left + count / 2 - 0.05,
+                row,
+                count,
+                ha="center",
+                va="center",
+                color=text_color_on(color),
             )
             left += count
     axis.set_yticks(range(len(formats)), formats)
@@ -40,7 +45,7 @@ def bit_fields(formats: Mapping[str, tuple[int, int]]) -> Figure:
     return figure
 
 
-def gradient_sizes(gradients: Mapping[str, Tensor]) -> Figure:
+def plot_gradient_sizes(gradients: Mapping[str, Tensor]) -> Figure:
     """Draw histograms of the sizes of gradients over the range of float16, one per panel.
 
     Args:
@@ -67,7 +72,7 @@ def gradient_sizes(gradients: Mapping[str, Tensor]) -> Figure:
     return figure
 
 
-def scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[int]) -> Figure:
+def plot_scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[int]) -> Figure:
     """Draw the error of the weights' gradients in float16 against the loss scale.
 
     Args:

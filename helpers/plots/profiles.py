@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, ink_on, new_figure
-from helpers.traces import Span, busy_share, outermost
+from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, new_figure, text_color_on
+from helpers.traces import Span, busy_fraction, outermost
 
 _PARTS = ("data", "forward", "backward", "optimizer", "log")
 PART_COLORS = dict(zip(_PARTS, OTHER_COLORS, strict=True))
 
 
-def timeline(spans: Sequence[Span]) -> Figure:
+def draw_timeline(spans: Sequence[Span]) -> Figure:
     """Draw a trace: the named parts, the outermost operations on the CPU, the GPU's kernels."""
     parts = [span for span in spans if span.row == "part" and span.name in _PARTS]
     operations = outermost(span for span in spans if span.row == "operation")
@@ -33,7 +33,7 @@ def timeline(spans: Sequence[Span]) -> Figure:
                 middle = (span.start + span.end) / 2000
                 axis.text(
                     middle, row, span.name, ha="center", va="center", fontsize=7, rotation=0,
-                    color=ink_on(color), clip_on=True,
+                    color=text_color_on(color), clip_on=True,
                 )  # fmt: skip
     axis.set_yticks(range(len(rows)), rows)
     axis.invert_yaxis()
@@ -42,14 +42,14 @@ def timeline(spans: Sequence[Span]) -> Figure:
     if axis.get_legend_handles_labels()[1]:  # parts that are too short for their name
         figure.legend(fontsize=8, loc="outside lower right", frameon=False)
     start = min(span.start for span in parts)
-    busy = busy_share(kernels or operations, start, end)
+    busy = busy_fraction(kernels or operations, start, end)
     what = f"{len(kernels)} kernels" if kernels else f"{len(operations)} operations"
     where = "the GPU is" if kernels else "operations keep the CPU"
     axis.set_title(f"One step, {what}: {where} busy for {busy:.0%} of the time", fontsize=11)
     return figure
 
 
-def queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Figure:
+def draw_queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Figure:
     """Draw launches on the CPU and kernels on the GPU, one panel per program.
 
     Args:
@@ -72,7 +72,7 @@ def queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Fi
     return figure
 
 
-def loop_parts(milliseconds: Mapping[str, Mapping[str, float]]) -> Figure:
+def plot_loop_parts(milliseconds: Mapping[str, Mapping[str, float]]) -> Figure:
     """Draw the parts of a step of several loops as stacked bars.
 
     Args:

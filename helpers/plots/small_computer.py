@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from helpers.language import translate
-from helpers.plots.style import OTHER_COLORS, ink_on, new_figure, scale_to_sizes, show
+from helpers.plots.style import OTHER_COLORS, new_figure, scale_to_sizes, show, text_color_on
 from helpers.small_computer import Cost, Trace
 from helpers.small_computer.instruction_set import CATEGORIES
 
@@ -29,7 +29,9 @@ def plot_categories(costs: Mapping[str, Cost], *, title: str) -> None:
                 list(costs), counts, left=left, color=color, label=category, height=0.6
             )
             labels = [f"{count:,}" if count else "" for count in counts]
-            axis.bar_label(bars, labels, label_type="center", color=ink_on(color), fontsize=9)
+            axis.bar_label(
+                bars, labels, label_type="center", color=text_color_on(color), fontsize=9
+            )
             left += counts
     axis.invert_yaxis()
     axis.grid(visible=False, axis="y")

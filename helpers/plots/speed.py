@@ -11,9 +11,9 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from helpers.history import History
 from helpers.plots.profiles import PART_COLORS
-from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, ink_on, new_figure
+from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, new_figure, text_color_on
 from helpers.records import Record
-from helpers.timing import Measurement, duration
+from helpers.timing import Measurement, format_duration
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Curve:
     seconds: Sequence[float]
 
 
-def recorded_curve(record: Record, which: str) -> Curve:
+def recorded_curve(record: Record, name: str) -> Curve:
     """Return one curve ("batch", "width" or "depth") of a recording of batch_and_width."""
-    found = record.figures[which]
+    found = record.results[name]
     medians = [median for median, *_ in found["seconds"]]
     return Curve(record.origin, record.kind, found["sizes"], medians)
 
@@ -54,7 +54,7 @@ def crossing(baseline: Curve, other: Curve) -> float | None:
     return 0.0
 
 
-def curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
+def plot_curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
     """Draw seconds per image against a size for each curve, and mark where the GPU becomes faster.
 
     Args:
@@ -116,7 +116,7 @@ def _curves_title(found: Sequence[Curve], unit: str) -> str:
     return f"From {sizes}, the time per image grows by a factor of {factor:.1f}"
 
 
-def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Figure:
+def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> Figure:
     """Draw single timings of a call beside a proper measurement.
 
     Args:
@@ -148,17 +148,20 @@ def stopwatch(single: float, naive: Sequence[float], proper: Measurement) -> Fig
     axis.set_ylabel("measured time [ms]")
     axis.legend(fontsize=8)
     factor = single / proper.median
-    median = duration(proper.median)
+    median = format_duration(proper.median)
     if single > max(naive):
-        title = f"First call: {duration(single)}, {factor:.1f} times the median of {median}"
+        title = f"First call: {format_duration(single)}, {factor:.1f} times the median of {median}"
     else:
-        fastest, slowest = duration(min(everything[:-1])), duration(max(everything[:-1]))
+        fastest, slowest = (
+            format_duration(min(everything[:-1])),
+            format_duration(max(everything[:-1])),
+        )
         title = f"Calls of the same function: {fastest} to {slowest}; median {median}"
     axis.set_title(title)
     return figure
 
 
-def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
+def plot_step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
     """Draw the parts of a training step, in time per image, as one stacked bar per setting.
 
     Args:
@@ -175,7 +178,7 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
             width > 0.07 * max(sum(p.values()) * 1e6 for p in parts.values()) for width in widths
         ]
         texts = [f"{width:.0f}" if shown else "" for width, shown in zip(widths, wide, strict=True)]
-        axis.bar_label(bars, texts, label_type="center", color=ink_on(color), fontsize=8)
+        axis.bar_label(bars, texts, label_type="center", color=text_color_on(color), fontsize=8)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
@@ -186,7 +189,7 @@ def step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
     return figure
 
 
-def loss_against_time(histories: Mapping[str, History]) -> Figure:
+def plot_loss_against_time(histories: Mapping[str, History]) -> Figure:
     """Draw the training loss against the time spent, one curve per training run.
 
     A final loss is the mean of the last tenth of a curve.
@@ -211,7 +214,7 @@ def loss_against_time(histories: Mapping[str, History]) -> Figure:
     return figure
 
 
-def pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
+def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     """Draw images per second of each input pipeline, grouped by batch size.
 
     Args:
@@ -251,7 +254,9 @@ def _short(value: float) -> str:
     )
 
 
-def transfers(sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where: str) -> Figure:
+def plot_transfers(
+    sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where: str
+) -> Figure:
     """Draw GB/s from host to device against the size of a copy, one curve per kind of memory.
 
     Args:

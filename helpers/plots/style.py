@@ -20,7 +20,7 @@ from helpers.language import translate
 # yellow. The last two are too light for lines on white: use them for areas.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
 # Vermilion, dark enough for small text on a light background.
-RED_INK = "#B34F00"
+DARK_RED = "#B34F00"
 
 # One color per device in every figure of the course: for lines and bars, and for areas such as a
 # drawn memory.
@@ -86,7 +86,7 @@ def show(figure: Figure, alt: str) -> None:
     display(data, metadata=metadata, raw=True)
 
 
-def ink_on(color: str) -> str:
+def text_color_on(color: str) -> str:
     """Return "black" or "white", whichever is easier to read on an area filled with `color`."""
     red, green, blue = to_rgb(color)
     luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2

@@ -141,12 +141,13 @@ check.exercise_4(gpu_bytes)
 # ## Exercise 5: compute a mean and wait once (3 points)
 #
 # `batches` is a list of tensors on one device; the last one is smaller than the others. Write
-# `mean_of(batches)`, which returns the mean of all their numbers as a Python number. For any number
-# of batches, **the CPU waits for the GPU only once**: call `.item()`, `.tolist()` or `.cpu()` once.
+# `compute_mean(batches)`, which returns the mean of all their numbers as a Python number. For any
+# number of batches, **the CPU waits for the GPU only once**: call `.item()`, `.tolist()` or
+# `.cpu()` once.
 
 
 # %% exercise=5
-def mean_of(batches):
+def compute_mean(batches):
     """Return the mean of all numbers in all batches as a float, with one wait."""
     ### BEGIN SOLUTION
     total = torch.zeros((), device=batches[0].device)
@@ -159,7 +160,7 @@ def mean_of(batches):
 
 
 # %% check=5 points=3
-check.exercise_5(mean_of)
+check.exercise_5(compute_mean)
 
 # %% [markdown]
 # ## Exercise 6: convert to NumPy (2 points)

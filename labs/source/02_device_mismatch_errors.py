@@ -50,7 +50,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # - `divide`: `total` is a tensor with a single number and no dimensions.
 # - `noise`: `generator` is always on the CPU. Draw the numbers there, and return them on the device
 #   of `x`.
-# - `count_right` returns a Python number, which has no device.
+# - `count_correct` returns a Python number, which has no device.
 #
 # Before you fix a line, predict its error message. To see it, call the function in a new cell, as
 # in `add(torch.ones(3, device=device), torch.ones(3))`.
@@ -120,7 +120,7 @@ def noise(x, generator):
     ### END GIVEN
 
 
-def count_right(guesses, labels):
+def count_correct(guesses, labels):
     ### BEGIN SOLUTION
     return (guesses == labels.to(guesses.device)).sum().item()
     ### END SOLUTION
@@ -130,7 +130,7 @@ def count_right(guesses, labels):
 
 
 # %% check=1 points=4
-check.exercise_1(add, multiply, score, embed, hide, divide, noise, count_right)
+check.exercise_1(add, multiply, score, embed, hide, divide, noise, count_correct)
 
 # %% [markdown]
 # ## Exercise 2: read the messages (3 points)

@@ -39,7 +39,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 #
 # Before you fix a network that is on two devices, you want to know which tensor is where.
 #
-# Write `devices_of(net, optimizer)`. It returns a dictionary of three sets of `torch.device`:
+# Write `find_devices(net, optimizer)`. It returns a dictionary of three sets of `torch.device`:
 #
 # - `"parameters"`: the devices of the network's parameters;
 # - `"buffers"`: the devices of its buffers;
@@ -52,7 +52,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 
 
 # %% exercise=1
-def devices_of(net, optimizer):
+def find_devices(net, optimizer):
     """Return the devices of parameters, buffers and the optimizer's state, as three sets."""
     ### BEGIN SOLUTION
     values = [value for entry in optimizer.state.values() for value in entry.values()]
@@ -65,7 +65,7 @@ def devices_of(net, optimizer):
 
 
 # %% check=1 points=2
-check.exercise_1(devices_of)
+check.exercise_1(find_devices)
 
 # %% [markdown]
 # ## Exercise 2: what does a module register? (3 points)

@@ -12,7 +12,7 @@
 #       - count correct predictions on the device, overall and per class, in batches of any size
 #       - find what is wrong in a loop that runs without an error
 #     prerequisites:
-#       - "no GPU and no data set: you practice on a simulated GPU and on random images"
+#       - "no GPU and no dataset: you practice on a simulated GPU and on random images"
 #     credits:
 #       - >-
 #         The script of exercise 1 follows the classifier of

@@ -13,7 +13,7 @@
 #       - make an input pipeline several times faster, and measure that it is
 #       - plan steps and learning rate for a larger batch
 #     prerequisites:
-#       - "no GPU and no data set: without a GPU, the checks use a device that works in the
+#       - "no GPU and no dataset: without a GPU, the checks use a device that works in the
 #         background as a GPU does"
 #     credits:
 #       - >-
@@ -38,7 +38,7 @@ device = lesson.start(seed=seed)
 # %% [markdown]
 # ## Exercise 1: a correct stopwatch (3 points)
 #
-# Write `seconds_a_call(call, device, runs)`: how long does `call()` keep the device busy? Call it
+# Write `seconds_per_call(call, device, runs)`: how long does `call()` keep the device busy? Call it
 # once before you start timing, then time `runs` calls one by one, and return the median in seconds,
 # a plain number.
 #
@@ -50,7 +50,7 @@ device = lesson.start(seed=seed)
 
 
 # %% exercise=1
-def seconds_a_call(call, device, runs):
+def seconds_per_call(call, device, runs):
     """Return the median time of `runs` calls in seconds, after one that is not timed."""
     ### BEGIN SOLUTION
 
@@ -70,7 +70,7 @@ def seconds_a_call(call, device, runs):
 
 
 # %% check=1 points=3
-check.exercise_1(seconds_a_call)
+check.exercise_1(seconds_per_call)
 
 # %% [markdown]
 # ## Exercise 2: find the bottleneck (3 points)
@@ -79,7 +79,7 @@ check.exercise_1(seconds_a_call)
 # dictionary that maps each name to a function without arguments that runs this part. A step calls
 # each of them once, in the order of the dictionary.
 #
-# Write `seconds_of_parts(parts, device, steps)`. Run one step that does not count, then `steps`
+# Write `seconds_per_part(parts, device, steps)`. Run one step that does not count, then `steps`
 # steps, and return a dictionary that maps each name to the mean time of this part per step, in
 # seconds. The part with the largest time is the bottleneck. Some parts launch work on the device
 # and return at once; the time of that work belongs to the part that launched it.
@@ -88,7 +88,7 @@ check.exercise_1(seconds_a_call)
 
 
 # %% exercise=2
-def seconds_of_parts(parts, device, steps):
+def seconds_per_part(parts, device, steps):
     """Return for each part its mean time per step, in seconds, without the first step."""
     ### BEGIN SOLUTION
     total = dict.fromkeys(parts, 0.0)
@@ -105,7 +105,7 @@ def seconds_of_parts(parts, device, steps):
 
 
 # %% check=2 points=3
-check.exercise_2(seconds_of_parts)
+check.exercise_2(seconds_per_part)
 
 # %% [markdown]
 # ## Exercise 3: feed it faster (3 points)

@@ -13,10 +13,10 @@
 #       - plan learning rates that rise and fall, and smooth the labels
 #       - reach an accuracy within a number of passes
 #     prerequisites:
-#       - "no GPU and no data set: you practice on a simulated GPU and on drawn images"
+#       - "no GPU and no dataset: you practice on a simulated GPU and on synthetic images"
 #     credits:
 #       - >-
-#         The ideas are those of the lesson, which names their sources; label smoothing is from
+#         The techniques are those of the lesson, which names their sources; label smoothing is from
 #         Szegedy and others, [Rethinking the Inception
 #         Architecture](https://arxiv.org/abs/1512.00567), 2016.
 # ---
@@ -59,10 +59,10 @@ check.exercise_1(random_flip)
 # %% [markdown]
 # ## Exercise 2: random shifts (3 points)
 #
-# Write `random_shift(images, reach)`. Each image moves by a whole number of pixels down (or up, if
-# the number is negative), and by another to the right (or left). Both are drawn for each image from
-# `-reach` to `reach`, including both ends, and all shifts are **equally likely**. Pixels that the
-# shift uncovers are 0; pixels that leave the image are lost.
+# Write `random_shift(images, max_shift)`. Each image moves by a whole number of pixels down (or up,
+# if the number is negative), and by another to the right (or left). Both are drawn for each image
+# from `-max_shift` to `max_shift`, including both ends, and all shifts are **equally likely**.
+# Pixels that the shift uncovers are 0; pixels that leave the image are lost.
 #
 # As before: a new batch, on the device of the images, without copies between devices and without a
 # loop over the images. Think of the lesson's gather: for every pixel of the result, where does it
@@ -70,14 +70,14 @@ check.exercise_1(random_flip)
 
 
 # %% exercise=2
-def random_shift(images, reach):
-    """Return the batch with each image shifted by up to `reach` pixels along both axes."""
+def random_shift(images, max_shift):
+    """Return the batch with each image shifted by up to `max_shift` pixels along both axes."""
     ### BEGIN SOLUTION
     count, _, height, width = images.shape
-    shifts = torch.randint(-reach, reach + 1, (2, count, 1), device=images.device)
-    rows = torch.arange(height, device=images.device) + reach - shifts[0]
-    columns = torch.arange(width, device=images.device) + reach - shifts[1]
-    padded = F.pad(images, (reach, reach, reach, reach))
+    shifts = torch.randint(-max_shift, max_shift + 1, (2, count, 1), device=images.device)
+    rows = torch.arange(height, device=images.device) + max_shift - shifts[0]
+    columns = torch.arange(width, device=images.device) + max_shift - shifts[1]
+    padded = F.pad(images, (max_shift, max_shift, max_shift, max_shift))
     which = torch.arange(count, device=images.device)[:, None, None]
     moved = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
     return moved.permute(0, 3, 1, 2)
@@ -112,23 +112,24 @@ check.exercise_3(predict)
 # %% [markdown]
 # ## Exercise 4: a learning rate that rises and falls (2 points)
 #
-# Write `rate_at(step, steps, peak, rise)`, the learning rate at a step of a run of `steps` steps.
-# It grows in a straight line from 0 at step 0 to `peak` at step `rise`, and then falls in a
-# straight line to 0 at step `steps`. If `rise` is 0, the learning rate starts at its peak.
+# Write `lr_at(step, num_steps, peak_lr, warmup_steps)`, the learning rate at a step of a run of
+# `num_steps` steps. It grows in a straight line from 0 at step 0 to `peak_lr` at step
+# `warmup_steps`, and then falls in a straight line to 0 at step `num_steps`. If `warmup_steps` is
+# 0, the learning rate starts at its peak.
 
 
 # %% exercise=4
-def rate_at(step, steps, peak, rise):
-    """Return the learning rate at `step`: a line up to `peak` at `rise`, and a line down to 0."""
+def lr_at(step, num_steps, peak_lr, warmup_steps):
+    """Return the learning rate at `step`: linear warmup, then linear decay."""
     ### BEGIN SOLUTION
-    if step < rise:
-        return peak * step / rise
-    return peak * (steps - step) / (steps - rise)
+    if step < warmup_steps:
+        return peak_lr * step / warmup_steps
+    return peak_lr * (num_steps - step) / (num_steps - warmup_steps)
     ### END SOLUTION
 
 
 # %% check=4 points=2
-check.exercise_4(rate_at)
+check.exercise_4(lr_at)
 
 # %% [markdown]
 # ## Exercise 5: smooth the labels (3 points)
@@ -156,7 +157,7 @@ check.exercise_5(smoothed_loss)
 # %% [markdown]
 # ## Exercise 6: four out of five in six passes (4 points)
 #
-# `learn(net, images, labels, epochs)` trains a small network in place. `images` are 360 drawn
+# `learn(net, images, labels, epochs)` trains a small network in place. `images` are 360 synthetic
 # patterns of 10 by 10 pixels with horizontal, vertical or diagonal stripes. They and their labels
 # are on the device of the network, **sorted by class**. The function below runs but learns almost
 # nothing.
@@ -175,7 +176,7 @@ def learn(net, images, labels, epochs):
     steps = epochs * len(images) // batch
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: rate_at(step, steps, peak=1.0, rise=0)
+        optimizer, lambda step: lr_at(step, steps, peak_lr=1.0, warmup_steps=0)
     )
     for _ in range(epochs):
         for chosen in torch.randperm(len(images), device=images.device).split(batch):

@@ -70,16 +70,16 @@ check.exercise_1(training_bytes)
 # %% [markdown]
 # ## Exercise 2: find the leak (2 points)
 #
-# `losses_of` computes the loss of each batch for validation. GPU memory use grows with every
+# `compute_losses` computes the loss of each batch for validation. GPU memory use grows with every
 # batch.
 #
-# Fix it. `losses_of(net, batches)` returns a list with one Python number per batch: the loss of
-# the network in evaluation mode (`net.eval()`). While it runs, autograd keeps nothing. Afterward,
-# the network is in its original mode, and autograd is on as before.
+# Fix it. `compute_losses(net, batches)` returns a list with one Python number per batch: the loss
+# of the network in evaluation mode (`net.eval()`). While it runs, autograd keeps nothing.
+# Afterward, the network is in its original mode, and autograd is on as before.
 
 
 # %% exercise=2
-def losses_of(net, batches):
+def compute_losses(net, batches):
     """Return the loss of each batch `(X, y)` as a list of numbers."""
     losses = []
     ### BEGIN SOLUTION
@@ -98,7 +98,7 @@ def losses_of(net, batches):
 
 
 # %% check=2 points=2
-check.exercise_2(losses_of)
+check.exercise_2(compute_losses)
 
 # %% [markdown]
 # ## Exercise 3: a step for a batch that does not fit (3 points)

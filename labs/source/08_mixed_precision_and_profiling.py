@@ -176,14 +176,14 @@ check.exercise_4(training_step)
 # A trace lists the kernels of a GPU as pairs: start and length, in whole microseconds. Kernels in
 # different *streams* (queues) can run at the same time, and the list is not sorted.
 #
-# Write `utilization(kernels)`. It gets a list of such pairs and returns the share of time, from 0
-# to 1, in which at least one kernel runs. Time runs from the earliest start of a kernel to the
+# Write `utilization(kernels)`. It gets a list of such pairs and returns the fraction of time, from
+# 0 to 1, in which at least one kernel runs. Time runs from the earliest start of a kernel to the
 # latest end. For an empty list, return 0.
 
 
 # %% exercise=5
 def utilization(kernels):
-    """Return the share of time in which at least one kernel runs."""
+    """Return the fraction of time in which at least one kernel runs."""
     ### BEGIN SOLUTION
     if not kernels:
         return 0

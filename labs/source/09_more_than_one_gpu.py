@@ -8,7 +8,7 @@
 #       gradients, a ring all-reduce, a plan for memory and bytes, and an epoch without deadlocks.
 #     minutes: 50
 #     objectives:
-#       - share a data set between processes so that all take the same number of steps
+#       - share a dataset between processes so that all take the same number of steps
 #       - average gradients of shares with different sizes
 #       - write a ring all-reduce that sends as few bytes as possible
 #       - predict memory and bytes sent for DDP, ZeRO and FSDP

@@ -864,7 +864,7 @@ else:
 # 1. Write `largest_of(tensors)`, which takes a list of tensors on the GPU and returns their largest
 #    number as a Python number. Let the CPU wait only once.
 # 2. How much memory do the training images of CIFAR-10 (50,000 x 3 x 32 x 32 numbers) take as
-#    `uint8`, and as `float32`? How many of these data sets fit into your GPU's free memory?
+#    `uint8`, and as `float32`? How many of these datasets fit into your GPU's free memory?
 #
 # <details><summary>Answers</summary>
 #

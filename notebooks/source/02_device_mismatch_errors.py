@@ -580,14 +580,14 @@ torch.rand(3, generator=generator).to(device)
 #
 # In this course's notebooks, a cell that fails with a device error gets a box under the traceback.
 # The box shows the device of each variable in your line, and a fix. An `explain` block shows the
-# same box, and with `go_on=True` the notebook continues after the error:
+# same box, and with `suppress=True` the notebook continues after the error:
 
 # %%
 from helpers.explain import explain
 
 a = torch.ones(2, 3)
 b = torch.ones(3, 4, device=device)
-with explain(go_on=True):
+with explain(suppress=True):
     a @ b
 
 # %% [markdown]
@@ -602,7 +602,7 @@ class Ramp(nn.Module):
         return x + steps
 
 
-with explain(go_on=True):
+with explain(suppress=True):
     Ramp()(X)
 
 # %% [markdown]

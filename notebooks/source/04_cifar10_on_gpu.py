@@ -53,18 +53,18 @@ from helpers.evaluation import Evaluation, evaluate
 from helpers.loaders import ResidentLoader
 from helpers.plots import classification as plots
 from helpers.plots.style import show
-from helpers.torchvision_cifar10 import LoadedCIFAR10
+from helpers.torchvision_cifar10 import InMemoryCIFAR10
 from helpers.training import train
 
 # %% [markdown]
 # To change a setting, edit the next cell and run the notebook from there on.
 
 # %% tags=["parameters"]
-data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
+data: str = "auto"  # images: "auto", "cifar10" (real or an error), "synthetic", or a path
 epochs: int = 2  # passes over the training images, at least 1
 batch_size: int = 4  # images per training step, at least 1
 learning_rate: float = 0.001  # step size of SGD, above 0
-train_images: int = 0  # how many images to train on; 0: all 50,000 photographs, or 4,000 drawn
+train_images: int = 0  # how many images to train on; 0: all 50,000 photographs, or 4,000 synthetic
 device: str = "auto"  # "auto", "cpu", "cuda:0", "mps", ...
 seed: int = 0  # of every random number
 output: str = "output"  # folder for the checkpoint and the trained network
@@ -83,7 +83,7 @@ output.mkdir(parents=True, exist_ok=True)
 #
 # CIFAR-10 is 60,000 color photographs of 32 by 32 pixels in ten classes: 50,000 to train on and
 # 10,000 to test on. The next cell finds or downloads them. If neither works, the course uses simple
-# artificial images that a program draws (*drawn* images), and a red box says so.
+# artificial images that a program generates (*synthetic* images), and a red box says so.
 
 # %% tags=["nbval-ignore-output"]
 dataset = cifar10.load(data)
@@ -110,13 +110,13 @@ f"{images.nbytes / 1e6:.1f} MB as uint8, {images.numel() * 4 / 1e6:.1f} MB as fl
 # %%
 few = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))[:24]
 names = [dataset.classes[label] for label in labels[few].tolist()]
-grid = plots.image_grid(images[few], names, title="Small images: some are hard for people too")
+grid = plots.draw_images(images[few], names, title="Small images: some are hard for people too")
 show(grid, alt="Twenty-four training images of 32 by 32 pixels, each under the name of its class.")
 
 # %% [markdown]
 # ## The classic script, on the CPU (10 minutes)
 #
-# This is the program that most people start with. The data set returns PIL images, the image
+# This is the program that most people start with. The dataset returns PIL images, the image
 # objects of the package Pillow. A *transform* turns each into a tensor with values from 0 to 1,
 # then into one with values from -1 to 1.
 
@@ -126,17 +126,17 @@ transform = transforms.Compose(
 )
 
 # %% [markdown]
-# In a program of your own, the data set is one line of torchvision:
+# In a program of your own, the dataset is one line of torchvision:
 #
 # ```python
 # train_set = torchvision.datasets.CIFAR10("data", train=True, download=True, transform=transform)
 # ```
 #
-# `LoadedCIFAR10` is a subclass that holds the images loaded above.
+# `InMemoryCIFAR10` is a subclass that holds the images loaded above.
 
 # %%
-train_set = LoadedCIFAR10(images, labels, transform)
-test_set = LoadedCIFAR10(*dataset.test, transform)
+train_set = InMemoryCIFAR10(images, labels, transform)
+test_set = InMemoryCIFAR10(*dataset.test, transform)
 image, label = train_set[0]
 f"{tuple(image.shape)}, {image.dtype}, from ≈ {image.min():.2f} to ≈ {image.max():.2f}"
 
@@ -145,7 +145,7 @@ f"{tuple(image.shape)}, {image.dtype}, from ≈ {image.min():.2f} to ≈ {image.
 # processes prepare batches while the network trains.
 
 # %% tags=["nbval-ignore-output"]
-count = train_images or (4_000 if dataset.drawn else len(train_set))
+count = train_images or (4_000 if dataset.synthetic else len(train_set))
 if count < len(train_set):
     # A random choice, because a copy of CIFAR-10 may be sorted by class.
     order = torch.randperm(len(train_set), generator=torch.Generator().manual_seed(seed))
@@ -500,12 +500,12 @@ f"{int(counts.sum())} of {len(test_set)} images counted"
 # %% tags=["nbval-ignore-output"]
 evaluation = Evaluation(counts)
 per_class = evaluation.per_class(dataset.classes)
-{name: f"{share:.1%}" for name, share in per_class.items()}
+{name: f"{accuracy:.1%}" for name, accuracy in per_class.items()}
 
 # %%
 show(
-    plots.accuracy_by_class(per_class, evaluation.accuracy),
-    alt="One bar per class with the share of its test images that the network gets right, "
+    plots.plot_accuracy_by_class(per_class, evaluation.accuracy),
+    alt="One bar per class with the fraction of its test images that the network gets right, "
     "and a line at the overall accuracy.",
 )
 
@@ -514,7 +514,7 @@ show(
 
 # %%
 show(
-    plots.confusion_matrix(evaluation, dataset.classes),
+    plots.plot_confusion_matrix(evaluation, dataset.classes),
     alt="A ten by ten table of true against predicted classes, in percent; the diagonal holds the "
     "correct predictions.",
 )
@@ -577,7 +577,7 @@ resident_step = batch_size / history.images_per_second
 print(f"train, resident: {resident_step * 1e3:.2f} ms per step, accuracy {again.accuracy:.1%}")
 
 # %%
-show(plots.loss_curve(history), alt="The mean training loss against the training step.")
+show(plots.plot_loss_curve(history), alt="The mean training loss against the training step.")
 
 # %% [markdown]
 # [Lesson 05](05_when_the_gpu_wins.ipynb) measures such changes one at a time. The accuracy is about

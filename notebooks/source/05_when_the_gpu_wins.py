@@ -27,8 +27,8 @@
 #         stopwatch follows [torch.utils.benchmark](https://pytorch.org/docs/stable/benchmark_utils.html).
 #       - >-
 #         The rule for the learning rate: Goyal et al.,
-#         [Accurate, Large Minibatch SGD](https://arxiv.org/abs/1706.02677), 2017. The whole data
-#         set on the GPU: David Page,
+#         [Accurate, Large Minibatch SGD](https://arxiv.org/abs/1706.02677), 2017. The whole
+#         dataset on the GPU: David Page,
 #         [How to Train Your ResNet](https://github.com/davidcpage/cifar10-fast), 2018.
 # ---
 
@@ -48,31 +48,31 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import cifar10, lesson, records, timing
 from helpers.devices import describe_device
-from helpers.ladder import CLASSIC, Ladder, Rung, time_to_accuracy
 from helpers.loaders import ResidentLoader, normalize
 from helpers.networks import ClassicNet, ScaledClassicNet
-from helpers.plots import ladder as ladder_plot
 from helpers.plots import speed as plots
+from helpers.plots.speedups import plot_speedups
 from helpers.plots.style import show
-from helpers.steps import Setting, TrainingStep, endless, photo_loader, whole_batches
+from helpers.speedups import CLASSIC, Speedup, SpeedupStudy, time_to_accuracy
+from helpers.steps import StepConfig, TrainingStep, classic_loader, cycle, truncate_to_full_batches
 from helpers.training import train
 
 # %% [markdown]
 # With these settings, the measurements take a few minutes on two CPU cores.
 
 # %% tags=["parameters"]
-data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
+data: str = "auto"  # images: "auto", "cifar10" (real or an error), "synthetic", or a path
 device: str = "auto"  # "auto", "cpu", "cuda:0", "mps", ...
 seed: int = 0  # of every random number
-rounds: int = 5  # runs of each variant in a comparison, at least 3; 3 if images are drawn
+rounds: int = 5  # runs of each variant in a comparison, at least 3; 3 on synthetic images
 seconds: float = 0.2  # measured for each point of a curve, above 0
 largest_batch: int = 4096  # the last point of the batch curve, at least 4
-with_compile: bool = False  # compile in the live ladder too: it takes up to a minute
-rate_images: int = 8_000  # to compare learning rates on, at least 512; at most 2,000 drawn ones
+with_compile: bool = False  # compile in the live measurement too: it takes up to a minute
+rate_images: int = 8_000  # to compare learning rates on, at least 512; at most 2,000 synthetic ones
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(device, seed=seed)
-timing.refuse_simulated(device)
+timing.raise_if_simulated(device)
 if largest_batch < 4 or rate_images < 512:
     raise ValueError(
         "largest_batch must be at least 4 and rate_images at least 512, "
@@ -88,10 +88,10 @@ if largest_batch < 4 or rate_images < 512:
 dataset = cifar10.load(data)
 lesson.show_data(dataset)
 images, labels = dataset.train
-if dataset.drawn:  # fewer are enough to try the code
+if dataset.synthetic:  # fewer are enough to try the code
     rate_images = min(rate_images, 2_000)
     rounds = min(rounds, 3)
-sizes = [1, 2, 4] if dataset.drawn else [1, 2, 4, 8]  # of networks
+sizes = [1, 2, 4] if dataset.synthetic else [1, 2, 4, 8]  # of networks
 
 # %% [markdown]
 # ## A stopwatch that lies (8 minutes)
@@ -147,7 +147,7 @@ print(*(f"{1e3 * seconds_taken:.1f}" for seconds_taken in times), "ms")
 # %% tags=["nbval-ignore-output"]
 proper = timing.measure(forward, device, label="forward pass", runs=rounds, seconds=seconds)
 show(
-    plots.stopwatch(first, later, proper),
+    plots.plot_timings(first, later, proper),
     alt="The time that a plain stopwatch shows for each of twelve calls, the first marked, and the "
     "median with quartiles of a proper measurement.",
 )
@@ -204,7 +204,7 @@ places = [cpu] if device == cpu else [cpu, device]
 # If this machine has no GPU, its curve comes from a recording.
 
 # %% tags=["nbval-ignore-output"]
-gpu_record = None if device.type == "cuda" else records.newest("batch_and_width", "cuda")
+gpu_record = None if device.type == "cuda" else records.latest("batch_and_width", "cuda")
 if device.type == "cuda":
     lesson.box("The GPU's curves are measured on this machine.")
 elif gpu_record:
@@ -238,7 +238,9 @@ by_batch = {
     at: [seconds_per_image(ClassicNet(), size, at) for size in batch_sizes] for at in places
 }
 show(
-    plots.curves(with_recorded("batch", batch_sizes, by_batch), "images per batch", unit="batch"),
+    plots.plot_curves(
+        with_recorded("batch", batch_sizes, by_batch), "images per batch", unit="batch"
+    ),
     alt="Training time per image against the batch size, logarithmic; one curve per device.",
 )
 
@@ -280,7 +282,7 @@ by_width = {
     at: [seconds_per_image(ScaledClassicNet(width), 64, at) for width in sizes] for at in places
 }
 show(
-    plots.curves(
+    plots.plot_curves(
         with_recorded("width", sizes, by_width),
         "width: multiple of the classic network's channels",
         unit="width",
@@ -293,7 +295,7 @@ by_depth = {
     at: [seconds_per_image(ScaledClassicNet(1, depth), 64, at) for depth in sizes] for at in places
 }
 show(
-    plots.curves(
+    plots.plot_curves(
         with_recorded("depth", sizes, by_depth), "depth: convolutions per block", unit="depth"
     ),
     alt="Training time per image against the depth of the network; one curve per device.",
@@ -309,9 +311,9 @@ show(
 #
 # Find out what is slow before you make anything faster. `torch.profiler` logs when each operation
 # starts and ends; `record_function` names a part of your code. `TrainingStep` does one step, with
-# `with part("forward"):` and so on around its parts; `whole_batches` leaves out the images that do
-# not fill a batch. On a GPU, each part ends by waiting for the device, because otherwise a kernel's
-# time would count in a later part.
+# `with part("forward"):` and so on around its parts; `truncate_to_full_batches` leaves out the
+# images that do not fill a batch. On a GPU, each part ends by waiting for the device, because
+# otherwise a kernel's time would count in a later part.
 
 
 # %%
@@ -329,8 +331,10 @@ def part(name):
 
 
 # %%
-def parts_of(setting, steps):
-    step = TrainingStep(setting, *whole_batches(images, labels, setting.batch_size), device)
+def parts_of(config, steps):
+    step = TrainingStep(
+        config, *truncate_to_full_batches(images, labels, config.batch_size), device
+    )
     for _ in range(3):
         step()
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
@@ -338,18 +342,18 @@ def parts_of(setting, steps):
             step(part)
     total = {event.key: event.cpu_time_total / 1e6 for event in profiler.key_averages()}
     names = ("data", "forward", "backward", "optimizer")
-    return {name: total[name] / (steps * setting.batch_size) for name in names}
+    return {name: total[name] / (steps * config.batch_size) for name in names}
 
 
-CLASSIC  # the settings of the classic script
+CLASSIC  # the configuration of the classic script
 
 # %% [markdown]
-# Three settings: the classic script (4 images per batch, two workers); *resident* data, with all
-# images on the device from the start; and resident data with 512 images per batch. The other fields
-# of `Setting` are changes of the section *The ladder*.
+# Three configurations: the classic script (4 images per batch, two workers); *resident* data, with
+# all images on the device from the start; and resident data with 512 images per batch. The other
+# fields of `StepConfig` are changes of the section *Cumulative speed-up*.
 #
-# **Think first:** which part shrinks most from the first setting to the second, and which from the
-# second to the third?
+# **Think first:** which part shrinks most from the first configuration to the second, and which
+# from the second to the third?
 #
 # <details><summary>Answer</summary>
 #
@@ -363,13 +367,13 @@ CLASSIC  # the settings of the classic script
 # %%
 parts = {
     "classic, batch 4": parts_of(CLASSIC, 60),
-    "resident data, batch 4": parts_of(Setting(resident=True), 60),
-    "resident data, batch 512": parts_of(Setting(resident=True, batch_size=512), 3),
+    "resident data, batch 4": parts_of(StepConfig(resident=True), 60),
+    "resident data, batch 512": parts_of(StepConfig(resident=True, batch_size=512), 3),
 }
 show(
-    plots.step_parts(parts),
-    alt="For three settings, the time per image of the four parts of a training step: data, "
-    "forward, backward, optimizer; one stacked bar per setting.",
+    plots.plot_step_parts(parts),
+    alt="For three configurations, the time per image of the four parts of a training step: data, "
+    "forward, backward, optimizer; one stacked bar each.",
 )
 
 # %% [markdown]
@@ -381,10 +385,10 @@ show(
 #
 # The classic script turns each of four PIL images into a tensor, normalizes it, and stacks the
 # four. Or take four images at once from a tensor that is on the device. Do both give the same
-# values? (`photo_loader` is the `DataLoader` of lesson 04, and `endless` repeats its epochs.)
+# values? (`classic_loader` is the `DataLoader` of lesson 04, and `cycle` repeats its epochs.)
 
 # %%
-photos = photo_loader(images[:64], labels[:64], 64, workers=0).dataset
+photos = classic_loader(images[:64], labels[:64], 64, workers=0).dataset
 one_by_one = torch.stack([photos[i][0] for i in range(64)])
 at_once = normalize(images[:64])
 torch.testing.assert_close(one_by_one, at_once, rtol=0, atol=1e-6)  # an error if they differ
@@ -403,7 +407,7 @@ f"{tuple(at_once.shape)}: no value differs by more than 0.000001"
 
 # %%
 def take(loader, count):
-    batches = endless(loader)  # one epoch after another
+    batches = cycle(loader)  # one epoch after another
 
     def prepare():
         for _ in range(count):
@@ -414,10 +418,10 @@ def take(loader, count):
 
 # %%
 def speeds_at(batch_size):
-    subset = whole_batches(images, labels, batch_size)
+    subset = truncate_to_full_batches(images, labels, batch_size)
     loaders = {
-        "PIL, 2 workers": photo_loader(*subset, batch_size, workers=2),
-        "PIL, no workers": photo_loader(*subset, batch_size, workers=0),
+        "PIL, 2 workers": classic_loader(*subset, batch_size, workers=2),
+        "PIL, no workers": classic_loader(*subset, batch_size, workers=0),
         "resident batches": ResidentLoader(*subset, batch_size, device=device),
     }
     # ResidentLoader prepares many batches at once, so take at least 4,096 of its images.
@@ -431,7 +435,7 @@ def speeds_at(batch_size):
 at_batch = {size: speeds_at(size) for size in (4, 64, 512)}
 speeds = {name: {size: at_batch[size][name] for size in at_batch} for name in at_batch[4]}
 show(
-    plots.pipelines(speeds),
+    plots.plot_pipelines(speeds),
     alt="Images prepared per second by three ways to feed a network, for batches of 4, 64 and 512.",
 )
 
@@ -450,13 +454,13 @@ show(
 
 
 # %%
-def matching_rate(batch_size):
+def scaled_lr(batch_size):
     return min(0.001 * batch_size / 4, 0.1)
 
 
 for size in (4, 16, 64, 256, 512):
     steps = math.ceil(50_000 / size)  # the last batch of a pass may be smaller
-    print(f"batch {size:3d}: {steps:6,} steps per pass, rate {matching_rate(size):g}")
+    print(f"batch {size:3d}: {steps:6,} steps per pass, rate {scaled_lr(size):g}")
 
 # %% [markdown]
 # **Think first:** what happens to the loss if you enlarge the batch to 64 and keep the learning
@@ -488,17 +492,17 @@ f"≈ {len(chosen):,} images, two passes each"
 histories = {
     "batch 4, rate 0.001": trained(4, 0.001),
     "batch 64, rate 0.001": trained(64, 0.001),
-    "batch 64, rate 0.016": trained(64, matching_rate(64)),
+    "batch 64, rate 0.016": trained(64, scaled_lr(64)),
 }
 show(
-    plots.loss_against_time(histories),
+    plots.plot_loss_against_time(histories),
     alt="Training loss against training time for batches of 4, and for batches of 64 with the "
     "learning rate of batch 4 and with the matching one; all see the same number of images.",
 )
 
 # %% [markdown]
-# On the real images, the matching rate brings the loss of the large batch down to about that of the
-# small one. For much larger batches that is not enough, because there are far fewer updates.
+# On the real images, the scaled learning rate brings the loss of the large batch down to about that
+# of the small one. For much larger batches that is not enough, because there are far fewer updates.
 #
 # So **images per second are not time to accuracy**: compare how long two ways to train take to the
 # accuracy that you want. The next table has recordings from one quiet computer: test accuracy from
@@ -506,7 +510,7 @@ show(
 
 # %%
 accuracies = records.read("large_batches")[0]
-times_per_image = records.newest("ladder", accuracies.kind)
+times_per_image = records.latest("speedups", accuracies.kind)
 print(accuracies.origin, *time_to_accuracy(accuracies, times_per_image), sep="\n")
 
 # %% [markdown]
@@ -514,10 +518,11 @@ print(accuracies.origin, *time_to_accuracy(accuracies, times_per_image), sep="\n
 # second (a direct comparison below says 4.4), yet after one pass it is *behind*. But five passes
 # take about as long as one with batches of 4, and end at a higher accuracy.
 #
-# ## The ladder (10 minutes)
+# ## Cumulative speed-up (10 minutes)
 #
-# Now change the classic script one thing at a time, and keep each change that helps: a *ladder* of
-# changes. Resident data and a larger batch you have seen; here are the others.
+# Now change the classic script one thing at a time, and keep each change that helps. The
+# result is the *cumulative* speed-up. Resident data and a larger batch you have seen; here are the
+# others.
 #
 # **`channels_last`** keeps the channels of a pixel next to each other in memory, which many
 # convolution kernels prefer. The shape stays, but the *strides* change: how far apart in memory the
@@ -552,21 +557,23 @@ output.dtype, net.fc3.weight.dtype
 # **One thread**, on a CPU: with little work, waking a second thread costs more than it saves.
 # (Lesson 04 uses one thread from the start; here the classic script has all.)
 #
-# **Think first:** which of them help a network this small? Each change is compared with the setting
-# that has everything that helped before; *what helped* and *everything* are compared with the
-# classic script. Do not divide the times of two rows: they were measured minutes apart.
+# **Think first:** which of them help a network this small? Each change is compared with the
+# configuration that has everything that helped before; *what helped* and *everything* are compared
+# with the classic script. Do not divide the times of two rows: they were measured minutes apart.
 
 # %% tags=["nbval-ignore-output"]
 skip = {} if with_compile else {"torch.compile": "skipped; with_compile = True measures it"}
-changes, best = Ladder(images, labels, device, rounds=rounds, seconds=seconds, skip=skip).climb()
+changes, best = SpeedupStudy(
+    images, labels, device, rounds=rounds, seconds=seconds, skip=skip
+).measure_cumulative()
 for change in changes:
     per_image = "" if change.note else f"{1e6 * change.seconds_per_image:7.0f} µs per image, "
-    print(f"{change.name:16s} {per_image}{change.note or 'speed-up ' + change.finding}")
-best  # the setting with everything that helped
+    print(f"{change.name:16s} {per_image}{change.note or 'speed-up ' + change.summary}")
+best  # the configuration with everything that helped
 
 # %% tags=["nbval-ignore-output"]
 show(
-    ladder_plot.ladder(changes, where=describe_device(device)),
+    plot_speedups(changes, where=describe_device(device)),
     alt="One bar per change: the speed-up of training with it, on top of the changes that helped "
     "before; gray if it does not help. The last two bars are all changes that helped and "
     "everything at once, compared with the classic script.",
@@ -574,22 +581,24 @@ show(
 
 # %% [markdown]
 # The line on a bar shows the quartiles. Each comparison can be wrong: with seven changes that have
-# no effect, a false gain or loss appears in about one ladder of four, and more often on a busy
+# no effect, a false gain or loss appears in about one run of four, and more often on a busy
 # computer. Measure a change again before you keep it.
 #
-# Does the order matter? A recorded ladder also has every change *alone*, on the classic script.
+# Does the order matter? The recording also has every change *alone*, on the classic script.
 
 # %%
 for kind in ("cuda", "cpu"):
-    record = records.newest("ladder", kind)
+    record = records.latest("speedups", kind)
     if record is None:
         device_name = {"cuda": "GPU", "cpu": "CPU"}[kind]
-        lesson.box(f"No ladder has been recorded on a {device_name} yet.")
+        lesson.box(f"No speed-ups have been recorded on a {device_name} yet.")
         continue
-    in_turn, alone = ([Rung(**each) for each in record.figures[n]] for n in ("climb", "alone"))
+    in_turn, alone = (
+        [Speedup(**each) for each in record.results[n]] for n in ("cumulative", "alone")
+    )
     show(
-        ladder_plot.ladder(in_turn, alone, where=record.origin),
-        alt="The recorded ladder: on the left each change alone on the classic script, on the "
+        plot_speedups(in_turn, alone, where=record.origin),
+        alt="The recorded speed-ups: on the left each change alone on the classic script, on the "
         "right on top of the changes that helped.",
     )
 
@@ -615,18 +624,18 @@ row = images[:512]
 f"{row.nbytes / 1e6:.2f} MB as uint8, {normalize(row).nbytes / 1e6:.2f} MB as float32"
 
 # %%
-record = records.newest("transfers", "cuda")
+record = records.latest("transfers", "cuda")
 if record is None:
     lesson.box("No copies to a GPU have been recorded yet.", "Only a real GPU can show them.")
 else:
     show(
-        plots.transfers(
-            record.figures["bytes"], record.figures["gigabytes_per_second"], record.origin
+        plots.plot_transfers(
+            record.results["bytes"], record.results["gigabytes_per_second"], record.origin
         ),
         alt="The rate of a copy to the GPU against its size, from pageable and from pinned memory.",
     )
-    print("Seconds until the call returns:", record.figures["seconds_until_the_call_returns"])
-    print("Seconds for copy and products:", record.figures["overlap"])
+    print("Seconds until the call returns:", record.results["seconds_until_the_call_returns"])
+    print("Seconds for copy and products:", record.results["overlap"])
 
 # %% tags=["nbval-ignore-output"]
 lesson.report(
@@ -635,7 +644,7 @@ lesson.report(
     loaders_alone_ratio_at_batch_4=round(
         speeds["resident batches"][4] / speeds["PIL, 2 workers"][4], 1
     ),
-    ladder_ratio=round(changes[-2].ratio, 1),
+    cumulative_speedup=round(changes[-2].ratio, 1),
 )
 
 # %% [markdown]
@@ -648,8 +657,8 @@ lesson.report(
 # - A larger batch needs a larger learning rate, and still makes fewer updates: compare time to
 #   accuracy, not images per second.
 #
-# **To try:** set `rounds = 9`; the measurements take up to twice as long. Which findings of the
-# ladder change?
+# **To try:** set `rounds = 9`; the measurements take up to twice as long. Which of the
+# speed-ups change?
 #
 # <details><summary>Answer</summary>
 #

@@ -4,15 +4,15 @@
 #   course:
 #     title: CIFAR-10 in seconds
 #     promise: >-
-#       You build, one idea at a time, a training run designed to reach 94 % on CIFAR-10 within
+#       You build, one technique at a time, a training run designed to reach 94 % on CIFAR-10 within
 #       seconds on one GPU, and you run a small version of it on the machine you have.
 #     minutes: 60
 #     objectives:
 #       - compute a lower limit for the time of a training run
-#       - name the ideas behind a fast run, their sources, and the purpose of each
+#       - name the techniques behind a fast run, their sources, and the purpose of each
 #       - whiten patches, augment on the device with one gather, orthogonalize an update
 #       - time a training run so that an expert would accept the result
-#       - switch one idea off and judge whether the difference means anything
+#       - remove one technique (an *ablation*) and judge whether the difference means anything
 #     prerequisites:
 #       - "[Lesson 04](04_cifar10_on_gpu.ipynb): training, evaluation and images on the device"
 #       - "[Lesson 05](05_when_the_gpu_wins.ipynb): where the time of a training step goes"
@@ -54,17 +54,17 @@ from helpers import cifar10, lesson, records
 from helpers.fast_cifar10.augmentation import augment, on_device
 from helpers.fast_cifar10.network import FastNet, Group
 from helpers.fast_cifar10.optimizers import Muon
-from helpers.fast_cifar10.recipes import CPU, GPU, ideas_in, switched_off
+from helpers.fast_cifar10.recipes import CPU, GPU, ablate, active_techniques
 from helpers.fast_cifar10.training import Trainer
 from helpers.plots import classification
 from helpers.plots import fast_cifar10 as plots
 from helpers.plots.style import show
 
 # %% tags=["parameters"]
-data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
+data: str = "auto"  # images: "auto", "cifar10" (real or an error), "synthetic", or a path
 device: str = "auto"  # "auto", "cpu", "cuda:0", ...
 epochs: float = 0.0  # passes over the training images; 0 takes 8 on a GPU and 0.5 on a CPU
-idea: str = "Muon"  # the idea that is switched off below; an unknown name lists all ideas
+technique: str = "Muon"  # the technique to remove below; an unknown name lists all
 seed: int = 0  # of every random number
 
 # %% tags=["nbval-ignore-output"]
@@ -73,10 +73,10 @@ if epochs < 0:
     raise ValueError(f"epochs must be 0 or more, not {epochs!r}.")
 
 # %% [markdown]
-# **Without a GPU** you run a second recipe, for a CPU: the same ideas with a narrower network, a
-# first layer with stride 2 (its output has a quarter of the positions), and smaller batches. It
-# shows that the whole recipe learns fast, and how to test an idea. It is too short to show the
-# effect of most single ideas, and it does not reach 94 %.
+# **Without a GPU** you run a second recipe, for a CPU: the same techniques with a narrower network,
+# a first layer with stride 2 (its output has a quarter of the positions), and smaller batches. It
+# shows that the whole recipe learns fast, and how to test a technique. It is too short to show the
+# effect of most single techniques, and it does not reach 94 %.
 #
 # The widths of the CPU recipe were chosen on 5,000 training images held out for validation. The
 # shape of its first layer was chosen in a few trials on test images, which is a mistake: the best
@@ -87,7 +87,7 @@ if epochs < 0:
 # %%
 settings = CPU if device.type == "cpu" else GPU
 settings = replace(settings, epochs=epochs or settings.epochs)
-without = switched_off(settings, idea)  # for a later section
+without = ablate(settings, technique)  # for a later section
 {"GPU": (GPU.widths, GPU.epochs), "CPU": (CPU.widths, CPU.epochs)}
 
 # %% tags=["nbval-ignore-output"]
@@ -140,7 +140,7 @@ f"{a_run / 1e15:.2f} PFLOP per run, {a_run / 989e12:.2f} s at 989 TFLOP/s"
 # %%
 train_images, train_labels = on_device(*dataset.train, device)
 test_images, test_labels = on_device(*dataset.test, device)
-if dataset.drawn and device.type == "cpu":  # a shorter run is enough to try the code
+if dataset.synthetic and device.type == "cpu":  # a shorter run is enough to try the code
     settings, without = (replace(each, epochs=epochs or 0.1) for each in (settings, without))
     test_images, test_labels = test_images[::5], test_labels[::5]
 train_images.shape, train_images.dtype
@@ -178,7 +178,7 @@ pixels.shape
 
 # %%
 show(
-    classification.image_grid(
+    classification.draw_images(
         pixels.permute(0, 3, 1, 2),
         ["original", "mirrored", "2 up, 2 left", "same, mirrored", "6 down", "same, mirrored"],
         title="One image, six ways, in one gather",
@@ -237,16 +237,16 @@ patches.shape[1], directions.shape
 # </details>
 
 # %%
-shares = variances.flip(0) / variances.sum()
+fractions = variances.flip(0) / variances.sum()
 {
-    "strongest": f"≈ {shares[0]:.1%}",
-    "three strongest": f"≈ {shares[:3].sum():.1%}",
-    "last nine": f"≈ {shares[-9:].sum():.3%}",
+    "strongest": f"≈ {fractions[0]:.1%}",
+    "three strongest": f"≈ {fractions[:3].sum():.1%}",
+    "last nine": f"≈ {fractions[-9:].sum():.3%}",
 }
 
 # %%
 show(
-    plots.filters(
+    plots.draw_filters(
         directions.T.flip(0).reshape(-1, 3, kernel, kernel), variances.flip(0).sqrt().tolist()
     ),
     alt="Twenty-seven small color patterns from smooth to fine, each with the standard deviation "
@@ -359,7 +359,7 @@ gradient = torch.randn(32, 8) @ torch.randn(8, 288) + 0.3 * torch.randn(32, 288)
 before = torch.linalg.svdvals(gradient)
 after = torch.linalg.svdvals(newton_schulz(gradient))
 show(
-    plots.singular_values(before, after),
+    plots.plot_singular_values(before, after),
     alt="The singular values of a matrix: most of them small before, and all between one half and "
     "1.2 after three steps of the Newton-Schulz iteration.",
 )
@@ -374,10 +374,10 @@ show(
 Markdown(f"```python\n{inspect.getsource(Muon.step)}```")
 
 # %% [markdown]
-# Two more ideas are in it. If BatchNorm follows a convolution, the result does not depend on the
-# norm of the weights, so the norm is kept fixed, and the learning rate is the *relative* size of a
-# step. And filters of the same shape are stacked and processed together, since one large product is
-# faster than several small ones.
+# Two more techniques are in it. If BatchNorm follows a convolution, the result does not depend on
+# the norm of the weights, so the norm is kept fixed, and the learning rate is the *relative* size
+# of a step. And filters of the same shape are stacked and processed together, since one large
+# product is faster than several small ones.
 #
 # ## The rest of the recipe (6 minutes)
 #
@@ -436,7 +436,7 @@ f"≈ {run.images:,} images in {run.seconds:.1f} s; before that, {ready:.1f} s o
 
 # %%
 show(
-    plots.learning_curve(seconds, accuracies),
+    plots.plot_learning_curve(seconds, accuracies),
     alt="Test accuracy against the time spent in training, with a point for each sixth of the run.",
 )
 
@@ -456,14 +456,14 @@ six_views = trainer.accuracy(test_images, test_labels)
 f"test accuracy: ≈ {one_view:.1%} from one view, ≈ {six_views:.1%} from six"
 
 # %% [markdown]
-# ## Switch an idea off (6 minutes)
+# ## Ablation (6 minutes)
 #
-# Each idea of a recipe is a claim. Test one of them: repeat the run without the `idea` of the
-# parameters cell. Without Muon, the filters take steps of the same length along their gradient's
-# momentum. The ideas that you can switch off:
+# Each technique in a recipe is a claim. An *ablation* tests it: repeat the run without the
+# `technique` of the parameters cell. Without Muon, the filters take steps of the same length along
+# their gradient's momentum. The techniques that you can remove:
 
 # %%
-", ".join(ideas_in(GPU))
+", ".join(active_techniques(GPU))
 
 # %%
 other = Trainer(without, *dataset.train, device)
@@ -472,7 +472,7 @@ other.run(seed)
 without_views = other.accuracy(test_images, test_labels)
 Markdown(
     "| run | test accuracy |\n|---|---|\n"
-    f"| all ideas | ≈ {six_views:.1%} |\n| without {idea} | ≈ {without_views:.1%} |"
+    f"| all techniques | ≈ {six_views:.1%} |\n| without {technique} | ≈ {without_views:.1%} |"
 )
 
 # %% [markdown]
@@ -486,38 +486,38 @@ Markdown(
 #
 # </details>
 #
-# `benchmarks/tricks_switched_off.py` switches each idea off in several runs and stores every
-# result. (*Six views* are switched off in evaluation, not in training.)
+# `benchmarks/ablation.py` removes each technique in several runs and stores every
+# result. (*Six views* are removed in evaluation, not in training.)
 
 # %%
-found = records.read("tricks_switched_off")
+found = records.read("ablation")
 for record in found:
     show(
-        plots.ideas_switched_off(record),
-        alt="For each idea, the change of test accuracy when it is switched off; one dot per run, "
-        "a diamond for the median, and the range of the runs with all ideas as a band.",
+        plots.plot_ablation(record),
+        alt="For each technique, the change of test accuracy when it is removed; one dot per run, "
+        "a diamond for the median, and the range of the runs with all techniques as a band.",
     )
 
 # %% [markdown]
-# The CPU's recording of November 2026 has three runs per idea, each with two passes over 5,000
-# training images. Two ideas clearly matter there: falling learning rates (33 points) and Muon (19
+# The CPU's recording of November 2026 has three runs per technique, each with two passes over 5,000
+# training images. Two techniques clearly matter there: learning rate decay (33 points) and Muon (19
 # points; beyond 3 points the scale is compressed). Dirac initialization is just outside the band of
-# the runs with all ideas. For the others, at least one dot is inside the band, so these runs are
-# inconclusive, even where the median improved by 2 points (without alternating flips). They cannot
-# show what an idea contributes in 8 passes over all images.
+# the runs with all techniques. For the others, at least one dot is inside the band, so these runs
+# are inconclusive, even where the median improved by 2 points (without alternating flips). They
+# cannot show what a technique contributes in 8 passes over all images.
 #
-# ## Against the clock, on a CPU (3 minutes)
+# ## A time limit, on a CPU (3 minutes)
 #
 # How much can two CPU cores learn in one minute, and in five?
-# `benchmarks/accuracy_within_a_clock.py` trains for a given wall-clock time, with the course's CPU
+# `benchmarks/accuracy_by_time_limit.py` trains for a given wall-clock time, with the course's CPU
 # recipes and with one called *airbench-like*: the GPU recipe with fewer channels, and batches of
 # 1,000 images.
 
 # %%
-found = records.read("accuracy_within_a_clock")
+found = records.read("accuracy_by_time_limit")
 for record in found:
     show(
-        plots.within_a_clock(record),
+        plots.plot_accuracy_by_time_limit(record),
         alt="Test accuracy that two recipes reach within each training time; one dot per run.",
     )
 
@@ -526,7 +526,7 @@ for record in found:
 # example, not a result:
 
 # %%
-medians = records.newest("accuracy_within_a_clock", "cpu").figures["medians"]
+medians = records.latest("accuracy_by_time_limit", "cpu").results["medians"]
 for name, found in medians.items():
     print(f"{name}: {found['images']:,.0f} images, {found['accuracy_one_view']:.1%} from one view")
 
@@ -553,18 +553,18 @@ for name, found in medians.items():
 # to get airbench's script:
 #
 # ```
-# AIRBENCH=airbench94_muon.py python -m benchmarks against_airbench tricks_switched_off
+# AIRBENCH=airbench94_muon.py python -m benchmarks against_airbench ablation
 # ```
 
 # %%
-races = records.read("against_airbench")
-for record in races:
+comparisons = records.read("against_airbench")
+for record in comparisons:
     show(
-        plots.race(record),
+        plots.plot_against_airbench(record),
         alt="Test accuracy against time of every run of the course's recipe and of airbench on one "
         "GPU.",
     )
-if not races:
+if not comparisons:
     lesson.box(
         "No GPU run of this recipe has been recorded yet.",
         "The GPU recipe has been run on CPUs only. It is designed to reach 94 % in seconds; that "
@@ -579,7 +579,7 @@ lesson.report(
     training_seconds=round(run.seconds, 2),
     warm_up_seconds=round(ready, 2),
     images_trained_on=run.images,
-    idea_switched_off=idea,
+    ablated_technique=technique,
     test_accuracy_without_it=round(without_views, 4),
 )
 
@@ -588,19 +588,20 @@ lesson.report(
 #
 # - Compute the limit first: arithmetic divided by the speed of the device.
 # - Keep images and augmentation on the device, and wait for it only where you read a number.
-# - Ideas designed to reduce the number of steps: a whitening layer computed beforehand, Dirac
+# - Techniques designed to reduce the number of steps: a whitening layer computed beforehand, Dirac
 #   initialization, orthogonal updates, learning rates that fall to zero. The CPU's recording
 #   confirms mainly the last two.
 # - Measure before you reuse a recipe on other hardware: in the CPU's recording, the airbench-like
 #   one took only 19 steps in a minute.
-# - Judge an idea by several runs without it, and compare speeds in alternating runs on one machine.
+# - Judge a technique by several runs without it, and compare speeds in alternating runs on one
+#   machine.
 #
-# **To try:** set `idea = "falling learning rates"`, then `"whitening"`. Which difference is large
+# **To try:** set `technique = "learning rate decay"`, then `"whitening"`. Which difference is large
 # enough to believe after one run?
 #
 # <details><summary>Answer</summary>
 #
-# In the recording, falling learning rates cost 33 points, so one run shows their effect. Without
+# In the recording, learning rate decay is worth 33 points, so one run shows its effect. Without
 # whitening, the three runs lost 0.3 to 1.1 points, no more than chance: one run says nothing.
 #
 # </details>

@@ -48,7 +48,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from helpers import lesson
-from helpers.memory import kept_by_layer, record_memory, rounded, warm_up
+from helpers.memory import allocated_size, record_memory, saved_bytes_by_layer, warm_up
 from helpers.plots import memory as figures
 
 # %% tags=["parameters"]
@@ -98,7 +98,7 @@ def make_batch(texts):
 
 # %% [markdown]
 # A `float32` number takes 4 bytes, and PyTorch allocates GPU memory in multiples of 512 bytes, as
-# [lesson 01](01_tensors_and_devices.ipynb) shows. `rounded` rounds up to such a multiple.
+# [lesson 01](01_tensors_and_devices.ipynb) shows. `allocated_size` rounds up to such a multiple.
 #
 # **Think first:** how many MiB (2<sup>20</sup> bytes) does the embedding take? And how many bytes
 # does `self.out` take?
@@ -116,7 +116,7 @@ def make_batch(texts):
 
 # %%
 net = TextNet()
-predicted = sum(rounded(parameter.nbytes) for parameter in net.parameters())
+predicted = sum(allocated_size(parameter.nbytes) for parameter in net.parameters())
 
 before = torch.cuda.memory_allocated()
 net.to(device)
@@ -215,8 +215,8 @@ figures.plot_parts(parts, title="With Adam, training keeps four times the weight
 # </details>
 #
 # PyTorch's `saved_tensors_hooks` call a function for each tensor that autograd keeps.
-# `kept_by_layer` uses them to add up the bytes for each layer. `requested` returns the allocator's
-# count: the bytes that all tensors asked for, before rounding.
+# `saved_bytes_by_layer` uses them to add up the bytes for each layer. `requested` returns the
+# allocator's count: the bytes that all tensors asked for, before rounding.
 
 
 # %%
@@ -229,7 +229,7 @@ net = TextNet().to(device)
 tokens, labels = make_batch(64)
 
 before = requested()
-kept, scores = kept_by_layer(net, tokens)
+kept, scores = saved_bytes_by_layer(net, tokens)
 measured = requested() - before - scores.nbytes
 f"kept: {sum(kept.values()):,} bytes in the hooks, {measured:,} measured"
 
@@ -402,7 +402,7 @@ for sentence in message.split(". "):
 
 # %%
 net_and_states = 3 * predicted
-in_use = torch.cuda.memory_allocated() - before - tokens.nbytes - rounded(labels.nbytes)
+in_use = torch.cuda.memory_allocated() - before - tokens.nbytes - allocated_size(labels.nbytes)
 f"{in_use:,} bytes are in use: weights and states are {net_and_states:,}"
 
 # %% [markdown]

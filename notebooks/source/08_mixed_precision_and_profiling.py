@@ -51,7 +51,7 @@ from helpers.plots import profiles as profile_plots
 from helpers.plots.style import show
 
 # %% tags=["parameters"]
-data: str = "auto"  # images: "auto", "cifar10" (the real ones or an error), "drawn", or a path
+data: str = "auto"  # images: "auto", "cifar10" (real or an error), "synthetic", or a path
 device: str = "auto"  # to profile on: "auto", "cpu", "cuda:0", "mps", ...
 seed: int = 0  # of every random number
 steps: int = 10  # profiled steps of each loop, at least 1
@@ -514,7 +514,7 @@ show(
 
 # %% [markdown]
 # On a GPU there is a third row. In its gaps, the GPU waits for the CPU. The *utilization* is the
-# share of time a kernel runs. Arithmetic shows when gaps appear: say that a launch takes 5 µs of
+# fraction of time a kernel runs. Arithmetic shows when gaps appear: say that a launch takes 5 µs of
 # the CPU's time.
 
 
@@ -668,16 +668,16 @@ with torch.no_grad():
 #
 # ## How much faster is a whole step? (2 minutes)
 #
-# Tensor cores speed up the products only. If products take a share of the step and become `factor`
-# times as fast, *Amdahl's law* gives the speed-up of the whole step: 1 / (1 - share + share /
-# factor). At peak, the factor is 2 from TF32 to bf16 on an A100, 8 from fp32 to fp16 on a T4, and
-# 16 from fp32 to bf16 on an A100.
+# Tensor cores speed up the products only. If products take a fraction of the step and become
+# `factor` times as fast, *Amdahl's law* gives the speed-up of the whole step: 1 / (1 - fraction +
+# fraction / factor). At peak, the factor is 2 from TF32 to bf16 on an A100, 8 from fp32 to fp16 on
+# a T4, and 16 from fp32 to bf16 on an A100.
 
 # %%
 print("products faster by    2    8   16")
-for share in (0.2, 0.5, 0.9):
-    gains = [1 / (1 - share + share / factor) for factor in (2, 8, 16)]
-    print(f"products take {share:.0%}:", *(f"{gain:.2f}" for gain in gains))
+for fraction in (0.2, 0.5, 0.9):
+    gains = [1 / (1 - fraction + fraction / factor) for factor in (2, 8, 16)]
+    print(f"products take {fraction:.0%}:", *(f"{gain:.2f}" for gain in gains))
 
 # %% [markdown]
 # Does the network still learn as well? The paper on [mixed precision

@@ -283,7 +283,7 @@ torchrun("--nproc-per-node 2", programs / "all_reduce.py")
 #
 # ### Which process gets which examples?
 #
-# Every process has the whole data set and takes its share. `DistributedSampler` draws one order
+# Every process has the whole dataset and takes its share. `DistributedSampler` draws one order
 # from the seed and the epoch, and gives rank r the entries r, r + N, r + 2N, ...
 
 # %%
@@ -437,7 +437,7 @@ show_program("restart.py")
 
 # %% tags=["nbval-ignore-output"]
 checkpoint = output / "restart.pt"
-torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, fails=True)
+torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, expect_failure=True)
 
 # %% [markdown]
 # Rank 0's message is not the cause. Look for the process that failed *first*: here the line starts

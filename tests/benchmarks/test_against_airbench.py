@@ -1,4 +1,4 @@
-"""The race against airbench: its inputs, its times, and no recording if it cannot run."""
+"""The comparison with airbench: its inputs, its times, and no recording if it cannot run."""
 
 import importlib
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import drawn_images
+from helpers import synthetic_images
 from helpers.cifar10 import Dataset, Images
 from helpers.fast_cifar10.recipes import Settings
 
@@ -37,26 +37,28 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def race(monkeypatch):
+def benchmark(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2])  # benchmarks/ is not installed
     return importlib.import_module("benchmarks.against_airbench")
 
 
 @pytest.fixture
 def dataset():
-    train, test = (Images(*split) for split in drawn_images.draw(20, 10))
-    return Dataset("drawn images", drawn_images.CLASSES, train, test, "made up", drawn=True)
+    train, test = (Images(*split) for split in synthetic_images.generate(20, 10))
+    return Dataset(
+        "synthetic images", synthetic_images.CLASSES, train, test, "made up", synthetic=True
+    )
 
 
-def test_load_script_imports_without_running_main(race, tmp_path):
+def test_load_script_imports_without_running_main(benchmark, tmp_path):
     path = tmp_path / "airbench94_muon.py"
     path.write_text(SCRIPT)
-    assert race.load_script(path).CifarNet.__name__ == "CifarNet"
+    assert benchmark.load_script(path).CifarNet.__name__ == "CifarNet"
 
 
-def test_script_finds_the_datasets_images_in_its_download_folder(race, dataset):
+def test_script_finds_the_datasets_images_in_its_download_folder(benchmark, dataset):
     before = Path.cwd()
-    with race._images_for_airbench(dataset):
+    with benchmark._images_for_airbench(dataset):
         saved = torch.load(Path("cifar10", "train.pt"))
         assert torch.equal(saved["images"], dataset.train.images.permute(0, 2, 3, 1))
         assert torch.equal(saved["labels"], dataset.train.labels)
@@ -64,36 +66,36 @@ def test_script_finds_the_datasets_images_in_its_download_folder(race, dataset):
     assert Path.cwd() == before
 
 
-def test_airbench_run_returns_the_scripts_own_time_and_accuracy(race, tmp_path):
+def test_airbench_run_returns_the_scripts_own_time_and_accuracy(benchmark, tmp_path):
     path = tmp_path / "airbench94_muon.py"
     path.write_text(SCRIPT)
-    run = race._airbench(path, torch.device("cpu"))
+    run = benchmark._airbench(path, torch.device("cpu"))
     assert run(0) == {"accuracy": 0.94, "seconds": 2.0}
     assert run(1) == {"accuracy": 0.94, "seconds": 3.0}
 
 
-def test_course_run_returns_accuracy_and_positive_seconds(race, dataset):
+def test_course_run_returns_accuracy_and_positive_seconds(benchmark, dataset):
     settings = Settings(widths=(8, 8, 8), activation="relu", batch_size=10, epochs=1)
-    found = race._course(dataset, torch.device("cpu"), settings)(0)
+    found = benchmark._course(dataset, torch.device("cpu"), settings)(0)
     assert 0 <= found["accuracy"] <= 1
     assert found["seconds"] > 0
 
 
-def test_missing_script_records_nothing_and_prints_reason(race, monkeypatch, capsys):
+def test_missing_script_records_nothing_and_prints_reason(benchmark, monkeypatch, capsys):
     monkeypatch.delenv("AIRBENCH", raising=False)
-    monkeypatch.setattr(race, "merged", lambda name, what, found: found)
-    assert race.measure(Path("nowhere")) == []
+    monkeypatch.setattr(benchmark, "merged", lambda name, what, found: found)
+    assert benchmark.measure(Path("nowhere")) == []
     printed = capsys.readouterr().out
     assert "not measured: this needs a CUDA GPU" in printed
-    assert f"curl -fO {race.SOURCE}" in printed
+    assert f"curl -fO {benchmark.SOURCE}" in printed
 
 
-def test_runs_alternate_and_all_are_kept(race, dataset, monkeypatch, tmp_path):
+def test_runs_alternate_and_all_are_kept(benchmark, dataset, monkeypatch, tmp_path):
     script = tmp_path / "airbench94_muon.py"
     script.write_text(SCRIPT)
     order = []
 
-    def contestant(name, seconds):
+    def recipe(name, seconds):
         def run(number):
             order.append((name, number))
             return {"accuracy": 0.94, "seconds": seconds}
@@ -101,15 +103,15 @@ def test_runs_alternate_and_all_are_kept(race, dataset, monkeypatch, tmp_path):
         return run
 
     monkeypatch.setenv("AIRBENCH", str(script))
-    monkeypatch.setenv("RACE_RUNS", "2")
-    monkeypatch.setattr(race, "devices", lambda: [torch.device("cuda", 0)])
-    monkeypatch.setattr(race, "synchronize", lambda device: None)
-    monkeypatch.setattr(race.cifar10, "load", lambda source: dataset)
-    monkeypatch.setattr(race, "_airbench", lambda path, device: contestant("airbench", 2.0))
-    monkeypatch.setattr(race, "_course", lambda images, device: contestant("course", 1.0))
-    monkeypatch.setattr(race, "record", lambda device, figures: figures)
-    monkeypatch.setattr(race, "merged", lambda name, what, found: found[0])
-    figures = race.measure(tmp_path)
+    monkeypatch.setenv("AIRBENCH_RUNS", "2")
+    monkeypatch.setattr(benchmark, "devices", lambda: [torch.device("cuda", 0)])
+    monkeypatch.setattr(benchmark, "synchronize", lambda device: None)
+    monkeypatch.setattr(benchmark.cifar10, "load", lambda source: dataset)
+    monkeypatch.setattr(benchmark, "_airbench", lambda path, device: recipe("airbench", 2.0))
+    monkeypatch.setattr(benchmark, "_course", lambda images, device: recipe("course", 1.0))
+    monkeypatch.setattr(benchmark, "record", lambda device, results: results)
+    monkeypatch.setattr(benchmark, "merged", lambda name, what, found: found[0])
+    results = benchmark.measure(tmp_path)
     assert order == [("airbench", 0), ("course", 0), ("airbench", 1), ("course", 1)]
-    assert figures["ratio_of_times_median"] == 0.5
-    assert len(figures["runs"]["airbench"]) == 2
+    assert results["ratio_of_times_median"] == 0.5
+    assert len(results["runs"]["airbench"]) == 2

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import simulated_cuda
-from helpers import drawn_images
+from helpers import synthetic_images
 from helpers.fast_cifar10 import augmentation, training
 from helpers.fast_cifar10.augmentation import augment, batches, on_device
 from helpers.fast_cifar10.network import FastNet, Group, whitening_filters
-from helpers.fast_cifar10.optimizers import Muon, orthogonalize, straight
-from helpers.fast_cifar10.recipes import CPU, GPU, SWITCHES, Settings, ideas_in, switched_off
+from helpers.fast_cifar10.optimizers import Muon, normalize_updates, orthogonalize
+from helpers.fast_cifar10.recipes import ABLATIONS, CPU, GPU, Settings, ablate, active_techniques
 from helpers.fast_cifar10.training import Trainer
 
 TINY = Settings(
@@ -35,8 +35,8 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def drawn():
-    return drawn_images.draw(train=400, test=200)
+def synthetic():
+    return synthetic_images.generate(train=400, test=200)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_only_the_strongest_directions_are_kept_with_either_sign():
 
 
 def test_whitened_patches_are_uncorrelated_with_equal_variance():
-    images = drawn_images.draw(train=300, test=0)[0].images
+    images = synthetic_images.generate(train=300, test=0)[0].images
     x = augment(*still(on_device(images, torch.zeros(300), "cpu")[0]))
     filters = whitening_filters(x, 3, floor=0.0)
     outputs = torch.nn.functional.conv2d(x, filters).permute(0, 2, 3, 1).reshape(-1, 27)
@@ -180,7 +180,7 @@ def test_the_iteration_keeps_the_singular_vectors():
 
 def test_step_without_orthogonalization_has_the_same_norm():
     matrix = torch.randn(1, 6, 10)
-    assert straight(matrix).norm().item() == pytest.approx(6**0.5)
+    assert normalize_updates(matrix).norm().item() == pytest.approx(6**0.5)
 
 
 def test_muon_keeps_the_norm_of_a_filter_and_scales_its_step():
@@ -191,32 +191,32 @@ def test_muon_keeps_the_norm_of_a_filter_and_scales_its_step():
     assert (weight - before).norm().item() == pytest.approx(0.1 * 6**0.5, rel=0.4)
 
 
-@pytest.mark.parametrize("idea", SWITCHES)
-def test_every_idea_can_be_switched_off_and_training_still_runs(idea, drawn):
-    settings = switched_off(replace(TINY, epochs=0.25), idea)
+@pytest.mark.parametrize("technique", ABLATIONS)
+def test_every_technique_can_be_removed_and_training_still_runs(technique, synthetic):
+    settings = ablate(replace(TINY, epochs=0.25), technique)
     assert settings != replace(TINY, epochs=0.25)
-    assert Trainer(settings, *drawn[0], "cpu").run().steps == 2
+    assert Trainer(settings, *synthetic[0], "cpu").run().steps == 2
 
 
 def test_a_recipe_names_the_ideas_it_uses():
-    assert ideas_in(TINY) == list(SWITCHES)
-    assert "Muon" not in ideas_in(switched_off(TINY, "Muon"))
+    assert active_techniques(TINY) == list(ABLATIONS)
+    assert "Muon" not in active_techniques(ablate(TINY, "Muon"))
 
 
 def test_unknown_idea_raises_an_error_that_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"'magic'.*whitening"):
-        switched_off(CPU, "magic")
+        ablate(CPU, "magic")
 
 
-def test_training_on_drawn_images_learns_them(drawn):
+def test_training_on_synthetic_images_learns_them(synthetic):
     settings = replace(TINY, widths=(16, 16, 32), muon_lr=0.24, epochs=5)
-    trainer = Trainer(settings, *drawn_images.draw(train=1000, test=0)[0], "cpu")
+    trainer = Trainer(settings, *synthetic_images.generate(train=1000, test=0)[0], "cpu")
     trainer.run()
-    assert trainer.accuracy(*on_device(*drawn[1], "cpu")) > 0.4
+    assert trainer.accuracy(*on_device(*synthetic[1], "cpu")) > 0.4
 
 
-def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(drawn):
-    trainer = Trainer(replace(TINY, epochs=0.5), *drawn[0], "cpu")
+def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(synthetic):
+    trainer = Trainer(replace(TINY, epochs=0.5), *synthetic[0], "cpu")
     trainer.run(seed=1)
     first = trainer.net.head.weight.clone()
     trainer.run(seed=2)
@@ -225,16 +225,16 @@ def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(drawn):
     assert torch.equal(trainer.net.head.weight, first)
 
 
-def test_run_with_a_time_limit_ends_in_time(drawn, monkeypatch):
+def test_run_with_a_time_limit_ends_in_time(synthetic, monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
-    run = Trainer(TINY, *drawn[0], "cpu").run(seconds=5.0)
+    run = Trainer(TINY, *synthetic[0], "cpu").run(seconds=5.0)
     assert run.steps == 5
 
 
 @pytest.mark.parametrize("quicker", [1, 2])
-def test_cpu_uses_the_faster_number_of_threads(drawn, monkeypatch, quicker):
-    trainer = Trainer(TINY, *drawn[0], "cpu")
+def test_cpu_uses_the_faster_number_of_threads(synthetic, monkeypatch, quicker):
+    trainer = Trainer(TINY, *synthetic[0], "cpu")
     monkeypatch.setattr(training, "THREADS", 2)
 
     def run(steps):
@@ -245,7 +245,7 @@ def test_cpu_uses_the_faster_number_of_threads(drawn, monkeypatch, quicker):
     assert torch.get_num_threads() == quicker
 
 
-def test_time_of_the_observer_is_not_counted(drawn, monkeypatch):
+def test_time_of_the_observer_is_not_counted(synthetic, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
     seen = []
@@ -254,35 +254,37 @@ def test_time_of_the_observer_is_not_counted(drawn, monkeypatch):
         now[0] += 1000.0
         seen.append(run.steps)
 
-    run = Trainer(TINY, *drawn[0], "cpu").run(steps=8, observe=observe, observations=4)
+    run = Trainer(TINY, *synthetic[0], "cpu").run(steps=8, observe=observe, observations=4)
     assert seen == [2, 4, 6, 8]
     assert run.seconds == 0.0
 
 
-@pytest.mark.parametrize("falling", [True, False])
-def test_learning_rates_end_near_zero_unless_they_are_constant(drawn, monkeypatch, falling):
-    trainer = Trainer(replace(TINY, falling=falling), *drawn[0], "cpu")
+@pytest.mark.parametrize("lr_decay", [True, False])
+def test_learning_rates_end_near_zero_unless_they_are_constant(synthetic, monkeypatch, lr_decay):
+    trainer = Trainer(replace(TINY, lr_decay=lr_decay), *synthetic[0], "cpu")
     made = []
-    original = training.optimizers
-    monkeypatch.setattr(training, "optimizers", lambda *all: made.extend(original(*all)) or made)
+    original = training.make_optimizers
+    monkeypatch.setattr(
+        training, "make_optimizers", lambda *all: made.extend(original(*all)) or made
+    )
     trainer.run(steps=10)
     biases, first = made[0].param_groups[1], made[0].param_groups[0]
-    share = 0.1 if falling else 1.0
+    share = 0.1 if lr_decay else 1.0
     assert made[1].param_groups[0]["lr"] == pytest.approx(share * TINY.muon_lr)
-    assert biases["lr"] == pytest.approx(share * biases["full_lr"])
+    assert biases["lr"] == pytest.approx(share * biases["initial_lr"])
     assert first["lr"] == 0.0  # those of the first layer have long stopped to learn
 
 
-def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(drawn):
-    trainer = Trainer(replace(TINY, head_lr=float("inf")), *drawn[0], "cpu")
+def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(synthetic):
+    trainer = Trainer(replace(TINY, head_lr=float("inf")), *synthetic[0], "cpu")
     with pytest.raises(FloatingPointError, match="diverged"):
         trainer.run(steps=4)
 
 
-def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(drawn):
-    trainer = Trainer(TINY, *drawn[0], "cpu")
+def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(synthetic):
+    trainer = Trainer(TINY, *synthetic[0], "cpu")
     trainer.run(steps=3)
-    images, _ = on_device(*drawn[1], "cpu")
+    images, _ = on_device(*synthetic[1], "cpu")
     there, back = trainer.predict(images), trainer.predict(images.flip(2))
     assert torch.allclose(there, back, atol=1e-4)
     assert not torch.allclose(
@@ -290,6 +292,6 @@ def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(drawn):
     )
 
 
-def test_bfloat16_trains_too(drawn):
-    trainer = Trainer(replace(TINY, precision="bfloat16"), *drawn[0], "cpu")
+def test_bfloat16_trains_too(synthetic):
+    trainer = Trainer(replace(TINY, precision="bfloat16"), *synthetic[0], "cpu")
     assert trainer.run(steps=2).loss < 10

@@ -14,7 +14,7 @@ from helpers.plots.style import new_figure, show
 
 NO_LIST = lab_01.lab.hints["exercise_1"]["no-list"]
 SAID = {
-    "This notebook computes on {device}.": "Este cuaderno calcula en {device}.",
+    "This notebook runs on {device}.": "Este cuaderno calcula en {device}.",
     NO_LIST.wrong: "`move_all` devuelve {what}.",
     NO_LIST.look: "Devuelve una lista.",
     "Where to look: {look}": "Dónde mirar: {look}",

@@ -63,7 +63,7 @@ def test_two_processes_train_like_one_with_twice_the_batch(tmp_path, capsys):
 def test_killed_process_is_named_and_training_resumes_after_a_restart(tmp_path, capsys):
     checkpoint = tmp_path / "checkpoint.pt"
     program = PROGRAMS / "restart.py"
-    lines = printed(capsys, "--nproc-per-node 2", program, checkpoint, fails=True)
+    lines = printed(capsys, "--nproc-per-node 2", program, checkpoint, expect_failure=True)
     assert lines[-1] == "torchrun: rank 1 failed first, with exit code -9"
     assert not any("SignalException" in line for line in lines)  # a terminal does not show it
     lines = printed(capsys, "--nproc-per-node 2 --max-restarts 1", program, checkpoint)

@@ -20,10 +20,10 @@ def notebook(monkeypatch):
     InteractiveShell.clear_instance()
 
 
-def some_data(drawn: bool) -> Dataset:
+def some_data(synthetic: bool) -> Dataset:
     images = Images(torch.zeros(1, 3, 32, 32, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64))
-    name = "drawn images" if drawn else "CIFAR-10"
-    return Dataset(name, tuple("abcdefghij"), images, images, "From a test", drawn)
+    name = "synthetic images" if synthetic else "CIFAR-10"
+    return Dataset(name, tuple("abcdefghij"), images, images, "From a test", synthetic)
 
 
 def shown(action) -> list[dict]:
@@ -37,7 +37,7 @@ def test_start_seeds_and_returns_the_device(notebook):
     first = torch.rand(3)
     (banner,) = shown(lambda: lesson.start("cpu", seed=7))
     assert torch.equal(torch.rand(3), first)
-    assert banner["text/plain"].startswith("This notebook computes on cpu (")
+    assert banner["text/plain"].startswith("This notebook runs on cpu (")
     assert banner[lesson.RESULT_TYPE]["device"].startswith("cpu (")
 
 
@@ -72,21 +72,21 @@ def test_start_rejects_seed_that_is_not_an_integer(seed):
         lesson.start("cpu", seed=seed)
 
 
-def test_drawn_images_get_a_warning_box(notebook):
-    (box,) = shown(lambda: lesson.show_data(some_data(drawn=True)))
+def test_synthetic_images_get_a_warning_box(notebook):
+    (box,) = shown(lambda: lesson.show_data(some_data(synthetic=True)))
     assert box["text/plain"].startswith("!!! These images are not CIFAR-10")
     assert "4px solid" in box["text/html"]
     assert box[lesson.RESULT_TYPE] == {
-        "data_set": "drawn images",
+        "dataset": "synthetic images",
         "provenance": "From a test",
-        "drawn": True,
+        "synthetic": True,
     }
 
 
 def test_real_images_get_a_plain_box(notebook):
-    (box,) = shown(lambda: lesson.show_data(some_data(drawn=False)))
+    (box,) = shown(lambda: lesson.show_data(some_data(synthetic=False)))
     assert "!!!" not in box["text/plain"]
-    assert box[lesson.RESULT_TYPE]["drawn"] is False
+    assert box[lesson.RESULT_TYPE]["synthetic"] is False
 
 
 def test_report_stores_data_and_a_text_form(notebook):

@@ -5,7 +5,13 @@ import torch
 from torch import nn
 
 import simulated_cuda
-from helpers.memory import bytes_on_gpu, kept_by_layer, record_memory, rounded, warm_up
+from helpers.memory import (
+    allocated_size,
+    bytes_on_gpu,
+    record_memory,
+    saved_bytes_by_layer,
+    warm_up,
+)
 
 MIB = 2**20
 
@@ -17,7 +23,7 @@ def gpu():
 
 
 def test_sizes_are_rounded_up_to_blocks():
-    assert [rounded(nbytes) for nbytes in (0, 1, 512, 513)] == [0, 512, 512, 1024]
+    assert [allocated_size(nbytes) for nbytes in (0, 1, 512, 513)] == [0, 512, 512, 1024]
 
 
 def test_views_of_one_tensor_count_once(gpu):
@@ -54,7 +60,7 @@ def test_memory_climbs_in_forward_and_falls_in_backward(gpu):
 
 def test_kept_bytes_are_those_of_the_tensors_that_autograd_keeps(gpu):
     net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 3)).to(gpu)
-    kept, result = kept_by_layer(net, torch.ones(16, 8, device=gpu))
+    kept, result = saved_bytes_by_layer(net, torch.ones(16, 8, device=gpu))
     # The first layer's input is not counted; the ReLU's output is also the LayerNorm's input.
     assert kept == {"1: ReLU": 16 * 8 * 4, "2: LayerNorm": 2 * 16 * 4, "3: Linear": 16 * 8 * 4}
     assert result.shape == (16, 3)

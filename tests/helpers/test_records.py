@@ -18,12 +18,12 @@ ROOT = Path(__file__).parents[2]
 def recording(monkeypatch, tmp_path):
     """The module that benchmarks record with, and an empty folder to record into."""
     monkeypatch.syspath_prepend(ROOT)  # benchmarks/ is not installed
-    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    monkeypatch.setattr(records, "RECORDS", tmp_path)
     return importlib.import_module("benchmarks._recording")
 
 
 def entry(device, kind, date):
-    return {"device": device, "kind": kind, "torch": "2.11.0", "date": date, "figures": {"x": 1}}
+    return {"device": device, "kind": kind, "torch": "2.11.0", "date": date, "results": {"x": 1}}
 
 
 def test_the_newest_record_of_a_kind_of_device_is_read(tmp_path):
@@ -33,13 +33,13 @@ def test_the_newest_record_of_a_kind_of_device_is_read(tmp_path):
         entry("new GPU", "cuda", "2026-02-01"),
     ]
     (tmp_path / "curves.json").write_text(json.dumps({"records": entries}))
-    found = records.newest("curves", "cuda", tmp_path)
+    found = records.latest("curves", "cuda", tmp_path)
     assert found.origin == "new GPU, torch 2.11.0, recorded 2026-02-01"
-    assert records.newest("curves", "mps", tmp_path) is None
+    assert records.latest("curves", "mps", tmp_path) is None
 
 
 def test_missing_record_is_none(tmp_path):
-    assert records.newest("curves", "cuda", tmp_path) is None
+    assert records.latest("curves", "cuda", tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["{", '{"other": 1}', '{"records": [{"device": "x"}]}'])
@@ -56,15 +56,15 @@ def test_records_of_other_machines_are_kept(recording, tmp_path):
         "curves", "what it is", [recording.record(torch.device("cpu"), {"x": 2})]
     )
     (tmp_path / "curves.json").write_text(json.dumps(found))
-    assert records.newest("curves", "cpu").figures == {"x": 2}
-    assert records.newest("curves", "cuda").device == "a GPU"
+    assert records.latest("curves", "cpu").results == {"x": 2}
+    assert records.latest("curves", "cuda").device == "a GPU"
 
 
 def test_new_record_of_a_machine_replaces_its_old_one(recording, tmp_path):
     for x in (1, 2):
         mine = recording.record(torch.device("cpu"), {"x": x})
         (tmp_path / "curves.json").write_text(json.dumps(recording.merged("curves", "", [mine])))
-    assert [record.figures for record in records.read("curves")] == [{"x": 2}]
+    assert [record.results for record in records.read("curves")] == [{"x": 2}]
 
 
 def test_machine_without_new_records_keeps_the_old_ones(recording, tmp_path):
@@ -74,13 +74,13 @@ def test_machine_without_new_records_keeps_the_old_ones(recording, tmp_path):
 
 
 def test_records_are_part_of_the_package():
-    assert records.RESULTS.parent == Path(helpers.__file__).parent
+    assert records.RECORDS.parent == Path(helpers.__file__).parent
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     patterns = settings["setuptools"]["package-data"]["helpers"]
-    carried = {path for pattern in patterns for path in records.RESULTS.parent.glob(pattern)}
-    assert set(records.RESULTS.iterdir()) <= carried
+    carried = {path for pattern in patterns for path in records.RECORDS.parent.glob(pattern)}
+    assert set(records.RECORDS.iterdir()) <= carried
 
 
-@pytest.mark.parametrize("name", ["batch_and_width", "ladder"])
+@pytest.mark.parametrize("name", ["batch_and_width", "speedups"])
 def test_the_figures_that_lesson_05_shows_are_recorded_on_a_cpu_at_least(name):
-    assert records.newest(name, "cpu").figures["command"] == f"python -m benchmarks {name}"
+    assert records.latest(name, "cpu").results["command"] == f"python -m benchmarks {name}"

@@ -12,15 +12,15 @@ from helpers.loaders import normalize
 from helpers.networks import ClassicNet, ScaledClassicNet
 from helpers.steps import (
     TRANSFORM,
-    Setting,
+    StepConfig,
     TrainingStep,
-    endless,
-    matching_rate,
-    photo_loader,
-    whole_batches,
-    why_not,
+    classic_loader,
+    cycle,
+    scaled_lr,
+    truncate_to_full_batches,
+    unsupported_reason,
 )
-from helpers.torchvision_cifar10 import LoadedCIFAR10
+from helpers.torchvision_cifar10 import InMemoryCIFAR10
 
 
 @pytest.fixture(autouse=True)
@@ -39,29 +39,29 @@ def part():
 
 
 def test_torchvision_transforms_and_normalize_give_equal_values(part):
-    photos = LoadedCIFAR10(*part, TRANSFORM)
+    photos = InMemoryCIFAR10(*part, TRANSFORM)
     one_by_one = torch.stack([photos[i][0] for i in range(len(photos))])
     assert torch.allclose(one_by_one, normalize(part[0]), atol=1e-6)
     assert [photos[i][1] for i in range(len(photos))] == part[1].tolist()
 
 
-def test_endless_begins_the_next_epoch(part):
-    batches = endless(photo_loader(*part, 16, workers=0))
+def test_cycle_begins_the_next_epoch(part):
+    batches = cycle(classic_loader(*part, 16, workers=0))
     assert [len(next(batches)[1]) for _ in range(5)] == [16] * 5
 
 
-def test_whole_batches_drop_the_remainder(part):
-    images, labels = whole_batches(*part, 12)
+def test_truncate_to_full_batches_drops_the_remainder(part):
+    images, labels = truncate_to_full_batches(*part, 12)
     assert len(images) == len(labels) == 24
 
 
 def test_too_few_images_for_a_batch_are_refused(part):
     with pytest.raises(ValueError, match="32 images do not fill one batch of 64"):
-        whole_batches(*part, 64)
+        truncate_to_full_batches(*part, 64)
 
 
 def test_the_rate_grows_with_the_batch_up_to_a_limit():
-    assert [matching_rate(size) for size in (4, 64, 4096)] == pytest.approx([0.001, 0.016, 0.1])
+    assert [scaled_lr(size) for size in (4, 64, 4096)] == pytest.approx([0.001, 0.016, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_rate_grows_with_the_batch_up_to_a_limit():
 )
 def test_a_step_learns_in_every_setting(part, change):
     torch.manual_seed(0)
-    step = TrainingStep(Setting(batch_size=32, resident=True, **change), *part)
+    step = TrainingStep(StepConfig(batch_size=32, resident=True, **change), *part)
     step.optimizer.param_groups[0]["lr"] = 0.05
     step()
     before = step.loss.item()
@@ -93,35 +93,38 @@ def test_the_parts_of_a_step_come_in_their_order(part):
         def __exit__(self, *error):
             pass
 
-    TrainingStep(Setting(resident=True), *part)(Phase)
+    TrainingStep(StepConfig(resident=True), *part)(Phase)
     assert seen == ["data", "forward", "backward", "optimizer"]
 
 
 def test_number_of_threads_is_restored(part):
     torch.set_num_threads(2)
-    TrainingStep(Setting(resident=True, one_thread=True), *part)()
+    TrainingStep(StepConfig(resident=True, one_thread=True), *part)()
     assert torch.get_num_threads() == 2
 
 
 def test_missing_compiler_is_reported_before_compiling(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(platform, "system", lambda: "Linux")
-    assert "g++" in why_not(Setting(compiled=True), "cpu")
-    assert not why_not(Setting(), "cpu")
+    assert "g++" in unsupported_reason(StepConfig(compiled=True), "cpu")
+    assert not unsupported_reason(StepConfig(), "cpu")
 
 
 def test_windows_is_reported_before_compiling(monkeypatch):
     monkeypatch.setattr(platform, "system", lambda: "Windows")
-    assert "Windows" in why_not(Setting(compiled=True), "cpu")
+    assert "Windows" in unsupported_reason(StepConfig(compiled=True), "cpu")
 
 
 def test_the_cpu_computes_in_bf16():
-    assert why_not(Setting(bf16=True), "cpu") == ""
+    assert unsupported_reason(StepConfig(bf16=True), "cpu") == ""
 
 
 @pytest.mark.skipif(torch.backends.mps.is_available(), reason="here there is such a device")
 def test_device_without_bf16_is_reported():
-    assert why_not(Setting(bf16=True), "mps") == "autocast to bfloat16 does not work on mps here"
+    assert (
+        unsupported_reason(StepConfig(bf16=True), "mps")
+        == "autocast to bfloat16 is not supported on mps on this machine"
+    )
 
 
 def test_an_autocast_that_only_warns_and_computes_in_float32_is_noticed(monkeypatch, recwarn):
@@ -131,12 +134,12 @@ def test_an_autocast_that_only_warns_and_computes_in_float32_is_noticed(monkeypa
             warnings.warn(f"{dtype} is not supported on {kind}. Disabling autocast.", stacklevel=2)
 
     monkeypatch.setattr(torch, "autocast", Refusing)
-    assert "does not work" in why_not(Setting(bf16=True), "cpu")
+    assert "is not supported" in unsupported_reason(StepConfig(bf16=True), "cpu")
     assert not recwarn.list  # the reason says it; a warning beside it says it twice
 
 
 def test_one_thread_is_only_a_setting_of_cpus():
-    assert "CPU" in why_not(Setting(one_thread=True), "cuda:0")
+    assert "CPU" in unsupported_reason(StepConfig(one_thread=True), "cuda:0")
 
 
 def test_width_and_depth_one_is_the_classic_network():

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from helpers import timing
-from helpers.timing import Comparison, Measurement, Ratio, compare, duration, measure
+from helpers.timing import Comparison, Measurement, Ratio, compare, format_duration, measure
 
 
 def counting(seconds=0.0):
@@ -192,7 +192,7 @@ def test_the_simulated_gpu_is_refused_before_anything_runs(monkeypatch):
 
 def test_cpu_is_measured_while_a_gpu_is_simulated(monkeypatch):
     monkeypatch.setitem(sys.modules, "simulated_cuda", None)
-    timing.refuse_simulated("cpu")
+    timing.raise_if_simulated("cpu")
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_cpu_is_measured_while_a_gpu_is_simulated(monkeypatch):
     [(2.0, "2.00 s"), (0.0345, "34.5 ms"), (0.25, "250 ms"), (17e-6, "17.0 us"), (3e-8, "0.03 us")],
 )
 def test_a_duration_is_written_in_the_unit_that_fits(seconds, text):
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 def test_comparison_has_one_line_per_way():
@@ -212,12 +212,12 @@ def test_comparison_has_one_line_per_way():
     )
     assert str(found).splitlines() == [
         "old: 2.00 ms (IQR 0.00 us, 7 runs)",
-        "new: 2.00 times as fast (against old; median 2.00, quartiles 2.00 to 2.00, 7 rounds)",
+        "new: 2.00 times as fast (relative to old; median 2.00, quartiles 2.00 to 2.00, 7 rounds)",
     ]
 
 
 def test_functions_with_different_amounts_of_work_are_compared_per_unit(sleep):
-    ways = {"one image": lambda: sleep(0.002), "ten images": lambda: sleep(0.002)}
-    found = compare(ways, rounds=3, seconds=0.01, units={"one image": 1, "ten images": 10})
+    variants = {"one image": lambda: sleep(0.002), "ten images": lambda: sleep(0.002)}
+    found = compare(variants, rounds=3, seconds=0.01, units={"one image": 1, "ten images": 10})
     assert found["ten images"].median == pytest.approx(0.0002)
     assert found.ratio("ten images").median == pytest.approx(10)

@@ -6,7 +6,7 @@ from torch.autograd import DeviceType
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from helpers.traces import Span, busy_share, cpu_averages, outermost, spans_of
+from helpers.traces import Span, busy_fraction, cpu_averages, outermost, spans_of
 
 
 def operation(name, start, end):
@@ -47,12 +47,12 @@ def test_outermost_drops_operations_inside_others():
     assert [span.name for span in outermost(spans)] == ["conv2d", "relu"]
 
 
-def test_busy_share_counts_overlaps_once_and_cuts_at_the_ends():
+def test_busy_fraction_counts_overlaps_once_and_cuts_at_the_ends():
     spans = [operation("a", -5, 2), operation("b", 1, 4), operation("c", 8, 20)]
-    assert busy_share(spans, 0, 10) == pytest.approx(0.6)
-    assert busy_share([], 0, 10) == 0
+    assert busy_fraction(spans, 0, 10) == pytest.approx(0.6)
+    assert busy_fraction([], 0, 10) == 0
 
 
-def test_busy_share_needs_a_length_of_time():
+def test_busy_fraction_needs_a_length_of_time():
     with pytest.raises(ValueError, match="end must be after start"):
-        busy_share([], 3, 3)
+        busy_fraction([], 3, 3)

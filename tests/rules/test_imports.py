@@ -24,7 +24,7 @@ MODULES = (
     "helpers",
     "helpers.lesson",
     "helpers.devices",
-    "helpers.drawn_images",
+    "helpers.synthetic_images",
     "helpers.cifar10",
     "helpers.evaluation",
     "helpers.loaders",

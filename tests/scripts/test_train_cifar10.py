@@ -1,4 +1,4 @@
-"""`scripts/train_cifar10.py` on drawn images: training, resuming, torchrun, and its messages."""
+"""`scripts/train_cifar10.py` on synthetic images: training, resuming, torchrun, messages."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import drawn_images
+from helpers import synthetic_images
 from helpers.cifar10 import CLASSES
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "train_cifar10.py"
@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     """Image folders with 12 training and 4 test images of each class."""
     root = tmp_path_factory.mktemp("cifar10")
     for split, (images, labels), count in zip(
-        ("train", "test"), drawn_images.draw(400, 200), (12, 4), strict=True
+        ("train", "test"), synthetic_images.generate(400, 200), (12, 4), strict=True
     ):
         for label, name in enumerate(CLASSES):
             (root / split / name).mkdir(parents=True)

@@ -16,7 +16,7 @@ from tools import gpu_record
 NOTEBOOK = Path(gpu_record.__file__).with_suffix(".ipynb")
 ROOT = NOTEBOOK.parents[1]
 
-LONG = {"ladder", "race"}  # whole trainings
+LONG = {"speedups", "airbench"}  # whole trainings
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_part_runs_on_the_simulated_gpu(name):
     found = gpu_record.run_part(name, simulated=True)
     assert "error" not in found, found["traceback"]
     (entry,) = [entry for entry in found["records"] if entry["kind"] == "cuda"]
-    assert entry["figures"]
+    assert entry["results"]
     json.dumps(found)
 
 
@@ -45,8 +45,8 @@ def test_failing_part_becomes_an_error_with_its_traceback(monkeypatch):
     def fail(simulated):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setitem(gpu_record.PARTS, "race", (fail, 1))
-    found = gpu_record.run_part("race", simulated=False)
+    monkeypatch.setitem(gpu_record.PARTS, "airbench", (fail, 1))
+    found = gpu_record.run_part("airbench", simulated=False)
     assert found["error"] == "RuntimeError: out of luck"
     assert "Traceback" in found["traceback"]
 
@@ -56,7 +56,7 @@ def test_command_writes_an_invalid_file_on_the_simulated_gpu(tmp_path):
     assert gpu_record.main(["--simulated", "--only", "matrix_product", "--to", str(path)]) == 0
     found = json.loads(path.read_text())
     assert found["valid"] is False
-    rates = found["parts"]["matrix_product"]["records"][0]["figures"]["tflop_per_second"]
+    rates = found["parts"]["matrix_product"]["records"][0]["results"]["tflop_per_second"]
     assert all(rate > 0 for rate in rates["float32"])
 
 
@@ -100,18 +100,18 @@ def entry(device, value):
         "kind": "cuda",
         "torch": "2.14.1",
         "date": "2026-11-22",
-        "figures": {"value": value},
+        "results": {"value": value},
     }
 
 
 def test_merge_keeps_recordings_of_other_devices(tmp_path):
     for device, value in (("Tesla T4", 1), ("NVIDIA H100", 2), ("Tesla T4", 3)):
         part = {"what": "copies", "records": [entry(device, value)]}
-        parts = {"transfers": part, "race": {"error": "stopped after 120 s"}}
+        parts = {"transfers": part, "airbench": {"error": "stopped after 120 s"}}
         path = written(tmp_path / "sent.json", valid=True, parts=parts)
         assert gpu_record.merge(path, results=tmp_path) == ["transfers"]
     found = {
-        record.device: record.figures["value"] for record in records.read("transfers", tmp_path)
+        record.device: record.results["value"] for record in records.read("transfers", tmp_path)
     }
     assert found == {"Tesla T4": 3, "NVIDIA H100": 2}
 

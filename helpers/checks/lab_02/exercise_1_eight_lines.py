@@ -25,7 +25,7 @@ def exercise_1(
     hide: Answer,
     divide: Answer,
     noise: Answer,
-    count_right: Answer,
+    count_correct: Answer,
 ) -> None:
     """Eight functions of one line, which compute on the device of their first argument."""
     rows, columns = trial.random.sample(range(2, 9), 2)
@@ -47,7 +47,7 @@ def exercise_1(
         # The CPU first: torch accepts a 0-d CPU tensor together with GPU tensors.
         lambda: _try_line(trial, divide, (X, total), X / total, cpu_first=True),
         lambda: _try_noise(trial, noise, X),
-        lambda: _try_line(trial, count_right, (guesses, labels), right),
+        lambda: _try_line(trial, count_correct, (guesses, labels), right),
     ]
     for done, try_it in enumerate(tries):
         try:

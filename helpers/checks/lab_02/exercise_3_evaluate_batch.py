@@ -58,7 +58,7 @@ def _check_evaluation(
     mean, counted = result
     share = right / len(labels)
     if isinstance(counted, float) and abs(counted - share) < 1e-6 and share < 1:
-        raise trial.wrong("share-not-count", found=counted, right=right)
+        raise trial.wrong("fraction-not-count", found=counted, right=right)
     kinds = f"{described(mean)} and {described(counted)}"
     good = isinstance(mean, float) and is_whole(counted)
     trial.expect(good, "not-two-numbers", found=kinds)

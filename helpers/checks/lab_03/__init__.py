@@ -1,6 +1,6 @@
 """The checks of lab 03, moving a network: one module per exercise."""
 
-from helpers.checks.lab_03.exercise_1_devices_of import exercise_1
+from helpers.checks.lab_03.exercise_1_find_devices import exercise_1
 from helpers.checks.lab_03.exercise_2_ranker import exercise_2
 from helpers.checks.lab_03.exercise_3_move_both import exercise_3
 from helpers.checks.lab_03.exercise_4_recurrent import exercise_4

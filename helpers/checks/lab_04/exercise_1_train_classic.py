@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.comparing import devices_of, same_weights
+from helpers.checks.comparing import find_devices, same_weights
 from helpers.checks.lab_04.shared import Batches, lab
 from helpers.checks.trial import Answer, Trial, described, one_line
 from helpers.language import translate
@@ -27,8 +27,8 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     with trial.watch() as watch:
         result = trial.result_of(train_classic, on_gpu, batches)
     trial.expect(isinstance(result, nn.Module), "not-the-network", what=described(result))
-    found = ", ".join(sorted(map(str, devices_of(result))))
-    trial.expect(all(d.type == "cuda" for d in devices_of(result)), "net-on-cpu", found=found)
+    found = ", ".join(sorted(map(str, find_devices(result))))
+    trial.expect(all(d.type == "cuda" for d in find_devices(result)), "net-on-cpu", found=found)
     found = ", ".join(sorted(map(str, places))) or translate("another network")
     trial.expect(not any(d.type == "cpu" for d in places), "trained-on-cpu", found=found)
     # Reading the loss copies four or eight bytes.
@@ -43,7 +43,7 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
             stops = translate("stops with {error}", error=one_line(called.error))
             raise trial.wrong("needs-a-gpu", what=stops)
         trial.expect_result(called.value)
-        here = devices_of(called.value)
+        here = find_devices(called.value)
         still = translate("still uses a GPU")
         trial.expect(here == {torch.device("cpu")}, "needs-a-gpu", what=still)
 

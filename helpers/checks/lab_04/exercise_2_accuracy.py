@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.checks.comparing import devices_of
+from helpers.checks.comparing import find_devices
 from helpers.checks.lab_04.shared import Batches, Observed, confusion, lab, observed_network
 from helpers.checks.trial import Answer, Trial, described, is_number
 from helpers.language import translate
@@ -24,7 +24,7 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
         with trial.watch() as watch:
             found = trial.result_of(accuracy, net, batches)
         trial.expect(is_number(found), "not-a-number", what=described(found))
-        after = devices_of(net)
+        after = find_devices(net)
         details = ", ".join(map(str, after))
         trial.expect(after == {device}, "judged-elsewhere", before=device, after=details)
         trial.expect(not any(net.modes), "train-mode")
@@ -75,4 +75,4 @@ def _judge_share(
     for guessed in _guesses(sizes):
         same = math.isclose(found, correct / guessed, rel_tol=1e-4)
         trial.expect(not same, "total-guessed", guessed=guessed, images=images)
-    raise trial.wrong("wrong-share", correct=correct, images=images, found=found)
+    raise trial.wrong("wrong-fraction", correct=correct, images=images, found=found)

@@ -60,12 +60,12 @@ def _judge_classes(
         return
     trial.expect(not _same_classes(found, four.diagonal() / four.sum(1)), "first-four")
     trial.expect(not _same_classes(found, right / counts.sum(0)), "by-answers")
-    trial.expect(not _same_classes(found, right / counts.sum()), "share-of-all")
+    trial.expect(not _same_classes(found, right / counts.sum()), "fraction-of-all")
     for label in (*range(10), missing):
         correct, images = int(right[label]), int(counts[label].sum())
         if images and not math.isclose(found[label], correct / images, rel_tol=1e-4):
             details = {"label": label, "found": found[label], "correct": correct, "images": images}
-            raise trial.wrong("wrong-share", **details)
+            raise trial.wrong("wrong-fraction", **details)
     returns = translate("returns {value}", value=found[missing])
     raise trial.wrong("empty-class", label=missing, what=returns)
 

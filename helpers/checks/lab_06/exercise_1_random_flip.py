@@ -2,14 +2,16 @@
 
 import torch
 
-from helpers.checks.lab_06.shared import augmented, expect_chance, expect_one_piece, lab
+from helpers.checks.lab_06.shared import augmented, expect_one_piece, expect_random, lab
 from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 _COUNT = 2048
 
 
-@lab.exercise(1, points=2, right="Each image is mirrored by its own chance, all in one operation.")
+@lab.exercise(
+    1, points=2, right="Each image is flipped independently, in one operation for the batch."
+)
 def exercise_1(trial: Trial, random_flip: Answer) -> None:
     """`random_flip(images)`: each image mirrored horizontally with probability 1/2."""
     torch.manual_seed(trial.seed)
@@ -29,6 +31,6 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
         for each in (count, again):
             # Half of 2,048 images have a standard deviation of 23: 150 is more than 6 of them.
             good = abs(each - _COUNT / 2) <= 150
-            trial.expect(good, "wrong-share", count=_COUNT, mirrored=each)
-        expect_chance(trial, random_flip, images)
+            trial.expect(good, "wrong-fraction", count=_COUNT, mirrored=each)
+        expect_random(trial, random_flip, images)
         expect_one_piece(trial, random_flip, images)

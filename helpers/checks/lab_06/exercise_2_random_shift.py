@@ -3,43 +3,45 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.lab_06.shared import augmented, expect_chance, expect_one_piece, lab
+from helpers.checks.lab_06.shared import augmented, expect_one_piece, expect_random, lab
 from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 _COUNT = 4096
 
 
-@lab.exercise(2, points=3, right="Each image moves by its own shift, all in one gather.")
+@lab.exercise(
+    2, points=3, right="Each image has its own random shift, in one gather for the batch."
+)
 def exercise_2(trial: Trial, random_shift: Answer) -> None:
-    """`random_shift(images, reach)`: each image shifted by up to `reach` pixels."""
+    """`random_shift(images, max_shift)`: each image shifted by up to `max_shift` pixels."""
     torch.manual_seed(trial.seed)
-    for device, reach in ((trial.device, 1), (torch.device("cpu"), 2), (trial.device, 0)):
+    for device, max_shift in ((trial.device, 1), (torch.device("cpu"), 2), (trial.device, 0)):
         size = trial.random.randint(6, 9)
         images = trial.normal(_COUNT, 3, size, size).to(device)
-        result = augmented(trial, random_shift, images, reach)
-        moves = _moves(images, result, reach)
+        result = augmented(trial, random_shift, images, max_shift)
+        moves = _moves(images, result, max_shift)
         if (moves < -99).any():
-            around = (_moves(images, result, reach, wrap=True) > -99).all()
+            around = (_moves(images, result, max_shift, wrap=True) > -99).all()
             trial.expect(not around, "around-the-edge")
-            raise trial.wrong("not-a-shift", reach=reach)
-        if reach == 0:
+            raise trial.wrong("not-a-shift", max_shift=max_shift)
+        if max_shift == 0:
             continue
         down, right = moves.unbind(1)
         alike = bool((moves == moves[0]).all())
         moved = translate("every image was moved by {shift}", shift=moves[0].tolist())
         trial.expect(not alike, "all-alike", what=moved)
         trial.expect(not torch.equal(down, right), "tied-axes")
-        _check_even(trial, ("up", "down"), down.tolist(), reach)
-        _check_even(trial, ("left", "right"), right.tolist(), reach)
-        expect_chance(trial, random_shift, images, reach)
-        expect_one_piece(trial, random_shift, images, reach)
+        _check_even(trial, ("up", "down"), down.tolist(), max_shift)
+        _check_even(trial, ("left", "right"), right.tolist(), max_shift)
+        expect_random(trial, random_shift, images, max_shift)
+        expect_one_piece(trial, random_shift, images, max_shift)
 
 
-def _check_even(trial: Trial, ways: tuple[str, str], shifts: list[int], reach: int) -> None:
+def _check_even(trial: Trial, ways: tuple[str, str], shifts: list[int], max_shift: int) -> None:
     """Require that every shift along an axis is equally likely."""
-    every = range(-reach, reach + 1)
-    details = {"reach": reach, "count": _COUNT}
+    every = range(-max_shift, max_shift + 1)
+    details = {"max_shift": max_shift, "count": _COUNT}
     for shift in every:
         seen = shift in shifts
         trial.expect(seen, "shifts-missing", way=ways[shift > 0], missing=abs(shift), **details)
@@ -53,19 +55,19 @@ def _check_even(trial: Trial, ways: tuple[str, str], shifts: list[int], reach: i
 
 
 def _moves(
-    images: torch.Tensor, result: torch.Tensor, reach: int, *, wrap: bool = False
+    images: torch.Tensor, result: torch.Tensor, max_shift: int, *, wrap: bool = False
 ) -> torch.Tensor:
     """Return by how many pixels each image moved down and right, -100 if no shift fits."""
     images, result = images.cpu(), result.cpu()
     found = torch.full((len(images), 2), -100)
     height, width = images.shape[2:]
-    padded = F.pad(images, (reach,) * 4)
-    for down in range(-reach, reach + 1):
-        for right in range(-reach, reach + 1):
+    padded = F.pad(images, (max_shift,) * 4)
+    for down in range(-max_shift, max_shift + 1):
+        for right in range(-max_shift, max_shift + 1):
             if wrap:
                 moved = images.roll((down, right), (2, 3))
             else:
-                top, left = reach - down, reach - right
+                top, left = max_shift - down, max_shift - right
                 moved = padded[:, :, top : top + height, left : left + width]
             fits = (moved == result).flatten(1).all(1)
             found[fits] = torch.tensor([down, right])

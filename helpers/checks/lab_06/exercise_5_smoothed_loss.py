@@ -10,7 +10,7 @@ from helpers.checks.trial import Answer, Trial, described
 from helpers.language import translate
 
 
-@lab.exercise(5, points=3, right="The loss no longer rewards a confidence of 100 %.")
+@lab.exercise(5, points=3, right="The loss no longer rewards a confidence of 100%.")
 def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
     """`smoothed_loss(logits, labels, smoothing)`: cross-entropy with smoothed labels."""
     draw = trial.random

@@ -18,7 +18,7 @@ WANTED, EPOCHS = 0.8, 6
 _SEED = 6
 
 
-@lab.exercise(6, points=4, right="At least 80 % in six passes.", seconds=30)
+@lab.exercise(6, points=4, right="At least 80% in six epochs.", seconds=30)
 def exercise_6(trial: Trial, learn: Answer) -> None:
     """`learn(net, images, labels, epochs)`: 80 % of new images correct after six passes."""
     torch.manual_seed(_SEED)

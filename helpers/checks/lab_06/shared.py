@@ -31,13 +31,13 @@ def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any
     return result
 
 
-def expect_chance(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> None:
+def expect_random(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> None:
     """Require that two calls give different results."""
     results = []
     for _ in range(2):
         torch.manual_seed(trial.random.randrange(1 << 30))
         results.append(trial.call(function, images, *others))
-    trial.expect(not torch.equal(*results), "no-chance")
+    trial.expect(not torch.equal(*results), "not-random")
 
 
 def expect_one_piece(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> None:

@@ -3,10 +3,10 @@
 import torch
 from torch import nn
 
-from helpers.checks.comparing import devices_of
+from helpers.checks.comparing import find_devices
 from helpers.checks.lab_07.shared import lab
 from helpers.checks.trial import Answer, Trial, described, is_whole
-from helpers.memory import rounded
+from helpers.memory import allocated_size
 
 
 @lab.exercise(1, points=2, right="You know what training keeps before you start it.")
@@ -18,7 +18,7 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
         for states in (0, 1, 2):
             expected = _expected(net, states)
             result = trial.result_of(training_bytes, net, states)
-            devices = devices_of(net)
+            devices = find_devices(net)
             trial.expect(devices == {torch.device("cpu")}, "net-moved", found=devices.pop())
             trial.expect(is_whole(result), "not-whole", found=described(result))
             details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
@@ -26,7 +26,7 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
                 continue
             unrounded = _expected(net, states, block=False)
             trial.expect(result != unrounded, "not-rounded", **details)
-            trial.expect(result != rounded(unrounded), "rounded-once", **details)
+            trial.expect(result != allocated_size(unrounded), "rounded-once", **details)
             trial.expect(not shared, "counted-twice", **details)
             trial.expect(not frozen, "frozen", **details)
             trial.expect(not norm, "buffers", **details)
@@ -49,7 +49,7 @@ def _network(sizes: list[int], *, norm: int, frozen: int, shared: int) -> nn.Mod
 
 
 def _expected(net: nn.Module, states: int, block: bool = True) -> int:
-    size = rounded if block else int
+    size = allocated_size if block else int
     total = sum(size(tensor.nbytes) for tensor in [*net.parameters(), *net.buffers()])
     trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
     return total + sum((1 + states) * size(parameter.nbytes) for parameter in trained)

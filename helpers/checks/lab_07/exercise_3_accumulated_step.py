@@ -53,7 +53,11 @@ class _CountingSGD(optim.SGD):
         return super().step(closure)
 
 
-@lab.exercise(3, points=3, right="The step is that of the whole batch, and only a part is kept.")
+@lab.exercise(
+    3,
+    points=3,
+    right="The step equals that of the whole batch, and only one part is in memory at a time.",
+)
 def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
     """`accumulated_step(net, optimizer, X, y, size)`: one step with the whole batch's gradient."""
     for count, size in ((12, 4), (16, 16), (10, 4), (7, 3)):

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.comparing import devices_of
+from helpers.checks.comparing import find_devices
 from helpers.checks.lab_07.shared import PeakMeter, lab
 from helpers.checks.trial import Answer, Trial
 
@@ -31,7 +31,7 @@ def exercise_5(trial: Trial, train: Answer) -> None:
     y = X[:, :10].argmax(dim=1)
     before = _loss(net, X, y)
     peak = trial.observe(_peak_of, train, net, X.clone(), y.clone())
-    devices = devices_of(net)
+    devices = find_devices(net)
     trial.expect(devices == {trial.device}, "net-moved", found=devices.pop(), given=trial.device)
     kinds = sorted({str(parameter.dtype) for parameter in net.parameters()})
     trial.expect(kinds == ["torch.float32"], "other-type", found=" and ".join(kinds))

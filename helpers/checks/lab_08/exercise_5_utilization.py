@@ -58,14 +58,14 @@ def _close(one: float, other: float) -> bool:
 
 
 def _check_simple(trial: Trial, utilization: Answer, kernels: Kernels) -> None:
-    result, share = _result(trial, utilization, kernels), _share(kernels)
+    result, fraction = _result(trial, utilization, kernels), _share(kernels)
     busy = sum(length for _, length in kernels)
     end = sum(kernels[-1])
     details = {"found": f"{result:.4g}"}
-    trial.expect(not _close(result, 100 * share), "percent", **details)
-    trial.expect(not _close(result, 1 - share), "idle", **details)
-    trial.expect(not _close(result, busy), "not-a-share", **details)
+    trial.expect(not _close(result, 100 * fraction), "percent", **details)
+    trial.expect(not _close(result, 1 - fraction), "idle", **details)
+    trial.expect(not _close(result, busy), "not-a-fraction", **details)
     trial.expect(not _close(result, busy / end), "from-zero", start=kernels[0][0], **details)
     short = busy / (kernels[-1][0] - kernels[0][0])
     trial.expect(not _close(result, short), "last-kernel", **details)
-    trial.expect(_close(result, share), "wrong-share", **details)
+    trial.expect(_close(result, fraction), "wrong-fraction", **details)

@@ -30,12 +30,12 @@ def test_plan_without_parameters_is_one_run(settings):
 
 
 def test_grid_gives_every_combination_with_the_fixed_parameters(settings):
-    found = settings(parameters={"data": "drawn"}, grid={"epochs": [1, 2], "lr": [0.1, 1]})
+    found = settings(parameters={"data": "synthetic"}, grid={"epochs": [1, 2], "lr": [0.1, 1]})
     assert found == [
-        {"data": "drawn", "epochs": 1, "lr": 0.1},
-        {"data": "drawn", "epochs": 1, "lr": 1.0},
-        {"data": "drawn", "epochs": 2, "lr": 0.1},
-        {"data": "drawn", "epochs": 2, "lr": 1.0},
+        {"data": "synthetic", "epochs": 1, "lr": 0.1},
+        {"data": "synthetic", "epochs": 1, "lr": 1.0},
+        {"data": "synthetic", "epochs": 2, "lr": 0.1},
+        {"data": "synthetic", "epochs": 2, "lr": 1.0},
     ]
 
 
@@ -70,7 +70,7 @@ def test_number_that_yaml_reads_as_a_string_becomes_a_number(settings, given):
 def test_relative_path_is_made_absolute(settings, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert settings(parameters={"data": "./images.zip"}) == [{"data": f"{tmp_path}/images.zip"}]
-    assert settings(parameters={"data": "drawn"}) == [{"data": "drawn"}]
+    assert settings(parameters={"data": "synthetic"}) == [{"data": "synthetic"}]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ LESSONS = {
     "01_good": f"""\
 # %%
 from IPython.display import display
-reported = {{"device": "cpu", "drawn": False, "accuracy": 0.5, "epochs": epochs}}
+reported = {{"device": "cpu", "synthetic": False, "accuracy": 0.5, "epochs": epochs}}
 display({{"{RESULT_TYPE}": reported, "text/plain": "Results"}}, raw=True)
 epochs
 """,
@@ -118,7 +118,7 @@ def test_without_a_terminal_there_is_one_line_per_notebook_and_no_bar(spoiled):
 def test_parameters_keep_their_type_and_results_are_in_the_report(spoiled):
     assert spoiled.notebooks["01_good"]["reported"] == {
         "device": "cpu",
-        "drawn": False,
+        "synthetic": False,
         "accuracy": 0.5,
         "epochs": 1,
     }
@@ -259,11 +259,13 @@ def test_file_that_is_not_a_notebook_is_rejected(small_course, capsys):
     assert "01_broken.ipynb is not a readable notebook" in capsys.readouterr().err
 
 
-def test_drawn_images_are_announced_on_the_terminal_without_a_failure(small_course, cells, capsys):
-    reported = f'{{"{RESULT_TYPE}": {{"drawn": True}}, "text/plain": "Results"}}'
+def test_synthetic_images_are_announced_on_the_terminal_without_a_failure(
+    small_course, cells, capsys
+):
+    reported = f'{{"{RESULT_TYPE}": {{"synthetic": True}}, "text/plain": "Results"}}'
     source = f"from IPython.display import display\ndisplay({reported}, raw=True)"
-    small_course.write("01_drawn", "# %%\n" + source + "\n")
-    small_course.put("01_drawn", assembled(small_course.folder, "01_drawn"))
+    small_course.write("01_synthetic", "# %%\n" + source + "\n")
+    small_course.put("01_synthetic", assembled(small_course.folder, "01_synthetic"))
     assert cli.main(["--root", str(small_course.root), "run"]) == 0
     assert "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10." in capsys.readouterr().out
 

@@ -35,10 +35,10 @@ def test_parameter_and_result_of_the_same_name_are_two_columns():
 
 
 def test_device_and_images_are_not_results():
-    reported = {"device": "cpu", "data_set": "CIFAR-10", "provenance": "cached", "drawn": False}
+    reported = {"device": "cpu", "dataset": "CIFAR-10", "provenance": "cached", "synthetic": False}
     (row,) = make_rows([entry(reported=reported)])
     assert not [name for name in row if name.startswith("result.")]
-    assert (row["device"], row["drawn"], row["provenance"]) == ("cpu", False, "cached")
+    assert (row["device"], row["synthetic"], row["provenance"]) == ("cpu", False, "cached")
 
 
 def test_all_rows_have_the_same_columns():

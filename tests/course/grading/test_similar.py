@@ -9,27 +9,27 @@ from course.grading.submissions import Submission
 from tools.grade_a_class import ClassBuilder, grade_id
 
 builder = ClassBuilder()
-COPIED = """def mean_of(batches):
+COPIED = """def compute_mean(batches):
     # the runningg total of all teh numbers
     zwischensumme, wieviele = 0.0, 0
     for brocken in batches:
         zwischensumme = zwischensumme + brocken.double().sum()
         wieviele += brocken.numel()
     return (zwischensumme / wieviele).item()"""
-RENAMED = COPIED.replace("def mean_of", "def  mean_of")
+RENAMED = COPIED.replace("def compute_mean", "def  compute_mean")
 INDEPENDENT = {
-    "a": """def mean_of(batches):
+    "a": """def compute_mean(batches):
     return (sum(b.sum() for b in batches) / sum(b.numel() for b in batches)).item()""",
-    "b": """def mean_of(batches):
+    "b": """def compute_mean(batches):
     return torch.cat([x.flatten() for x in batches]).mean().item()""",
-    "c": """def mean_of(batches):
+    "c": """def compute_mean(batches):
     n = 0
     s = torch.zeros((), device=batches[0].device)
     for batch in batches:
         n += len(batch.flatten())
         s += torch.sum(batch)
     return float(s) / n""",
-    "d": """def mean_of(batches):
+    "d": """def compute_mean(batches):
     sums = torch.stack([part.sum() for part in batches])
     counts = [part.numel() for part in batches]
     return sums.sum().item() / sum(counts)""",
@@ -55,7 +55,7 @@ def test_code_given_by_the_lab_does_not_count():
 
 
 def test_invalid_code_is_compared_by_its_words():
-    broken = "def mean_of(batches:\n  eins zwei drei vier fuenf sechs sieben acht neun zehn"
+    broken = "def compute_mean(batches:\n  eins zwei drei vier fuenf sechs sieben acht neun zehn"
     pairs = similar(builder.original, [submitted("a", broken), submitted("b", broken)])
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
 

@@ -112,9 +112,9 @@ def test_unfinished_runs_are_counted(page):
     assert "1 of 3 runs passed, 2 not run" in page([entry(1)], planned=3).text
 
 
-def test_drawn_images_are_announced(page):
-    shown = page([entry(1, reported={"drawn": True, "data_set": "drawn images"})])
-    assert "The images are drawn by the program. They are not CIFAR-10." in shown.text
+def test_synthetic_images_are_announced(page):
+    shown = page([entry(1, reported={"synthetic": True, "dataset": "synthetic images"})])
+    assert "The images are synthetic. They are not CIFAR-10." in shown.text
 
 
 def test_text_from_notebooks_is_escaped(page):

@@ -6,11 +6,11 @@ import pytest
 
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.execution.jobs import Job, RunResult, Status
-from course.reports.reported import collect_reported, drawn_box, make_entry, show_value
+from course.reports.reported import collect_reported, make_entry, show_value, synthetic_box
 from course.reports.run_report import CourseRun, write_report
 
-REAL = {"data_set": "CIFAR-10", "provenance": "from an archive", "drawn": False}
-DRAWN = {"data_set": "drawn images", "provenance": "drawn by the program", "drawn": True}
+REAL = {"dataset": "CIFAR-10", "provenance": "from an archive", "synthetic": False}
+SYNTHETIC = {"dataset": "synthetic images", "provenance": "synthetic images", "synthetic": True}
 
 
 def results(cells, **values):
@@ -106,18 +106,18 @@ def test_text_from_notebooks_is_escaped(report):
     assert "<script>1</script> <b>&amp;</b>" in page.text
 
 
-def test_drawn_images_are_announced_first(report):
-    page = report(("one", Status.PASSED, REAL, {}), ("two", Status.PASSED, DRAWN, {}))
-    announced = page.text.index("The images are drawn by the program. They are not CIFAR-10.")
+def test_synthetic_images_are_announced_first(report):
+    page = report(("one", Status.PASSED, REAL, {}), ("two", Status.PASSED, SYNTHETIC, {}))
+    announced = page.text.index("The images are synthetic. They are not CIFAR-10.")
     assert announced < page.text.index("Title of one")
     assert "This applies to two. The accuracies" in page.text
-    assert "drawn, not real" in page.text
+    assert "synthetic, not real" in page.text
 
 
-def test_real_images_are_not_announced_as_drawn(report):
+def test_real_images_are_not_announced_as_synthetic(report):
     page = report(("one", Status.PASSED, REAL, {}))
-    assert "are drawn" not in page.text
-    assert "drawn, not real" not in page.text
+    assert "are synthetic" not in page.text
+    assert "synthetic, not real" not in page.text
 
 
 def test_notebook_that_was_not_run_has_a_row(tmp_path):
@@ -135,7 +135,7 @@ def test_parameters_of_the_run_are_shown(report):
 
 
 def test_terminal_box_names_the_notebooks_and_the_fix():
-    box = drawn_box(["04_cifar10_on_gpu"])
+    box = synthetic_box(["04_cifar10_on_gpu"])
     lines = box.strip().splitlines()
     assert len({len(line) for line in lines}) == 1
     assert "NOT CIFAR-10" in box

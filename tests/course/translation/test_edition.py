@@ -26,7 +26,7 @@ print("code says", number)
 """
 HELPERS = """\
 def say(translate):
-    print(translate("The images are {name}.", name="drawn"))
+    print(translate("The images are {name}.", name="synthetic"))
 """
 
 

@@ -485,7 +485,7 @@ def shows_it(shape, dtype):
     print(by_multiplying(shape, dtype))
 
 
-# Exercise 5: mean_of(batches)
+# Exercise 5: compute_mean(batches)
 
 
 @answers.right(5)

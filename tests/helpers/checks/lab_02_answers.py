@@ -42,11 +42,11 @@ def noise(x, generator):
     return torch.rand(x.shape, generator=generator).to(x.device)
 
 
-def count_right(guesses, labels):
+def count_correct(guesses, labels):
     return (guesses == labels.to(guesses.device)).sum().item()
 
 
-EIGHT = (add, multiply, score, embed, hide, divide, noise, count_right)
+EIGHT = (add, multiply, score, embed, hide, divide, noise, count_correct)
 
 
 def instead_of(line):
@@ -206,17 +206,17 @@ def sends_the_noise_to_the_gpu(x, generator):
     return torch.rand(x.shape, generator=generator).cuda()
 
 
-@answers.wrong(1, "not-a-count", handed_in=instead_of(count_right))
+@answers.wrong(1, "not-a-count", handed_in=instead_of(count_correct))
 def counts_in_a_tensor(guesses, labels):
     return (guesses == labels.to(guesses.device)).sum()
 
 
-@answers.wrong(1, "still-mixes", handed_in=instead_of(count_right))
+@answers.wrong(1, "still-mixes", handed_in=instead_of(count_correct))
 def compares_in_two_places(guesses, labels):
     return (guesses == labels).sum().item()
 
 
-@answers.wrong(1, "other-result", handed_in=instead_of(count_right))
+@answers.wrong(1, "other-result", handed_in=instead_of(count_correct))
 def takes_the_mean(guesses, labels):
     return (guesses == labels.to(guesses.device)).float().mean().item()
 
@@ -459,7 +459,7 @@ def adds_up_the_losses(net, loss, images, labels):
     return mean * len(labels), right
 
 
-@answers.wrong(3, "share-not-count")
+@answers.wrong(3, "fraction-not-count")
 def returns_the_accuracy(net, loss, images, labels):
     mean, right = all_to_the_network(net, loss, images, labels)
     return mean, right / len(labels)

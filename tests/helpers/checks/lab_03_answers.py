@@ -14,7 +14,7 @@ from tests.helpers.checks.collection import Answers
 
 answers = Answers(lab_03)
 
-# Exercise 1: devices_of(net, optimizer)
+# Exercise 1: find_devices(net, optimizer)
 
 
 @answers.right(1)

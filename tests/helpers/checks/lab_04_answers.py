@@ -381,12 +381,12 @@ def a_tensor(net, batches):
     return _share(net, batches, item=False)
 
 
-@answers.wrong(2, "wrong-share")
+@answers.wrong(2, "wrong-fraction")
 def the_share_of_the_wrong_ones(net, batches):
     return 1 - _share(net, batches)
 
 
-@answers.wrong(2, "wrong-share")
+@answers.wrong(2, "wrong-fraction")
 def copied_from_a_friend(net, batches):
     _share(net, batches)
     return 0.5437
@@ -502,7 +502,7 @@ def adds_up_the_other_side(net, batches):
     return (counts.diagonal() / counts.sum(0)).tolist()
 
 
-@answers.wrong(3, "share-of-all")
+@answers.wrong(3, "fraction-of-all")
 def divides_by_all_images(net, batches):
     counts = _table(net, batches)
     return (counts.diagonal() / counts.sum()).tolist()
@@ -557,12 +557,12 @@ def labels_stay_on_the_cpu(net, batches):
     return counts.tolist()
 
 
-@answers.wrong(3, "wrong-share")
+@answers.wrong(3, "wrong-fraction")
 def drops_the_last_two_batches(net, batches):
     return by_counting_pairs(net, batches[:-2])
 
 
-@answers.wrong(3, "wrong-share")
+@answers.wrong(3, "wrong-fraction")
 def counts_the_wrong_ones(net, batches):
     counts = _table(net, batches)
     return (1 - counts.diagonal() / counts.sum(1)).tolist()

@@ -17,7 +17,7 @@ from tests.helpers.checks.collection import Answers
 
 answers = Answers(lab_05)
 
-# Exercise 1: seconds_a_call(call, device, runs)
+# Exercise 1: seconds_per_call(call, device, runs)
 
 
 def _wait(device):
@@ -337,7 +337,7 @@ def ignores_the_number_of_runs(call, device, runs):
     return statistics.median(_times(call, device, 9))
 
 
-# Exercise 2: seconds_of_parts(parts, device, steps)
+# Exercise 2: seconds_per_part(parts, device, steps)
 
 
 def _parts(parts, device, steps, *, before=True, after=True, first=False, divide=None):

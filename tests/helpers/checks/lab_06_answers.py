@@ -77,25 +77,25 @@ def _toss(images, share=0.5):
     return torch.rand(len(images), 1, 1, 1, device=images.device) < share
 
 
-@answers.wrong(1, "wrong-share")
+@answers.wrong(1, "wrong-fraction")
 def one_in_ten(images):
     return torch.where(_toss(images, 0.1), images.flip(3), images)
 
 
-@answers.wrong(1, "wrong-share")
+@answers.wrong(1, "wrong-fraction")
 def from_a_normal_distribution(images):
     toss = torch.randn(len(images), 1, 1, 1, device=images.device) < 1.5
     return torch.where(toss, images.flip(3), images)
 
 
-@answers.wrong(1, "no-chance")
+@answers.wrong(1, "not-random")
 def every_second_image(images):
     result = images.clone()
     result[::2] = images[::2].flip(3)
     return result
 
 
-@answers.wrong(1, "no-chance")
+@answers.wrong(1, "not-random")
 def with_a_seed_in_it(images):
     torch.manual_seed(0)
     return with_where(images)
@@ -141,15 +141,15 @@ def forgets_the_return(images):
     torch.where(_toss(images), images.flip(3), images)
 
 
-# Exercise 2: random_shift(images, reach)
+# Exercise 2: random_shift(images, max_shift)
 
 
-def _shifted(images, down, right, reach):
+def _shifted(images, down, right, max_shift):
     """Each image moved; `down` and `right` are (N,)."""
     count, _, height, width = images.shape
-    rows = torch.arange(height, device=images.device) + reach - down[:, None]
-    columns = torch.arange(width, device=images.device) + reach - right[:, None]
-    padded = F.pad(images, (reach,) * 4)
+    rows = torch.arange(height, device=images.device) + max_shift - down[:, None]
+    columns = torch.arange(width, device=images.device) + max_shift - right[:, None]
+    padded = F.pad(images, (max_shift,) * 4)
     which = torch.arange(count, device=images.device)[:, None, None]
     moved = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
     return moved.permute(0, 3, 1, 2)
@@ -160,39 +160,39 @@ def _drawn(images, low, high):
 
 
 @answers.right(2)
-def by_padding_and_a_gather(images, reach):
-    down, right = (_drawn(images, -reach, reach + 1) for _ in range(2))
-    return _shifted(images, down, right, reach)
+def by_padding_and_a_gather(images, max_shift):
+    down, right = (_drawn(images, -max_shift, max_shift + 1) for _ in range(2))
+    return _shifted(images, down, right, max_shift)
 
 
 @answers.right(2)
-def by_going_through_the_moves(images, reach):
+def by_going_through_the_moves(images, max_shift):
     height, width = images.shape[2:]
-    which = _drawn(images, 0, (2 * reach + 1) ** 2)
-    padded, result = F.pad(images, (reach,) * 4), torch.empty_like(images)
-    for number in range((2 * reach + 1) ** 2):
-        top, left = divmod(number, 2 * reach + 1)
+    which = _drawn(images, 0, (2 * max_shift + 1) ** 2)
+    padded, result = F.pad(images, (max_shift,) * 4), torch.empty_like(images)
+    for number in range((2 * max_shift + 1) ** 2):
+        top, left = divmod(number, 2 * max_shift + 1)
         mine = which == number
         result[mine] = padded[mine, :, top : top + height, left : left + width]
     return result
 
 
 @answers.right(2)
-def by_windows(images, reach):
+def by_windows(images, max_shift):
     height, width = images.shape[2:]
-    windows = F.pad(images, (reach,) * 4).unfold(2, height, 1).unfold(3, width, 1)
+    windows = F.pad(images, (max_shift,) * 4).unfold(2, height, 1).unfold(3, width, 1)
     which = torch.arange(len(images), device=images.device)
-    top, left = torch.randint(0, 2 * reach + 1, (2, len(images)), device=images.device)
+    top, left = torch.randint(0, 2 * max_shift + 1, (2, len(images)), device=images.device)
     return windows[which, :, top, left]
 
 
 @answers.right(2)
-def by_masking_what_comes_round(images, reach):
+def by_masking_what_comes_round(images, max_shift):
     def along(x, axis):
         size = x.shape[axis]
         shape = [len(x), 1, 1, 1]
         shape[axis] = size
-        shift = torch.randint(-reach, reach + 1, (len(x), 1), device=x.device)
+        shift = torch.randint(-max_shift, max_shift + 1, (len(x), 1), device=x.device)
         places = torch.arange(size, device=x.device) - shift
         inside = ((places >= 0) & (places < size)).view(shape)
         places = places.clamp(0, size - 1).view(shape).expand_as(x)
@@ -202,10 +202,16 @@ def by_masking_what_comes_round(images, reach):
 
 
 @answers.wrong(2, "around-the-edge")
-def rolls(images, reach):
+def rolls(images, max_shift):
     height, width = images.shape[2:]
-    rows = torch.arange(height, device=images.device) - _drawn(images, -reach, reach + 1)[:, None]
-    columns = torch.arange(width, device=images.device) - _drawn(images, -reach, reach + 1)[:, None]
+    rows = (
+        torch.arange(height, device=images.device)
+        - _drawn(images, -max_shift, max_shift + 1)[:, None]
+    )
+    columns = (
+        torch.arange(width, device=images.device)
+        - _drawn(images, -max_shift, max_shift + 1)[:, None]
+    )
     which = torch.arange(len(images), device=images.device)[:, None, None]
     rows, columns = rows % height, columns % width
     moved = images.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
@@ -213,104 +219,106 @@ def rolls(images, reach):
 
 
 @answers.wrong(2, "around-the-edge")
-def rolls_the_whole_batch(images, reach):
-    if reach == 0:
+def rolls_the_whole_batch(images, max_shift):
+    if max_shift == 0:
         return images.clone()
-    down, right = torch.randint(1, reach + 1, (2,)).tolist()
+    down, right = torch.randint(1, max_shift + 1, (2,)).tolist()
     return images.roll((down, right), (2, 3))
 
 
 @answers.wrong(2, "all-alike")
-def moves_all_alike(images, reach):
-    down, right = (_drawn(images, -reach, reach + 1)[:1].expand(len(images)) for _ in range(2))
-    return _shifted(images, down, right, reach)
+def moves_all_alike(images, max_shift):
+    down, right = (
+        _drawn(images, -max_shift, max_shift + 1)[:1].expand(len(images)) for _ in range(2)
+    )
+    return _shifted(images, down, right, max_shift)
 
 
 @answers.wrong(2, "copied")
-def draws_on_the_cpu_and_moves_the_shifts(images, reach):
-    down, right = (torch.randint(-reach, reach + 1, (len(images),)) for _ in range(2))
-    return _shifted(images, down.to(images.device), right.to(images.device), reach)
+def draws_on_the_cpu_and_moves_the_shifts(images, max_shift):
+    down, right = (torch.randint(-max_shift, max_shift + 1, (len(images),)) for _ in range(2))
+    return _shifted(images, down.to(images.device), right.to(images.device), max_shift)
 
 
 @answers.wrong(2, "tied-axes")
-def the_same_for_both_axes(images, reach):
-    shift = _drawn(images, -reach, reach + 1)
-    return _shifted(images, shift, shift, reach)
+def the_same_for_both_axes(images, max_shift):
+    shift = _drawn(images, -max_shift, max_shift + 1)
+    return _shifted(images, shift, shift, max_shift)
 
 
 @answers.wrong(2, "shifts-missing")
-def forgets_the_upper_end(images, reach):
-    if reach == 0:
+def forgets_the_upper_end(images, max_shift):
+    if max_shift == 0:
         return images.clone()
-    down, right = (_drawn(images, -reach, reach) for _ in range(2))
-    return _shifted(images, down, right, reach)
+    down, right = (_drawn(images, -max_shift, max_shift) for _ in range(2))
+    return _shifted(images, down, right, max_shift)
 
 
 @answers.wrong(2, "shifts-missing")
-def forgets_the_lower_end(images, reach):
-    down, right = (_drawn(images, 0, reach + 1) for _ in range(2))
-    return _shifted(images, down, right, reach)
+def forgets_the_lower_end(images, max_shift):
+    down, right = (_drawn(images, 0, max_shift + 1) for _ in range(2))
+    return _shifted(images, down, right, max_shift)
 
 
 @answers.wrong(2, "shifts-missing")
-def along_one_axis(images, reach):
-    down = _drawn(images, -reach, reach + 1)
-    return _shifted(images, down, torch.zeros_like(down), reach)
+def along_one_axis(images, max_shift):
+    down = _drawn(images, -max_shift, max_shift + 1)
+    return _shifted(images, down, torch.zeros_like(down), max_shift)
 
 
 @answers.wrong(2, "not-a-shift")
-def repeats_the_edge(images, reach):
-    padded = F.pad(images, (reach,) * 4, mode="replicate")
+def repeats_the_edge(images, max_shift):
+    padded = F.pad(images, (max_shift,) * 4, mode="replicate")
     height, width = images.shape[2:]
     windows = padded.unfold(2, height, 1).unfold(3, width, 1)
     which = torch.arange(len(images), device=images.device)
-    top, left = torch.randint(0, 2 * reach + 1, (2, len(images)), device=images.device)
+    top, left = torch.randint(0, 2 * max_shift + 1, (2, len(images)), device=images.device)
     return windows[which, :, top, left]
 
 
 @answers.wrong(2, "not-a-shift")
-def goes_too_far(images, reach):
-    down, right = (_drawn(images, -2 * reach, 2 * reach + 1) for _ in range(2))
-    return _shifted(images, down, right, 2 * reach)
+def goes_too_far(images, max_shift):
+    down, right = (_drawn(images, -2 * max_shift, 2 * max_shift + 1) for _ in range(2))
+    return _shifted(images, down, right, 2 * max_shift)
 
 
 @answers.wrong(2, "not-images")
-def leaves_the_padding(images, reach):
-    return F.pad(images, (reach + 1,) * 4)
+def leaves_the_padding(images, max_shift):
+    return F.pad(images, (max_shift + 1,) * 4)
 
 
 @answers.wrong(2, "one-by-one")
-def image_by_image(images, reach):
+def image_by_image(images, max_shift):
     height, width = images.shape[2:]
     moved = []
-    for image in F.pad(images, (reach,) * 4):
-        top, left = torch.randint(0, 2 * reach + 1, (2,)).tolist()
+    for image in F.pad(images, (max_shift,) * 4):
+        top, left = torch.randint(0, 2 * max_shift + 1, (2,)).tolist()
         moved.append(image[:, top : top + height, left : left + width])
     return torch.stack(moved)
 
 
-@answers.wrong(2, "no-chance")
-def with_a_seed_of_its_own(images, reach):
+@answers.wrong(2, "not-random")
+def with_a_seed_of_its_own(images, max_shift):
     torch.manual_seed(1)
-    return by_padding_and_a_gather(images, reach)
+    return by_padding_and_a_gather(images, max_shift)
 
 
 @answers.wrong(2, "device-error")
-def makes_the_rows_on_the_cpu(images, reach):
-    rows = torch.arange(images.shape[2]) - _drawn(images, -reach, reach + 1)[:, None]
+def makes_the_rows_on_the_cpu(images, max_shift):
+    rows = torch.arange(images.shape[2]) - _drawn(images, -max_shift, max_shift + 1)[:, None]
     return images[:, :, rows]
 
 
 @answers.wrong(2, "uneven-shifts")
-def rounds_uniform_numbers(images, reach):
+def rounds_uniform_numbers(images, max_shift):
     drawn = torch.rand(2, len(images), device=images.device)
-    return _shifted(images, *(2 * reach * drawn - reach).round().long(), reach)
+    return _shifted(images, *(2 * max_shift * drawn - max_shift).round().long(), max_shift)
 
 
 @answers.wrong(2, "uneven-shifts")
-def draws_from_a_normal_distribution(images, reach):
+def draws_from_a_normal_distribution(images, max_shift):
     drawn = torch.randn(2, len(images), device=images.device)
-    return _shifted(images, *drawn.round().clamp(-reach, reach).long(), reach)
+    return _shifted(images, *drawn.round().clamp(-max_shift, max_shift).long(), max_shift)
 
 
 # Exercise 3: predict(net, images)
@@ -444,81 +452,113 @@ def turns_gradients_off_for_good(net, images):
     return (net(images) + net(images.flip(3))) / 2
 
 
-# Exercise 4: rate_at(step, steps, peak, rise)
+# Exercise 4: lr_at(step, num_steps, peak_lr, warmup_steps)
 
 
 @answers.right(4)
-def two_lines(step, steps, peak, rise):
-    return peak * step / rise if step < rise else peak * (steps - step) / (steps - rise)
+def two_lines(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr * step / warmup_steps
+        if step < warmup_steps
+        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
+    )
 
 
 @answers.right(4)
-def the_smaller_of_two(step, steps, peak, rise):
-    up = step / rise if rise else 1
-    return peak * min(up, (steps - step) / (steps - rise))
+def the_smaller_of_two(step, num_steps, peak_lr, warmup_steps):
+    up = step / warmup_steps if warmup_steps else 1
+    return peak_lr * min(up, (num_steps - step) / (num_steps - warmup_steps))
 
 
 @answers.right(4)
-def by_what_is_behind(step, steps, peak, rise):
-    if step <= rise and rise > 0:
-        return step * (peak / rise)
-    return peak - peak * (step - rise) / (steps - rise)
+def by_what_is_behind(step, num_steps, peak_lr, warmup_steps):
+    if step <= warmup_steps and warmup_steps > 0:
+        return step * (peak_lr / warmup_steps)
+    return peak_lr - peak_lr * (step - warmup_steps) / (num_steps - warmup_steps)
 
 
 @answers.wrong(4, "divides-by-zero")
-def without_a_thought_of_zero(step, steps, peak, rise):
-    return peak * step / rise if step <= rise else peak * (steps - step) / (steps - rise)
+def without_a_thought_of_zero(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr * step / warmup_steps
+        if step <= warmup_steps
+        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
+    )
 
 
 @answers.wrong(4, "top-missed")
-def begins_the_fall_a_step_late(step, steps, peak, rise):
-    return peak * step / (rise + 1) if step <= rise else peak * (steps - step) / (steps - rise)
+def begins_the_fall_a_step_late(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr * step / (warmup_steps + 1)
+        if step <= warmup_steps
+        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
+    )
 
 
 @answers.wrong(4, "top-missed")
-def falls_as_if_there_were_no_rise(step, steps, peak, rise):
-    return peak * step / rise if step < rise else peak * (steps - step) / steps
+def falls_as_if_there_were_no_rise(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr * step / warmup_steps
+        if step < warmup_steps
+        else peak_lr * (num_steps - step) / num_steps
+    )
 
 
 @answers.wrong(4, "not-rising")
-def counts_from_one(step, steps, peak, rise):
-    return peak * (step + 1) / rise if step < rise else peak * (steps - step) / (steps - rise)
+def counts_from_one(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr * (step + 1) / warmup_steps
+        if step < warmup_steps
+        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
+    )
 
 
 @answers.wrong(4, "not-rising")
-def begins_at_the_peak(step, steps, peak, rise):
-    return peak if step < rise else peak * (steps - step) / (steps - rise)
+def begins_at_the_peak(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr
+        if step < warmup_steps
+        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
+    )
 
 
 @answers.wrong(4, "not-rising")
-def with_whole_division(step, steps, peak, rise):
-    return peak * (step // rise) if step < rise else peak * (steps - step) / (steps - rise)
+def with_whole_division(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr * (step // warmup_steps)
+        if step < warmup_steps
+        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
+    )
 
 
 @answers.wrong(4, "end-missed")
-def stays_at_the_peak(step, steps, peak, rise):
-    return peak * step / rise if step < rise else peak
+def stays_at_the_peak(step, num_steps, peak_lr, warmup_steps):
+    return peak_lr * step / warmup_steps if step < warmup_steps else peak_lr
 
 
 @answers.wrong(4, "end-missed")
-def ends_a_step_late(step, steps, peak, rise):
-    return peak * step / rise if step < rise else peak * (steps + 1 - step) / (steps + 1 - rise)
+def ends_a_step_late(step, num_steps, peak_lr, warmup_steps):
+    return (
+        peak_lr * step / warmup_steps
+        if step < warmup_steps
+        else peak_lr * (num_steps + 1 - step) / (num_steps + 1 - warmup_steps)
+    )
 
 
 @answers.wrong(4, "not-falling")
-def falls_along_a_curve(step, steps, peak, rise):
-    share = (steps - step) / (steps - rise)
-    return peak * step / rise if step < rise else peak * share**2
+def falls_along_a_curve(step, num_steps, peak_lr, warmup_steps):
+    share = (num_steps - step) / (num_steps - warmup_steps)
+    return peak_lr * step / warmup_steps if step < warmup_steps else peak_lr * share**2
 
 
 @answers.wrong(4, "not-a-rate")
-def returns_a_tensor(step, steps, peak, rise):
-    return torch.tensor(two_lines(step, steps, peak, rise))
+def returns_a_tensor(step, num_steps, peak_lr, warmup_steps):
+    return torch.tensor(two_lines(step, num_steps, peak_lr, warmup_steps))
 
 
 @answers.wrong(4, "no-result")
-def forgets_to_return(step, steps, peak, rise):
-    two_lines(step, steps, peak, rise)
+def forgets_to_return(step, num_steps, peak_lr, warmup_steps):
+    two_lines(step, num_steps, peak_lr, warmup_steps)
 
 
 # Exercise 5: smoothed_loss(logits, labels, smoothing)

@@ -124,7 +124,7 @@ def prints_the_bytes(net, states):
     print(with_two_sums(net, states))
 
 
-# Exercise 2: losses_of(net, batches)
+# Exercise 2: compute_losses(net, batches)
 
 
 @answers.right(2)

@@ -734,7 +734,7 @@ def returns_the_idle_share(kernels):
     return 1 - sorts_and_covers(kernels)
 
 
-@answers.wrong(5, "not-a-share")
+@answers.wrong(5, "not-a-fraction")
 def returns_the_busy_time(kernels):
     return len({t for start, length in kernels for t in range(start, start + length)})
 
@@ -753,7 +753,7 @@ def ends_with_the_last_start(kernels):
     return returns_the_busy_time(kernels) / (max(starts) - min(starts))
 
 
-@answers.wrong(5, "wrong-share")
+@answers.wrong(5, "wrong-fraction")
 def takes_lengths_for_ends(kernels):
     if not kernels:
         return 0
@@ -761,7 +761,7 @@ def takes_lengths_for_ends(kernels):
     return sum(end - start for start, end in kernels) / span
 
 
-@answers.wrong(5, "wrong-share")
+@answers.wrong(5, "wrong-fraction")
 def counts_kernels(kernels):
     return len(kernels) / 100
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers import cifar10, drawn_images
+from helpers import cifar10, synthetic_images
 from helpers.cifar10.dataset import OFFICIAL_BATCHES
 
 REAL_ROOT = os.environ.get("CIFAR10_ROOT")
@@ -27,7 +27,7 @@ def isolated(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache-home"))
     monkeypatch.setenv("CIFAR10_MIRRORS", "none")
     monkeypatch.delenv("CIFAR10_ROOT", raising=False)
-    monkeypatch.setattr(drawn_images, "draw", partial(drawn_images.draw, 40, 20))
+    monkeypatch.setattr(synthetic_images, "generate", partial(synthetic_images.generate, 40, 20))
 
 
 @pytest.fixture

@@ -146,15 +146,15 @@ def test_reports_empty_folder(tmp_path):
     assert "the folder is empty" in error_of(tmp_path)
 
 
-def test_names_both_of_two_data_sets(small):
+def test_names_both_of_two_datasets(small):
     folders = small.folders(where="both/one")
     small.folders(where="both/two")
-    assert "several data sets: one/, two/" in error_of(folders.parent)
+    assert "several datasets: one/, two/" in error_of(folders.parent)
 
 
 def test_reports_file_of_unknown_type(tmp_path):
     path = tmp_path / "notes.txt"
-    path.write_text("CIFAR-10 is a nice data set.")
+    path.write_text("CIFAR-10 is a nice dataset.")
     assert "neither a folder nor an archive" in error_of(path)
 
 

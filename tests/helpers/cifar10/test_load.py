@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import cifar10, drawn_images
+from helpers import cifar10, synthetic_images
 from helpers.cifar10 import DataError, load, official
 from helpers.cifar10.download import File
 
@@ -26,7 +26,7 @@ def published(small, monkeypatch):
 
 def test_loads_images_at_path(small, cache):
     dataset = load(small.tar(), cache=cache)
-    assert (dataset.name, dataset.drawn) == ("CIFAR-10", False)
+    assert (dataset.name, dataset.synthetic) == ("CIFAR-10", False)
     assert dataset.classes == cifar10.CLASSES
     assert (dataset.train.images.shape, dataset.train.images.dtype) == (
         (50, 3, 32, 32),
@@ -41,7 +41,7 @@ def test_repr_is_one_line(small, cache):
 
 def test_expands_home_in_path(small, cache, monkeypatch):
     monkeypatch.setenv("HOME", str(small.root))
-    assert not load(f"~/{small.tar().name}", cache=cache).drawn
+    assert not load(f"~/{small.tar().name}", cache=cache).synthetic
 
 
 def test_provenance_gives_counts_and_file_name_only(small, cache):
@@ -112,7 +112,7 @@ def test_missing_path_lists_accepted_names(cache):
 
 def test_downloads_if_there_is_no_copy(published, serve, cache):
     dataset = load("auto", cache=cache, mirrors=[serve(published).url])
-    assert not dataset.drawn
+    assert not dataset.synthetic
     assert dataset.provenance.endswith("downloaded from 127.0.0.1")
 
 
@@ -150,7 +150,7 @@ def test_download_works_without_writable_cache(published, serve, tmp_path):
 def test_cifar10_mirrors_sets_servers(published, serve, cache, monkeypatch):
     broken, good = serve(published, status=503), serve(published)
     monkeypatch.setenv("CIFAR10_MIRRORS", f"{broken.url}, {good.url}")
-    assert not load("auto", cache=cache).drawn
+    assert not load("auto", cache=cache).synthetic
     assert len(broken.asked) == 1
 
 
@@ -174,28 +174,28 @@ def test_address_checksums_and_names_match_torchvision():
     assert dict(listed) | meta == OFFICIAL_BATCHES
 
 
-def test_auto_falls_back_to_drawn_images_and_says_why(serve, cache):
+def test_auto_falls_back_to_synthetic_images_and_says_why(serve, cache):
     dataset = load("auto", cache=cache, mirrors=[serve(b"", status=503).url])
-    assert (dataset.name, dataset.drawn) == ("drawn images", True)
-    assert dataset.classes == drawn_images.CLASSES
+    assert (dataset.name, dataset.synthetic) == ("synthetic images", True)
+    assert dataset.classes == synthetic_images.CLASSES
     assert dataset.provenance == (
-        "60 images drawn by the program, instead of CIFAR-10: CIFAR10_ROOT is not set, the cache "
+        "60 synthetic images, instead of CIFAR-10: CIFAR10_ROOT is not set, the cache "
         "has no copy, no download (127.0.0.1: it answered 503 Service Unavailable)"
     )
 
 
-def test_cifar10_never_falls_back_to_drawn_images(serve, cache):
+def test_cifar10_never_falls_back_to_synthetic_images(serve, cache):
     with pytest.raises(
-        DataError, match=r"CIFAR10_ROOT is not set, the cache .*answered 503.*drawn"
+        DataError, match=r"CIFAR10_ROOT is not set, the cache .*answered 503.*synthetic"
     ):
         load("cifar10", cache=cache, mirrors=[serve(b"", status=503).url])
 
 
 def test_drawn_ignores_other_sources(small, cache, monkeypatch):
     monkeypatch.setenv("CIFAR10_ROOT", "nowhere")
-    dataset = load("drawn", cache=cache)
-    assert dataset.drawn
-    assert dataset.provenance == "60 images drawn by the program, as requested"
+    dataset = load("synthetic", cache=cache)
+    assert dataset.synthetic
+    assert dataset.provenance == "60 synthetic images, as requested"
 
 
 def test_does_not_repeat_slow_failure_soon(published, serve, cache):
@@ -211,8 +211,8 @@ def test_cifar10_retries_after_recent_failure(published, serve, cache):
     cache.mkdir()
     failure = {"time": time.time(), "servers": [good.url], "reason": "it was slow"}
     (cache / "download-failed.json").write_text(json.dumps(failure))
-    assert load("auto", cache=cache, mirrors=[good.url]).drawn
-    assert not load("cifar10", cache=cache, mirrors=[good.url]).drawn
+    assert load("auto", cache=cache, mirrors=[good.url]).synthetic
+    assert not load("cifar10", cache=cache, mirrors=[good.url]).synthetic
     assert not (cache / "download-failed.json").exists()
 
 
@@ -221,7 +221,7 @@ def test_retries_after_old_failure(published, serve, cache):
     cache.mkdir()
     failure = {"time": time.time() - 3600, "servers": [good.url], "reason": "it was slow"}
     (cache / "download-failed.json").write_text(json.dumps(failure))
-    assert not load("auto", cache=cache, mirrors=[good.url]).drawn
+    assert not load("auto", cache=cache, mirrors=[good.url]).synthetic
 
 
 def test_prints_nothing(published, serve, cache, capfd):

@@ -47,7 +47,7 @@ def test_the_block_shows_the_box_and_raises_the_error(capsys):
 
 
 def test_the_block_continues_with_go_on(capsys):
-    with explain(go_on=True) as block:
+    with explain(suppress=True) as block:
         mix()
     assert block.explanation.culprit == "torch.ones(3)"
     captured = capsys.readouterr()
@@ -56,7 +56,7 @@ def test_the_block_continues_with_go_on(capsys):
 
 
 def test_the_block_never_suppresses_other_errors():
-    with pytest.raises(ZeroDivisionError), explain(go_on=True):
+    with pytest.raises(ZeroDivisionError), explain(suppress=True):
         _ = 1 / 0
 
 
@@ -65,7 +65,7 @@ def test_a_bug_in_the_explainer_never_hides_the_error(monkeypatch, capsys):
         raise KeyError("a bug")
 
     monkeypatch.setattr("helpers.explain.notebook.diagnose", broken)
-    with pytest.raises(RuntimeError, match="expected device"), explain(go_on=True):
+    with pytest.raises(RuntimeError, match="expected device"), explain(suppress=True):
         mix()
     assert capsys.readouterr().err == ("(The explainer failed on this error: KeyError: 'a bug')\n")
 

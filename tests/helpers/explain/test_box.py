@@ -48,7 +48,7 @@ def test_a_long_line_is_shortened(student):
 
 
 def test_the_title_names_the_kind_of_error(student):
-    assert repr(student.explain(CODES[2])).startswith("NumPy reads only the CPU's memory\n")
+    assert repr(student.explain(CODES[2])).startswith("NumPy can access only CPU memory\n")
 
 
 def test_code_and_text_have_explicit_colors_of_at_least_contrast_7(student):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.explain.cause import mix_in
+from helpers.explain.cause import mismatch_in
 from helpers.explain.source import student_sites
 from helpers.explain.values import with_comprehension_variables
 
@@ -33,17 +33,17 @@ def site_without_comprehension_frame(error):
 @pytest.mark.parametrize(("code", "culprit"), CODES.values(), ids=CODES)
 def test_finds_the_variable_of_a_loop_over(student, code, culprit):
     site = site_without_comprehension_frame(student.error_of(code))
-    assert mix_in(with_comprehension_variables(site)).culprits[0].text == culprit
+    assert mismatch_in(with_comprehension_variables(site)).culprits[0].text == culprit
 
 
 def test_an_outer_variable_of_the_same_name_is_not_used(student):
     code = W + "b = w\n[w * b for b in parts]"
     site = site_without_comprehension_frame(student.error_of(code))
-    assert mix_in(site) is None
-    assert mix_in(with_comprehension_variables(site)).culprits[0].text == "b"
+    assert mismatch_in(site) is None
+    assert mismatch_in(with_comprehension_variables(site)).culprits[0].text == "b"
 
 
 def test_the_variable_of_a_loop_over_a_generator_is_unknown(student):
     code = W + "[w * b for b in (p for p in parts)]"
     site = site_without_comprehension_frame(student.error_of(code))
-    assert mix_in(with_comprehension_variables(site)) is None
+    assert mismatch_in(with_comprehension_variables(site)) is None

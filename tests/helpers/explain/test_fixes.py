@@ -2,12 +2,12 @@
 
 import pytest
 
-MIX = "x = torch.ones(3, device=device)\ny = torch.ones(3)\n"
+MISMATCH = "x = torch.ones(3, device=device)\ny = torch.ones(3)\n"
 ADDED = [
-    ("a line before", MIX + "z = x + y", "y = y.to(device)"),
+    ("a line before", MISMATCH + "z = x + y", "y = y.to(device)"),
     (
         "the device by name",
-        MIX.replace("=device", "='meta'") + "del device\nz = x + y",
+        MISMATCH.replace("=device", "='meta'") + "del device\nz = x + y",
         "y = y.to('meta')",
     ),
     (
@@ -18,7 +18,7 @@ ADDED = [
     ),
     (
         "two lines for two tensors",
-        MIX + "h = torch.ones(3)\nz = torch.cat([x, y, h])",
+        MISMATCH + "h = torch.ones(3)\nz = torch.cat([x, y, h])",
         "y = y.to(device)\nh = h.to(device)",
     ),
     (
@@ -62,20 +62,20 @@ ADDED = [
     ),
 ]
 REWRITTEN = [
-    ("a factory", MIX + "z = x + torch.ones(3)", "z = x + torch.ones(3, device=device)"),
+    ("a factory", MISMATCH + "z = x + torch.ones(3)", "z = x + torch.ones(3, device=device)"),
     (
         "a factory over several lines",
-        MIX + "z = x + torch.ones(\n    3,\n)",
+        MISMATCH + "z = x + torch.ones(\n    3,\n)",
         "z = x + torch.ones(3, device=device)",
     ),
     (
         "a factory with one argument",
-        MIX + "z = x + torch.tensor([1.0, 2.0, 3.0])",
+        MISMATCH + "z = x + torch.tensor([1.0, 2.0, 3.0])",
         "z = x + torch.tensor([1.0, 2.0, 3.0], device=device)",
     ),
     (
         "a NumPy array",
-        MIX + "z = x + torch.from_numpy(np.ones(3))",
+        MISMATCH + "z = x + torch.from_numpy(np.ones(3))",
         "z = x + torch.from_numpy(np.ones(3)).to(device)",
     ),
     (
@@ -83,21 +83,25 @@ REWRITTEN = [
         "p = (torch.ones(3), 1)\nz = torch.ones(3, device=device) + p[0]",
         "z = torch.ones(3, device=device) + p[0].to(device)",
     ),
-    ("after an if on the same line", MIX + "if True: z = x + y", "if True: z = x + y.to(device)"),
+    (
+        "after an if on the same line",
+        MISMATCH + "if True: z = x + y",
+        "if True: z = x + y.to(device)",
+    ),
     (
         "in an elif",
-        MIX + "if x is y:\n    pass\nelif (x + y) is not None:\n    pass",
+        MISMATCH + "if x is y:\n    pass\nelif (x + y) is not None:\n    pass",
         "elif (x + y.to(device)) is not None:",
     ),
-    ("after a semicolon", MIX + "a = 1; z = x + y", "a = 1; z = x + y.to(device)"),
+    ("after a semicolon", MISMATCH + "a = 1; z = x + y", "a = 1; z = x + y.to(device)"),
     (
         "the variable of a comprehension",
-        MIX + "z = [x + b for b in [y]]",
+        MISMATCH + "z = [x + b for b in [y]]",
         "z = [x + b.to(device) for b in [y]]",
     ),
     (
         "an argument of a lambda",
-        MIX + "f = lambda v: x + v\nz = f(y)",
+        MISMATCH + "f = lambda v: x + v\nz = f(y)",
         "f = lambda v: x + v.to(x.device)",
     ),
     (
@@ -116,7 +120,7 @@ REWRITTEN = [
         "x = torch.ones(3)\nz = torch.ones(3, device='meta') + x.to('cpu')",
         "z = torch.ones(3, device='meta') + x.to(device)",
     ),
-    ("a move whose result was dropped", MIX + "y.to(device)\nz = x + y", "y = y.to(device)"),
+    ("a move whose result was dropped", MISMATCH + "y.to(device)\nz = x + y", "y = y.to(device)"),
     (
         "a tensor that a function creates",
         "def f(x):\n    y = torch.ones(3)\n    return x + y\n\nf(torch.ones(3, device=device))",
@@ -197,7 +201,7 @@ def test_rewrites(student, name, code, line):
 
 
 def test_a_mix_in_an_f_string_is_fixed_in_a_line_before(student):
-    code = MIX + "text = f'{(x + y).shape}'"
+    code = MISMATCH + "text = f'{(x + y).shape}'"
     assert student.error_of(student.fixed(code)) is None
 
 
@@ -222,5 +226,5 @@ def test_the_result_of_a_function_is_copied_for_numpy(student):
 
 
 def test_a_dropped_dtype_conversion_is_not_a_dropped_move(student):
-    code = MIX + "y.to(torch.float16)\nz = x + y"
+    code = MISMATCH + "y.to(torch.float16)\nz = x + y"
     assert student.explain(code).fix.added == "y = y.to(device)"

@@ -7,7 +7,7 @@ from nbclient import NotebookClient
 from course.execution.kernels import ThisPython
 
 BEGIN = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='meta')"
-MIX = "x = torch.ones(2)\ntorch.cat([t, x])"
+MISMATCH = "x = torch.ones(2)\ntorch.cat([t, x])"
 BREAK_IT = (
     "from unittest import mock\n"
     "broken = mock.patch('helpers.explain.notebook.diagnose', side_effect=KeyError('a bug'))\n"
@@ -15,22 +15,22 @@ BREAK_IT = (
 )
 CELLS = {
     "begin": BEGIN,
-    "before": MIX,
+    "before": MISMATCH,
     "install": "explain.install()\nexplain.install()",
     "after a device error": "print('fine')",
-    "mix": MIX,
+    "mix": MISMATCH,
     "other": "1 / 0",
     "syntax": "1 +",
-    "timed": f"%%time\n{MIX}",
+    "timed": f"%%time\n{MISMATCH}",
     "timed line": "%time torch.cat([t, x])",
-    "awaited": f"import asyncio\nawait asyncio.sleep(0)\n{MIX}",
-    "shown by hand": f"with explain.explain():\n    {MIX.splitlines()[1]}",
+    "awaited": f"import asyncio\nawait asyncio.sleep(0)\n{MISMATCH}",
+    "shown by hand": f"with explain.explain():\n    {MISMATCH.splitlines()[1]}",
     "fine": "print('fine')",
     "break the explainer": BREAK_IT,
-    "broken": MIX,
+    "broken": MISMATCH,
     "repair the explainer": "broken.stop()",
     "uninstall": "explain.uninstall()\nexplain.uninstall()",
-    "after": MIX,
+    "after": MISMATCH,
 }
 
 

@@ -23,7 +23,7 @@ def no_window():
 
 def test_show_displays_the_alt_text_and_closes_the_figure():
     shell = InteractiveShell.instance()
-    figure = plots.loss_curve(History([1, 2], [2.0, 1.0], 2))
+    figure = plots.plot_loss_curve(History([1, 2], [2.0, 1.0], 2))
     with capture_output() as captured:
         show(figure, alt="A falling line.")
     InteractiveShell.clear_instance()
@@ -36,7 +36,7 @@ def test_show_displays_the_alt_text_and_closes_the_figure():
 
 def test_figure_without_alt_text_is_an_error():
     with pytest.raises(ValueError, match="needs alt text"):
-        show(plots.loss_curve(History([1], [2.0], 1)), alt=" ")
+        show(plots.plot_loss_curve(History([1], [2.0], 1)), alt=" ")
 
 
 @pytest.mark.parametrize(
@@ -44,24 +44,24 @@ def test_figure_without_alt_text_is_an_error():
     [([2.3, 1.28], "falls from 2.30 to 1.28"), ([1.0, 1.5], "does not fall: from 1.00 to 1.50")],
 )
 def test_loss_curve_title_says_whether_the_loss_falls(losses, title):
-    figure = plots.loss_curve(History([10, 20], losses, 10))
+    figure = plots.plot_loss_curve(History([10, 20], losses, 10))
     assert title in figure.axes[0].get_title()
     assert figure.axes[0].get_xlabel()
     assert figure.axes[0].get_ylabel()
 
 
 def test_bars_title_names_the_best_and_the_worst_class():
-    figure = plots.accuracy_by_class({"ant": 0.5, "bee": 0.9, "cow": 0.1}, 0.5)
+    figure = plots.plot_accuracy_by_class({"ant": 0.5, "bee": 0.9, "cow": 0.1}, 0.5)
     assert figure.axes[0].get_title() == "Recognized best: bee; worst: cow"
 
 
 def test_confusion_matrix_names_most_common_mistake_by_share():
     counts = torch.tensor([[90, 10, 0], [1, 99, 0], [0, 8, 12]])
-    figure = plots.confusion_matrix(Evaluation(counts), CLASSES)
+    figure = plots.plot_confusion_matrix(Evaluation(counts), CLASSES)
     assert figure.axes[0].get_title() == "Most common mistake: cow predicted as bee"
 
 
 def test_confusion_matrix_handles_class_without_images():
     counts = torch.tensor([[5, 0, 0], [0, 0, 0], [1, 0, 4]])
-    figure = plots.confusion_matrix(Evaluation(counts), CLASSES)
+    figure = plots.plot_confusion_matrix(Evaluation(counts), CLASSES)
     assert "nan" not in [text.get_text() for text in figure.axes[0].texts]

@@ -1,4 +1,4 @@
-"""The figures of lesson 06 compute their titles from what they draw.
+"""The results of lesson 06 compute their titles from what they draw.
 
 The records here are made up, to have something to draw.
 """
@@ -21,11 +21,11 @@ def no_window():
     plt.close("all")
 
 
-def made_up(figures):
-    return Record("made-up device", "cuda", "9.9", "2000-01-01", figures)
+def made_up(results):
+    return Record("made-up device", "cuda", "9.9", "2000-01-01", results)
 
 
-def race_record(course=(94.1, 1.0), airbench=(94.0, 2.0)):
+def airbench_record(course=(94.1, 1.0), airbench=(94.0, 2.0)):
     runs = {
         name: [{"accuracy": accuracy / 100, "seconds": seconds + i / 1000} for i in range(3)]
         for name, (accuracy, seconds) in {"airbench": airbench, "course": course}.items()
@@ -33,38 +33,41 @@ def race_record(course=(94.1, 1.0), airbench=(94.0, 2.0)):
     return made_up({"runs": runs})
 
 
-def tricks_record():
+def ablation_record():
     def row(name, *accuracy):
         return {"name": name, "accuracy": list(accuracy), "seconds": [2.0, 2.1, 1.9]}
 
-    rows = [row("all ideas", 0.8, 0.81, 0.79), row("salt", 0.7, 0.71, 0.6), row("pepper", 0.8)]
+    rows = [row("all techniques", 0.8, 0.81, 0.79), row("salt", 0.7, 0.71, 0.6), row("pepper", 0.8)]
     rows[2]["seconds"] = [1.0]
-    return made_up({"baseline": "all ideas", "rows": rows})
+    return made_up({"baseline": "all techniques", "rows": rows})
 
 
-def clock_record():
+def time_limit_record():
     runs = [
-        {"recipe": recipe, "clock": clock, "accuracy_six_views": accuracy}
-        for recipe, clock, accuracy in [
+        {"recipe": recipe, "time_limit": time_limit, "accuracy_six_views": accuracy}
+        for recipe, time_limit, accuracy in [
             ("slow", "60", 0.5),
             ("quick", "60", 0.6),
             ("slow", "300", 0.72),
             ("quick", "300", 0.7),
         ]
     ]
-    return made_up({"recipes": ["slow", "quick"], "clocks": ["60", "300"], "runs": runs})
+    return made_up({"recipes": ["slow", "quick"], "time_limits": ["60", "300"], "runs": runs})
 
 
 FIGURES = [
-    (lambda: plots.filters(torch.randn(27, 3, 3, 3), [1.0] * 26 + [0.02]), "50 times more"),
+    (lambda: plots.draw_filters(torch.randn(27, 3, 3, 3), [1.0] * 26 + [0.02]), "50 times more"),
     (
-        lambda: plots.singular_values(torch.tensor([4.0, 1.0]), torch.tensor([1.0, 0.9])),
+        lambda: plots.plot_singular_values(torch.tensor([4.0, 1.0]), torch.tensor([1.0, 0.9])),
         "50% before, 100% after",
     ),
-    (lambda: plots.learning_curve([1.0, 2.5], [0.3, 0.5]), "50.0% after 2.5 s of training"),
-    (lambda: plots.ideas_switched_off(tricks_record()), "Largest loss: without salt, 10.0 points"),
-    (lambda: plots.within_a_clock(clock_record()), "In 300 s: 72.0%, by slow"),
-    (lambda: plots.race(race_record()), "94.10% in 1.00 s, 0.50 of airbench's time"),
+    (lambda: plots.plot_learning_curve([1.0, 2.5], [0.3, 0.5]), "50.0% after 2.5 s of training"),
+    (lambda: plots.plot_ablation(ablation_record()), "Largest loss: without salt, 10.0 points"),
+    (lambda: plots.plot_accuracy_by_time_limit(time_limit_record()), "In 300 s: 72.0%, by slow"),
+    (
+        lambda: plots.plot_against_airbench(airbench_record()),
+        "94.10% in 1.00 s, 0.50 of airbench's time",
+    ),
 ]
 
 
@@ -89,13 +92,13 @@ def test_recorded_figure_names_device_and_date(draw):
     assert "made-up device, torch 9.9, recorded 2000-01-01" in shown
 
 
-def test_the_ratio_of_a_race_is_taken_pair_by_pair(monkeypatch):
+def test_the_ratio_of_times_is_taken_pair_by_pair(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[3])  # benchmarks/ is not installed
-    figures_of = importlib.import_module("benchmarks.against_airbench").figures_of
+    results_of = importlib.import_module("benchmarks.against_airbench").results_of
     runs = {
         "airbench": [{"accuracy": 0.94, "seconds": s} for s in (2.0, 4.0, 10.0)],
         "course": [{"accuracy": 0.95, "seconds": s} for s in (1.0, 4.0, 1.0)],
     }
-    figures = figures_of(runs, {}, "made-up images")
-    assert figures["ratio_of_times_median"] == 0.5
-    assert figures["ratio_of_times_range"] == [0.1, 1.0]
+    results = results_of(runs, {}, "made-up images")
+    assert results["ratio_of_times_median"] == 0.5
+    assert results["ratio_of_times_range"] == [0.1, 1.0]

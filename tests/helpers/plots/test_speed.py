@@ -4,11 +4,11 @@ import matplotlib.pyplot as plt
 import pytest
 
 from helpers.history import History
-from helpers.ladder import Rung
-from helpers.plots import ladder as ladder_plot
 from helpers.plots import speed as plots
 from helpers.plots.speed import Curve
+from helpers.plots.speedups import plot_speedups
 from helpers.records import Record
+from helpers.speedups import Speedup
 from helpers.timing import Measurement
 
 SIZES = (4, 16, 64, 256)
@@ -26,17 +26,17 @@ def gpu(*seconds):
     return Curve("a made-up GPU", "cuda", SIZES, seconds)
 
 
-def rung(name, ratio, *, kept=False, differs=True, note=""):
-    return Rung(name, ratio, 0.95 * ratio, 1.05 * ratio, differs, 1e-4, kept, note)
+def speedup(name, ratio, *, kept=False, differs=True, note=""):
+    return Speedup(name, ratio, 0.95 * ratio, 1.05 * ratio, differs, 1e-4, kept, note)
 
 
-CLIMB = [
-    rung("resident data", 2.0, kept=True),
-    rung("bf16 autocast", 0.5),
-    rung("fused optimizer", 1.01, differs=False),
-    rung("torch.compile", 1.0, differs=False, note="no compiler"),
-    rung("what helped", 2.0, kept=True),
-    rung("everything", 1.0, differs=False),
+CUMULATIVE = [
+    speedup("resident data", 2.0, kept=True),
+    speedup("bf16 autocast", 0.5),
+    speedup("fused optimizer", 1.01, differs=False),
+    speedup("torch.compile", 1.0, differs=False, note="no compiler"),
+    speedup("what helped", 2.0, kept=True),
+    speedup("everything", 1.0, differs=False),
 ]
 
 
@@ -52,14 +52,14 @@ def test_the_last_crossing_counts():
 
 
 def test_a_gpu_that_always_wins_has_no_crossing_to_mark():
-    figure = plots.curves([CPU, gpu(1e-4, 1e-4, 1e-4, 1e-4)], "images per batch", unit="batch")
+    figure = plots.plot_curves([CPU, gpu(1e-4, 1e-4, 1e-4, 1e-4)], "images per batch", unit="batch")
     assert figure.axes[0].get_title() == "The GPU is faster at every batch"
     assert len(figure.axes[0].lines) == 2
 
 
 def test_a_gpu_that_loses_at_the_end_does_not_win():
     assert plots.crossing(CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)) is None
-    figure = plots.curves([CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)], "images per batch", unit="batch")
+    figure = plots.plot_curves([CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)], "images per batch", unit="batch")
     assert "not faster at the largest size" in figure.axes[0].get_title()
 
 
@@ -69,7 +69,7 @@ def test_curves_of_different_sizes_are_compared_where_both_were_measured():
 
 
 def test_the_title_says_from_where_the_gpu_wins():
-    figure = plots.curves(
+    figure = plots.plot_curves(
         [CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4)], "images per batch", unit="batch"
     )
     assert figure.axes[0].get_title() == "The GPU is faster from a batch of about 32"
@@ -83,7 +83,7 @@ def test_recorded_gpu_curve_is_drawn_with_the_cpu_curve():
     seconds = [[median, 0.9 * median, 1.1 * median] for median in (32e-4, 16e-4, 0.5e-4, 0.1e-4)]
     figures = {"batch": {"sizes": list(SIZES), "seconds": seconds}}
     record = Record("made-up GPU", "cuda", "9.9", "2000-01-01", figures)
-    figure = plots.curves(
+    figure = plots.plot_curves(
         [CPU, plots.recorded_curve(record, "batch")], "images per batch", unit="batch"
     )
     assert figure.axes[0].get_title() == "The GPU is faster from a batch of about 32"
@@ -102,20 +102,22 @@ def test_recorded_gpu_curve_is_drawn_with_the_cpu_curve():
     ],
 )
 def test_title_without_gpu_states_change_of_time_per_image(seconds, title):
-    figure = plots.curves([Curve("CPU", "cpu", SIZES, seconds)], "images per batch", unit="batch")
+    figure = plots.plot_curves(
+        [Curve("CPU", "cpu", SIZES, seconds)], "images per batch", unit="batch"
+    )
     assert figure.axes[0].get_title() == title
     assert "[µs]" in figure.axes[0].get_ylabel()
 
 
 def test_stopwatch_title_compares_first_call_with_median():
     found = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
-    figure = plots.stopwatch(0.5, [0.011, 0.012], found)
+    figure = plots.plot_timings(0.5, [0.011, 0.012], found)
     assert "First call: 500 ms, 45.5 times the median of 11.0 ms" in figure.axes[0].get_title()
 
 
 def test_stopwatch_title_gives_range_if_first_call_is_not_slowest():
     found = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
-    figure = plots.stopwatch(0.011, [0.010, 0.012], found)
+    figure = plots.plot_timings(0.011, [0.010, 0.012], found)
     title = "Calls of the same function: 10.0 ms to 12.0 ms; median 11.0 ms"
     assert figure.axes[0].get_title() == title
 
@@ -125,7 +127,7 @@ def test_loss_title_and_legend_give_final_losses():
         "small": History(steps=[1, 2], losses=[2.0, 1.5], seconds=1.0),
         "large": History(steps=[1, 2], losses=[2.2, 2.1], seconds=1.0),
     }
-    axis = plots.loss_against_time(histories).axes[0]
+    axis = plots.plot_loss_against_time(histories).axes[0]
     assert axis.get_title() == "The same images: a final loss from 1.50 to 2.10"
     texts = [text.get_text() for text in axis.get_legend().get_texts()]
     assert texts == ["small: final loss 1.50", "large: final loss 2.10"]
@@ -133,7 +135,7 @@ def test_loss_title_and_legend_give_final_losses():
 
 def test_step_parts_title_compares_first_and_last_setting():
     parts = {"classic": {"data": 3e-4, "forward": 1e-3}, "other": {"data": 1e-5, "forward": 1e-4}}
-    figure = plots.step_parts(parts)
+    figure = plots.plot_step_parts(parts)
     assert (
         figure.axes[0].get_title()
         == "Time per image: 1,300 µs in the first bar, 110 µs in the last"
@@ -142,14 +144,14 @@ def test_step_parts_title_compares_first_and_last_setting():
 
 def test_pipelines_title_names_fastest_and_its_ratio_to_the_next():
     speeds = {"PIL": {4: 2000.0, 64: 5000.0}, "resident": {4: 80_000.0, 64: 1_200_000.0}}
-    figure = plots.pipelines(speeds)
+    figure = plots.plot_pipelines(speeds)
     axis = figure.axes[0]
     assert axis.get_title() == 'Batch 64: "resident" is 240.0 times as fast as "PIL"'
     assert {text.get_text() for text in axis.texts} == {"2k", "5k", "80k", "1.2M"}
 
 
-def test_ladder_counts_changes_that_help_and_grays_out_the_rest():
-    figure = ladder_plot.ladder(CLIMB, where="a made-up machine")
+def test_plot_speedups_counts_changes_that_help_and_grays_out_the_rest():
+    figure = plot_speedups(CUMULATIVE, where="a made-up machine")
     title = figure.get_suptitle()
     assert "Changes that help: 1 of 3; training with them is 2.0 times as fast" in title
     assert "a made-up machine" in title
@@ -159,8 +161,8 @@ def test_ladder_counts_changes_that_help_and_grays_out_the_rest():
     assert colors[0] != colors[1] == colors[2] == colors[3]
 
 
-def test_ladder_has_a_second_panel_for_changes_alone():
-    figure = ladder_plot.ladder(CLIMB, CLIMB[:-2])
+def test_plot_speedups_has_a_second_panel_for_changes_alone():
+    figure = plot_speedups(CUMULATIVE, CUMULATIVE[:-2])
     assert [axis.get_title() for axis in figure.axes] == [
         "each change alone, on the classic script",
         "each change on top of those that helped",
@@ -169,6 +171,6 @@ def test_ladder_has_a_second_panel_for_changes_alone():
 
 def test_copies_are_compared_at_the_largest_size():
     rates = {"pageable": [1.0, 5.0], "pinned": [1.0, 20.0]}
-    figure = plots.transfers([4096, 10**8], rates, "a made-up GPU")
+    figure = plots.plot_transfers([4096, 10**8], rates, "a made-up GPU")
     title = figure.axes[0].get_title()
     assert title.startswith("Large copies: pinned memory is 4.0 times as fast")

@@ -21,15 +21,15 @@ from helpers.plots.style import (
     COLORS,
     CPU_AREA,
     CPU_COLOR,
+    DARK_RED,
     GPU_AREA,
     GPU_COLOR,
-    RED_INK,
     device_color,
-    ink_on,
     new_figure,
     output_of,
     show,
     small_png,
+    text_color_on,
 )
 from helpers.tables import MARKED_STYLE
 
@@ -124,12 +124,12 @@ def test_line_colors_contrast_with_white(color):
 
 @pytest.mark.parametrize("color", [*COLORS, "#F3F8FC", "#777777", "#757575"])
 def test_labels_on_areas_are_readable(color):
-    assert contrast(ink_on(color), color) >= 4.5
+    assert contrast(text_color_on(color), color) >= 4.5
 
 
 @pytest.mark.parametrize("background", ["white", CPU_AREA, GPU_AREA])
 def test_ink_is_readable_on_the_backgrounds_of_figures(background):
-    assert contrast(RED_INK, background) >= 4.5
+    assert contrast(DARK_RED, background) >= 4.5
 
 
 def test_each_device_has_one_color():

@@ -37,7 +37,7 @@ class Split(NamedTuple):
     labels: Tensor
 
 
-def draw(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Split, Split]:
+def generate(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Split, Split]:
     """Draw `train` training images and `test` test images, each in random order.
 
     If a count is divisible by ten, all classes have the same number of these images.

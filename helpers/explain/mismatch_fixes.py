@@ -8,19 +8,19 @@ from types import FunctionType
 import torch
 from torch import nn
 
-from helpers.explain.cause import Mix
+from helpers.explain.cause import DeviceMismatch
 from helpers.explain.edits import (
     Advice,
     Edit,
     Fix,
     add_method,
     can_assign,
+    can_insert_line_before,
     create_on,
     is_modified,
     loop_variables,
     make_fix,
     replace_method,
-    takes_a_line_before,
     wrap,
 )
 from helpers.explain.operands import Operand, device_argument, is_factory
@@ -29,25 +29,25 @@ from helpers.explain.values import MISSING, device_code, local_tensors, value_of
 from helpers.language import translate
 
 
-def advise(mix: Mix, *, dtypes_differ: bool = False) -> Advice:
+def advise(mismatch: DeviceMismatch, *, dtypes_differ: bool = False) -> Advice:
     """Write the fix for two devices in one line, where the tensor was created if possible."""
-    advice = _at_origin(mix)
+    advice = _at_origin(mismatch)
     if advice is not None:
         return advice
     one_type = translate("torch computes on one device, and with one data type.")
     why = one_type if dtypes_differ else ""
-    return Advice(_move(mix, dtypes_differ), why=why)
+    return Advice(_move(mismatch, dtypes_differ), why=why)
 
 
-def _at_origin(mix: Mix) -> Advice | None:
-    culprit = mix.culprits[0]
+def _at_origin(mismatch: DeviceMismatch) -> Advice | None:
+    culprit = mismatch.culprits[0]
     if isinstance(culprit.holder, torch.optim.Optimizer):
-        return _optimizer_left_behind(mix.site, culprit)
+        return _optimizer_left_behind(mismatch.site, culprit)
     advice = None
-    only_one = len({ast.dump(o.node) for o in mix.culprits}) == 1 and culprit.holder is None
+    only_one = len({ast.dump(o.node) for o in mismatch.culprits}) == 1 and culprit.holder is None
     if only_one and isinstance(culprit.node, ast.Name):
-        advice = _dropped_move(mix, culprit.node.id) or _created_in_function(mix, culprit)
-    return advice or _not_registered(mix)
+        advice = _dropped_move(mismatch, culprit.node.id) or _created_in_function(mismatch, culprit)
+    return advice or _not_registered(mismatch)
 
 
 def _optimizer_left_behind(site: Site, culprit: Operand) -> Advice:
@@ -57,13 +57,13 @@ def _optimizer_left_behind(site: Site, culprit: Operand) -> Advice:
         "the parameters. Better: move the network before you create the optimizer."
     )
     line = f"{name}.load_state_dict({name}.state_dict())"
-    before = (line,) if takes_a_line_before(site) else ()
+    before = (line,) if can_insert_line_before(site) else ()
     return Advice(make_fix(site.source, [], site.statement, before), why=why)
 
 
-def _dropped_move(mix: Mix, name: str) -> Advice | None:
+def _dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
     """Fix the line `x.to(device)` above, whose result is not assigned."""
-    site = mix.site
+    site = mismatch.site
     scope = site.source.scope_of(site.statement)
     for node in ast.walk(scope):
         match node:
@@ -73,7 +73,7 @@ def _dropped_move(mix: Mix, name: str) -> Advice | None:
                 moved == name
                 and node.lineno < site.statement.lineno
                 and site.source.scope_of(node) is scope
-                and device_argument(site, node.value) == mix.target
+                and device_argument(site, node.value) == mismatch.target
             ):
                 edits = wrap(site.source, node.value, f"{name} = ", "")
                 where = translate("line {number}", number=node.lineno)
@@ -88,17 +88,17 @@ def _dropped_move(mix: Mix, name: str) -> Advice | None:
     return None
 
 
-def _created_in_function(mix: Mix, culprit: Operand) -> Advice | None:
+def _created_in_function(mismatch: DeviceMismatch, culprit: Operand) -> Advice | None:
     """Create a tensor on the right device, if the failing function created it or it is trained."""
-    site = mix.site
+    site = mismatch.site
     definition = site.definition_of(culprit.node.id)
     if not (site.in_function or culprit.trained_leaf) or definition is None:
         return None
     calls = [part for part in ast.walk(definition.value) if is_factory(site, part)]
     if len(calls) != 1:
         return None
-    tensors = local_tensors(site, mix.target, list(site.arguments))
-    edits = create_on(site, calls[0], device_code(site, mix.target, tensors))
+    tensors = local_tensors(site, mismatch.target, list(site.arguments))
+    edits = create_on(site, calls[0], device_code(site, mismatch.target, tensors))
     where = translate("line {number}", number=definition.lineno)
     fix = make_fix(site.source, edits, definition, (), where)
     function, text = site.frame.f_code.co_name, culprit.text
@@ -120,14 +120,14 @@ def _created_in_function(mix: Mix, culprit: Operand) -> Advice | None:
     return Advice(fix, why=why)
 
 
-def _not_registered(mix: Mix) -> Advice | None:
+def _not_registered(mismatch: DeviceMismatch) -> Advice | None:
     """Register what a network stores in a way that its `.to()` does not see."""
-    site, culprit = mix.site, mix.culprits[0]
+    site, culprit = mismatch.site, mismatch.culprits[0]
     owner = site.names.get("self")
     if not (site.in_function and isinstance(owner, nn.Module)):
         return None
-    own = [o for o in mix.culprits if o.text.startswith("self.")]
-    if len({ast.dump(o.node) for o in mix.culprits}) > 1 and len(own) < len(mix.culprits):
+    own = [o for o in mismatch.culprits if o.text.startswith("self.")]
+    if len({ast.dump(o.node) for o in mismatch.culprits}) > 1 and len(own) < len(mismatch.culprits):
         return None
     stored = culprit.holder if isinstance(culprit.holder, nn.Module) else culprit.value
     if any(module is stored for module in owner.modules()):
@@ -201,17 +201,17 @@ def _nn(site: Site) -> str:
     return next((name for name, value in site.names.items() if value is nn), "torch.nn")
 
 
-def _move(mix: Mix, dtypes_differ: bool) -> Fix | None:
+def _move(mismatch: DeviceMismatch, dtypes_differ: bool) -> Fix | None:
     """Move each culprit in a new line before the failing one, or else within the line."""
-    site = mix.site
-    tensors = local_tensors(site, mix.target, [o.text for o in mix.others])
-    device = device_code(site, mix.target, tensors)
-    dtypes = [o.value.dtype for o in mix.others if o.value is not None]
+    site = mismatch.site
+    tensors = local_tensors(site, mismatch.target, [o.text for o in mismatch.others])
+    device = device_code(site, mismatch.target, tensors)
+    dtypes = [o.value.dtype for o in mismatch.others if o.value is not None]
     to = f"{device}, {dtypes[0]}" if dtypes_differ and dtypes else device
     before: list[str] = []
     edits: list[Edit] = []
-    for operand in _to_move(mix):
-        line = _line_before(site, operand, device, to) if takes_a_line_before(site) else ""
+    for operand in _to_move(mismatch):
+        line = _line_before(site, operand, device, to) if can_insert_line_before(site) else ""
         if line:
             before += [line] if line not in before else []
         elif operand.created:
@@ -225,10 +225,12 @@ def _move(mix: Mix, dtypes_differ: bool) -> Fix | None:
     return make_fix(site.source, edits, site.statement, tuple(before))
 
 
-def _to_move(mix: Mix) -> list[Operand]:
+def _to_move(mismatch: DeviceMismatch) -> list[Operand]:
     """Return one operand for each network, variable or element that must move."""
     first: dict[object, Operand] = {}
-    for operand in (inner for o in mix.culprits for inner in _inputs_to_move(o, mix.target)):
+    for operand in (
+        inner for o in mismatch.culprits for inner in _inputs_to_move(o, mismatch.target)
+    ):
         in_collection = isinstance(operand.holder, list | tuple | dict)
         first.setdefault(operand.text if in_collection else operand.node, operand)
     return list(first.values())

@@ -9,25 +9,25 @@ from pathlib import Path
 
 from benchmarks._recording import devices, merged, record
 from helpers import cifar10
-from helpers.ladder import Ladder
+from helpers.speedups import SpeedupStudy
 
 ROUNDS = 8
 SECONDS = 1.5  # total for each setting of a comparison
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return every change, in the ladder and alone, and the setting with those that helped."""
+    """Return each change, cumulative and alone, and the configuration with those that helped."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
-    ladder = Ladder(*dataset.train, device, rounds=ROUNDS, seconds=SECONDS)
-    climb, top = ladder.climb()
-    print(*climb, sep="\n", flush=True)
-    figures = {
+    study = SpeedupStudy(*dataset.train, device, rounds=ROUNDS, seconds=SECONDS)
+    cumulative, top = study.measure_cumulative()
+    print(*cumulative, sep="\n", flush=True)
+    results = {
         "rounds": ROUNDS,
-        "command": "python -m benchmarks ladder",
+        "command": "python -m benchmarks speedups",
         "data": dataset.provenance,
-        "climb": [asdict(rung) for rung in climb],
-        "alone": [asdict(rung) for rung in ladder.alone()],
+        "cumulative": [asdict(speedup) for speedup in cumulative],
+        "alone": [asdict(speedup) for speedup in study.measure_each()],
         "top": vars(top),
     }
-    return merged("ladder", "changes to the classic script", [record(device, figures)])
+    return merged("speedups", "changes to the classic script", [record(device, results)])

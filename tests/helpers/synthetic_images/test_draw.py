@@ -1,4 +1,4 @@
-"""The drawn images are the same everywhere, and the classic network learns them in two epochs."""
+"""Synthetic images are the same everywhere; the classic network learns them in two epochs."""
 
 import hashlib
 
@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from helpers.drawn_images import CLASSES, draw
 from helpers.evaluation import evaluate
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
+from helpers.synthetic_images import CLASSES, generate
 
 
 @pytest.fixture(autouse=True)
@@ -22,20 +22,20 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def drawn():
-    return draw(4000, 1000)
+def synthetic():
+    return generate(4000, 1000)
 
 
-def test_images_and_labels_have_the_types_of_cifar10(drawn):
-    for split, count in zip(drawn, (4000, 1000), strict=True):
+def test_images_and_labels_have_the_types_of_cifar10(synthetic):
+    for split, count in zip(synthetic, (4000, 1000), strict=True):
         assert split.images.shape == (count, 3, 32, 32)
         assert split.images.dtype == torch.uint8
         assert split.labels.shape == (count,)
         assert split.labels.dtype == torch.int64
 
 
-def test_all_classes_are_equally_frequent(drawn):
-    train, test = drawn
+def test_all_classes_are_equally_frequent(synthetic):
+    train, test = synthetic
     assert len(CLASSES) == 10
     assert torch.bincount(train.labels).tolist() == [400] * 10
     assert torch.bincount(test.labels).tolist() == [100] * 10
@@ -44,18 +44,18 @@ def test_all_classes_are_equally_frequent(drawn):
 def test_the_images_are_the_same_on_every_machine():
     """Update the checksum only after changing the drawings on purpose."""
     digest = hashlib.sha256()
-    for split in draw(300, 100, seed=3):
+    for split in generate(300, 100, seed=3):
         digest.update(split.images.numpy())
         digest.update(split.labels.numpy())
     assert digest.hexdigest()[:16] == "34c07514b1df0af7"
 
 
 def test_another_seed_draws_other_images():
-    assert not torch.equal(draw(20, 10, seed=1)[0].images, draw(20, 10, seed=2)[0].images)
+    assert not torch.equal(generate(20, 10, seed=1)[0].images, generate(20, 10, seed=2)[0].images)
 
 
-def test_no_test_image_is_a_training_image(drawn):
-    train, test = ({image.numpy().tobytes() for image in split.images} for split in drawn)
+def test_no_test_image_is_a_training_image(synthetic):
+    train, test = ({image.numpy().tobytes() for image in split.images} for split in synthetic)
     assert len(train) == 4000
     assert not train & test
 
@@ -64,38 +64,38 @@ def test_drawing_does_not_change_torchs_random_state():
     torch.manual_seed(0)
     expected = torch.rand(3)
     torch.manual_seed(0)
-    draw(10, 10)
+    generate(10, 10)
     assert torch.equal(torch.rand(3), expected)
 
 
 def test_draws_no_images_or_a_few():
-    train, test = draw(0, 3)
+    train, test = generate(0, 3)
     assert train.images.shape == (0, 3, 32, 32)
     assert test.labels.shape == (3,)
 
 
 def test_a_negative_number_is_an_error():
     with pytest.raises(ValueError, match="train=-1"):
-        draw(-1, 10)
+        generate(-1, 10)
 
 
-def test_the_mean_color_does_not_determine_the_class(drawn):
+def test_the_mean_color_does_not_determine_the_class(synthetic):
     """A linear model of the mean colors is better than chance and far from perfect."""
 
     def mean_colors(images):
         colors = images.double().flatten(2).mean(2) / 255
         return torch.cat([colors, colors**2, torch.ones(len(colors), 1).double()], 1)
 
-    train, test = drawn
+    train, test = synthetic
     targets = F.one_hot(train.labels, 10).double()
     weights = torch.linalg.lstsq(mean_colors(train.images), targets, driver="gelsd").solution
     predicted = (mean_colors(test.images) @ weights).argmax(1)
     assert 0.2 < (predicted == test.labels).double().mean() < 0.6
 
 
-def test_the_classic_settings_learn_within_two_epochs(drawn):
+def test_the_classic_settings_learn_within_two_epochs(synthetic):
     """Lesson 04 without a network connection: the loss falls well below that of guessing, 2.303."""
-    train, test = drawn
+    train, test = synthetic
     torch.manual_seed(0)
     net = ClassicNet()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)

@@ -1,4 +1,4 @@
-"""Lab 01, exercise 5: `mean_of`."""
+"""Lab 01, exercise 5: `compute_mean`."""
 
 import torch
 
@@ -7,8 +7,8 @@ from helpers.checks.trial import Answer, Trial, described, is_number
 
 
 @lab.exercise(5, points=3, right="The mean is right, and the CPU waits for the GPU once.")
-def exercise_5(trial: Trial, mean_of: Answer) -> None:
-    """`mean_of(batches)`: the mean of all numbers, with one read from the GPU."""
+def exercise_5(trial: Trial, compute_mean: Answer) -> None:
+    """`compute_mean(batches)`: the mean of all numbers, with one read from the GPU."""
     for device in trial.devices:
         full, last = trial.random.randint(5, 9), trial.random.randint(1, 3)
         count = trial.random.randint(4, 8)
@@ -18,7 +18,7 @@ def exercise_5(trial: Trial, mean_of: Answer) -> None:
         means = sum(b.cpu().double().mean().item() for b in batches) / len(batches)
         copies = [b.clone() for b in batches]
         with trial.watch() as watch:
-            result = trial.result_of(mean_of, batches)
+            result = trial.result_of(compute_mean, batches)
         plain = is_number(result)
         trial.expect(plain, "not-a-number", what=described(result))
         kept = len(batches) == len(copies) and all(map(torch.equal, batches, copies))

@@ -10,7 +10,7 @@ import torch
 
 
 @contextlib.contextmanager
-def interrupt_deferred() -> Iterator[threading.Event]:
+def defer_interrupt() -> Iterator[threading.Event]:
     """Defer Ctrl-C or the stop button until the end of the step; a second one takes effect now.
 
     An interrupt in the middle of `optimizer.step()` would leave only part of the weights updated.

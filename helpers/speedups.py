@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from helpers.records import Record
-from helpers.steps import Setting, TrainingStep, whole_batches, why_not
+from helpers.steps import StepConfig, TrainingStep, truncate_to_full_batches, unsupported_reason
 from helpers.timing import Comparison, compare
 
 LARGE_BATCH = 512
@@ -26,11 +26,11 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "torch.compile": {"compiled": True},
     "one thread": {"one_thread": True},
 }
-CLASSIC = Setting()
+CLASSIC = StepConfig()
 
 
 @dataclass(frozen=True)
-class Rung:
+class Speedup:
     """The speed-up of one change: median `ratio`, quartiles `low` and `high`."""
 
     name: str
@@ -43,14 +43,14 @@ class Rung:
     note: str = ""  # why it was not measured; the ratio is then 1
 
     @property
-    def finding(self) -> str:
+    def summary(self) -> str:
         """The result in a few words."""
         if self.note:
             return "not measured"
         return f"{self.ratio:.2f}" if self.differs else f"{self.ratio:.2f}, no difference"
 
 
-class Ladder:
+class SpeedupStudy:
     """Measures settings of the classic network's training step on one device.
 
     Args:
@@ -72,26 +72,26 @@ class Ladder:
         seconds: float = 0.5,
         skip: Mapping[str, str] | None = None,
     ) -> None:
-        self.images, self.labels = whole_batches(images, labels, LARGE_BATCH)
+        self.images, self.labels = truncate_to_full_batches(images, labels, LARGE_BATCH)
         self.device, self.rounds, self.seconds = device, rounds, seconds
         self.skip = skip or {}
 
-    def add(self, base: Setting, name: str, changes: Mapping[str, Any]) -> Rung:
+    def add(self, base: StepConfig, name: str, changes: Mapping[str, Any]) -> Speedup:
         """Return the speed-up of `changes` on top of `base`, per image."""
-        setting = replace(base, **changes)
-        note = self.skip.get(name) or why_not(setting, self.device)
+        config = replace(base, **changes)
+        note = self.skip.get(name) or unsupported_reason(config, self.device)
         if not note:
             try:
-                found = self._compare(base, setting)
+                found = self._compare(base, config)
             except RuntimeError as error:
-                if not setting.compiled:
+                if not config.compiled:
                     raise
                 # torch.compile can fail in many ways; the other changes can still be measured.
                 note = f"torch.compile failed here: {str(error).strip().splitlines()[0]}"
         if note:
-            return Rung(name, 1.0, 1.0, 1.0, False, 0.0, note=note)
+            return Speedup(name, 1.0, 1.0, 1.0, False, 0.0, note=note)
         ratio = found.ratio("with", "without")
-        return Rung(
+        return Speedup(
             name,
             ratio.median,
             *ratio.quartiles,
@@ -100,37 +100,37 @@ class Ladder:
             kept=ratio.differs and ratio.median > 1,
         )
 
-    def alone(self, base: Setting = CLASSIC) -> list[Rung]:
+    def measure_each(self, base: StepConfig = CLASSIC) -> list[Speedup]:
         """Return the speed-up of each change alone, on `base`."""
         return [self.add(base, name, changes) for name, changes in CHANGES.items()]
 
-    def climb(self) -> tuple[list[Rung], Setting]:
+    def measure_cumulative(self) -> tuple[list[Speedup], StepConfig]:
         """Return the speed-up of each change on top of those that helped, and the final setting.
 
         The last two compare the changes that helped, and all changes, with the classic script.
         """
-        setting, everything, rungs = CLASSIC, CLASSIC, []
+        config, everything, speedups = CLASSIC, CLASSIC, []
         for name, changes in CHANGES.items():
-            rung = self.add(setting, name, changes)
-            rungs.append(rung)
-            if rung.kept:
-                setting = replace(setting, **changes)
-            if not rung.note:
+            speedup = self.add(config, name, changes)
+            speedups.append(speedup)
+            if speedup.kept:
+                config = replace(config, **changes)
+            if not speedup.note:
                 everything = replace(everything, **changes)
-        for name, final in (("what helped", setting), ("everything", everything)):
-            rungs.append(self.add(CLASSIC, name, vars(final)))
-        return rungs, setting
+        for name, final in (("what helped", config), ("everything", everything)):
+            speedups.append(self.add(CLASSIC, name, vars(final)))
+        return speedups, config
 
-    def _compare(self, base: Setting, setting: Setting) -> Comparison:
-        ways, units = {}, {}
-        for label, each in (("without", base), ("with", setting)):
+    def _compare(self, base: StepConfig, config: StepConfig) -> Comparison:
+        variants, units = {}, {}
+        for label, each in (("without", base), ("with", config)):
             step = TrainingStep(each, self.images, self.labels, self.device)
             # While one setting runs, the workers of the other prefetch four batches. With two steps
             # per call, the two untimed calls use them up.
             steps = 1 if each.resident else 2
-            ways[label] = _Repeated(step, steps)
+            variants[label] = _Repeated(step, steps)
             units[label] = steps * each.batch_size
-        return compare(ways, self.device, rounds=self.rounds, seconds=self.seconds, units=units)
+        return compare(variants, self.device, rounds=self.rounds, seconds=self.seconds, units=units)
 
 
 @dataclass(frozen=True)
@@ -143,17 +143,19 @@ class _Repeated:
             self.step()
 
 
-def time_to_accuracy(learned: Record, climbed: Record) -> list[str]:
+def time_to_accuracy(accuracies: Record, times: Record) -> list[str]:
     """Return a table of speed, training time and test accuracy, one line per training setup.
 
     Args:
-        learned: the record `large_batches`, with the accuracies.
-        climbed: the record `ladder` of the same machine, with the times per image.
+        accuracies: the record `large_batches`, with the accuracies.
+        times: the record `speedups` of the same machine, with the times per image.
     """
-    seconds = {rung["name"]: rung["seconds_per_image"] for rung in climbed.figures["climb"]}
+    seconds = {
+        speedup["name"]: speedup["seconds_per_image"] for speedup in times.results["cumulative"]
+    }
     per_image = {"4": seconds["resident data"], "512": seconds[f"batch of {LARGE_BATCH}"]}
     lines = [f"{'images/s':>9s} {'training':>9s} {'test accuracy':>14s}"]
-    for name, accuracy in learned.figures["accuracy"].items():  # "batch 4, rate 0.001, 1 pass"
+    for name, accuracy in accuracies.results["accuracy"].items():  # "batch 4, rate 0.001, 1 pass"
         batch, _, passes = (part.split() for part in name.split(", "))
         one = per_image[batch[1]]
         time = one * 50_000 * int(passes[0])

@@ -1,11 +1,11 @@
-"""Lesson 06's ideas, switched off one at a time: accuracy and time of otherwise equal runs.
+"""Ablation of lesson 06's recipe: accuracy and time of runs with one technique removed.
 
-Baseline: the recipe with all its ideas. On a GPU this is the course's full GPU recipe. On a CPU it
-is the course's CPU recipe, for two passes over a tenth of the training images, evaluated on a third
-of the test images. Every run has the same number of steps. Runs alternate, so that a change of the
-machine's speed affects all of them. TRICKS_SEEDS has the seeds of each recipe's runs, by default
-"0,1,2" on a CPU and ten seeds on a GPU. Earlier runs on this device with the same settings are
-kept, so that the runs can be spread over several calls.
+Baseline: the recipe with all its techniques. On a GPU this is the course's full GPU recipe. On a
+CPU it is the course's CPU recipe, for two passes over a tenth of the training images, evaluated on
+a third of the test images. Every run has the same number of steps. Runs alternate, so that a change
+of the machine's speed affects all of them. ABLATION_SEEDS has the seeds of each recipe's runs, by
+default "0,1,2" on a CPU and ten seeds on a GPU. Earlier runs on this device with the same settings
+are kept, so that the runs can be spread over several calls.
 """
 
 import json
@@ -20,18 +20,18 @@ import torch
 from benchmarks._recording import devices, merged, record
 from helpers import cifar10, records
 from helpers.fast_cifar10.augmentation import on_device
-from helpers.fast_cifar10.recipes import CPU, GPU, ideas_in, switched_off
+from helpers.fast_cifar10.recipes import CPU, GPU, ablate, active_techniques
 from helpers.fast_cifar10.training import Trainer
 
-NAME = "tricks_switched_off"
-EVERYTHING = "all ideas"
+NAME = "ablation"
+EVERYTHING = "all techniques"
 VIEWS = "six views"
 CPU_IMAGES = 5_000
 CPU_EPOCHS = 2.0
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
-    """Return accuracy and seconds of every run, by the idea that is switched off."""
+    """Return accuracy and seconds of every run, by the technique that is removed."""
     device = devices()[-1]  # the GPU, if there is one
     cpu = device.type == "cpu"
     dataset = cifar10.load(cifar10_root)
@@ -40,9 +40,9 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         chosen = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
         images, labels = images[chosen[:CPU_IMAGES]], labels[chosen[:CPU_IMAGES]]
     settings = replace(CPU, epochs=CPU_EPOCHS) if cpu else GPU
-    wanted = os.environ.get("TRICKS_SEEDS", "0,1,2" if cpu else "0,1,2,3,4,5,6,7,8,9")
+    wanted = os.environ.get("ABLATION_SEEDS", "0,1,2" if cpu else "0,1,2,3,4,5,6,7,8,9")
     recipes = {EVERYTHING: settings}
-    recipes |= {idea: switched_off(settings, idea) for idea in ideas_in(settings)}
+    recipes |= {technique: ablate(settings, technique) for technique in active_techniques(settings)}
     trainers = {name: Trainer(one, images, labels, device) for name, one in recipes.items()}
     warm_up_seconds = {name: round(trainer.warm_up(), 2) for name, trainer in trainers.items()}
     test = on_device(*(part[:: 3 if cpu else 1] for part in dataset.test), device)
@@ -66,17 +66,17 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "settings": json.loads(json.dumps(asdict(settings))),
     }
     found = record(device, {})
-    before = [old.figures for old in records.read(NAME) if old.device == found.device]
-    figures = figures_of(runs, conditions, before[0] if before else None)
-    figures |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
-    what = "test accuracy with one idea switched off"
-    return merged(NAME, what, [replace(found, figures=figures)])
+    before = [old.results for old in records.read(NAME) if old.device == found.device]
+    results = results_of(runs, conditions, before[0] if before else None)
+    results |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
+    what = "test accuracy with one technique removed"
+    return merged(NAME, what, [replace(found, results=results)])
 
 
-def figures_of(
+def results_of(
     runs: list[dict[str, Any]], conditions: dict[str, Any], before: Any | None = None
 ) -> dict[str, Any]:
-    """Return the figures of `runs`, and of earlier runs in `before` under the same conditions."""
+    """Return the results of `runs`, and of earlier runs in `before` under the same conditions."""
     if before and all(before[key] == value for key, value in conditions.items()):
         new = {(run["name"], run["seed"]) for run in runs}
         runs = [*(old for old in before["runs"] if (old["name"], old["seed"]) not in new), *runs]

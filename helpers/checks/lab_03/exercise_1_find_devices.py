@@ -1,4 +1,4 @@
-"""Lab 03, exercise 1: `devices_of`."""
+"""Lab 03, exercise 1: `find_devices`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,8 +12,8 @@ from helpers.language import translate
 
 
 @lab.exercise(1, points=2, right="You can tell where all the tensors of a network are.")
-def exercise_1(trial: Trial, devices_of: Answer) -> None:
-    """`devices_of(net, optimizer)`: the devices of parameters, buffers and state."""
+def exercise_1(trial: Trial, find_devices: Answer) -> None:
+    """`find_devices(net, optimizer)`: the devices of parameters, buffers and state."""
     here, there = trial.devices[0], trial.devices[-1]
     kinds = {
         "parameters": "parameters-missing",
@@ -41,7 +41,7 @@ def exercise_1(trial: Trial, devices_of: Answer) -> None:
                 # The state of some optimizers has plain numbers too.
                 if steps:
                     optimizer.state[net[0][0].weight]["seen"] = 7
-                result = trial.result_of(devices_of, net, optimizer)
+                result = trial.result_of(find_devices, net, optimizer)
                 _check_sets(trial, result)
                 for kind, hint in kinds.items():
                     missing, extra = expected[kind] - result[kind], result[kind] - expected[kind]

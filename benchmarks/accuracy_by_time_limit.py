@@ -7,10 +7,10 @@ CPU. For the one-minute recipe, widths and batch size were chosen on 5,000 held-
 and the shape of the first layer in a few trials on test images; the five-minute recipe was not
 tuned.
 
-The clock measures the wall-clock time of training, including whitening, but not warm-up and
-evaluation. The environment variables CLOCK_SECONDS ("60,300"), CLOCK_SEEDS ("0,1,2") and
-CLOCK_RECIPES ("the course's recipe,airbench-like") select the runs. Earlier runs on this device
-with the same settings are kept, so that the runs can be spread over several calls.
+A time limit is the wall-clock time of training, including whitening, but not warm-up and
+evaluation. The environment variables TIME_LIMITS ("60,300"), TIME_LIMIT_SEEDS ("0,1,2") and
+TIME_LIMIT_RECIPES ("the course's recipe,airbench-like") select the runs. Earlier runs on this
+device with the same settings are kept, so that the runs can be spread over several calls.
 """
 
 import os
@@ -29,78 +29,80 @@ from helpers.fast_cifar10.augmentation import on_device
 from helpers.fast_cifar10.recipes import CPU, CPU_MINUTE, CPU_MINUTES, Settings
 from helpers.fast_cifar10.training import THREADS, Trainer
 
-NAME = "accuracy_within_a_clock"
+NAME = "accuracy_by_time_limit"
 BASELINE = "airbench-like"
 COURSE = "the course's recipe"
 LONG = 120.0  # seconds from which each recipe uses its larger network
 KEYS = ("accuracy_one_view", "accuracy_six_views", "images", "processor_seconds")
 
 
-def recipes(clock: float, precision: str) -> dict[str, Settings]:
-    """Return the recipes that are compared for `clock` seconds of training."""
-    wide = Settings(widths=(64, 128, 128) if clock < LONG else (48, 128, 192), batch_size=1000)
-    both = {BASELINE: wide, COURSE: CPU_MINUTE if clock < LONG else CPU_MINUTES}
+def recipes(time_limit: float, precision: str) -> dict[str, Settings]:
+    """Return the recipes that are compared for `time_limit` seconds of training."""
+    wide = Settings(widths=(64, 128, 128) if time_limit < LONG else (48, 128, 192), batch_size=1000)
+    both = {BASELINE: wide, COURSE: CPU_MINUTE if time_limit < LONG else CPU_MINUTES}
     return {name: replace(settings, precision=precision) for name, settings in both.items()}
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
     """Return every run, with its accuracy from one view and from six views, and the medians."""
     dataset = cifar10.load(cifar10_root)
-    clocks = [float(clock) for clock in os.environ.get("CLOCK_SECONDS", "60,300").split(",")]
-    seeds = [int(seed) for seed in os.environ.get("CLOCK_SEEDS", "0,1,2").split(",")]
-    names = os.environ.get("CLOCK_RECIPES", f"{COURSE},{BASELINE}").split(",")
+    time_limits = [
+        float(time_limit) for time_limit in os.environ.get("TIME_LIMITS", "60,300").split(",")
+    ]
+    seeds = [int(seed) for seed in os.environ.get("TIME_LIMIT_SEEDS", "0,1,2").split(",")]
+    names = os.environ.get("TIME_LIMIT_RECIPES", f"{COURSE},{BASELINE}").split(",")
     precision = fastest_precision(dataset)
     runs = []
-    for clock in clocks:
+    for time_limit in time_limits:
         for seed in seeds:
             for name in names:
-                settings = recipes(clock, precision)[name]
-                runs.append({"recipe": name, "clock": f"{clock:g}", "seed": seed})
-                runs[-1] |= _run(settings, dataset, seed, clock)
+                settings = recipes(time_limit, precision)[name]
+                runs.append({"recipe": name, "time_limit": f"{time_limit:g}", "seed": seed})
+                runs[-1] |= _run(settings, dataset, seed, time_limit)
                 print(runs[-1], flush=True)
     found = record(torch.device("cpu"), {})
-    before = [old.figures for old in records.read(NAME) if old.device == found.device]
-    figures = {
+    before = [old.results for old in records.read(NAME) if old.device == found.device]
+    results = {
         "data": dataset.provenance,
-        **figures_of(runs, precision, before[0] if before else None),
+        **results_of(runs, precision, before[0] if before else None),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "command": f"python -m benchmarks {NAME}",
     }
     what = "test accuracy within a time of training on the CPU"
-    return merged(NAME, what, [replace(found, figures=figures)])
+    return merged(NAME, what, [replace(found, results=results)])
 
 
-def figures_of(
+def results_of(
     runs: list[dict[str, Any]], precision: str, before: Any | None = None
 ) -> dict[str, Any]:
-    """Return the figures of `runs`, and of earlier runs in `before` with the same settings."""
+    """Return the results of `runs`, and of earlier runs in `before` with the same settings."""
 
     def settings_of(run: dict[str, Any]) -> dict[str, Any]:
         # As read from JSON, where a tuple is a list, so that the two can be compared.
-        fields = asdict(recipes(float(run["clock"]), precision)[run["recipe"]])
+        fields = asdict(recipes(float(run["time_limit"]), precision)[run["recipe"]])
         return fields | {"widths": list(fields["widths"])}
 
     def which(run: dict[str, Any]) -> tuple[Any, ...]:
-        return run["recipe"], run["clock"], run["seed"]
+        return run["recipe"], run["time_limit"], run["seed"]
 
     new = {which(run) for run in runs}
     for old in before["runs"] if before else []:
-        same = before["settings"].get(old["clock"], {}).get(old["recipe"]) == settings_of(old)
+        same = before["settings"].get(old["time_limit"], {}).get(old["recipe"]) == settings_of(old)
         if same and which(old) not in new:
             runs = [*runs, old]
-    runs = sorted(runs, key=lambda run: (float(run["clock"]), run["recipe"], run["seed"]))
+    runs = sorted(runs, key=lambda run: (float(run["time_limit"]), run["recipe"], run["seed"]))
     settings: dict[str, dict[str, Any]] = {}
     medians = {}
     for run in runs:
-        settings.setdefault(run["clock"], {})[run["recipe"]] = settings_of(run)
+        settings.setdefault(run["time_limit"], {})[run["recipe"]] = settings_of(run)
         same = [one for one in runs if which(one)[:2] == which(run)[:2]]
-        medians[f"{run['recipe']}, {run['clock']} s"] = {"runs": len(same)} | {
+        medians[f"{run['recipe']}, {run['time_limit']} s"] = {"runs": len(same)} | {
             key: statistics.median(one[key] for one in same) for key in KEYS
         }
     return {
         "baseline": BASELINE,
         "recipes": [BASELINE, COURSE],
-        "clocks": list(settings),
+        "time_limits": list(settings),
         "medians": medians,
         "precision": precision,
         "settings": settings,
@@ -108,12 +110,12 @@ def figures_of(
     }
 
 
-def _run(settings: Settings, dataset: Dataset, seed: int, clock: float) -> dict[str, Any]:
+def _run(settings: Settings, dataset: Dataset, seed: int, time_limit: float) -> dict[str, Any]:
     torch.set_num_threads(THREADS)
     trainer = Trainer(settings, *dataset.train, "cpu")
     ready = trainer.warm_up()
     before = time.process_time()
-    run = trainer.run(seed, seconds=clock)
+    run = trainer.run(seed, seconds=time_limit)
     # Much less than seconds times cores if other programs use the machine too.
     used = time.process_time() - before
     print(f"trained for {run.seconds:.1f} s, {run.images:,} images", flush=True)

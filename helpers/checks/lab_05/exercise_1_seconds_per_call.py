@@ -1,4 +1,4 @@
-"""Lab 05, exercise 1: `seconds_a_call`."""
+"""Lab 05, exercise 1: `seconds_per_call`."""
 
 import math
 import statistics
@@ -16,23 +16,23 @@ _UNIT = 0.1
 
 
 @lab.exercise(1, points=3, right="Your stopwatch waits, warms up, and reports the median.")
-def exercise_1(trial: Trial, seconds_a_call: Answer) -> None:
-    """`seconds_a_call(call, device, runs)`: the median time of a call."""
+def exercise_1(trial: Trial, seconds_per_call: Answer) -> None:
+    """`seconds_per_call(call, device, runs)`: the median time of a call."""
     # No constant is right for both.
-    calls = _time(trial, seconds_a_call, 1, 3 * _UNIT)
-    more_calls = _time(trial, seconds_a_call, 5, _UNIT)
+    calls = _time(trial, seconds_per_call, 1, 3 * _UNIT)
+    more_calls = _time(trial, seconds_per_call, 5, _UNIT)
     trial.expect(more_calls != calls, "runs-ignored", calls=calls)
     with trial.machine_with(0):
-        found, error = trial.observe(_time_without_gpu, seconds_a_call)
+        found, error = trial.observe(_time_without_gpu, seconds_per_call)
     trial.expect(not error, "wants-a-gpu", error=error)
     _seconds(trial, found)
 
 
-def _time_without_gpu(trial: Trial, seconds_a_call: Answer) -> tuple[Any, str]:
+def _time_without_gpu(trial: Trial, seconds_per_call: Answer) -> tuple[Any, str]:
     """Return the result, and the error that was raised."""
     cpu, clock = torch.device("cpu"), Clock()
-    with nothing_to_wait_for(), replaces_the_clocks(clock, seconds_a_call):
-        called = trial.try_call(seconds_a_call, lambda: clock.compute(0.003), cpu, 2)
+    with nothing_to_wait_for(), replaces_the_clocks(clock, seconds_per_call):
+        called = trial.try_call(seconds_per_call, lambda: clock.compute(0.003), cpu, 2)
     return called.value, "" if called.error is None else one_line(called.error)
 
 
@@ -43,9 +43,9 @@ def _seconds(trial: Trial, found: Any) -> float:
     return float(found)
 
 
-def _time(trial: Trial, seconds_a_call: Answer, runs: int, unit: float) -> int:
+def _time(trial: Trial, seconds_per_call: Answer, runs: int, unit: float) -> int:
     """Let the student time a device whose first call takes 6 units; return the number of calls."""
-    result, took, sleeps = trial.observe(_run, seconds_a_call, runs, unit)
+    result, took, sleeps = trial.observe(_run, seconds_per_call, runs, unit)
     calls = len(took)
     found = _seconds(trial, result)
     trial.expect(calls >= runs, "too-few-runs", runs=runs, calls=calls)
@@ -70,7 +70,7 @@ def _time(trial: Trial, seconds_a_call: Answer, runs: int, unit: float) -> int:
 
 
 def _run(
-    trial: Trial, seconds_a_call: Answer, runs: int, unit: float
+    trial: Trial, seconds_per_call: Answer, runs: int, unit: float
 ) -> tuple[Any, list[float], bool]:
     """Return the result, the seconds of each call, and whether it slept instead of waiting.
 
@@ -87,7 +87,7 @@ def _run(
         calls = len(device.took) - before
         device.launch(unit * (later[calls % len(later)] if calls else 6))
 
-    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_a_call):
-        result = trial.call(seconds_a_call, call, trial.device, runs)
+    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_per_call):
+        result = trial.call(seconds_per_call, call, trial.device, runs)
     # Sleeping between two looks at an event is one way to wait for it.
     return result, device.took[before:], device.clock.slept and not device.asked

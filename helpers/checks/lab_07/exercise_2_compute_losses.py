@@ -1,4 +1,4 @@
-"""Lab 07, exercise 2: `losses_of`."""
+"""Lab 07, exercise 2: `compute_losses`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +12,8 @@ from helpers.checks.trial import Answer, Trial, described, is_number
 
 
 @lab.exercise(2, points=2, right="Only numbers are left, and no graph was built.")
-def exercise_2(trial: Trial, losses_of: Answer) -> None:
-    """`losses_of(net, batches)`: one loss per batch, and no activations."""
+def exercise_2(trial: Trial, compute_losses: Answer) -> None:
+    """`compute_losses(net, batches)`: one loss per batch, and no activations."""
     for training in (True, False):
         count = trial.random.randint(3, 5)
         net = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 5))
@@ -28,7 +28,7 @@ def exercise_2(trial: Trial, losses_of: Answer) -> None:
         net.train(training)
         modes_in_forward: set[bool] = set()
         net[2].register_forward_hook(_noting_mode(modes_in_forward))
-        result, saved, live = trial.observe(_evaluate, losses_of, net, batches)
+        result, saved, live = trial.observe(_evaluate, compute_losses, net, batches)
         trial.expect(isinstance(result, list), "not-a-list", found=described(result))
         trial.expect(len(result) == count, "not-one-per-batch", found=len(result), count=count)
         for loss in result:
@@ -49,13 +49,13 @@ def exercise_2(trial: Trial, losses_of: Answer) -> None:
 
 
 def _evaluate(
-    trial: Trial, losses_of: Answer, net: nn.Module, batches: list[tuple[Tensor, Tensor]]
+    trial: Trial, compute_losses: Answer, net: nn.Module, batches: list[tuple[Tensor, Tensor]]
 ) -> tuple[Any, int, int]:
     """Return the result, how many tensors autograd saved, and the bytes that are left."""
     saved: list[int] = []
     hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda kept: kept)
     with hooks, PeakMeter() as meter:
-        result = trial.result_of(losses_of, net, batches)
+        result = trial.result_of(compute_losses, net, batches)
     return result, len(saved), meter.live
 
 

@@ -1,4 +1,4 @@
-"""Lab 05, exercise 2: `seconds_of_parts`."""
+"""Lab 05, exercise 2: `seconds_per_part`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,13 +13,13 @@ _UNIT = 0.02  # simulated seconds
 
 
 @lab.exercise(2, points=3, right="Every part has its own time, and the bottleneck is visible.")
-def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
-    """`seconds_of_parts(parts, device, steps)`: the mean time per step of each part."""
+def exercise_2(trial: Trial, seconds_per_part: Answer) -> None:
+    """`seconds_per_part(parts, device, steps)`: the mean time per step of each part."""
     names = ["data", "forward", "backward", "optimizer"]
     lengths = [1, *trial.random.sample([2, 3, 4], 3)]
     steps = 3
     exact = {name: _UNIT * length for name, length in zip(names, lengths, strict=True)}
-    found, calls, took = trial.observe(_run, seconds_of_parts, exact, steps)
+    found, calls, took = trial.observe(_run, seconds_per_part, exact, steps)
     good = isinstance(found, dict) and sorted(found, key=str) == sorted(names)
     good = good and all(isinstance(v, int | float) for v in found.values())
     what = type(found).__name__
@@ -48,7 +48,7 @@ def exercise_2(trial: Trial, seconds_of_parts: Answer) -> None:
 
 
 def _run(
-    trial: Trial, seconds_of_parts: Answer, lengths: dict[str, float], steps: int
+    trial: Trial, seconds_per_part: Answer, lengths: dict[str, float], steps: int
 ) -> tuple[Any, list[str], list[float]]:
     """Return the result, the parts in the order of their calls, and the seconds on the device."""
     calls: list[str] = []
@@ -70,8 +70,8 @@ def _run(
         return call
 
     parts = {name: part(name, length) for name, length in lengths.items()}
-    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_of_parts):
-        found = trial.result_of(seconds_of_parts, parts, trial.device, steps)
+    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_per_part):
+        found = trial.result_of(seconds_per_part, parts, trial.device, steps)
     return found, calls, device.took
 
 

@@ -1,0 +1,103 @@
+"""A cumulative study keeps what helps, drops what does not, and continues after a failure."""
+
+import pytest
+import torch
+
+from helpers import speedups as module
+from helpers.speedups import CHANGES, SpeedupStudy
+from helpers.steps import StepConfig
+from helpers.timing import Comparison, Measurement
+
+
+@pytest.fixture
+def part():
+    return torch.zeros(512, 3, 32, 32, dtype=torch.uint8), torch.zeros(512, dtype=torch.int64)
+
+
+def speeds(monkeypatch, seconds):
+    """Replace measuring by the times that `seconds` gives for the settings."""
+
+    def compared(self, base, config):
+        found = {"without": seconds(base), "with": seconds(config)}
+        return Comparison({k: Measurement(k, (v,) * 7, "cpu") for k, v in found.items()})
+
+    monkeypatch.setattr(SpeedupStudy, "_compare", compared)
+    monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
+
+
+def one_helps_one_hurts(config):
+    return (0.5 if config.resident else 1.0) * (3.0 if config.bf16 else 1.0)
+
+
+def test_changes_that_help_are_kept_and_others_are_not(part, monkeypatch):
+    speeds(monkeypatch, one_helps_one_hurts)
+    cumulative, top = SpeedupStudy(*part, "cpu").measure_cumulative()
+    assert [speedup.name for speedup in cumulative if speedup.kept] == [
+        "resident data",
+        "what helped",
+    ]
+    assert top == StepConfig(resident=True)
+
+
+def test_last_rungs_are_compared_with_the_classic_script(part, monkeypatch):
+    speeds(monkeypatch, one_helps_one_hurts)
+    helped, everything = SpeedupStudy(*part, "cpu").measure_cumulative()[0][-2:]
+    assert (helped.ratio, everything.ratio) == pytest.approx((2.0, 2 / 3))
+
+
+def test_alone_each_change_is_measured_on_the_classic_script(part, monkeypatch):
+    bases = []
+
+    def compared(self, base, config):
+        bases.append(base)
+        return Comparison({k: Measurement(k, (1.0,) * 7, "cpu") for k in ("without", "with")})
+
+    monkeypatch.setattr(SpeedupStudy, "_compare", compared)
+    monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
+    speedups = SpeedupStudy(*part, "cpu").measure_each()
+    assert [speedup.name for speedup in speedups] == list(CHANGES)
+    assert set(bases) == {StepConfig()}
+
+
+def test_failing_compiler_affects_its_own_rung_only(part, monkeypatch):
+    def seconds(config):
+        if config.compiled:
+            raise RuntimeError("cc1plus: no such thing\nand a long trace")
+        return one_helps_one_hurts(config)
+
+    speeds(monkeypatch, seconds)
+    cumulative, _ = SpeedupStudy(*part, "cpu").measure_cumulative()
+    notes = {speedup.name: speedup.note for speedup in cumulative if speedup.note}
+    assert notes == {"torch.compile": "torch.compile failed here: cc1plus: no such thing"}
+    assert cumulative[-1].name == "everything"
+
+
+def test_any_other_failure_is_an_error(part, monkeypatch):
+    def seconds(config):
+        raise RuntimeError("out of memory")
+
+    speeds(monkeypatch, seconds)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        SpeedupStudy(*part, "cpu").measure_cumulative()
+
+
+def test_a_change_can_be_left_out_with_its_reason(part, monkeypatch):
+    speeds(monkeypatch, one_helps_one_hurts)
+    cumulative, _ = SpeedupStudy(
+        *part, "cpu", skip={"torch.compile": "takes a minute"}
+    ).measure_cumulative()
+    (left_out,) = [speedup for speedup in cumulative if speedup.note]
+    assert (left_out.name, left_out.note) == ("torch.compile", "takes a minute")
+    assert left_out.summary == "not measured"
+
+
+def test_rung_is_measured(part):
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        study = SpeedupStudy(*part, "cpu", rounds=3, seconds=0.01)
+        speedup = study.add(StepConfig(resident=True), "larger", {"batch_size": 512})
+    finally:
+        torch.set_num_threads(before)
+    assert speedup.ratio > 1
+    assert 0 < speedup.seconds_per_image < 0.1
