@@ -1,4 +1,4 @@
-"""What every notebook calls: `start`, boxes about device and data, progress, reported results."""
+"""Functions that every notebook calls: `start`, `show_data`, `progress`, `report` and `box`."""
 
 import os
 from collections.abc import Callable
@@ -83,13 +83,13 @@ def _limit_memory(limit: int) -> None:
         total = torch.cuda.get_device_properties(index).total_memory
         if limit > total:
             raise ValueError(
-                f"gpu_memory is {limit:,} bytes, but cuda:{index} has {total:,}. Choose less."
+                f"gpu_memory is {limit:,} bytes, but cuda:{index} has {total:,}. Use a lower value."
             )
         torch.cuda.set_per_process_memory_fraction(limit / total, index)
 
 
 def _colab_gpu_advice() -> str:
-    """Return how to get a GPU if this is a Colab runtime without one, otherwise ""."""
+    """Return instructions for getting a GPU on a Colab runtime without one, otherwise ""."""
     real = torch.cuda.is_available() and not simulated_cuda.is_enabled()
     # Colab sets the variable on every runtime.
     if real or "COLAB_RELEASE_TAG" not in os.environ:
@@ -133,7 +133,7 @@ def report(**results: str | bool | int | float | None) -> None:
         display({RESULT_TYPE: results, "text/plain": f"Results: {shown}"}, raw=True)
 
 
-def progress(what: str) -> Callable[["Progress"], None]:
+def progress(label: str) -> Callable[["Progress"], None]:
     """Return a callback for `helpers.training.train` that shows one line, updated in place.
 
     The last state of the line is stored with the notebook and is readable without running it,
@@ -145,7 +145,7 @@ def progress(what: str) -> Callable[["Progress"], None]:
         nonlocal handle
         text = translate(
             "{what}: epoch {epoch} of {epochs}, step {step:,} of {steps:,}",
-            what=translate(what),
+            what=translate(label),
             epoch=now.epoch,
             epochs=now.epochs,
             step=now.step,
@@ -179,8 +179,8 @@ def box(
 
     Args:
         title: first line, bold.
-        text: the rest.
-        warning: use a thick red border and larger type.
+        text: the body, under the title.
+        warning: use a thick red border and a larger title.
         results: data to store with the output, as `report` does.
     """
     title, text = translate(title), translate(text)

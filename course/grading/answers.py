@@ -15,7 +15,7 @@ from course.course_folder import CourseError
 _EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
 _CHECK = re.compile(r"check-(\d+)$")
 _LAB = re.compile(r"^\s*from helpers\.checks import (lab_\w+)", re.MULTILINE)
-# How similar a cell without the lab's id has to be to the given one.
+# Minimum similarity between the given stub and a cell that has lost its id.
 _SIMILAR = 0.5
 
 
@@ -41,8 +41,8 @@ class SubmittedCell:
 class SubmissionNotebook:
     """A lab with a student's answers, ready to be run.
 
-    `missing` are the exercises without an answer, `written` those whose answer is not the given
-    stub. `notes` are for the instructor.
+    `missing` lists the exercises without an answer, `written` those whose answer differs from the
+    given stub. `notes` are for the instructor.
     """
 
     cells: list[SubmittedCell]
@@ -83,10 +83,10 @@ def lab_of(cells: list[SubmittedCell]) -> str:
 def merge_answers(original: NotebookNode, submitted: NotebookNode) -> SubmissionNotebook:
     """The original's cells in their order, with the student's answers and additional cells.
 
-    An answer is found by the id in its metadata or, if that is lost or its cell was left as it was
-    given, by the names that it defines, or else by its similarity to the given stub. Of several
-    cells with one id, the last one that was changed counts. Nothing else is taken from the student,
-    so a check that was changed is as it was.
+    An answer is found by the id in its metadata or, if that is lost or its cell is unchanged, by
+    the names that it defines, or else by its similarity to the given stub. Of several cells with
+    the same id, the last one that was changed counts. Nothing else is taken from the student, so a
+    changed check is replaced by the original.
     """
     theirs = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
     stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
@@ -105,7 +105,7 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
             if grade_id not in answers:
                 missing.append(number)
             elif (place := answers[grade_id]) not in used:
-                # What comes before an answer may be what it needs.
+                # Cells before an answer may define what it needs.
                 cells += _student_cells(theirs, [n for n in extras if last < n < place], number)
                 last = max(last, place)
                 used.add(place)
@@ -144,7 +144,7 @@ def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[st
     code = [n for n, cell in enumerate(theirs) if cell.cell_type == "code"]
     copies = {grade_id: [n for n in code if _grade_id(theirs[n]) == grade_id] for grade_id in stubs}
     if twice := [grade_id for grade_id, places in copies.items() if len(places) > 1]:
-        notes.append(f"{', '.join(twice)}: more than once; the last changed one counts")
+        notes.append(f"{', '.join(twice)}: in several cells; the last changed one counts")
     for grade_id, places in copies.items():
         written = [n for n in places if theirs[n].source.strip() != stubs[grade_id].strip()]
         if written:
@@ -153,7 +153,7 @@ def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[st
     for grade_id, stub in stubs.items():
         if grade_id in answers:
             continue
-        # One cell may hold all answers, also one with the id of another exercise.
+        # One cell, even one with the id of another exercise, may contain all answers.
         place = _by_names(stub, theirs, [n for n in code if _can_be_answer(theirs[n], stubs)])
         if place is None and not copies[grade_id]:
             free = [n for n in code if n not in answers.values()]
@@ -165,14 +165,14 @@ def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[st
         elif copies[grade_id]:
             answers[grade_id] = copies[grade_id][-1]
     if found:
-        notes.append(f"{', '.join(found)}: not in its own cell; found by what it defines")
+        notes.append(f"{', '.join(found)}: not in its own cell; found by the names it defines")
     return answers, notes
 
 
 def _extras(original: NotebookNode, theirs: list[NotebookNode], taken: set[int]) -> list[int]:
-    """The student's additional cells: neither answers nor what the lab gives or checks."""
+    """The indices of the student's additional cells: neither answers nor cells of the lab."""
     given = {cell.source.strip() for cell in original.cells}
-    marks = {_grade_id(cell) for cell in original.cells} - {""}
+    grade_ids = {_grade_id(cell) for cell in original.cells} - {""}
     return [
         n
         for n, cell in enumerate(theirs)
@@ -180,7 +180,7 @@ def _extras(original: NotebookNode, theirs: list[NotebookNode], taken: set[int])
         and n not in taken
         and cell.source.strip()
         and cell.source.strip() not in given
-        and _grade_id(cell) not in marks
+        and _grade_id(cell) not in grade_ids
     ]
 
 

@@ -46,7 +46,7 @@ Progress = Callable[[GradedSubmission, int, int], None]
 
 
 def lab_file(course: CourseFolder, lab: str) -> Path:
-    """The student's notebook of a lab of the course, named as `course.pick` understands it."""
+    """The student's notebook of a lab of the course, named as in `course_folder.pick`."""
     built = sorted(path.stem for path in course.labs.glob("[!._]*.ipynb"))
     return course.labs / f"{pick(built, [lab], 'lab')[0]}.ipynb"
 
@@ -60,7 +60,7 @@ def grade(
 ) -> list[GradedSubmission]:
     """Grade every submission of one lab and write the results into the folder `out`.
 
-    The lab's own solution is judged first, and again during the class: if it does not get every
+    The lab's own solution is judged first, and again between others: if it does not get every
     point, the machine is the cause. Code that was stopped for its time or memory is judged again,
     alone. All files are written after each submission. Submissions that have not changed since an
     earlier grading into the same folder are not judged again.
@@ -140,7 +140,7 @@ class _Class:
         return [self.graded[one.student] for one in self.found]
 
     def _judge_all(self, waiting: list[Submission]) -> set[str]:
-        """Judge all, several at once; return the students beside whom the solution failed."""
+        """Judge all in parallel; return the students judged while the solution failed."""
         suspicious: set[str] = set()
         failed = False
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
@@ -176,7 +176,7 @@ class _Class:
             return judge(self.notebook, submission, limits, **how)
         except Canceled:
             raise
-        except Exception as error:  # whatever it is, it must not end the class
+        except Exception as error:  # one submission must not stop the grading of the others
             why = f"the grader failed: {type(error).__name__}: {error}"
             return unjudged(self.notebook, submission, MarkStatus.NOT_JUDGED, why)
 
@@ -186,7 +186,7 @@ class _Class:
         return bool(unexpected_marks(self.original, limits, **how)[0])
 
     def _judge_again_alone(self, suspicious: set[str]) -> None:
-        """Judge again, one after another, what may depend on how busy the machine was."""
+        """Judge again, one at a time, submissions that a busy machine may have affected."""
         for first in list(self.graded.values()):
             doubtful = [self._is_doubtful(mark, first, suspicious) for mark in first.marks]
             if not any(doubtful):
@@ -220,10 +220,10 @@ class _Class:
                 shown.page = page.relative_to(self.out).as_posix() if page else ""
             except OSError:
                 raise
-            except Exception as error:  # such as an output that the page's maker cannot show
+            except Exception as error:  # such as an output that nbconvert cannot render
                 why = f"{type(error).__name__}: {error}"
                 shown.notes = [*shown.notes, f"the feedback page could not be written: {why}"]
-            # The page has them now.
+            # The page contains the cells now; keeping them would use memory.
             shown.cells, graded.cells = shown.cells[:1], graded.cells[:1]
             self.graded[graded.submission.student] = shown
             self._write_tables()

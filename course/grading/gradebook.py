@@ -1,4 +1,4 @@
-"""The tables of a grading: every exercise, the totals, and what Moodle and Canvas import."""
+"""The grade tables: by exercise, in total, and for import into Moodle and Canvas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_tables(
 ) -> list[Path]:
     """Write `gradebook.csv`, `totals.csv`, and `moodle.csv` or `canvas.csv` where names have ids.
 
-    An exercise that was not judged has no points, rather than 0, and its student no total.
+    The points of an exercise that was not judged, and the student's total, are left empty.
     """
     numbers = [mark.exercise for mark in submissions[0].marks] if submissions else []
     exercises: list[Sequence[object]] = [COLUMNS]
@@ -66,7 +66,7 @@ def _total(one: GradedSubmission) -> object:
 
 
 def _comment(one: GradedSubmission) -> str:
-    """A line for every exercise without all its points."""
+    """A line for each exercise that did not get full points."""
     return "\n".join(
         f"Exercise {mark.exercise}: {mark.description}"
         for mark in one.marks
@@ -109,13 +109,13 @@ def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
 def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([map(_harmless, row) for row in rows])
-    # With the mark by which Excel recognizes UTF-8.
+    # With a byte order mark, by which Excel recognizes UTF-8.
     write_atomically(file, text.getvalue().encode("utf-8-sig", "replace"))
     return file
 
 
 def _harmless(value: object) -> object:
-    """A text that a spreadsheet does not take for a formula."""
+    """Escape a text that a spreadsheet would interpret as a formula."""
     risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{value}" if risky else value
 
@@ -148,7 +148,7 @@ def write_class_page(
 
 
 def _with_code(text: str) -> Markup:
-    """A message as HTML, with what is between backticks as code."""
+    """Convert a message to HTML, with text between backticks as code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
@@ -169,7 +169,7 @@ def _exercise(number: int, submissions: Sequence[GradedSubmission]) -> dict[str,
 def commonest_hints(
     submissions: Sequence[GradedSubmission], most: int = 12
 ) -> list[dict[str, Any]]:
-    """The hints that most students got last: exercise, hint, number of students, and text."""
+    """The most common last hints: exercise, hint, number of students, and text."""
     found: dict[tuple[int, str], list[str]] = {}
     for one in submissions:
         for mark in one.marks:

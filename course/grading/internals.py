@@ -45,9 +45,9 @@ def uses_of_internals(source: str) -> list[str]:
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []  # such a cell does not run
+        return []  # a cell with a syntax error does not run
     imported = {name for node in ast.walk(tree) for name in _imported(node)} | {"torch", "nn"}
-    # The lab's module of checks, for anything but calling a check.
+    # Uses of the lab's checks module that call a check are allowed, others are not.
     called = {
         id(node.func if isinstance(node, ast.Call) else node.value)
         for node in ast.walk(tree)
@@ -121,7 +121,7 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
 def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
     function = node.func
     if isinstance(function, ast.Attribute) and _root(function) is None and node.args:
-        # What a magic such as %timeit or %%capture runs is code as well.
+        # The code that a magic such as %timeit or %%capture runs is inspected as well.
         if ast.unparse(function).startswith("get_ipython()."):
             if function.attr not in ("run_line_magic", "run_cell_magic", "system", "getoutput"):
                 yield f"get_ipython().{function.attr}"

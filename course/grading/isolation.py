@@ -14,7 +14,7 @@ from pathlib import Path
 import helpers
 from course.grading.limits import SandboxLimits
 
-# What Python and torch need from the system; a machine has some of these.
+# System folders that Python and torch need; not every machine has all of them.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/nix/store")
 _SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd")
 _HOME = "/home/student"
@@ -58,7 +58,7 @@ def environment() -> dict[str, str]:
 
 
 def bubblewrap_options(limits: SandboxLimits) -> list[str]:
-    """Options of bubblewrap; a later mount covers an earlier one at the same place."""
+    """Options of bubblewrap; a later mount hides an earlier one at the same path."""
     options: list[str] = []
     for path in [Path(p) for p in _SYSTEM] + [Path("/etc", name) for name in _SETTINGS]:
         if path.is_symlink() and path.parent == Path("/"):
@@ -68,7 +68,7 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
     options += ["--proc", "/proc", "--dev", "/dev"]
     for gpu in sorted(Path("/dev").glob("nvidia*")):
         options += ["--dev-bind-try", str(gpu), str(gpu)]
-    # These first: the course may be below one of them and must not be covered.
+    # Mounted first, because the course may be inside one of them and must not be hidden.
     for folder in (*_WRITABLE, "/dev/shm"):
         options += ["--size", str(limits.disk), "--tmpfs", folder]
     own = own_folders()
@@ -88,11 +88,11 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
 
 
 def own_folders() -> list[Path]:
-    """The folders of Python, its packages and the course that are not the system's."""
+    """The folders of Python, its packages and the course outside the system folders."""
     found = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
         found.add(Path(site.getusersitepackages()))
-    # By the name that is used, and by the one that a link in it leads to.
+    # Each path as it is used, and with its symlinks resolved.
     found |= {path.resolve() for path in found} | _course_folders()
     return [
         path for path in sorted(found) if not any(path.is_relative_to(system) for system in _SYSTEM)
@@ -106,7 +106,7 @@ def _course_folders() -> set[Path]:
 
 
 def _folders_between(own: list[Path]) -> list[Path]:
-    """The folders directly below a writable one that lead to one of these.
+    """The folders directly inside a writable folder that contain one of `own`.
 
     Each gets a mount of its own. Otherwise a student's code could rename the folder and put its
     own course there.

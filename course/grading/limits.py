@@ -1,4 +1,4 @@
-"""What one submission may use, and the reasons for which its run is stopped."""
+"""The limits of one submission, and the reasons to stop its run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 class SandboxLimits:
     """What one submission may use: seconds for a cell and for all cells, bytes, processes.
 
-    The seconds are those in which the code computes or sleeps; waiting for a processor that other
-    programs use does not count. `grace` is how much longer a cell is given before its process is
-    killed from outside.
+    The seconds are those in which the code computes or sleeps; time spent waiting for a CPU that
+    other programs use does not count. `grace` is the additional time before the process of a cell
+    is killed.
     """
 
     cell_seconds: float = 30
@@ -50,7 +50,7 @@ class StopReason(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Stop:
-    """A reason, and the sentence part to show: "its code" + `text`."""
+    """A reason, and the text that continues the message "its code ..."."""
 
     reason: StopReason
     text: str

@@ -27,16 +27,16 @@ class MarkStatus(enum.StrEnum):
     STOPPED = "stopped"
     MISSING = "missing"
     UNREADABLE = "unreadable"
-    # The machine's fault, not the student's.
+    # Caused by the machine, not by the student.
     NOT_JUDGED = "not judged"
-    # A person has to read the answer before it gets points.
+    # The instructor has to review the answer before it gets points.
     TO_REVIEW = "to review"
     # Points that the instructor wrote into manual.csv.
     MANUAL = "manual"
 
     @property
     def has_points(self) -> bool:
-        """Whether the points are a judgment of the answer, 0 included."""
+        """Whether the points, even if 0, are a judgment of the answer."""
         return self not in (MarkStatus.NOT_JUDGED, MarkStatus.TO_REVIEW)
 
 
@@ -91,7 +91,7 @@ class GradedSubmission:
 
     @property
     def to_review(self) -> bool:
-        """Whether a person has to read the answers before they get points."""
+        """Whether the instructor has to review the answers before they get points."""
         return any(mark.status is MarkStatus.TO_REVIEW for mark in self.marks)
 
     @property
@@ -103,7 +103,7 @@ class GradedSubmission:
 def unjudged(
     original: NotebookNode, submission: Submission, status: MarkStatus, why: str
 ) -> GradedSubmission:
-    """A submission of which no exercise could be judged, for the same reason."""
+    """A submission in which no exercise could be judged, all for the same reason."""
     marks = [Mark(n, 0, of, status, why) for n, of in points_of(original).items()]
     return GradedSubmission(submission, marks)
 
@@ -120,7 +120,7 @@ def judge(
     """Judge every exercise of `submission`; `judges` are the processes to use.
 
     Raises:
-        Canceled: soon after `cancel` was set.
+        Canceled: `cancel` was set.
     """
     if submission.notebook is None:
         return unjudged(original, submission, MarkStatus.UNREADABLE, submission.problem)

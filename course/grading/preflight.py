@@ -1,4 +1,4 @@
-"""Checks that this machine can judge a lab: before the first submission, and again during a class.
+"""Checks that this machine can judge a lab: before the first submission, and between submissions.
 
 A sandbox that does not start, or a limit too low for Python, would give a whole class no points.
 So the lab's own solution is judged like a submission, and has to get every point.
@@ -37,7 +37,7 @@ def check_machine(
     lines = [
         f"This machine cannot judge {original.stem} now, so nothing was graded. {tried} was judged "
         f"first, like a submission, {where} with {limits.memory / 2**30:.1f} GiB, "
-        f"{limits.cell_seconds:g} s per cell and {limits.seconds:g} s in all. Each of its "
+        f"{limits.cell_seconds:g} s per cell and {limits.seconds:g} s in total. Each of its "
         f"exercises should be {wanted}, but:",
         *_described(failed),
         _advice(original, failed, limits, isolated=isolated),
@@ -70,7 +70,7 @@ def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolat
             "Higher limits may help (--memory, --cell-seconds, --seconds), or fewer other programs "
             "on this machine. To see what else is wrong: course doctor"
         )
-    # The solution is the course's own, so it may run outside the sandbox to find the cause.
+    # The solution is part of the course, so it is safe to run outside the sandbox.
     if isolated and not unexpected_marks(original, limits, isolated=False)[0]:
         return (
             "Without bubblewrap it gets every point, so the sandbox is the cause. If you trust the "
@@ -78,11 +78,11 @@ def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolat
         )
     if any(mark.status is MarkStatus.NOT_JUDGED for mark in failed):
         return "To see what is wrong: course doctor"
-    return "The lab, its solution and helpers/checks may not fit together: course build --check"
+    return "The lab, its solution and helpers/checks may not match: course build --check"
 
 
 def _described(failed: list[Mark]) -> list[str]:
-    """A line for each thing that went wrong, with the exercises that it went wrong in."""
+    """A line for each distinct problem, with the exercises in which it occurred."""
     same: dict[str, list[str]] = {}
     for mark in failed:
         same.setdefault(mark.description, []).append(str(mark.exercise))

@@ -26,20 +26,20 @@ import psutil
 from course.grading.isolation import bubblewrap, bubblewrap_options, environment
 from course.grading.limits import SandboxLimits, Stop, StopReason
 
-# Where the system does not report how long a thread waited for a processor, this many seconds of
-# wall time count as one, as in `helpers.checks`.
+# If the system does not report how long a thread waited for a CPU, this many seconds of wall time
+# count as one, as in `helpers.checks`.
 _WALL_PER_SECOND = 6
 _NOBODY = 65534
 _TICK = 0.1
 
 
 class Sandbox:
-    """A running Python module in a sandbox. Its standard input and output are pipes to here.
+    """A running Python module in a sandbox. Its stdin and stdout are pipes to this process.
 
     Args:
         module: the module to run, as in `python -m`.
         limits: what it may use.
-        isolated: use bubblewrap where it works.
+        isolated: whether to use bubblewrap if it is available.
     """
 
     def __init__(self, module: str, limits: SandboxLimits, *, isolated: bool = True) -> None:
@@ -82,7 +82,7 @@ class Sandbox:
 
     @property
     def last_error(self) -> str:
-        """The last line on standard error of the sandbox, or of what starts in it; "" for none."""
+        """The last line that the sandbox or its programs wrote to stderr; "" if there is none."""
         lines = self._errors.read_text(encoding="utf-8", errors="replace").split("\n")
         return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
@@ -101,7 +101,7 @@ class Sandbox:
             return wall / _WALL_PER_SECOND
         try:
             text = Path(f"/proc/{self._worker}/task/{self._worker}/schedstat").read_text()
-            # The second figure: nanoseconds in which the thread was ready and did not run.
+            # The second number is the nanoseconds that the thread waited for a CPU.
             self._waited = max(self._waited, int(text.split()[1]) / 1e9)
         except (OSError, IndexError, ValueError):
             if not self._waited:
@@ -150,25 +150,25 @@ class Sandbox:
         return None
 
     def how_it_ended(self) -> Stop:
-        """What the exit status says, for a process that closed its output without being asked."""
+        """Explain from the exit status why the process closed its output unexpectedly."""
         try:
             status = self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             return Stop(StopReason.ENDED, "closed the channel to the grader")
         number = -status if status < 0 else status - 128
         if number == signal.SIGKILL:
-            return Stop(StopReason.KILLED, "was killed (signal SIGKILL), perhaps for its memory")
+            return Stop(StopReason.KILLED, "was killed (signal SIGKILL), perhaps by the OOM killer")
         if 0 < number < signal.NSIG:
             return Stop(StopReason.ENDED, f"crashed Python (signal {signal.Signals(number).name})")
         return Stop(StopReason.ENDED, f"ended the process with exit status {status}")
 
     def end(self) -> None:
-        """End everything that runs in the sandbox and delete what it wrote."""
+        """Kill every process in the sandbox and delete the files that they wrote."""
         with contextlib.suppress(psutil.Error):
             self._family()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        # Without bubblewrap a process may have left the group; with it the first one ends all.
+        # Without bubblewrap, a process may have left the group; with it, all end with the first.
         for one in self._seen.values():
             with contextlib.suppress(psutil.Error):
                 one.kill()
@@ -213,7 +213,7 @@ def _memory_files(process: psutil.Process) -> int:
 
 
 def _can_run_as_nobody() -> bool:
-    """Whether this program is root's, and nobody can read Python and the course."""
+    """Whether this program runs as root and the user `nobody` can read Python and the course."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return False
     places = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve()]

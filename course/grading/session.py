@@ -1,8 +1,8 @@
 """Runs one submission in its sandbox, until every exercise is judged.
 
 A cell that ends the process, or has to be stopped, is left out when the submission runs again, so
-that one bad answer does not affect the others. What ends before any of the student's code has run
-is not the student's fault and is kept apart.
+that one bad answer does not affect the others. A failure before any of the student's code has run
+is reported separately, because the student did not cause it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Session:
         """Run the cells until all have ended, leaving out those that had to be stopped.
 
         Raises:
-            Canceled: soon after `cancel` was set.
+            Canceled: `cancel` was set.
         """
         between = faults = 0
         while True:
@@ -76,7 +76,7 @@ class Session:
             if stop.reason is StopReason.RESTART:
                 continue
             if not self._student_code_ran:
-                # The first time it may be chance, for example because memory was low.
+                # The first failure may be transient, for example because memory was low.
                 faults += 1
                 if faults == 2:
                     return
@@ -98,7 +98,7 @@ class Session:
                 self.stops[place] = Stop(stop.reason, f"was not judged: {stop.text}")
 
     def _run_once(self) -> tuple[int | None, Stop | None]:
-        """Run what is left; returns the cell at which it ended early, and why."""
+        """Run the remaining cells; return the cell at which the run stopped early, and why."""
         self._student_code_ran = False
         sandbox = Sandbox(_WORKER, self.limits, isolated=self.isolated)
         self.isolated = sandbox.isolated

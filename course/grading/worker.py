@@ -27,13 +27,13 @@ _GIVEN_SECONDS = 120.0
 
 
 def main() -> None:
-    """Do what standard input asks for."""
+    """Read the task from standard input and run it."""
     requests = os.fdopen(os.dup(0), "rb")
     task = json.loads(requests.readline())
     send = _make_sender(task.pop("secret"))
     _redirect_to_nothing(0, 1)
     runner = CellRunner(task, send, requests)
-    # Errors of Python and IPython while they start are of use to the instructor.
+    # Not earlier, because errors while Python and IPython start help the instructor.
     _redirect_to_nothing(2)
     runner.run()
 
@@ -51,7 +51,7 @@ def _make_sender(secret: str) -> Callable[..., None]:
 
 
 def _redirect_to_nothing(*streams: int) -> None:
-    """Let standard input end at once, and drop what is written past Python."""
+    """Redirect these file descriptors to the null device."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in streams:
         os.dup2(nothing, number)
@@ -89,8 +89,8 @@ class CellRunner:
     def run(self) -> None:
         """Run every cell that is not to be skipped, and report each.
 
-        After a cell that was stopped the process ends: the cell may have been stopped halfway
-        through an import, which leaves half a module behind.
+        The process ends after a cell that was stopped: the cell may have been stopped during an
+        import, which leaves a partially initialized module.
         """
         home = Path.cwd()
         for place, cell in enumerate(self.cells):
@@ -143,7 +143,7 @@ class CellRunner:
         return json.loads(self.requests.readline())
 
     def _execute(self, source: str, seconds: float) -> dict[str, Any]:
-        """Run one cell within its time; its outputs are cut to a readable length."""
+        """Run one cell within its time limit; return its truncated outputs and its error."""
         from IPython.core.displayhook import CapturingDisplayHook
         from IPython.core.displaypub import CapturingDisplayPublisher
 
@@ -200,7 +200,7 @@ class CellRunner:
         }
 
     def _clean_up(self, home: Path) -> None:
-        """End what the cell left running, and return to the working folder."""
+        """Kill processes that the cell left running, and return to the working folder."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         if self.isolated:
             # Everything in the sandbox except this process and the sandbox's first.

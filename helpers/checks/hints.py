@@ -1,6 +1,6 @@
-"""What a student reads when an answer is not right yet: three levels of help, never the answer.
+"""Hints for wrong answers: three levels of help, never the solution.
 
-The hints of a lab are in the file `hints.toml` beside its checks; those that any exercise can give
+The hints of a lab are in the file `hints.toml` next to its checks; those that any exercise can give
 are at the end of this module.
 """
 
@@ -36,7 +36,7 @@ class Hint:
 
 @dataclass(eq=False)
 class NotRight(Exception):
-    """An answer that is not right, with the hint to show; `values` fill in the hint's text."""
+    """Raised for a wrong answer, with the hint to show and the `values` for its text."""
 
     hint: Hint
     values: dict[str, Any] = field(default_factory=dict)
@@ -64,8 +64,8 @@ def hint_of(wrong: NotRight) -> dict[str, Any]:
 def read_hints(lab_folder: Path) -> dict[str, dict[str, Hint]]:
     """Read a lab's `hints.toml`: for each exercise its hints by id.
 
-    The table `[exercise_2.wrong-place]` is a hint of exercise 2, `[every.wrong-place]` one of every
-    exercise. A `section` directly in `[exercise_2]` is the default for its hints.
+    The table `[exercise_2.wrong-place]` is a hint of exercise 2, `[every.wrong-place]` one of all
+    exercises. A `section` directly in `[exercise_2]` is the default for its hints.
     """
     tables = tomllib.loads((lab_folder / "hints.toml").read_text(encoding="utf-8"))
     found = {
@@ -136,7 +136,7 @@ ASKS_FOR_INPUT = Hint(
 )
 TOO_DEEP = Hint(
     "too-deep",
-    "`{name}` calls itself again and again without end.",
+    "`{name}` calls itself endlessly.",
     "Which call should be the last one, and what does it do instead of calling itself again?",
 )
 NO_RESULT = Hint(

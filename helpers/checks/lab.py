@@ -1,4 +1,4 @@
-"""A lab: its exercises, how many points each is worth, and how an answer is judged."""
+"""A lab: its exercises, their points, and how answers are checked."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ class Exercise:
         """Count an attempt, and return the box to show."""
         if not self.passed:
             self.tries += 1
-        # A right answer that was changed into a wrong one is wrong again.
+        # A wrong answer counts even if an earlier one was right.
         self.passed = verdict.passed
         if verdict.hint is not None:
             self.given[verdict.hint] = self.given.get(verdict.hint, 0) + 1
@@ -81,10 +81,10 @@ class Exercise:
 
         Args:
             answers: the functions or classes that the exercise asks for.
-            seed: of the inputs, to repeat those of an earlier verdict; None for new ones.
+            seed: seed of the inputs, to reproduce an earlier verdict; random if None.
 
         Raises:
-            TypeError: the number of answers is not that of the exercise.
+            TypeError: the number of answers does not match the exercise.
         """
         names = list(inspect.signature(self.judging).parameters)[1:]
         if len(answers) != len(names):
@@ -103,9 +103,9 @@ class Exercise:
         mistake = None
         printed = PrintedText()
         try:
-            # Inside the time limit there is no code that must run to its end.
+            # No code inside the time limit has to run to completion.
             with machine_to_judge_on(), limited as printed:
-                # The tensors of a check are small: more threads would only wait for each other.
+                # The tensors of a check are small, so more threads would only add overhead.
                 torch.set_num_threads(1)
                 self.judging(trial, *answers)
         except NotRight as wrong:
@@ -113,7 +113,7 @@ class Exercise:
         except Stopped as stopped:
             mistake = trial.why(stopped)
         except Exception as error:
-            # Raised by an object of the student's while the check looked at it.
+            # Raised by one of the student's objects while the check inspected it.
             mistake = hints.UNSAFE_RESULT.of(name=trial.name, error=one_line(error))
         # A traceback would keep the student's tensors alive.
         if mistake is not None:
@@ -126,7 +126,7 @@ class Exercise:
         return self.lab.hints.get(str(self), {})
 
     def _box(self, verdict: Verdict) -> CheckBox:
-        """Return what to show; a mistake that is made again gets more help."""
+        """Return the box to show; a repeated mistake gets more help."""
         lines = [translate(self.right)]
         if (mistake := verdict.mistake) is not None:
             times, lines = self.given[mistake.hint.id], [mistake.wrong]
@@ -176,16 +176,16 @@ class Lab:
     def exercise(
         self, number: int, *, points: int, right: str, seconds: float | None = None
     ) -> Callable[[Callable[..., None]], Exercise]:
-        """Return a decorator that makes an exercise of the function that judges it.
+        """Return a decorator that turns a checking function into an `Exercise`.
 
         The function takes a `Trial` and the student's answers, and raises `NotRight` if one is
         wrong. `right` is the sentence shown when the answer is right.
         """
 
         def make(judging: Callable[..., None]) -> Exercise:
-            made = Exercise(self, number, points, right, judging, seconds or self.seconds)
-            self.exercises[number] = made
-            return made
+            exercise = Exercise(self, number, points, right, judging, seconds or self.seconds)
+            self.exercises[number] = exercise
+            return exercise
 
         return make
 

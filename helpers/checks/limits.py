@@ -1,4 +1,4 @@
-"""Stop a student's code that takes too long or fills the memory, on any thread and any system.
+"""Stop student code that takes too long or uses too much memory, on any thread and system.
 
 Where SIGALRM exists, a timer checks the main thread ten times per second; elsewhere another thread
 does. The exceptions they raise are not `Exception`s, so `except Exception` does not catch them.
@@ -10,7 +10,7 @@ the timer, a loop that catches everything and sleeps.
 
 The time limit counts the student's code only: neither the time in which the thread waits for a
 processor that other programs use, nor the time in which Python imports a module. A right answer
-must not be refused because the machine is busy, and an interrupted import leaves a module half
+must not be rejected because the machine is busy, and an interrupted import leaves a module half
 imported (torch imports its compiler when the first optimizer is created, which takes seconds).
 """
 
@@ -27,25 +27,25 @@ import simulated_cuda
 from helpers.checks.memory import bytes_in_use, free_bytes, limit_addresses, restore_addresses
 
 GIB = 1 << 30
-# What the code may allocate beyond what the process already uses: checked with every tick, and
-# where the system can refuse allocations, twice as much at once, since other threads need some.
+# How much the code may allocate beyond what the process already uses. `MEMORY` is checked on every
+# tick. `ADDRESSES`, which the system enforces, is larger, because other threads need some.
 MEMORY = 2 * GIB
 ADDRESSES = 4 * GIB
 _TICK = 0.1
-# How soon code that continued is interrupted again, in seconds.
-_AGAIN = 0.01
-_OWN = str(Path(__file__).parent)
+# Seconds after which code that caught the exception is interrupted again.
+_RETRY_SECONDS = 0.01
+_THIS_PACKAGE = str(Path(__file__).parent)
 _IMPORTING = "<frozen importlib"
-# An error at the line that leaves a `with` block skips its end: the simulator's lock would stay
-# locked. importlib must finish cleaning up after a failed import.
+# An exception on the line that leaves a `with` block skips its `__exit__`: the simulator's lock
+# would stay locked. importlib must finish cleaning up after a failed import.
 _SIMULATOR = Path(simulated_cuda.__file__).parent
 _ALLOCATOR = str(_SIMULATOR / "memory.py")
 _NEVER_TRACED = (_IMPORTING, str(_SIMULATOR))
 # An import that takes longer than this, in seconds, is stopped: it probably never ends.
-_LONGEST_IMPORT = 120
+_MAX_IMPORT_SECONDS = 120
 # On systems that do not report how long a thread waited for a processor, code may take this many
 # times its limit in wall time, as long as its processor time stays within the limit.
-_PATIENCE = 6
+_WALL_TIME_FACTOR = 6
 
 
 class Stopped(BaseException):
@@ -68,18 +68,18 @@ def own_seconds(thread: threading.Thread | None = None) -> float:
     thread = thread or threading.current_thread()
     try:
         waits = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text()
-        # The second number: nanoseconds in which the thread was ready to run but did not.
+        # The second number: nanoseconds in which the thread waited on a run queue.
         return monotonic() - int(waits.split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
-        return max(process_time(), monotonic() / _PATIENCE)
+        return max(process_time(), monotonic() / _WALL_TIME_FACTOR)
 
 
-class _OwnTime:
-    """Seconds in which a thread computed or slept, without waiting for a processor or imports."""
+class _ThreadTime:
+    """The time in which a thread ran or slept, not counting imports and waiting for a processor."""
 
     def __init__(self, thread: threading.Thread) -> None:
         self._thread = thread
-        self._begun = self._last = own_seconds(thread)
+        self._started = self._last = own_seconds(thread)
         self.importing = 0.0
 
     def tick(self, *, importing: bool) -> None:
@@ -92,7 +92,7 @@ class _OwnTime:
     @property
     def seconds(self) -> float:
         """Seconds up to the last tick."""
-        return self._last - self._begun - self.importing
+        return self._last - self._started - self.importing
 
 
 class CodeLimits:
@@ -111,17 +111,17 @@ class CodeLimits:
 
     def __enter__(self) -> "CodeLimits":
         self._boundary = self.boundary or sys._getframe(1)
-        self._looking = self._over = self._stopped = False
+        self._handling_signal = self._over = self._stopped = False
         self._trace = sys.gettrace()
-        self._most = bytes_in_use() + min(self.memory, free_bytes() // 2)
-        self._time = _OwnTime(threading.current_thread())
+        self._max_bytes = bytes_in_use() + min(self.memory, free_bytes() // 2)
+        self._time = _ThreadTime(threading.current_thread())
         self._addresses = limit_addresses(max(ADDRESSES, 2 * self.memory))
         on_main = threading.current_thread() is threading.main_thread()
         self._watchdog = None
         if on_main and hasattr(signal, "setitimer"):
             self._handler = signal.signal(signal.SIGALRM, self._on_signal)
             self._timer = signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
-            self._begun = monotonic()
+            self._started = monotonic()
         else:
             self._end = threading.Event()
             self._watchdog = threading.Thread(
@@ -142,7 +142,7 @@ class CodeLimits:
         self._used += self._time.seconds
         if self._watchdog is None:
             first, interval = self._timer
-            left = max(0.01, first - (monotonic() - self._begun)) if first else 0
+            left = max(0.01, first - (monotonic() - self._started)) if first else 0
             signal.setitimer(signal.ITIMER_REAL, left, interval)
             # None: a handler that was not installed from Python and cannot be restored from here.
             signal.signal(
@@ -158,29 +158,32 @@ class CodeLimits:
     def _verdict(self, frame: FrameType | None) -> type[Stopped] | None:
         importing = self._is_importing(frame)
         self._time.tick(importing=importing)
-        if self._used + self._time.seconds > self.seconds or self._time.importing > _LONGEST_IMPORT:
+        if (
+            self._used + self._time.seconds > self.seconds
+            or self._time.importing > _MAX_IMPORT_SECONDS
+        ):
             return OutOfTime
         if importing:
             return None
-        return OutOfMemory if bytes_in_use() > self._most else None
+        return OutOfMemory if bytes_in_use() > self._max_bytes else None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         # The next signal may arrive during these calls.
-        if self._over or self._looking:
+        if self._over or self._handling_signal:
             return
-        self._looking = True
+        self._handling_signal = True
         try:
             stopped = self._verdict(frame)
-            foreign = self._frames_to_stop(frame)
+            student_frames = self._frames_to_stop(frame)
         finally:
-            self._looking = False
-        if stopped is None or foreign is None:
+            self._handling_signal = False
+        if stopped is None or student_frames is None:
             return
         self._stopped = True
-        # Soon, then rarely: if handling a signal took longer than the time to the next one, signals
-        # would interrupt each other and leave no time for the code that restores settings.
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _TICK)
-        self._interrupt_lines(foreign, stopped)
+        # Once soon, then less often: if handling a signal took longer than the time to the next,
+        # signals would interrupt each other, and the code that restores settings would not run.
+        signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS, _TICK)
+        self._interrupt_lines(student_frames, stopped)
         raise stopped
 
     def _is_importing(self, frame: FrameType | None) -> bool:
@@ -202,7 +205,7 @@ class CodeLimits:
                 return None
             if frame.f_code.co_filename == _ALLOCATOR:
                 return None
-            own = frame.f_code.co_filename.startswith(_OWN)
+            own = frame.f_code.co_filename.startswith(_THIS_PACKAGE)
             back = frame.f_back
             if own and back is not None and back.f_code.co_filename == contextlib.__file__:
                 return None
@@ -235,7 +238,7 @@ class CodeLimits:
 
 
 def end_threads(before: set[int]) -> None:
-    """End the threads that are not in `before`, if they are running Python code."""
+    """Stop the threads whose ids are not in `before`, if they are running Python code."""
     mine = threading.get_ident()
     left = [t for t in threading.enumerate() if t.ident not in before and t.ident != mine]
     for thread in left:

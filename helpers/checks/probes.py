@@ -1,4 +1,4 @@
-"""Record what a piece of code copies between devices and reads from them."""
+"""Record which tensors code copies between devices, and how often it reads from a GPU."""
 
 from dataclasses import dataclass
 from types import TracebackType
@@ -21,7 +21,7 @@ class Move:
 
 
 class _Fetches(TorchDispatchMode):
-    """Counts the single numbers that Python reads from a GPU: `.item()`, `float()`, `if`."""
+    """Counts the scalars that Python reads from a GPU: `.item()`, `float()`, `if`."""
 
     def __init__(self) -> None:
         super().__init__()

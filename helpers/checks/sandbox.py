@@ -1,6 +1,6 @@
 """Run a student's code so that the notebook stays usable whatever the code does.
 
-This guards against mistakes, not against malice. It captures what the code prints, refuses
+This protects from mistakes, not from malicious code. It captures what the code prints, refuses
 `input()` and `exit()`, limits time and memory, ends threads, and restores settings.
 """
 
@@ -24,7 +24,7 @@ from IPython.core.getipython import get_ipython
 
 from helpers.checks.limits import CodeLimits, Stopped, end_threads
 
-KEPT_CHARACTERS = 2_000
+MAX_CHARACTERS = 2_000
 
 
 class AskedForInput(Stopped):
@@ -47,10 +47,10 @@ class PrintedText(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Keep as much of `text` as there is room for."""
+        """Keep `text` up to the limit; return its length."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        room = KEPT_CHARACTERS - len(self.text)
+        room = MAX_CHARACTERS - len(self.text)
         self.text += text[:room]
         self.cut = self.cut or len(text) > room
         return len(text)
@@ -58,7 +58,7 @@ class PrintedText(io.TextIOBase):
 
 @contextmanager
 def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
-    """Run the block with the limits above; yields what it prints.
+    """Run the block in the sandbox; yield what it prints.
 
     Raises:
         Stopped: `OutOfTime`, `OutOfMemory`, `AskedForInput` or `EndedTheProgram`.
@@ -112,8 +112,8 @@ def settings_restored() -> Iterator[None]:
     try:
         yield
     finally:
-        for put_back in restore:
-            put_back()
+        for undo in restore:
+            undo()
 
 
 def _torch_settings() -> Callable[[], None]:
@@ -124,7 +124,7 @@ def _torch_settings() -> Callable[[], None]:
     benchmark = torch.backends.cudnn.benchmark
     gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else None
 
-    def put_back() -> None:
+    def undo() -> None:
         if torch.get_default_device() != default_device:
             # Setting the CPU explicitly would leave a device mode behind.
             torch.set_default_device(None if default_device.type == "cpu" else default_device)
@@ -140,7 +140,7 @@ def _torch_settings() -> Callable[[], None]:
         if gpu is not None and torch.cuda.current_device() != gpu:
             torch.cuda.set_device(gpu)
 
-    return put_back
+    return undo
 
 
 def _random_numbers() -> Callable[[], None]:
@@ -148,13 +148,13 @@ def _random_numbers() -> Callable[[], None]:
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     python = random.getstate()
 
-    def put_back() -> None:
+    def undo() -> None:
         torch.set_rng_state(cpu)
         if gpus:
             torch.cuda.set_rng_state_all(gpus)
         random.setstate(python)
 
-    return put_back
+    return undo
 
 
 def _python_settings() -> Callable[[], None]:
@@ -165,7 +165,7 @@ def _python_settings() -> Callable[[], None]:
     on_main = threading.current_thread() is threading.main_thread()
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)} if on_main else {}
 
-    def put_back() -> None:
+    def undo() -> None:
         with suppress(OSError):  # the directory was deleted
             os.chdir(folder)
         if dict(os.environ) != environment:
@@ -178,4 +178,4 @@ def _python_settings() -> Callable[[], None]:
             if handler is not None:
                 signal.signal(number, handler)
 
-    return put_back
+    return undo

@@ -20,9 +20,9 @@ _ORANGE, _PALE_ORANGE = "#a84300", "#fff6ec"
 
 
 class NotYet(Exception):
-    """Ends the cell of an answer that is not right, so that "Run All" stops there.
+    """Raised after a wrong answer, so that "Run All" stops at this cell.
 
-    A notebook shows one line of it, since the box above it says the rest.
+    A notebook shows only one line for it, because the box above has the details.
     """
 
     def __init__(self, text: str) -> None:
@@ -98,12 +98,12 @@ class CheckBox:
         passed = self.data["passed"]
         color, background = (_GREEN, _PALE_GREEN) if passed else (_ORANGE, _PALE_ORANGE)
         squares, progress = self._progress.split(" ", 1)
-        said = "".join(f"<div>{_with_code(line, background)}</div>" for line in self.lines)
+        paragraphs = "".join(f"<div>{_with_code(line, background)}</div>" for line in self.lines)
         return (
             f'<div role="status" style="border:1px solid {color};border-left-width:6px;'
             f'background:{background};color:{_TEXT};padding:0.6em 1em;margin:0.4em 0">'
             f'<strong style="color:{color}">{"✓" if passed else "✗"} {escape(self._title)}</strong>'
-            f'{said}<div style="margin-top:0.4em;color:{_FAINT_TEXT}">'
+            f'{paragraphs}<div style="margin-top:0.4em;color:{_FAINT_TEXT}">'
             f'<span style="color:{_GREEN};letter-spacing:2px" aria-hidden="true">{squares}</span> '
             f"{progress}</div></div>"
         )

@@ -22,7 +22,7 @@ from helpers.language import translate
 
 # A student's function, as a check receives it.
 Answer = Callable[..., Any]
-_LONGEST_ERROR = 200
+_MAX_ERROR_LENGTH = 200
 _HINTS = (
     (NotImplementedError, hints.NOT_WRITTEN),
     (RecursionError, hints.TOO_DEEP),
@@ -42,16 +42,16 @@ class CallResult:
 
 
 class Trial:
-    """What a check works with, a new one for every attempt.
+    """The inputs, devices and calls of one attempt at an exercise.
 
-    `random` draws plain numbers and `normal` tensors, from a seed that a student cannot know.
-    `gradients_left_off` tells whether the last call left torch's gradient tracking turned off.
+    `random` generates Python numbers and `normal` tensors, from a seed that students cannot know.
+    `gradients_left_off` is whether the last call left torch's gradient tracking turned off.
 
     Args:
-        names: what the exercise calls each answer, by the answer's `id`.
+        names: the name of each answer in the exercise, keyed by the answer's `id`.
         seconds: the time limit.
         own_hints: the exercise's hints, by id.
-        seed: of the inputs; None to draw one.
+        seed: seed of the inputs; random if None.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Trial:
         requires_grad: bool = False,
     ) -> torch.Tensor:
         """Return a new leaf tensor of normally distributed numbers."""
-        # Drawn on the CPU: the same seed gives the same numbers on every machine.
+        # Generated on the CPU, so that a seed gives the same numbers on every machine.
         drawn = torch.randn(shape, generator=self.generator).to(device, dtype)
         return drawn.requires_grad_(requires_grad)
 
@@ -108,8 +108,8 @@ class Trial:
     def call(self, function: Answer, *args: Any, **kwargs: Any) -> Any:
         """Call the student's `function` and return its result, which may be None.
 
-        An error it raises becomes the hint for it, and settings it changed are restored. Checks
-        call all code of the student in this way, including the methods of their networks.
+        An error that it raises is turned into a hint, and settings that it changed are restored.
+        Checks call all student code this way, including the methods of networks.
         """
         result = self.try_call(function, *args, **kwargs)
         if result.error is not None:
@@ -117,13 +117,13 @@ class Trial:
         return result.value
 
     def result_of(self, function: Answer, *args: Any, **kwargs: Any) -> Any:
-        """Call the student's `function` as `call` does; a result of None earns a hint."""
+        """Call the student's `function` as `call` does; raise a hint if it returns None."""
         value = self.call(function, *args, **kwargs)
         self.expect_result(value)
         return value
 
     def try_call(self, function: Answer, *args: Any, **kwargs: Any) -> CallResult:
-        """Call the student's `function`; return an error it raises, for the check to judge.
+        """Call the student's `function`; return an error it raises, for the check to handle.
 
         `why(error)` returns the hint that `call` would give for it.
         """
@@ -221,7 +221,7 @@ class Trial:
         return hints.NAME_HIDDEN.of(hidden=hidden[0], what=described(hidden[1]))
 
     def machine_with(self, gpus: int) -> AbstractContextManager[None]:
-        """Let the block see a machine with this number of GPUs, whatever this one has."""
+        """Run the block as on a machine with this number of GPUs."""
         return machine(gpus)
 
     def watch(self) -> Watch:
@@ -234,12 +234,12 @@ def one_line(error: BaseException) -> str:
     text = ""
     with suppress(Exception):  # the `__str__` of a student's own class may fail
         text = " ".join(str(error).split())
-    text = text if len(text) <= _LONGEST_ERROR else text[: _LONGEST_ERROR - 4] + " ..."
+    text = text if len(text) <= _MAX_ERROR_LENGTH else text[: _MAX_ERROR_LENGTH - 4] + " ..."
     return f"{type(error).__name__}: {text}".rstrip(": .")
 
 
 def described(value: Any) -> str:
-    """Return what kind of thing a value is: "an int", "a list of 3", "a function of your own"."""
+    """Return a short description of a value: "an int", "a list of 3", "a function of your own"."""
     if value is None:
         return "None"
     if inspect.isfunction(value):
@@ -263,10 +263,10 @@ def counted_gpus(count: int) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a plain Python number, which a bool is not."""
+    """Return whether a value is a Python int or float, but not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a Python int, which a bool is not."""
+    """Return whether a value is a Python int, but not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -38,7 +38,7 @@ def load(
             with the synthetic images as the last resort. "synthetic" for the synthetic images.
             Anything else is the path of a folder or archive (see `formats.EXPECTED`).
         cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
-        mirrors: addresses of cifar-10-python.tar.gz to download from, in this order; () disables
+        mirrors: URLs of cifar-10-python.tar.gz to download from, in this order; () disables
             the download. By default those in the environment variable CIFAR10_MIRRORS, separated
             by spaces, else the official server and three mirrors.
         time_limit: how long a download may take, in seconds. A server that would take longer is
@@ -50,23 +50,23 @@ def load(
         of the source: image folders by class and file name; batches and Parquet as stored.
 
     Raises:
-        DataError: the images are not available. A path that was named, by argument or by
-            CIFAR10_ROOT, is never skipped silently: if it cannot be read, that is an error.
+        DataError: the images are not available. A path given as an argument or in
+            CIFAR10_ROOT is never skipped silently: if it cannot be read, that is an error.
     """
     store = Cache(default_folder() if cache is None else Path(cache))
     if source == "synthetic":
         return _synthetic(translate("as requested"))
     if source not in ("auto", "cifar10"):
-        return _at(Path(source).expanduser(), store)
+        return _load_path(Path(source).expanduser(), store)
     if root := os.environ.get("CIFAR10_ROOT"):
         try:
-            return _at(Path(root).expanduser(), store)
+            return _load_path(Path(root).expanduser(), store)
         except DataError as error:
             raise DataError(f"CIFAR10_ROOT is set, but cannot be used. {error}") from error
     try:
         patience = Patience(total=time_limit)
         show = sys.stderr.isatty() if progress is None else progress
-        return _official(store, servers(mirrors), patience, show, retry=source == "cifar10")
+        return _load_official(store, servers(mirrors), patience, show, retry=source == "cifar10")
     except DownloadError as error:
         tried = translate(
             "CIFAR10_ROOT is not set, the cache has no copy, no download ({error})", error=error
@@ -79,8 +79,8 @@ def load(
         return _synthetic(translate("instead of CIFAR-10: {reason}", reason=tried))
 
 
-def _at(path: Path, store: Cache) -> Dataset:
-    """The images at a path that the user named."""
+def _load_path(path: Path, store: Cache) -> Dataset:
+    """Return the images at a path that the user passed."""
     try:
         if not (path.is_file() or path.is_dir()):
             raise DataError(
@@ -99,15 +99,15 @@ def _at(path: Path, store: Cache) -> Dataset:
     return _real(contents, _origin(contents, path), _not_cached(trouble))
 
 
-def _official(
+def _load_official(
     store: Cache, urls: Sequence[str], patience: Patience, progress: bool, retry: bool
 ) -> Dataset:
-    """The published images, from the cache or the network."""
+    """Return the official images, from the cache or the network."""
     key = identity = official.ARCHIVE.md5
     if contents := store.load(key, identity):
         return _real(contents, translate("downloaded earlier"), f", {translate('cached')}")
-    with tempfile.TemporaryDirectory() as elsewhere:
-        folder = store.folder if _can_write(store.folder) else Path(elsewhere)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = store.folder if _can_write(store.folder) else Path(temporary)
         archive, origin = obtain(folder, urls, patience=patience, progress=progress, retry=retry)
         contents = read(archive)
     trouble = store.store(key, identity, contents)

@@ -81,7 +81,7 @@ class Contents(NamedTuple):
 
     @property
     def counts(self) -> str:
-        """The number of images, and whether they are all of CIFAR-10."""
+        """The number of images, and whether they are a subset of CIFAR-10."""
         train, test = len(self.train.labels), len(self.test.labels)
         if (train, test) == (50_000, 10_000):
             return translate("60,000 images")
@@ -91,7 +91,7 @@ class Contents(NamedTuple):
 
 
 def check(contents: Contents) -> None:
-    """Raise DataError unless shapes and labels of both splits are right."""
+    """Raise DataError unless the shapes and labels of both splits are valid."""
     for split, (images, labels) in (("train", contents.train), ("test", contents.test)):
         if images.shape[1:] != IMAGE_SHAPE or len(images) != len(labels):
             raise DataError(
@@ -104,8 +104,8 @@ def check(contents: Contents) -> None:
 def check_labels(split: str, labels: Tensor) -> None:
     """Raise DataError unless all classes have the same number of images, and at least one.
 
-    CIFAR-10 has 5,000 training and 1,000 test images of each class. A subset made on purpose keeps
-    the classes equal; an incomplete copy does not.
+    CIFAR-10 has 5,000 training and 1,000 test images of each class. An intentional subset keeps
+    the classes balanced; an incomplete copy does not.
     """
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(CLASSES):
         raise DataError(f"the {split} labels are not all between 0 and {len(CLASSES) - 1}.")

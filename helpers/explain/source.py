@@ -56,13 +56,13 @@ class Source:
             return None
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Return where `node` starts and ends, as positions in `text`."""
+        """Return the start and end offsets of `node` in `text`."""
         ends = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
         start, end = (self.position(line, column) for line, column in ends)
         return start, end
 
     def position(self, line: int, column: int) -> int:
-        """Return the position in `text` of a column, which Python counts in bytes."""
+        """Return the offset in `text` of a line and column; `ast` counts columns in UTF-8 bytes."""
         before = sum(len(text) + 1 for text in self.lines[: line - 1])
         return before + len(self.lines[line - 1].encode()[:column].decode())
 
@@ -73,7 +73,7 @@ class Source:
         return self.text[slice(*self.span(node))]
 
     def parents(self, node: ast.AST) -> list[ast.AST]:
-        """Return the nodes around `node`, from the inside out."""
+        """Return the ancestors of `node`, innermost first."""
         chain = []
         while (node := self._parents.get(node)) is not None:
             chain.append(node)
@@ -101,7 +101,7 @@ class Source:
             node = next((node for node in exact if isinstance(node, ast.expr)), exact[0])
             stores = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
             return self.statement_of(node) if stores else node
-        # The position of a method call over several lines starts at its dot.
+        # The position of a method call that spans several lines starts at its dot.
         calls = [n for n in ending if isinstance(n, ast.Call) and n.lineno <= first]
         inside = [
             node
@@ -156,7 +156,7 @@ class Site:
 
     @property
     def line(self) -> str:
-        """The failing line without indentation; a statement over several lines as one line."""
+        """The failing line without indentation; a multi-line statement as one line."""
         if self.statement is not None and not hasattr(self.statement, "body"):
             return self.source.segment(self.statement)
         lines = self.source.lines if self.source else []
@@ -179,7 +179,7 @@ class Site:
 
 
 def student_sites(traceback: TracebackType | None) -> list[Site]:
-    """Return the student's places in `traceback`, the innermost first."""
+    """Return the sites in the student's code in `traceback`, innermost first."""
     sites: list[Site] = []
     timed = ""
     while traceback is not None:
@@ -187,8 +187,8 @@ def student_sites(traceback: TracebackType | None) -> list[Site]:
         if not is_library(frame.f_code.co_filename):
             site = _site(frame, traceback.tb_lasti, traceback.tb_lineno, timed)
             if frame.f_code.co_name in _COMPREHENSIONS and sites:
-                # A generator, or before Python 3.12 a list, has its own frame; to the student it
-                # is part of the line around it.
+                # A generator expression, or before Python 3.12 any comprehension, has its own
+                # frame; to the student it is part of the enclosing line.
                 outer = sites.pop()
                 names = ChainMap(frame.f_locals, *outer.names.maps)
                 site = replace(site, frame=outer.frame, names=names)
@@ -197,7 +197,7 @@ def student_sites(traceback: TracebackType | None) -> list[Site]:
             if sites:
                 sites[-1].library_frames.append(frame)
             if frame.f_code.co_name == "time" and isinstance(frame.f_locals.get("expr"), str):
-                timed = frame.f_locals["expr"]  # only here is the text of a cell under %%time
+                timed = frame.f_locals["expr"]  # the only place with the text of a %%time cell
         traceback = traceback.tb_next
     return sites[::-1]
 
@@ -223,7 +223,7 @@ def is_library(filename: str) -> bool:
 
 
 def is_raised_by_python_code(error: Exception, site: Site) -> bool:
-    """Return whether a `raise` or `assert` of the student, or of the course, raised the error."""
+    """Return whether a `raise` or `assert` in the student's or the course's code raised `error`."""
     if site.library_frames:
         frame = site.library_frames[-1]
         path = Path(frame.f_code.co_filename).resolve()

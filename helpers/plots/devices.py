@@ -49,7 +49,7 @@ def draw_move() -> None:
 
 
 def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
-    """Show numbers of bytes as bars, in megabytes (10^6 bytes).
+    """Show sizes as bars, in megabytes (10^6 bytes).
 
     Args:
         sizes: the number of bytes of each bar, by name.
@@ -75,7 +75,7 @@ def draw_waiting() -> None:
     A drawing, not a measurement.
     """
     steps, launch, compute = 4, 1.0, 1.6  # the GPU takes longer than the CPU takes to launch
-    # For each step, when the CPU launches it and when the GPU begins.
+    # For each step, when the CPU launches it and when the GPU starts it.
     each = [((launch + compute) * n, (launch + compute) * n + launch) for n in range(steps)]
     last = [(launch * n, launch + compute * n) for n in range(steps)]
     each_ends, last_ends = (plan[-1][1] + compute for plan in (each, last))
@@ -85,14 +85,14 @@ def draw_waiting() -> None:
         (top, each, each_ends, "loss.item() in every step: the GPU is idle while the CPU launches"),
         (bottom, last, last_ends, "one .item() after the last step: the GPU always has work"),
     ):
-        for number, (launched, begun) in enumerate(plan, start=1):
+        for number, (launched, started) in enumerate(plan, start=1):
             box(axis, launched, 1.1, launch, 0.8, f"launch {number}", facecolor=CPU_AREA)
-            box(axis, begun, 0.1, compute, 0.8, f"step {number}", facecolor=GPU_AREA)
+            box(axis, started, 0.1, compute, 0.8, f"step {number}", facecolor=GPU_AREA)
             if plan is each:
-                box(axis, begun, 1.1, compute, 0.8, **waiting)
+                box(axis, started, 1.1, compute, 0.8, **waiting)
         if plan is last:
-            since = steps * launch
-            box(axis, since, 1.1, end - since, 0.8, **waiting)
+            wait_start = steps * launch
+            box(axis, wait_start, 1.1, end - wait_start, 0.8, **waiting)
         axis.axvline(end, color=LINE_COLOR, linestyle="--")
         axis.set(xlim=(0, each_ends + 0.2), ylim=(0, 2), yticks=[0.5, 1.5], title=title)
         axis.set_yticklabels(["GPU", "CPU"])
@@ -116,7 +116,7 @@ def draw_network(tables: Mapping[str, TensorTable], *, title: str) -> None:
     """Show which memory holds each tensor of a network.
 
     Args:
-        tables: a table of `helpers.devices.where` for each panel, by title.
+        tables: maps the title of each panel to a table from `helpers.devices.where`.
         title: the finding.
 
     A bar is a tensor; its length grows with the number of bytes, but not to scale.
@@ -163,7 +163,7 @@ def plot_stages(stages: Mapping[str, TensorTable], *, title: str) -> None:
     """Show the device of every tensor (rows) after each stage (columns).
 
     Args:
-        stages: a table of `helpers.devices.where` for each stage, by name.
+        stages: maps the name of each stage to a table from `helpers.devices.where`.
         title: the finding.
     """
     names = list(dict.fromkeys(row.name for table in stages.values() for row in table.rows))

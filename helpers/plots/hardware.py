@@ -109,7 +109,7 @@ def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
     figure, _ = new_figure(1, len(cubes), width=3.4 * len(cubes), height=3.2)
     edges = [(i, j) for i, j in combinations(range(8), 2) if (i ^ j).bit_count() == 1]
     for axis, (name, corners) in zip(figure.axes, cubes.items(), strict=True):
-        # Perspective, seen from above: what is farther away is drawn smaller.
+        # Perspective, seen from above: farther points are drawn closer together.
         x, y, z = corners.T
         size = 1 / (1 + 0.12 * (z + 1))
         across, up = (x * size).tolist(), ((y + 0.35 * z) * size).tolist()
@@ -189,7 +189,7 @@ def plot_times(seconds: Mapping[str, float], *, title: str) -> None:
     axis.set_xlim(1e3 * min(seconds.values()) / 3, 1e3 * max(seconds.values()) * 8)
     axis.set_ylim(len(seconds) - 0.5, -0.5)
     axis.xaxis.set_major_formatter("{x:,g}")
-    axis.set(xlabel="time in milliseconds (log scale; less is better)")
+    axis.set(xlabel="time in milliseconds (log scale; lower is better)")
     figure.suptitle(title, fontsize=11)
     slowest = max(seconds, key=lambda name: seconds[name])
     show(
@@ -238,9 +238,9 @@ def plot_speeds(sizes: Sequence[int], speeds: Mapping[str, Sequence[float]], *, 
     """
     figure, axis = new_figure(height=3.6)
     for number, (name, values) in enumerate(speeds.items()):
-        dashed = "--" if number else "-"
+        linestyle = "--" if number else "-"
         color = device_color(name)
-        axis.plot(sizes, values, dashed, marker=_MARKERS[number % 3], label=name, color=color)
+        axis.plot(sizes, values, linestyle, marker=_MARKERS[number % 3], label=name, color=color)
     axis.set_yscale("log")
     scale_to_sizes(axis, sizes)
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

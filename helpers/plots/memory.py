@@ -9,7 +9,7 @@ from helpers.memory import Sample
 from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show, text_color_on
 
 MIB = 2**20
-# Everything here is in a GPU's memory, so that the colors distinguish what the memory is used for.
+# All of this is GPU memory, so the colors show what the memory is used for.
 PART_COLORS = {
     "weights": OTHER_COLORS[0],
     "gradients": OTHER_COLORS[1],
@@ -74,13 +74,13 @@ def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
 
 
 def plot_layers(kept: Mapping[str, int], *, title: str) -> None:
-    """Draw the bytes that autograd keeps for each layer."""
+    """Draw the bytes that autograd saves for each layer."""
     figure, axis = new_figure(height=1.0 + 0.24 * len(kept))
     sizes = [size / MIB for size in kept.values()]
     axis.barh(range(len(kept)), sizes, color=PART_COLORS["activations"])
     axis.set_yticks(range(len(kept)), list(kept), size=8)
     axis.invert_yaxis()
-    axis.set_xlabel("kept for the backward pass [MiB]")
+    axis.set_xlabel("saved for the backward pass [MiB]")
     axis.grid(visible=False, axis="y")
     figure.suptitle(title)
     largest = max(kept.values())
@@ -92,7 +92,7 @@ def plot_layers(kept: Mapping[str, int], *, title: str) -> None:
 
 
 def plot_against_limit(peaks: Mapping[str, int | None], limit: int, *, title: str) -> None:
-    """Draw the peak of each way to train, and the memory of the GPU; None for one that failed."""
+    """Draw the peak of each training setup (None: out of memory), and the memory of the GPU."""
     figure, axis = new_figure(height=1.2 + 0.36 * len(peaks))
     for row, peak in enumerate(peaks.values()):
         fits = peak is not None
@@ -131,8 +131,8 @@ def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str, most: in
         title: the finding.
         most: how many segments to draw.
     """
-    every = [segment for segment in snapshot if segment["segment_type"] == "large"]
-    large = every[:most]
+    all_large = [segment for segment in snapshot if segment["segment_type"] == "large"]
+    large = all_large[:most]
     figure, axis = new_figure(height=1.2 + 0.24 * len(large))
     names = {True: "used", False: "unused, but reserved"}
     for row, segment in enumerate(large):
@@ -146,7 +146,7 @@ def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str, most: in
     axis.set_yticks(range(len(large)), range(1, len(large) + 1), size=7)
     axis.invert_yaxis()
     axis.set_xlabel("position in the segment [MiB]")
-    axis.set_ylabel(f"segment ({len(large)} of {len(every)})")
+    axis.set_ylabel(f"segment ({len(large)} of {len(all_large)})")
     axis.grid(visible=False)
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8, frameon=False)
     figure.suptitle(title)

@@ -9,12 +9,12 @@ from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show
 def plot_bytes_sent(
     counts: Sequence[int], ways: Mapping[str, Callable[[int], float]], *, title: str
 ) -> None:
-    """Show for each way how much the busiest GPU sends, against the number of GPUs.
+    """Show how much the busiest GPU sends with each algorithm, against the number of GPUs.
 
     Args:
         counts: numbers of GPUs.
-        ways: for each name a function from the number of GPUs to the amount sent, in units of the
-            gradients' size.
+        ways: maps the name of each algorithm to a function from the number of GPUs to the amount
+            sent, in units of the gradients' size.
         title: the finding.
     """
     figure, axis = new_figure(height=3.2)
@@ -40,11 +40,11 @@ def plot_bytes_sent(
 
 
 def plot_memory(ways: Mapping[str, Mapping[str, float]], *, memory: float, title: str) -> None:
-    """Show the memory per GPU of each way to train as one bar, split into its parts.
+    """Show the memory per GPU of each strategy as one bar, split into its parts.
 
     Args:
-        ways: for each way the gigabytes (10^9 bytes) of each part; all have the same parts.
-        memory: what one GPU has, in gigabytes; drawn as a line.
+        ways: for each strategy, the gigabytes (10^9 bytes) of each part; all have the same parts.
+        memory: capacity of one GPU, in gigabytes; drawn as a line.
         title: the finding.
     """
     figure, axis = new_figure(height=1.4 + 0.45 * len(ways))
@@ -77,7 +77,7 @@ def plot_memory(ways: Mapping[str, Mapping[str, float]], *, memory: float, title
 def plot_scaling(
     predicted: Mapping[str, tuple[float, float]], published: Mapping[str, float], *, title: str
 ) -> None:
-    """Show predicted ranges of scaling efficiency, and what was published, for the same names.
+    """Show predicted ranges of scaling efficiency next to published measurements.
 
     Args:
         predicted: for each network, the efficiency without and with overlap, from 0 to 1.

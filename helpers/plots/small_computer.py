@@ -50,7 +50,7 @@ def plot_cycles(lanes: Sequence[int], cycles: Mapping[str, Sequence[int]], *, ti
 
     Args:
         lanes: the numbers of lanes.
-        cycles: the name of each line and its cycles, one for each number of lanes.
+        cycles: maps the name of each line to its cycles, one for each number of lanes.
         title: the finding.
     """
     figure, axis = new_figure(height=4.0)

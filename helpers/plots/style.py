@@ -22,8 +22,8 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E6
 # Vermilion, dark enough for small text on a light background.
 DARK_RED = "#B34F00"
 
-# One color per device in every figure of the course: for lines and bars, and for areas such as a
-# drawn memory.
+# One color per device in every figure of the course: for lines and bars, and for areas such as the
+# memory in a diagram.
 CPU_COLOR, GPU_COLOR = COLORS[0], COLORS[1]
 CPU_AREA, GPU_AREA = "#E9F4FC", "#FFF0E0"
 # For everything that is not a device.
@@ -31,7 +31,7 @@ OTHER_COLORS = (COLORS[2], COLORS[6], COLORS[3], COLORS[4], COLORS[5])
 WAITING_AREA = "#D9D9D9"
 
 DPI = 110
-_MOST_COLORS_OF_A_DRAWING = 4096
+_MAX_DRAWING_COLORS = 4096
 
 
 def device_color(name: str) -> str:
@@ -79,10 +79,10 @@ def show(figure: Figure, alt: str) -> None:
     if not alt.strip():
         raise ValueError("a figure needs alt text: describe in one sentence what it shows.")
     alt = translate(alt)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=DPI)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI)
     plt.close(figure)
-    data, metadata = output_of(small_png(drawn.getvalue()), alt)
+    data, metadata = output_of(small_png(buffer.getvalue()), alt)
     display(data, metadata=metadata, raw=True)
 
 
@@ -115,7 +115,7 @@ def small_png(png: bytes) -> bytes:
     Photographs keep all their colors.
     """
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    if image.getcolors(_MOST_COLORS_OF_A_DRAWING) is not None:
+    if image.getcolors(_MAX_DRAWING_COLORS) is not None:
         image = image.quantize(256, dither=Image.Dither.NONE)
     small = io.BytesIO()
     image.save(small, format="png", optimize=True, dpi=(DPI, DPI))

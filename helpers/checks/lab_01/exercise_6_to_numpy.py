@@ -30,7 +30,7 @@ def _check_to_numpy(trial: Trial, to_numpy: Answer, X: torch.Tensor) -> None:
         if X.requires_grad:
             kind = translate("on {device} that requires a gradient", device=X.device)
         refused = isinstance(called.error, TypeError | RuntimeError)
-        # NotImplementedError is a RuntimeError too.
+        # NotImplementedError is a subclass of RuntimeError.
         stub = isinstance(called.error, NotImplementedError)
         if refused and not stub and "numpy" in str(called.error):
             raise trial.wrong("refused", kind=kind, error=one_line(called.error))

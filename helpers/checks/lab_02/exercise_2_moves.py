@@ -22,7 +22,7 @@ class MixedLine:
         run: executes it with the tensors it names.
         tensors: for each name its shape, its device and whether it holds indices.
         goal: the device on which the result should be.
-        asked: what the lab asks for, for the hint.
+        asked: the goal in words, for the hint.
     """
 
     code: str
@@ -39,7 +39,7 @@ class MixedLine:
         }
 
 
-# The answers are not here: each move is tried out.
+# The answers are not stored here: each move is executed.
 LINES = {
     "A": MixedLine(
         "loss = F.cross_entropy(scores, labels)",

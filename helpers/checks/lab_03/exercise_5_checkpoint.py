@@ -34,7 +34,7 @@ def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -
             path = Path(folder) / "checkpoint.pt"
             with trial.machine_with(2):
                 saved = _save(trial, save_checkpoint, path, name, saved_on)
-                # The program that loads has another path, and another checkpoint was saved since.
+                # The loading program uses another path, and a newer checkpoint exists.
                 moved = path.rename(Path(folder) / "moved.pt")
                 other = _save(trial, save_checkpoint, path, name, saved_on)
             with trial.machine_with(gpus):

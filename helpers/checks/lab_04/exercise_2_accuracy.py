@@ -40,12 +40,12 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
                 "fetched": watch.fetched,
                 "enough": translate("once is enough"),
             }
-            # One more is allowed, to test whether there are images at all.
+            # One more is allowed, to check whether there are any images.
             trial.expect(watch.fetched <= 2, "many-fetches", **details)
 
 
 def _distinct_mistakes(trial: Trial, sizes: list[int]) -> tuple[Observed, Batches, list[float]]:
-    """Return a network, batches on which each mistake gives another number, and their shares."""
+    """Return a network, batches on which each mistake gives a different number, and accuracies."""
     for _ in range(20):
         net, batches = observed_network(trial, sizes)
         counts = [confusion(net, [batch]).diagonal().sum().item() for batch in batches]
@@ -58,7 +58,7 @@ def _distinct_mistakes(trial: Trial, sizes: list[int]) -> tuple[Observed, Batche
 
 
 def _guesses(sizes: list[int]) -> set[int]:
-    """Return what students take for the number of images."""
+    """Return wrong values that students may use as the number of images."""
     count = len(sizes)
     return {count * sizes[0], count * sizes[-1], count * 4, count} - {sum(sizes)}
 

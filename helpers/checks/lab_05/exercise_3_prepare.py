@@ -20,7 +20,7 @@ _clock = time.perf_counter if sys.platform == "win32" else own_seconds
 
 
 def slow_prepare(images: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-    """Return the chosen images as float32 from -1 to 1, row by row: what the student is given."""
+    """Return the chosen images as float32 from -1 to 1, row by row; given to the student."""
     batch = []
     for index in chosen.tolist():
         image = torch.empty(3, 32, 32)
@@ -40,8 +40,8 @@ def exercise_3(trial: Trial, prepare: Answer) -> None:
     eights.random_(-(2**63), None, generator=trial.generator)
     images = eights.view(torch.uint8).view(6000, 3, 32, 32)
     images[0], images[1] = 0, 255
-    # A simulated GPU makes every torch function slower, and so a loop slower than it is: neither
-    # the slow function nor what is timed goes through it.
+    # A simulated GPU adds overhead to every torch function, which would make loops look too slow:
+    # the slow function and the timed calls bypass it.
     for count in (12, 1):
         chosen = trial.integers(0, len(images), (count,))
         chosen[-2:] = torch.tensor([1, 0])[-count:]
@@ -63,7 +63,7 @@ def exercise_3(trial: Trial, prepare: Answer) -> None:
             raise trial.wrong("other-numbers", low=low, high=high)
     ratios = []
     for _ in range(3):
-        # Other images each time, so that nothing prepared earlier is of use.
+        # Different images in each round, so that cached results do not help.
         images = images.roll(trial.random.randint(1, 999), 0)
         chosen = trial.integers(0, len(images), (32,))
         own, batch = trial.observe(_timed_call, prepare, images.clone(), chosen.clone())
@@ -85,7 +85,7 @@ def _timed_call(
 
 
 def _timed(function: Callable[..., Any], *args: Any) -> tuple[float, Any]:
-    """Return the seconds of a call, and its result."""
+    """Return the duration of a call in seconds, and its result."""
     started = _clock()
     result = function(*args)
     return max(_clock() - started, 1e-6), result

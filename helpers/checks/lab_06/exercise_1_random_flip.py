@@ -29,7 +29,7 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
         again = int((trial.call(random_flip, images) != images).flatten(1).any(1).sum())
         trial.expect(not {count, again} <= {0, _COUNT}, "all-alike", what=details)
         for each in (count, again):
-            # Half of 2,048 images have a standard deviation of 23: 150 is more than 6 of them.
+            # The standard deviation of this count is 23: 150 is more than 6 standard deviations.
             good = abs(each - _COUNT / 2) <= 150
             trial.expect(good, "wrong-fraction", count=_COUNT, mirrored=each)
         expect_random(trial, random_flip, images)

@@ -46,7 +46,7 @@ def _check_even(trial: Trial, ways: tuple[str, str], shifts: list[int], max_shif
         seen = shift in shifts
         trial.expect(seen, "shifts-missing", way=ways[shift > 0], missing=abs(shift), **details)
     expected = _COUNT / len(every)
-    # More than 6 standard deviations, so that no right answer is refused by chance.
+    # More than 6 standard deviations, so that no right answer is rejected by chance.
     most = 6.2 * (expected * (1 - expected / _COUNT)) ** 0.5
     for shift in every:
         way = f"{ways[shift > 0]} by {abs(shift)}" if shift else f"neither {' nor '.join(ways)}"

@@ -13,14 +13,14 @@ from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial
 
 WANTED, EPOCHS = 0.8, 6
-# The images and the first weights are the same in every attempt: whether an answer is good enough
-# must not depend on how hard they happen to be.
+# The images and the initial weights are the same in every attempt, so that whether an answer passes
+# does not depend on chance.
 _SEED = 6
 
 
 @lab.exercise(6, points=4, right="At least 80% in six epochs.", seconds=30)
 def exercise_6(trial: Trial, learn: Answer) -> None:
-    """`learn(net, images, labels, epochs)`: 80 % of new images correct after six passes."""
+    """`learn(net, images, labels, epochs)`: 80% of new images correct after six passes."""
     torch.manual_seed(_SEED)
     generator = torch.Generator().manual_seed(_SEED)
     images, labels = (each.to(trial.device) for each in _stripes(generator, 120))
@@ -33,7 +33,7 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
     details = {"epochs": EPOCHS, "count": count, "allowed": allowed}
     too_many = trial.wrong("too-many-passes", **details)
     seen, old_gradients = trial.observe(_train, learn, net, images, labels, too_many)
-    # Code that catches errors has continued all the same.
+    # Code that catches the exception continues.
     trial.expect(sum(map(len, seen)) <= allowed, "too-many-passes", **details)
     for what, now, then in zip(("images", "labels"), (images, labels), given, strict=True):
         trial.expect(same_numbers(now, then), "images-changed", what=what)
@@ -99,11 +99,11 @@ def _observed(
     old_gradients: list[bool] = []
     numbers = {pixel: place for place, pixel in enumerate(images[:, 0, 0, 0].tolist())}
     parameter = next(net.parameters())
-    fresh: list[float] = [0.0]
+    last_norm: list[float] = [0.0]
     version = parameter._version
     count = 0
 
-    def note_images(net: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+    def record_images(net: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         nonlocal count
         pixels = inputs[0][:, 0, 0, 0].tolist()
         seen.append(torch.tensor([numbers.get(pixel, -1) for pixel in pixels]))
@@ -111,17 +111,17 @@ def _observed(
         if count > too_many.values["allowed"]:
             raise too_many
 
-    def note_fresh(gradient: Tensor) -> None:
-        fresh[0] = gradient.detach().norm().item()
+    def record_norm(gradient: Tensor) -> None:
+        last_norm[0] = gradient.detach().norm().item()
 
-    def note_sum(parameter: Tensor) -> None:
+    def record_sum(parameter: Tensor) -> None:
         nonlocal version
-        added = abs(parameter.grad.norm().item() - fresh[0]) > 1e-4 * (fresh[0] + 1e-6)
+        added = abs(parameter.grad.norm().item() - last_norm[0]) > 1e-4 * (last_norm[0] + 1e-6)
         old_gradients.append(added and parameter._version != version)
         version = parameter._version
 
     with ExitStack() as stack:
-        stack.enter_context(net.register_forward_pre_hook(note_images))
-        stack.enter_context(parameter.register_hook(note_fresh))
-        stack.enter_context(parameter.register_post_accumulate_grad_hook(note_sum))
+        stack.enter_context(net.register_forward_pre_hook(record_images))
+        stack.enter_context(parameter.register_hook(record_norm))
+        stack.enter_context(parameter.register_post_accumulate_grad_hook(record_sum))
         yield seen, old_gradients

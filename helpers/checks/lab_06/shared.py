@@ -1,4 +1,4 @@
-"""Lab 06 with its hints, and what its exercises on augmentation share."""
+"""The `Lab` of lab 06 and its hints, and shared checks of augmentation."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ lab = Lab("06_cifar10_in_seconds", read_hints(Path(__file__).parent), seconds=20
 
 
 def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> torch.Tensor:
-    """Return what the student's function makes of the images, checked except for the pixels."""
+    """Return the result of the student's function, after checking all but its pixel values."""
     before = images.clone()
     with trial.watch() as watch:
         result = trial.result_of(function, images, *others)
@@ -41,7 +41,7 @@ def expect_random(trial: Trial, function: Answer, images: torch.Tensor, *others:
 
 
 def expect_one_piece(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> None:
-    """Require about as many operations for many images as for few."""
+    """Require that the number of operations does not grow with the number of images."""
     counts = []
     for part in (images[:16], images):
         with trial.watch() as watch:

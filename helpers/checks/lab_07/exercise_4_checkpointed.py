@@ -11,7 +11,7 @@ from helpers.checks.trial import Answer, Trial, described
 
 
 class _Layer(nn.Module):
-    """A layer that notes when it runs."""
+    """A layer that records each of its forward passes."""
 
     def __init__(self, number: int, width: int, runs: list[int]) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         every = sorted(again) == list(range(count))
         trial.expect(every, "some-again", found=sorted(set(again)), count=count)
         trial.expect(again == list(reversed(range(count))), "together")
-        # The inputs of the layers and the result; checkpoints also keep states of generators.
+        # The inputs of the layers and the result; checkpoints also save generator states.
         most = (count + 0.5) * X.nbytes
         trial.expect(kept <= most, "keeps-more", kept=f"{kept:,}", most=f"{int(most):,}")
 

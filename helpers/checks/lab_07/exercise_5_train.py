@@ -24,7 +24,7 @@ def make_net() -> nn.Sequential:
 
 @lab.exercise(5, points=4, right="It fits, and it learns.", seconds=30)
 def exercise_5(trial: Trial, train: Answer) -> None:
-    """`train(net, X, y)`: trains within 5.5 MiB, besides the network and the data."""
+    """`train(net, X, y)`: trains within 5.5 MiB, not counting the network and the data."""
     torch.manual_seed(trial.random.randrange(2**31))
     net = make_net().to(trial.device)
     X = trial.normal(TEXTS, WIDTH, device=trial.device)

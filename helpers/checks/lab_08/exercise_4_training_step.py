@@ -15,7 +15,7 @@ _Batches = list[tuple[Tensor, Tensor]]
 
 
 class Scaler(torch.amp.GradScaler):
-    """A gradient scaler that remembers which of its methods were called."""
+    """A gradient scaler that records which of its methods were called."""
 
     def __init__(self) -> None:
         super().__init__("cuda", init_scale=_SCALE)
@@ -45,7 +45,7 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
     start = [parameter.detach().clone() for parameter in net.parameters()]
     optimizer = torch.optim.SGD(net.parameters(), lr=_RATE)
-    # Two batches: gradients that are kept after the first step show in the second.
+    # Two batches: gradients that are not cleared after the first step change the second one.
     batches = [_batch(trial) for _ in "12"]
     copies = [(X.clone(), y.clone()) for X, y in batches]
     steps = trial.observe(_take_steps, training_step, net, optimizer, copies)
@@ -96,7 +96,7 @@ def _take_steps(
         # Without an update, the scaler refuses the second step.
         if not {"scale", "step", "update"} <= scaler.calls:
             break
-        # Gradients that are cleared do not change; the others must not be too small to notice.
+        # Scales up gradients that were not cleared, so that they change the next step noticeably.
         for parameter in net.parameters():
             if parameter.grad is not None:
                 parameter.grad *= _SCALE * _KEPT
@@ -121,7 +121,7 @@ def _scales_around(
 def _reference(
     start: list[Tensor], batches: _Batches, *, clip: bool = True, keep: bool = False
 ) -> tuple[list[Tensor], list[float]]:
-    """Return the weights after two steps in float32, and the losses; perhaps with a mistake."""
+    """Return the weights after two steps in float32, and the losses; optionally with a mistake."""
     weights = [value.clone().requires_grad_() for value in start]
     losses = []
     for X, y in batches:

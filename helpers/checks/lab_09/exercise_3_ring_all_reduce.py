@@ -10,7 +10,7 @@ from helpers.checks.trial import Answer, Trial, described
 
 @lab.exercise(3, points=4, right="Every process has the sum, and none sent more than it had to.")
 def exercise_3(trial: Trial, ring_all_reduce: Answer) -> None:
-    """`ring_all_reduce(tensors, send)`: the sum for each process, with few bytes."""
+    """`ring_all_reduce(tensors, send)`: the sum for each process, sending few bytes."""
     for n in (4, 2, 3, 1):
         places = [trial.devices[rank % len(trial.devices)] for rank in range(n)]
         length = n * trial.random.randint(2, 5)
@@ -39,8 +39,8 @@ def _run(
 ) -> tuple[list[Tensor], list[int]]:
     """Call the answer; return its result and the bytes that each process sent.
 
-    `added` is added to every number on its way. Each number of the sum then differs, because each
-    one depends on at least one message.
+    `added` is added to every number that is sent. All numbers of the sum must then change, because
+    each one depends on at least one message.
     """
     n = len(tensors)
     sent = [0] * n

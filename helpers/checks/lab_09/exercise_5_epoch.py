@@ -16,8 +16,8 @@ def exercise_5(trial: Trial, epoch: Answer) -> None:
         for rank in range(len(batches)):
             actions: list[str] = []
             trial.call(epoch, rank, list(batches), trial.callback(actions.append))
-            strange = [each for each in actions if each not in _ACTIONS]
-            trial.expect(not strange, "unknown-action", found=repr(strange[:1]))
+            unknown = [action for action in actions if action not in _ACTIONS]
+            trial.expect(not unknown, "unknown-action", found=repr(unknown[:1]))
             done.append(actions)
         _check_waiting(trial, batches, done)
         for check in (_check_training, _check_order):
@@ -70,7 +70,7 @@ def _check_saving(trial: Trial, done: list[list[str]]) -> None:
         saved = actions.count("save")
         trial.expect(saved == (rank == 0), "saved-by-all", rank=rank, found=saved)
     after = done[0][done[0].index("save") :]
-    # The all-reduce counts too: without it, rank 0 has not all steps of the other processes.
+    # The all-reduce counts, too: without it, rank 0 does not have the other processes' last step.
     finished = "train" not in after and "all_reduce gradients" not in after
     trial.expect(finished, "saved-too-early")
     # Every collective operation waits for rank 0, not only the barrier.
