@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -100,8 +100,10 @@ def outdated(course: CourseFolder) -> list[str]:
     Executes nothing. An empty list means that every notebook is what `build` would write.
     """
     findings = []
-    read = cache(partial(edition, course))
-    wanted = targets(course, [], read)
+    # A language is checked from its first build on, so that translators can finish it file by file.
+    editions = [spoken for code in languages(course) if (spoken := edition(course, code)).is_built]
+    wanted = _in_english(course, [], only_these=False)
+    wanted += [target for spoken in editions for target in _in_edition(spoken, [])]
     for target in wanted:
         try:
             reasons = differences(target, target.assemble(), read_stored(target.path))
@@ -111,8 +113,8 @@ def outdated(course: CourseFolder) -> list[str]:
             fix = f"course build {target.argument}"
             findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
     findings += _without_source(course, {target.path for target in wanted})
-    for code in languages(course):
-        findings += unreviewed(read(code)) + outdated_files(read(code))
+    for spoken in editions:
+        findings += unreviewed(spoken) + outdated_files(spoken)
     return findings
 
 

@@ -36,6 +36,11 @@ class Edition:
     language: str
     catalogs: dict[str, Catalog]
 
+    @property
+    def is_built(self) -> bool:
+        """Whether anything has been built in this language."""
+        return any(self.file_of(document).is_file() for document in self.catalogs)
+
     def is_published(self, document: str) -> bool:
         """Return whether the notebook or pages of a document are, or should be, in the course."""
         catalog = self.catalogs[document]

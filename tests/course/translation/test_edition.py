@@ -9,6 +9,7 @@ from course.authoring.build import build
 from course.authoring.targets import outdated
 from course.translation.catalogs import catalogs, update
 from course.translation.documents import read_document
+from course.translation.edition import edition
 from course.translation.words import is_same_code
 from tests.course.translation.pseudo import LANGUAGE, pseudo, translate_all
 
@@ -133,6 +134,16 @@ def test_language_that_is_not_complete_is_not_built(changed):
     assert f"[{pseudo('The second lesson')}](../../notebooks/xx/02_second.ipynb)" in page
     built_now = [path.name for path in (folder.notebooks / LANGUAGE).glob("*.ipynb")]
     assert built_now == ["02_second.ipynb"]
+
+
+def test_language_is_checked_from_its_first_build_on(changed):
+    folder = changed.folder
+    build(folder, ["01"], say=quietly)
+    assert outdated(folder)
+    spoken = edition(folder, LANGUAGE)
+    for document in spoken.catalogs:
+        spoken.file_of(document).unlink(missing_ok=True)
+    assert outdated(folder) == []
 
 
 def test_notebook_without_a_translation_is_reported(changed):
