@@ -86,7 +86,7 @@ formats = {  # exponent bits, mantissa bits
     "fp8 e4m3": (4, 3),
 }
 show(
-    precision_plots.bit_fields(formats),
+    precision_plots.draw_bit_fields(formats),
     alt="The bits of six number formats as squares, one row per format: one sign bit, then the "
     "exponent's bits, then the mantissa's bits. bf16 has as many exponent bits as fp32.",
 )
@@ -325,7 +325,7 @@ sizes = {
     "trained network": output_gradients(trained),
 }
 show(
-    precision_plots.gradient_sizes(sizes),
+    precision_plots.plot_gradient_sizes(sizes),
     alt="Histograms of the sizes of gradients of a new and of a trained network, as powers of 2, "
     "with the range where fp16 has fewer digits and the range where values become 0.",
 )
@@ -370,7 +370,7 @@ fp16_errors = {
     "trained network": errors(trained, powers, torch.float16),
 }
 show(
-    precision_plots.scale_errors(fp16_errors, powers),
+    precision_plots.plot_scale_errors(fp16_errors, powers),
     alt="The relative error of the weights' gradients in fp16 against the loss scale, for a new "
     "and for a trained network: large on the left, then flat; on the right, gradients overflow.",
 )
@@ -507,7 +507,7 @@ for event in rows[:10]:
 from helpers.traces import spans_of
 
 show(
-    profile_plots.timeline(spans_of(profiler)),
+    profile_plots.draw_timeline(spans_of(profiler)),
     alt="A trace of one training step: a row with its parts forward, backward and optimizer, below "
     "it a row with the operations on the CPU, and on a GPU a row with its kernels.",
 )
@@ -532,7 +532,7 @@ def queued(kernel_microseconds, launch_microseconds=5):
 
 programs = {"kernels of 2 µs": queued([2] * 12), "kernels of 12 µs": queued([12] * 12)}
 show(
-    profile_plots.queue(programs),
+    profile_plots.draw_queue(programs),
     alt="Two calculated timelines of twelve launches on the CPU and of twelve kernels. With "
     "kernels of 2 microseconds the GPU waits between them; with 12 it is busy after the first.",
 )
@@ -563,7 +563,7 @@ for name, loop in loops.items():
 # %%
 parts = ("data", "forward", "backward", "optimizer", "log")
 show(
-    profile_plots.loop_parts(
+    profile_plots.plot_loop_parts(
         {
             name: {part: found[part].cpu_time_total / 1000 / steps for part in parts}
             for name, found in profiles.items()
