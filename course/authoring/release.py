@@ -12,6 +12,8 @@ from course.authoring.build import build
 from course.authoring.targets import outdated, targets
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
+from course.translation.catalogs import languages
+from course.translation.edition import edition
 
 # GitHub's rules: an owner has letters, digits and single hyphens, a repository also . and _.
 _REPOSITORY = re.compile(
@@ -60,7 +62,11 @@ def release(
         write_atomically(path, text)
         path.chmod(mode)
         say(f"{path.relative_to(course.root).as_posix()}: URLs updated")
-    build(replace(course, repository=repository, tag=tag), [], say=say)
+    # A language that nobody has built yet is not published by a release.
+    built = [code for code in languages(course) if edition(course, code).is_built]
+    labs = [f"labs/{name}" for name in course.lab_names()]
+    names = [*course.lesson_names(), *labs, *built]
+    build(replace(course, repository=repository, tag=tag), names, say=say)
     return [path for path in tracked if path in texts or path in generated]
 
 
