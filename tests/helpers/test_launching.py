@@ -24,19 +24,23 @@ def printed(capsys, *arguments, **options):
     return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("$")]
 
 
-def test_prints_what_the_command_prints(capsys):
+def test_prints_what_the_command_prints(tmp_path, capsys):
     lines = printed(capsys, "--nproc-per-node 2", PROGRAMS / "all_reduce.py")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    result = subprocess.run(
+    # One log file for each process: with PYTHONUNBUFFERED set, as on many CI machines, two
+    # processes that write to one pipe mix their lines.
+    command += ["--redirects=1", f"--log-dir={tmp_path}"]
+    subprocess.run(
         [*command, str(PROGRAMS / "all_reduce.py")],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
+        check=True,
         timeout=300,
     )
-    assert result.returncode == 0, result.stderr
+    logs = sorted(tmp_path.rglob("stdout.log"))
+    assert len(logs) == 2
+    printed_by_command = [line for log in logs for line in log.read_text().splitlines()]
     without_rank = [line.split("] ", 1)[1] for line in lines]
-    assert sorted(without_rank) == sorted(result.stdout.splitlines())
+    assert sorted(without_rank) == sorted(printed_by_command)
 
 
 def test_failure_is_an_error_with_the_processs_own_message(tmp_path):
