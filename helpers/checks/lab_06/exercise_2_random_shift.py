@@ -32,25 +32,23 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
         moved = translate("every image was moved by {shift}", shift=moves[0].tolist())
         trial.expect(not alike, "all-alike", what=moved)
         trial.expect(not torch.equal(down, right), "tied-axes")
-        _check_even(trial, ("up", "down"), down.tolist(), max_shift)
-        _check_even(trial, ("left", "right"), right.tolist(), max_shift)
+        _check_even(trial, down.tolist(), max_shift, dim=2)
+        _check_even(trial, right.tolist(), max_shift, dim=3)
         expect_random(trial, random_shift, images, max_shift)
         expect_one_piece(trial, random_shift, images, max_shift)
 
 
-def _check_even(trial: Trial, ways: tuple[str, str], shifts: list[int], max_shift: int) -> None:
-    """Require that every shift along an axis is equally likely."""
+def _check_even(trial: Trial, shifts: list[int], max_shift: int, *, dim: int) -> None:
+    """Require that every shift along a dimension is equally likely."""
     every = range(-max_shift, max_shift + 1)
-    details = {"max_shift": max_shift, "count": _COUNT}
+    details = {"max_shift": max_shift, "count": _COUNT, "dim": dim}
     for shift in every:
-        seen = shift in shifts
-        trial.expect(seen, "shifts-missing", way=ways[shift > 0], missing=abs(shift), **details)
+        trial.expect(shift in shifts, "shifts-missing", shift=shift, **details)
     expected = _COUNT / len(every)
     # More than 6 standard deviations, so that no right answer is rejected by chance.
     most = 6.2 * (expected * (1 - expected / _COUNT)) ** 0.5
     for shift in every:
-        way = f"{ways[shift > 0]} by {abs(shift)}" if shift else f"neither {' nor '.join(ways)}"
-        details |= {"way": way, "found": shifts.count(shift), "expected": round(expected)}
+        details |= {"shift": shift, "found": shifts.count(shift), "expected": round(expected)}
         trial.expect(abs(shifts.count(shift) - expected) <= most, "uneven-shifts", **details)
 
 
