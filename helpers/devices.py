@@ -54,8 +54,8 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
 
 
 def _indexed(device: torch.device) -> torch.device:
-    # A tensor's device is cuda:0, never cuda, and the two do not compare equal.
-    return torch.device("cuda", device.index or 0) if device.type == "cuda" else device
+    # A tensor's device is cuda:0 or mps:0, never cuda or mps, and the two do not compare equal.
+    return device if device.type == "cpu" else torch.device(device.type, device.index or 0)
 
 
 def describe_device(device: torch.device) -> str:

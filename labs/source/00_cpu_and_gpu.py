@@ -149,8 +149,8 @@ check.exercise_3(largest)
 #
 # This program adds up the squares of the `n` numbers in `x`. How many cycles does it take? Write
 # `cycles(n)`, a Python function that computes the answer for any `n` from 0 up. Predict the answer
-# for n = 3 on paper before you run the program. (For n = 0, run it with `x=[0]`: a list in memory
-# has at least one number.)
+# for n = 3 on paper, and then run the program with `.run()`, which shows the cycles. (For n = 0,
+# run it with `x=[0]`: a list in memory has at least one number.)
 
 # %%
 sum_of_squares = """

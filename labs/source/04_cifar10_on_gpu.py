@@ -90,7 +90,8 @@ check.exercise_1(train_classic)
 #   evaluation mode and returned to the mode it was in.
 # - No gradients are tracked during the evaluation. Afterward, the caller can train as before.
 #
-# `next(net.parameters()).device` is the device of the network.
+# `next(net.parameters()).device` is the device of the network, and `net.training` is `True` in
+# training mode and `False` in evaluation mode.
 
 
 # %% exercise=2

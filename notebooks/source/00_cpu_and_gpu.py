@@ -77,7 +77,7 @@ device = lesson.start(seed=seed)
 # - **Registers**: a few numbers inside the processor, 0 at the start. A program uses the *visible*
 #   ones by name (here A to E and I to K). *Internal* ones serve the control unit: the **program
 #   counter** holds the number of the next cell to fetch, and the **flags** say whether the last
-#   result was negative (N) or zero (Z).
+#   result of the ALU was negative (N) or zero (Z).
 # - **Input and output**: keyboard, screen, disk, network.
 
 # %%
@@ -86,8 +86,9 @@ hardware.draw_computer()
 # %% [markdown]
 # The instructions that a processor understands are its **instruction set**: data movement,
 # arithmetic, logic, control flow, and input/output. Below, a *value* is a number or a register;
-# data in memory must first be loaded into a register. The last two rows are special instructions:
-# our computer has them only if you ask for them with `special=`.
+# data in memory must first be loaded into a register. The ALU executes arithmetic, logic, and
+# special instructions, and only these set the flags: `LOAD` and `SET` do not. The last two rows are
+# special instructions: our computer has them only if you ask for them with `special=`.
 #
 # Processors of different designs can have the same instruction set. Intel's Pentium and AMD's
 # Athlon ran the same x86 programs with different circuits, at different speeds.
@@ -318,15 +319,15 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 # | network | MLP: a weight for each input and output | CNN: all windows share weights |
 # | processor | CPU: few strong cores, large control units | GPU: many ALUs, few control units |
 #
-# A GPU does without a powerful control unit for every few ALUs. Most programs need one, but matrix
-# products do not.
+# A GPU does not have a powerful control unit for every few ALUs. Most programs need one, but
+# matrix products do not.
 
 # %% [markdown]
 # ## Many lanes, one control unit (9 minutes)
 #
 # A layer applies ReLU to thousands of numbers. Start with a loop, on the same computer. Register
-# `I` counts, `D` holds n, and `x[I]` is cell number I of the block `x`; the first is number 0. On
-# this computer, the registers `LANE` and `LANES` hold 0 and 1.
+# `I` counts, `D` holds n, and `x[I]` is cell number I of the block `x`; the first is number 0. Two
+# more registers, explained below, have fixed values here: `LANE` is 0, and `LANES` is 1.
 
 # %%
 relu_all = """
@@ -670,7 +671,7 @@ print(ask_driver())
 # <details><summary>Answers</summary>
 #
 # 1. At most 15360 - 2195 = 13,165 MiB, about 12.9 GiB. The driver reserves a part of the total.
-# 2. Yes, and builds for older versions of CUDA too.
+# 2. Yes, and builds for older versions of CUDA too. Builds for a later 13.x usually run as well.
 # 3. No: one small kernel after another also shows 100 %, even if each uses only a few lanes.
 #
 # </details>
@@ -700,7 +701,8 @@ print(ask_driver())
 #
 # The page [Help](../docs/help.md) says how to check each of them and how to reinstall torch. Builds
 # for CUDA 13 need a GPU of the Turing generation (2018, for example the T4) or newer. With an older
-# one, the first operation fails with `no kernel image is available`: install a build for CUDA 12.
+# one, the first operation fails with `no kernel image is available`: install a build for CUDA 12.6
+# (the builds for CUDA 12.8 do not support these GPUs either).
 # In Colab, *Runtime > Change runtime type > T4 GPU* gives you a GPU. You do not need one: the next
 # three lessons use a simulated GPU.
 
@@ -726,8 +728,8 @@ lanes_here
 # %% [markdown]
 # ## Measure it (7 minutes)
 #
-# From here on, everything runs on real hardware. The title of each figure names the machine of the
-# stored times.
+# From here on, everything runs on real hardware. The title of each figure names the machine on
+# which the times were measured.
 #
 # A GPU accepts work and lets Python continue at once, so a stopwatch must `synchronize`: wait until
 # the GPU has finished. Each run repeats short work, and the *fastest* of five runs counts, because
@@ -855,7 +857,7 @@ f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations
 
 # %% [markdown]
 # The core and its lanes are the same, but the matrix product does many operations for each number
-# that it moves, and ReLU does one for every two.
+# that it moves, and ReLU does one operation for every two numbers.
 
 # %% [markdown]
 # ## Summary

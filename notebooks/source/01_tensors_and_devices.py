@@ -717,7 +717,8 @@ X = torch.ones(2, 3, device=device)
 #
 # On a real GPU, torch itself reports most of these lines. After
 # `torch.cuda.set_sync_debug_mode("warn")`, it warns of each synchronization that it detects:
-# "called a synchronizing CUDA operation". With `"error"`, it raises an error there.
+# "called a synchronizing CUDA operation". With `"error"`, it raises an error there. (At first, it
+# also warns that this mode is a prototype and does not detect all synchronizations.)
 
 # %% tags=["nbval-ignore-output"]
 with warnings.catch_warnings(record=True) as caught:
@@ -774,7 +775,7 @@ def log_numbers():
 def log_tensors():
     history = []
     for loss in losses:
-        history.append(loss.detach())  # the value, without its graph for the backward pass
+        history.append(loss.detach())  # the value, without its connection to the gradients
     return torch.stack(history).tolist()  # one transfer
 
 

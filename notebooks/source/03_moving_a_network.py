@@ -425,7 +425,8 @@ except RuntimeError as error:
 # There are two fixes. Usually you can choose the order: **move the network first, and then create
 # the optimizer.** If the optimizer already has a state that you need, let it load its own state:
 # `load_state_dict` moves each tensor to the device of its parameter. (Adam's step counters are an
-# exception: by default, they stay on the device on which they are.)
+# exception: by default, they stay on the device on which they are.) Do this before the next step: a
+# step that fails may already have changed the state. Here, it has multiplied the momentum by 0.5.
 
 # %%
 optimizer.load_state_dict(optimizer.state_dict())

@@ -305,7 +305,7 @@ print(f"finished after {time.perf_counter() - started:.1f} s on {device}")
 # %% [markdown]
 # ## How much faster, and why so little (6 minutes)
 #
-# **Think first:** a GPU has thousands of cores. How much faster do you expect it to be in this
+# **Think first:** a GPU has thousands of lanes. How much faster do you expect it to be in this
 # loop?
 
 # %% tags=["nbval-ignore-output"]
@@ -346,8 +346,10 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 #
 # </details>
 #
-# The backward pass needs at least 23 more, and the optimizer 3, since it updates all parameters at
-# once: 39 in all. On a GPU, the next cell counts the kernels of one step.
+# The backward pass needs at least 23 more, because most layers have several gradients to compute:
+# those of the input, the weights, and the bias. The optimizer needs 3: it scales the momentum, adds
+# the gradients, and changes the weights, each for all parameters at once. That makes 39 in all. On
+# a GPU, the next cell counts the kernels of one step.
 
 # %% tags=["nbval-ignore-output"]
 inputs, targets = next(iter(train_loader))
@@ -422,9 +424,9 @@ f"{sum(same)} of {len(same)} tensors equal the saved ones, on the chosen device"
 #
 # Classify the test images on the device, without gradients. `net.eval()` switches layers such as
 # dropout and batch normalization to evaluation mode, and `net.train()` switches them back ([lesson
-# 03](03_moving_a_network.ipynb)); this network has no such layers. In evaluation, the batch size
-# does not change the accuracy, and large batches need fewer kernel launches. The batches are
-# prepared once and kept (123 MB).
+# 03](03_moving_a_network.ipynb)). This network has no such layers, so the next cell does not call
+# `net.eval()`; other networks need it. In evaluation, the batch size does not change the accuracy,
+# and large batches need fewer kernel launches. The batches are prepared once and kept (123 MB).
 
 # %%
 test_batches = list(DataLoader(test_set, batch_size=500))
@@ -598,7 +600,7 @@ show(plots.plot_loss_curve(history), alt="The mean training loss against the tra
 # <details><summary>Answer</summary>
 #
 # The optimizer, which has a momentum buffer for each parameter; `epoch` and `step`, the position in
-# the order of the images; and the random number generator, which dropout and augmentation use.
+# the order of the images; and the state of the random number generator, which dropout uses.
 #
 # </details>
 
@@ -608,7 +610,8 @@ sorted(checkpoint)
 
 # %% [markdown]
 # (`fingerprint` identifies network, optimizer and loader, so that a checkpoint is not resumed with
-# others.) With all of these, a run in two parts gives exactly the weights of a run in one part:
+# others.) With all of these, on a CPU, a run in two parts gives exactly the weights of a run in one
+# part. (On a GPU, some kernels add in an order that varies, so even two equal runs may differ.)
 
 
 # %%
@@ -638,10 +641,11 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 # torchrun --nproc-per-node 4 scripts/train_cifar10.py --batch-size 32 --lr 0.032
 # ```
 #
-# On a CPU, the default options give exactly the accuracy of this lesson's first loop on all images.
+# On a CPU, with its default options, it gives exactly the same accuracy as the first loop of this
+# lesson when that trains on all images.
 #
-# **Think first:** open the file below and find the three edits. (Lessons 07 to 09 explain the
-# rest.)
+# **Think first:** open the file below and find the three edits. (You do not need to understand the
+# rest yet: lessons 07 to 09 explain most of it.)
 #
 # <details><summary>Answer</summary>
 #

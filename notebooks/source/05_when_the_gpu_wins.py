@@ -178,7 +178,7 @@ print(timing.compare(same, device, rounds=max(rounds, 9), seconds=seconds))
 # %% [markdown]
 # ## Larger batches (6 minutes)
 #
-# A batch of 4 images keeps few of a GPU's thousands of cores busy, and needs as many kernel
+# A batch of 4 images keeps few of a GPU's thousands of lanes busy, and needs as many kernel
 # launches as a batch of 4096. The next function measures one training step on a batch that is
 # already on the device, and divides by the number of images.
 
@@ -515,8 +515,9 @@ print(accuracies.origin, *time_to_accuracy(accuracies, times_per_image), sep="\n
 
 # %% [markdown]
 # In the recording of November 2026, a batch of 512 processes four to five times as many images per
-# second (a direct comparison below says 4.4), yet after one pass it is *behind*. But five passes
-# take about as long as one with batches of 4, and end at a higher accuracy.
+# second (4.4 in a direct comparison: see the last figure of the next section), yet after one pass
+# it is *behind*. But five passes take about as long as one with batches of 4, and end at a higher
+# accuracy.
 #
 # ## Cumulative speed-up (10 minutes)
 #

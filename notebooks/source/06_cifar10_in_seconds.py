@@ -100,8 +100,9 @@ lesson.show_data(dataset)
 # Training needs a known amount of arithmetic, and a device does a known amount per second. The
 # first divided by the second is a lower limit for the time.
 #
-# `FlopCounterMode` counts the multiplications and additions of a forward and a backward pass for
-# one image through the network of the GPU recipe. A PFLOP is 10^15 operations.
+# `FlopCounterMode` counts the multiplications and additions of convolutions and matrix products,
+# here in a forward and a backward pass for one image through the network of the GPU recipe. A PFLOP
+# is 10^15 operations.
 #
 # **Think first:** an NVIDIA H100 has a published peak of [989
 # TFLOP/s](https://resources.nvidia.com/en-us-tensor-core/nvidia-tensor-core-gpu-datasheet) for
@@ -393,7 +394,7 @@ Markdown(f"```python\n{inspect.getsource(Muon.step)}```")
 # - **16-bit arithmetic**, `torch.compile` and `channels_last` on a GPU: see lesson 05.
 #
 # Here is the training loop. Look for two things: what the measured time includes, and where the
-# program waits for the device. (`stepping` has the optimizers, `done` goes from 0 to 1 during the
+# program waits for the device. (`optimizers` has SGD and Muon, `done` goes from 0 to 1 during the
 # run, and `seconds` is set only for a run with a time limit.)
 
 # %%

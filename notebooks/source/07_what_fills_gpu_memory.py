@@ -631,7 +631,8 @@ figures.draw_segments(
 
 # %% [markdown]
 # In the error's message, *reserved by PyTorch but unallocated* is large. The message also names the
-# environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets segments grow.
+# environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets segments grow
+# (the variable's newer name is `PYTORCH_ALLOC_CONF`).
 # This helps if sizes change from batch to batch, but not here: every segment of 20 MiB is still
 # partly used. Fixed batch sizes reduce fragmentation.
 #
@@ -720,7 +721,8 @@ for what, each in bytes_per_parameter.items():
 # **To try:**
 #
 # 1. Predict, and then measure: the peak of a step with `torch.optim.Adam(..., fused=True)` and a
-#    batch of 1. Why does it differ from the peak without `fused`?
+#    batch of 1. Why does it differ from the peak with `torch.optim.Adam(...)`? (Do not compare with
+#    `fused=False`, which also turns off `foreach`.)
 # 2. Checkpoint all five blocks together, as one function. What is the peak now? Why is that not
 #    better?
 #

@@ -28,6 +28,13 @@ def test_chooses_the_cpu_without_an_accelerator(name):
     assert choose_device(name) == torch.device("cpu")
 
 
+def test_accelerator_has_an_index_as_its_tensors_have(monkeypatch):
+    monkeypatch.setattr(
+        torch.accelerator, "current_accelerator", lambda check_available: torch.device("mps")
+    )
+    assert choose_device("auto") == torch.device("mps:0")
+
+
 @without_accelerator
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps", "gpu", "CPU", "cpu:1", "", 0])
 def test_rejects_unusable_device_and_lists_usable_ones(name):
