@@ -5,7 +5,7 @@
 #     title: CIFAR-10 in seconds
 #     promise: >-
 #       You write the parts of a fast training run, each for a whole batch at once, and train a
-#       small network in as few passes as you are allowed.
+#       small network in a limited number of passes.
 #     minutes: 60
 #     objectives:
 #       - mirror and shift the images of a batch on the device, each by its own random numbers
@@ -162,10 +162,10 @@ check.exercise_5(smoothed_loss)
 # are on the device of the network, **sorted by class**. The function below runs but learns almost
 # nothing.
 #
-# Change it so that **80 % of new images** are correct afterward. The network may see as many images
-# as there are in `epochs` passes, and `epochs` is 6. The rules of training still hold: batches mix
-# the classes, no step uses the gradients of an earlier one again, and the given images and labels
-# stay unchanged.
+# Change it so that **80 % of new images** are correct afterward. In the whole training, at most
+# `epochs` times 360 images may go through the network; the check uses `epochs=6`. The rules of
+# training still hold: batches mix the classes, no step uses the gradients of an earlier one again,
+# and the given images and labels stay unchanged.
 
 
 # %% exercise=6 task="make it learn"

@@ -162,8 +162,8 @@ check.exercise_4(plan)
 #
 # | action | what it is |
 # |---|---|
-# | `"train"` | passes of this process's next batch; the all-reduce also takes the step |
-# | `"all_reduce gradients"` | collective; a process that has no more batches adds zeros |
+# | `"train"` | forward and backward pass with this process's next batch |
+# | `"all_reduce gradients"` | collective, then the optimizer's step; a process that has no more batches adds zeros |
 # | `"evaluate"` | count right answers on this process's share of the test images |
 # | `"all_reduce counts"` | collective: adds the counts of all processes |
 # | `"save"` | write the checkpoint |

@@ -80,7 +80,7 @@ if largest_batch < 4 or rate_images < 512:
     )
 
 # %% [markdown]
-# **Without a GPU**, every time on this page is a CPU's. You still learn how to measure, why small
+# **Without a GPU**, you measure all times on the CPU. You still learn how to measure, why small
 # batches are slow, and which part of a step takes the time. [Lesson
 # 08](08_mixed_precision_and_profiling.ipynb) has the published peak rates of some GPUs.
 
@@ -245,9 +245,9 @@ show(
 )
 
 # %% [markdown]
-# On a GPU, the flat part starts much later: as long as cores are idle, a larger batch takes hardly
-# longer. With small batches the kernel launches dominate, and a GPU may be slower than the CPU. If
-# the figure has a GPU's curve, the GPU wins from the point where the two curves cross.
+# On a GPU, the flat part starts much later: as long as lanes are idle, a larger batch takes hardly
+# any longer. With small batches the kernel launches dominate, and a GPU may be slower than the CPU.
+# If the figure has a GPU's curve, the GPU wins from the point where the two curves cross.
 #
 # ## Wider and deeper networks (6 minutes)
 #
@@ -352,8 +352,8 @@ CLASSIC  # the configuration of the classic script
 # all images on the device from the start; and resident data with 512 images per batch. The other
 # fields of `StepConfig` are changes of the section *Cumulative speed-up*.
 #
-# **Think first:** which part shrinks most from the first configuration to the second, and which
-# from the second to the third?
+# **Think first:** which part shrinks by the largest factor from the first configuration to the
+# second, and which from the second to the third?
 #
 # <details><summary>Answer</summary>
 #
@@ -621,8 +621,8 @@ for kind in ("cuda", "cpu"):
 # after they are normalized:
 
 # %%
-row = images[:512]
-f"{row.nbytes / 1e6:.2f} MB as uint8, {normalize(row).nbytes / 1e6:.2f} MB as float32"
+raw = images[:512]
+f"{raw.nbytes / 1e6:.2f} MB as uint8, {normalize(raw).nbytes / 1e6:.2f} MB as float32"
 
 # %%
 record = records.latest("transfers", "cuda")

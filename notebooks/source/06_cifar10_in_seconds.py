@@ -220,8 +220,10 @@ show(
 # %%
 kernel = 3
 some = torch.arange(0, len(train_labels), 50, device=device)
+# normalized, neither mirrored nor shifted: `still` is a shift of 0 for each image
 still = torch.zeros(len(some), 2, dtype=torch.int64, device=device)
 x = augment(train_images, some, still[:, 0] > 0, still)
+# every patch of 3 x 3 pixels, as a row of 27 numbers
 patches = x.unfold(2, kernel, 1).unfold(3, kernel, 1).permute(0, 2, 3, 1, 4, 5)
 patches = patches.reshape(-1, 3 * kernel * kernel).cpu().double()
 variances, directions = torch.linalg.eigh(patches.T @ patches / len(patches))
@@ -322,7 +324,7 @@ group.conv2.weight[0, 0], group.conv2.weight[0, 1]
 # the *singular values*, which say how strongly $G$ acts along each. Often a few are large and the
 # rest are small, so a step along $G$ changes the network mainly in a few directions. **Muon**
 # (Jordan and others, 2024) keeps the directions and takes an equal step along each: it replaces $G$
-# by $U V^T$.
+# by $U V^T$. This is called *orthogonalizing* $G$.
 #
 # Computing the decomposition is slow on a GPU. The Newton-Schulz iteration approximates $U V^T$
 # with matrix products only, which a GPU computes fast:
@@ -442,8 +444,9 @@ show(
 )
 
 # %% [markdown]
-# Much of the gain comes late, when the learning rates become small. A run that is stopped halfway
-# is worse than one planned for that length: choose the length before you start.
+# Early in the run, the accuracy can even fall from one point to the next, because the steps are
+# large. It rises steadily only at the end, when the learning rates become small. A run that is
+# stopped halfway is worse than one planned for that length: choose the length before you start.
 #
 # The curve was measured on a fifth of the test images, to save time. Now all of them, once as they
 # are and once from **six views**: the original and two copies shifted by one pixel, each plain and
@@ -461,7 +464,8 @@ f"test accuracy: ≈ {one_view:.1%} from one view, ≈ {six_views:.1%} from six"
 #
 # Each technique in a recipe is a claim. An *ablation* tests it: repeat the run without the
 # `technique` of the parameters cell. Without Muon, the filters take steps of the same length along
-# their gradient's momentum. The techniques that you can remove:
+# their gradient's momentum. The techniques that you can remove (`any flips` turns off all
+# mirroring):
 
 # %%
 ", ".join(active_techniques(GPU))
@@ -532,10 +536,9 @@ for name, found in medians.items():
     print(f"{name}: {found['images']:,.0f} images, {found['accuracy_one_view']:.1%} from one view")
 
 # %% [markdown]
-# In a minute, a CPU does so little arithmetic that the wide network sees only part of the images.
-# But the result depends on the CPU: that of the recording computes bfloat16 slowly. On another
-# machine with 2 cores, whose CPU computes in bfloat16, the airbench-like recipe reached 82 to 83 %
-# in 60 s, from one view.
+# In a minute, a CPU does so little arithmetic that the airbench-like network, which is wider than
+# that of the CPU recipe, sees only part of the images. But the result depends on the CPU: that of
+# the recording computes bfloat16 slowly.
 #
 # ## On a GPU (3 minutes)
 #

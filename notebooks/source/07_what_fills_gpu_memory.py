@@ -720,11 +720,15 @@ for what, each in bytes_per_parameter.items():
 #
 # **To try:**
 #
-# 1. Predict, and then measure: the peak of a step with `torch.optim.Adam(..., fused=True)` and a
-#    batch of 1. Why does it differ from the peak with `torch.optim.Adam(...)`? (Do not compare with
-#    `fused=False`, which also turns off `foreach`.)
-# 2. Checkpoint all five blocks together, as one function. What is the peak now? Why is that not
-#    better?
+# First free the network of the last section with `del net`. `peak_of` uses the variables `tokens`
+# and `labels`.
+#
+# 1. Set `tokens, labels = make_batch(1)`. Predict, and then measure, the peak of a step with
+#    `make_optimizer=lambda parameters: torch.optim.Adam(parameters, fused=True)`. Why does it
+#    differ from the peak with `torch.optim.Adam(parameters)`? (Do not compare with `fused=False`,
+#    which also turns off `foreach`.)
+# 2. Set `tokens, labels = make_batch(256)`, and checkpoint all five blocks together, as one
+#    function. What is the peak now? Why is that not better?
 #
 # <details><summary>Answers</summary>
 #

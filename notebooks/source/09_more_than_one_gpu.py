@@ -177,8 +177,8 @@ torch.allclose(whole, in_halves), f"largest difference ≈ {(whole - in_halves).
 #    Then each GPU has one chunk with the complete sum.
 # 2. *All-gather*, N - 1 rounds: the complete chunks go around the ring.
 #
-# In round t, GPU r sends chunk (r - t) mod N, the one that it received in the round before. These
-# are the chunks for three GPUs:
+# In round t, GPU r sends chunk (r - t) mod N: from round 1 on, this is the one that it received in
+# the round before. These are the chunks for three GPUs:
 #
 # | round | GPU 0 sends | GPU 1 sends | GPU 2 sends | the receiver |
 # |---|---|---|---|---|
@@ -482,7 +482,8 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 # The local rank is 0 twice: each machine has its own GPU 0. On a cluster, replace `localhost` by
 # the name of machine 0 and PORT by an open port, and write checkpoints to storage that all can
 # read. With `--max-restarts`, use `--rdzv-backend c10d --rdzv-endpoint machine0:29400 --rdzv-id
-# job` instead: without it, one machine does not notice a restart of another.
+# job` (`rdzv` is short for *rendezvous*) instead of the address and the port: without it, one
+# machine does not notice a restart of another.
 #
 # ## How far does it scale? (5 minutes)
 #
