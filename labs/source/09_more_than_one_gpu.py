@@ -163,7 +163,7 @@ check.exercise_4(plan)
 # | action | what it is |
 # |---|---|
 # | `"train"` | forward and backward pass with this process's next batch |
-# | `"all_reduce gradients"` | collective, then the optimizer's step; a process that has no more batches adds zeros |
+# | `"all_reduce gradients"` | collective, then a step; a process with no more batches adds zeros |
 # | `"evaluate"` | count right answers on this process's share of the test images |
 # | `"all_reduce counts"` | collective: adds the counts of all processes |
 # | `"save"` | write the checkpoint |
