@@ -12,19 +12,24 @@ import pytest
 from jupyter_client.manager import KernelManager
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from course.execution.kernels import Kernels, ThisPythonsKernel, anchor_data_folder, modules_of
+from course.execution.kernels import (
+    CurrentPythonKernelMixin,
+    Kernels,
+    make_cifar10_root_absolute,
+    preloadable_modules,
+)
 from tests.rules.audit import NOT_COMPARED
 
 ROOT = Path(__file__).parent
 
 
-class NbvalManager(ThisPythonsKernel, KernelManager):
+class NbvalManager(CurrentPythonKernelMixin, KernelManager):
     """The kernel manager of nbval, which is not asynchronous."""
 
 
 def pytest_configure(config):
     # A relative CIFAR10_ROOT starts here, not where pytest or a kernel is started.
-    anchor_data_folder()
+    make_cifar10_root_absolute()
     # pytest's workers inherit it, so that they agree even at midnight.
     os.environ.setdefault("COURSE_TEST_DAY", str(date.today().toordinal()))
     sanitizer = config.option.nbval_sanitize_with
@@ -75,7 +80,7 @@ def pytest_runtestloop(session):
     files = {item.parent for item in session.items if isinstance(item, IPyNbCell)}
     if not files or session.config.option.collectonly:
         return (yield)
-    kernels = Kernels(modules_of(file.nb for file in files))
+    kernels = Kernels(preloadable_modules(file.nb for file in files))
     nbval.kernel.KernelManager = kernels.manager_class(base=NbvalManager)
     try:
         return (yield)

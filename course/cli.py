@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.batch.command import add_batch
-from course.command_line import count, end_as_by_ctrl_c
-from course.course_folder import UNPUBLISHED, CourseError, open_course
+from course.command_line import handle_sigterm_as_ctrl_c, positive_int
+from course.course_folder import PLACEHOLDER_REPOSITORY, CourseError, open_course
 from course.grading import command as grading
 from course.translation.command import add_translate
 
@@ -76,7 +76,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
     )
     command.add_argument(
         "--cell-timeout",
-        type=count,
+        type=positive_int,
         default=1800,
         metavar="SECONDS",
         help="time limit per cell (default: 1800)",
@@ -96,10 +96,10 @@ def _build(options: argparse.Namespace) -> int:
             print(finding, file=sys.stderr)
         return 1 if findings else 0
     build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
-    if course.repository == UNPUBLISHED:
+    if course.repository == PLACEHOLDER_REPOSITORY:
         print(
-            f"Badges and set-up cells point to the placeholder {UNPUBLISHED}. To point them to "
-            "your repository: course release --repo OWNER/NAME"
+            f"Badges and setup cells point to the placeholder {PLACEHOLDER_REPOSITORY}. To point "
+            "them to your repository: course release --repo OWNER/NAME"
         )
     return 0
 
@@ -124,13 +124,13 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
     command.add_argument(
         "--jobs",
-        type=count,
+        type=positive_int,
         metavar="N",
         help="notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)",
     )
     command.add_argument(
         "--cell-timeout",
-        type=count,
+        type=positive_int,
         default=3600,
         metavar="SECONDS",
         help="time limit per cell (default: 3600)",
@@ -142,7 +142,7 @@ def _run(options: argparse.Namespace) -> int:
     from course.batch.run import run
 
     # A run that is stopped still writes its report.
-    end_as_by_ctrl_c()
+    handle_sigterm_as_ctrl_c()
     finished = run(
         open_course(options.root),
         options.names,
@@ -189,15 +189,16 @@ def _add_doctor(commands: argparse._SubParsersAction) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from course.doctor.doctor import PROBLEM, as_json, doctor, show
+    from course.doctor.diagnostics import Level
+    from course.doctor.doctor import as_json, doctor, format_findings
 
     try:
         root = open_course(options.root).root
     except CourseError:
         root = None
     findings = doctor(root)
-    print(as_json(findings) if options.json else show(findings))
-    return int(any(finding.level == PROBLEM for finding in findings))
+    print(as_json(findings) if options.json else format_findings(findings))
+    return int(any(finding.level == Level.PROBLEM for finding in findings))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 import signal
 
 
-def count(text: str) -> int:
+def positive_int(text: str) -> int:
     """Convert the text of an option to an integer of at least 1."""
     number = int(text)
     if number < 1:
@@ -14,7 +14,7 @@ def count(text: str) -> int:
     return number
 
 
-def above_zero(text: str) -> float:
+def positive_float(text: str) -> float:
     """Convert the text of an option to a number greater than 0."""
     number = float(text)
     if not number > 0:
@@ -22,7 +22,7 @@ def above_zero(text: str) -> float:
     return number
 
 
-def end_as_by_ctrl_c() -> None:
+def handle_sigterm_as_ctrl_c() -> None:
     """Let SIGTERM, which `timeout` and batch systems send, end the command like Ctrl-C.
 
     Also restores Ctrl-C for a command that a script runs in the background.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The repository before the first `course release`; it does not exist.
-UNPUBLISHED = "gpu-course-kit/gpu-course-kit"
+PLACEHOLDER_REPOSITORY = "gpu-course-kit/gpu-course-kit"
 
 
 class CourseError(Exception):
@@ -70,15 +70,15 @@ class CourseFolder:
         """Return the names of all labs that have a source, in order."""
         return sorted(path.stem for path in self.lab_sources.glob("[!._]*.py"))
 
-    def lab_source_of(self, name: str) -> Path:
+    def lab_source_path(self, name: str) -> Path:
         """Return the path of the source of lab `name`."""
         return self.lab_sources / f"{name}.py"
 
-    def source_of(self, name: str) -> Path:
+    def source_path(self, name: str) -> Path:
         """Return the path of the source of lesson `name`."""
         return self.sources / f"{name}.py"
 
-    def notebook_of(self, name: str) -> Path:
+    def notebook_path(self, name: str) -> Path:
         """Return the path of the built notebook of lesson `name`."""
         return self.notebooks / f"{name}.ipynb"
 
@@ -121,8 +121,8 @@ def _read(root: Path) -> CourseFolder:
         ) from None
 
 
-def pick(names: list[str], asked: list[str], kind: str) -> list[str]:
-    """Return those of `names` that are `asked` for, in order; all of them if `asked` is empty.
+def pick(names: list[str], requested: list[str], kind: str) -> list[str]:
+    """Return the requested names, in the order of `names`; all of them if `requested` is empty.
 
     Accepts a path, a name, a number, or any unique prefix: `04`, `04_cifar10_on_gpu`,
     `notebooks/04_cifar10_on_gpu.ipynb`.
@@ -130,16 +130,16 @@ def pick(names: list[str], asked: list[str], kind: str) -> list[str]:
     Raises:
         CourseError: a name is unknown or ambiguous; the message lists all names.
     """
-    if not asked:
+    if not requested:
         return names
     chosen = set()
-    for word in asked:
+    for word in requested:
         stem = Path(word).name.removesuffix(".ipynb").removesuffix(".py")
         stem = stem.zfill(2) if stem.isdigit() else stem
-        fitting = [stem] if stem in names else [n for n in names if stem and n.startswith(stem)]
-        if len(fitting) != 1:
-            problem = "matches " + " and ".join(fitting) if fitting else "does not exist"
+        matches = [stem] if stem in names else [n for n in names if stem and n.startswith(stem)]
+        if len(matches) != 1:
+            problem = "matches " + " and ".join(matches) if matches else "does not exist"
             known = ", ".join(names) or "none"
             raise CourseError(f"{kind} {word!r} {problem}. Available: {known}.")
-        chosen.update(fitting)
+        chosen.update(matches)
     return [name for name in names if name in chosen]

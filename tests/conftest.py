@@ -37,16 +37,16 @@ class SmallCourse:
 
     def write(self, name: str, cells: str, title: str = "A lesson") -> Path:
         """Write the source of a lesson: percent-format cells below the usual header."""
-        path = self.folder.source_of(name)
+        path = self.folder.source_path(name)
         path.write_text(HEADER.replace("TITLE", title) + cells, encoding="utf-8")
         return path
 
     def read(self, name: str) -> nbformat.NotebookNode:
-        return nbformat.read(self.folder.notebook_of(name), as_version=4)
+        return nbformat.read(self.folder.notebook_path(name), as_version=4)
 
     def put(self, name: str, notebook: nbformat.NotebookNode) -> None:
         """Write a notebook into the course without building it."""
-        nbformat.write(notebook, self.folder.notebook_of(name))
+        nbformat.write(notebook, self.folder.notebook_path(name))
 
 
 @pytest.fixture

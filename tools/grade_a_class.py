@@ -212,7 +212,7 @@ def main() -> int:
             out,
             GradingOptions(limits=SandboxLimits(cell_seconds=8)),
             lambda one, done, count: print(
-                f"{done} of {count}: {one.submission.student}, {one.points} of {one.of}, "
+                f"{done} of {count}: {one.submission.student}, {one.points} of {one.max_points}, "
                 f"{one.seconds:.1f} s {one.notes or ''}",
                 flush=True,
             ),

@@ -21,11 +21,11 @@ from course.authoring.labs import (
     check_lab,
     nbgrader_metadata,
     solution_cells,
-    students_cells,
+    student_cells,
 )
 from course.authoring.sources import Source, read_source
 from course.course_folder import CourseFolder
-from course.translation.words import Words
+from course.translation.translator import Translator
 from helpers.language import ENGLISH
 
 # Runs first, so it uses only the standard library. It unpacks into a temporary folder, so that an
@@ -84,39 +84,42 @@ METADATA = {
     "accelerator": "GPU",
     "colab": {"gpuType": "T4", "provenance": []},
 }
-IN_ENGLISH = Words()
+IN_ENGLISH = Translator()
 
 
 def assemble_lesson(
-    course: CourseFolder, source: Source, following: Source | None, words: Words = IN_ENGLISH
+    course: CourseFolder,
+    source: Source,
+    next_lesson: Source | None,
+    translator: Translator = IN_ENGLISH,
 ) -> NotebookNode:
-    """Return the notebook of a lesson in the language of `words`, without outputs.
+    """Return the notebook of a lesson in the language of `translator`, without outputs.
 
-    `following` is the next lesson, which the closing cell links to; None for the last one.
+    `next_lesson` is the next lesson, which the closing cell links to; None for the last one.
     """
     path = f"notebooks/{source.name}.ipynb"
-    opening = lesson_opening(course, source, words)
-    closing = lesson_closing(course, source, following, words)
-    cells = [_copied(cell) for cell in source.cells]
-    return _notebook(source, path, opening, bootstrap(course), cells, closing, words)
+    opening = lesson_opening(course, source, translator)
+    closing = lesson_closing(course, source, next_lesson, translator)
+    cells = [_copy(cell) for cell in source.cells]
+    return _notebook(source, path, opening, bootstrap(course), cells, closing, translator)
 
 
 def assemble_lab(
-    course: CourseFolder, name: str, *, answers: bool, words: Words = IN_ENGLISH
+    course: CourseFolder, name: str, *, answers: bool, translator: Translator = IN_ENGLISH
 ) -> NotebookNode:
     """Return the notebook of lab `name`, with its answers or with stubs instead of them."""
-    source = read_source(course.lab_source_of(name))
+    source = read_source(course.lab_source_path(name))
     check_lab(source)
-    lesson_file = course.source_of(name)
+    lesson_file = course.source_path(name)
     lesson = read_source(lesson_file) if lesson_file.is_file() else None
     root = "../.." if answers else ".."
     setup = bootstrap(course)
     setup.metadata["nbgrader"] = nbgrader_metadata("bootstrap")
-    closing = lab_closing(source, lesson, root, words)
+    closing = lab_closing(source, lesson, root, translator)
     page = f"labs/{'solutions/' if answers else ''}{source.name}.ipynb"
-    opening = lab_opening(course, source, lesson, root, words, answers=answers)
-    cells = solution_cells(source) if answers else students_cells(source)
-    return _notebook(source, page, opening, setup, cells, closing, words)
+    opening = lab_opening(course, source, lesson, root, translator, answers=answers)
+    cells = solution_cells(source) if answers else student_cells(source)
+    return _notebook(source, page, opening, setup, cells, closing, translator)
 
 
 def bootstrap(course: CourseFolder) -> NotebookNode:
@@ -136,21 +139,21 @@ def _notebook(
     setup: NotebookNode,
     cells: list[NotebookNode],
     closing: list[str],
-    words: Words,
+    translator: Translator,
 ) -> NotebookNode:
     first, last = (new_markdown_cell("\n\n".join(parts)) for parts in (opening, closing))
     badge = base64.b64encode(BADGE.read_bytes()).decode()
     first.attachments = nbformat.from_dict({BADGE.name: {"image/png": badge}})
     for cell in cells:
-        translate = words.markdown if cell.cell_type == "markdown" else words.code
+        translate = translator.markdown if cell.cell_type == "markdown" else translator.code
         cell.source = translate(cell.source)
     notebook = new_notebook(
         cells=[first, setup, *cells, last], metadata=nbformat.from_dict(METADATA)
     )
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = words.links(cell.source, page)
-    notebook.metadata["title"] = words.translate(source.header.title)
+            cell.source = translator.links(cell.source, page)
+    notebook.metadata["title"] = translator.translate(source.header.title)
     # `course build --check` compares these.
     generated = "".join(cell.source for cell in (first, setup, last))
     made_from = f"{page.split('/')[0]}/source/{source.name}.py"
@@ -161,15 +164,15 @@ def _notebook(
             "generated_sha256": _digest(generated),
         }
     )
-    if words.language != ENGLISH:
+    if translator.language != ENGLISH:
         translated = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
-        notebook.metadata["course"]["language"] = words.language
+        notebook.metadata["course"]["language"] = translator.language
         notebook.metadata["course"]["translation_sha256"] = _digest(translated)
     _set_stable_ids(notebook)
     return notebook
 
 
-def _copied(cell: NotebookNode) -> NotebookNode:
+def _copy(cell: NotebookNode) -> NotebookNode:
     new_cell = new_code_cell if cell.cell_type == "code" else new_markdown_cell
     return new_cell(cell.source, metadata=dict(cell.metadata))
 

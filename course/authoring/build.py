@@ -16,10 +16,10 @@ from nbformat import NotebookNode
 from course.authoring.stored_outputs import output_problems, outputs_digest, plain_text, tidy
 from course.authoring.targets import Target, differences, read_stored, targets
 from course.course_folder import CourseError, CourseFolder
-from course.execution.kernels import ThisPython, anchor_data_folder
+from course.execution.kernels import CurrentPythonKernelManager, make_cifar10_root_absolute
 from course.files import write_atomically
 from course.translation.catalogs import languages
-from course.translation.edition import edition
+from course.translation.course_translation import read_translation
 from course.translation.pages import write_generated
 
 
@@ -29,7 +29,7 @@ def build(
     *,
     force: bool = False,
     cell_timeout: int = 1800,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> list[str]:
     """Build the notebooks that are not up to date; return the names of those that were written.
 
@@ -40,27 +40,27 @@ def build(
         names: lessons, labs as `labs/NAME`, or in another language `es/NAME`; all if empty.
         force: whether to also execute notebooks that are up to date or whose code is unchanged.
         cell_timeout: time limit per cell, in seconds.
-        say: prints one line of progress.
+        log: prints one line of progress.
 
     Raises:
         CourseError: a cell fails; the stored notebook is unchanged.
     """
-    anchor_data_folder()
-    read = cache(partial(edition, course))
+    make_cifar10_root_absolute()
+    read = cache(partial(read_translation, course))
     wanted = targets(course, names, read)
     written = []
     for code in languages(course):
-        used = any(target.words.language == code for target in wanted)
+        used = any(target.translator.language == code for target in wanted)
         if used or not names:
             # Written first, because notebooks in this language show these texts when executed.
-            written += write_generated(read(code), say, for_notebooks=used)
+            written += write_generated(read(code), log, for_notebooks=used)
     for target in wanted:
         name = target.name
         fresh = target.assemble()
         stored = read_stored(target.path)
         up_to_date = stored is not None and not differences(target, fresh, stored)
         if up_to_date and not (force and target.executed):
-            say(f"{name}: up to date{_left_in_english(target)}")
+            log(f"{name}: up to date{_left_in_english(target)}")
             continue
         start = monotonic()
         if not target.executed:
@@ -68,13 +68,13 @@ def build(
         elif not force and stored is not None and _keep_outputs(fresh, stored):
             how = "text changed, outputs kept"
         else:
-            say(f"{name}: executing ...")
+            log(f"{name}: executing ...")
             target.path.parent.mkdir(parents=True, exist_ok=True)
             execute(fresh, name, folder=target.path.parent, cell_timeout=cell_timeout)
             how = f"executed in {monotonic() - start:.0f} s"
         fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
         write_atomically(target.path, nbformat.writes(fresh) + "\n")
-        say(f"{name}: {how}{_left_in_english(target)}")
+        log(f"{name}: {how}{_left_in_english(target)}")
         written.append(name)
     return written
 
@@ -97,7 +97,7 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
         notebook,
         timeout=cell_timeout,
         startup_timeout=180,
-        kernel_manager_class=ThisPython,
+        kernel_manager_class=CurrentPythonKernelManager,
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
         store_widget_state=False,
@@ -130,7 +130,7 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
 
 
 def _left_in_english(target: Target) -> str:
-    missing = len(target.words.missing)
+    missing = len(target.translator.missing)
     return f"; texts left in English (no reviewed translation): {missing}" if missing else ""
 
 

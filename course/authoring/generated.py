@@ -1,32 +1,34 @@
-"""The generated first and last cells of lessons and labs, in the language of their words."""
+"""The generated first and last cells of lessons and labs, in the translator's language."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from course.authoring.labs import points_of
+from course.authoring.labs import exercise_points
 from course.authoring.sources import Source
 from course.course_folder import CourseFolder
-from course.translation.words import Words
+from course.translation.translator import Translator
 
 # A PNG, because JupyterLab does not show SVG attachments.
 BADGE = Path(__file__).parents[2] / "docs" / "site" / "static" / "colab-badge.png"
 
 
-def lesson_opening(course: CourseFolder, source: Source, words: Words) -> list[str]:
+def lesson_opening(course: CourseFolder, source: Source, translator: Translator) -> list[str]:
     """Return the paragraphs above a lesson's set-up cell."""
     path = f"notebooks/{source.name}.ipynb"
     header = source.header
-    time = words.translate("About {minutes} minutes.", minutes=header.minutes)
+    time = translator.translate("About {minutes} minutes.", minutes=header.minutes)
     opening = [
-        f"# {words.translate(header.title)}",
-        words.translate(header.promise),
+        f"# {translator.translate(header.title)}",
+        translator.translate(header.promise),
         f"{time} {_badge(course, path)}",
-        f"**{words.translate('After this lesson, you can')}**",
-        _bullets(map(words.translate, header.objectives)),
+        f"**{translator.translate('After this lesson, you can')}**",
+        _bullets(map(translator.translate, header.objectives)),
     ]
-    return opening + _needed(words, [words.translate(entry) for entry in header.prerequisites])
+    return opening + _needed(
+        translator, [translator.translate(entry) for entry in header.prerequisites]
+    )
 
 
 def lab_opening(
@@ -34,7 +36,7 @@ def lab_opening(
     source: Source,
     lesson: Source | None,
     root: str,
-    words: Words,
+    translator: Translator,
     *,
     answers: bool,
 ) -> list[str]:
@@ -42,10 +44,10 @@ def lab_opening(
 
     `root` is the path from the notebook to the folder of the course.
     """
-    header, points = source.header, points_of(source)
-    title = words.translate(header.title)
-    kind = words.translate("Lab with answers") if answers else words.translate("Lab")
-    time = words.translate(
+    header, points = source.header, exercise_points(source)
+    title = translator.translate(header.title)
+    kind = translator.translate("Lab with answers") if answers else translator.translate("Lab")
+    time = translator.translate(
         "About {minutes} minutes, {exercises} exercises, {points} points.",
         minutes=header.minutes,
         exercises=len(points),
@@ -53,20 +55,22 @@ def lab_opening(
     )
     parts = [
         f"# {kind}: {title}",
-        words.translate(header.promise),
+        translator.translate(header.promise),
         f"{time} {_badge(course, f'labs/{source.name}.ipynb')}",
-        f"**{words.translate('What you practice')}**",
-        _bullets(map(words.translate, header.objectives)),
+        f"**{translator.translate('What you practice')}**",
+        _bullets(map(translator.translate, header.objectives)),
     ]
-    needed = [words.translate(entry) for entry in header.prerequisites]
+    needed = [translator.translate(entry) for entry in header.prerequisites]
     if lesson is not None:
         document = f"notebooks/{source.name}"
-        link = f"[{words.title(document, lesson.header.title)}]({root}/{document}.ipynb)"
-        colab = f"[{words.translate('in Colab')}]({_colab_address(course, f'{document}.ipynb')})"
-        needed.insert(0, words.translate("The lesson: {link} ({colab})", link=link, colab=colab))
-    parts += _needed(words, needed)
+        link = f"[{translator.title(document, lesson.header.title)}]({root}/{document}.ipynb)"
+        colab = f"[{translator.translate('in Colab')}]({_colab_url(course, f'{document}.ipynb')})"
+        needed.insert(
+            0, translator.translate("The lesson: {link} ({colab})", link=link, colab=colab)
+        )
+    parts += _needed(translator, needed)
     parts.append(
-        words.translate(
+        translator.translate(
             "In each exercise, replace the line that raises `NotImplementedError`, or edit the "
             "given code. Run the cell, and then run the check below it, which tries your code on "
             "its own inputs. If a check fails, it shows a hint; run it again for the next hint. "
@@ -76,75 +80,81 @@ def lab_opening(
     return parts
 
 
-def _needed(words: Words, entries: list[str]) -> list[str]:
-    title = words.translate("Before you start, you need")
+def _needed(translator: Translator, entries: list[str]) -> list[str]:
+    title = translator.translate("Before you start, you need")
     return [f"**{title}**", _bullets(entries)] if entries else []
 
 
-def lab_closing(source: Source, lesson: Source | None, root: str, words: Words) -> list[str]:
+def lab_closing(
+    source: Source, lesson: Source | None, root: str, translator: Translator
+) -> list[str]:
     """Return the paragraphs at the end of a lab."""
-    save = words.translate("Save the notebook: the boxes above show your results.")
-    closing = [f"## {words.translate('What to do next')}", save]
+    save = translator.translate("Save the notebook: the boxes above show your results.")
+    closing = [f"## {translator.translate('What to do next')}", save]
     if lesson is not None:
         document = f"notebooks/{source.name}"
-        title = words.title(document, lesson.header.title)
+        title = translator.title(document, lesson.header.title)
         link = f"[{title}]({root}/{document}.ipynb)"
         closing.append(
-            words.translate(
+            translator.translate(
                 "If a check keeps failing, go back to {lesson}: the third hint names the section.",
                 lesson=link,
             )
         )
-    return closing + _credits(source, words)
+    return closing + _credits(source, translator)
 
 
 def lesson_closing(
-    course: CourseFolder, source: Source, following: Source | None, words: Words
+    course: CourseFolder, source: Source, next_lesson: Source | None, translator: Translator
 ) -> list[str]:
-    """Return the paragraphs at the end of a lesson; `following` is the next one, if any."""
+    """Return the paragraphs at the end of a lesson; `next_lesson` is the next one, if any."""
     # Colab cannot follow a link between files of a repository, so there are two links.
     steps = []
-    in_colab = words.translate("in Colab")
+    in_colab = translator.translate("in Colab")
     lab = f"{source.name}.ipynb"
     if (course.labs / lab).is_file():
-        link = f"[{words.translate('the lab for this lesson')}](../labs/{lab})"
-        colab = f"[{in_colab}]({_colab_address(course, f'labs/{lab}')})"
-        steps.append(words.translate("Practice: {lab} ({colab})", lab=link, colab=colab))
-    if following is not None:
-        document = f"notebooks/{following.name}"
-        file = f"{following.name}.ipynb"
-        link = f"[{words.title(document, following.header.title)}]({file})"
-        colab = f"[{in_colab}]({_colab_address(course, f'notebooks/{file}')})"
-        step = words.translate("Continue: {lesson} ({colab}).", lesson=link, colab=colab)
-        steps.append(f"{step} {words.title(document, following.header.promise)}")
+        link = f"[{translator.translate('the lab for this lesson')}](../labs/{lab})"
+        colab = f"[{in_colab}]({_colab_url(course, f'labs/{lab}')})"
+        steps.append(translator.translate("Practice: {lab} ({colab})", lab=link, colab=colab))
+    if next_lesson is not None:
+        document = f"notebooks/{next_lesson.name}"
+        file = f"{next_lesson.name}.ipynb"
+        link = f"[{translator.title(document, next_lesson.header.title)}]({file})"
+        colab = f"[{in_colab}]({_colab_url(course, f'notebooks/{file}')})"
+        step = translator.translate("Continue: {lesson} ({colab}).", lesson=link, colab=colab)
+        steps.append(f"{step} {translator.title(document, next_lesson.header.promise)}")
     else:
         steps.append(
-            words.translate(
+            translator.translate(
                 "This is the last lesson. Apply what you have learned to your own network."
             )
         )
-    parts = [f"## {words.translate('What to do next')}", _bullets(steps), *_credits(source, words)]
+    parts = [
+        f"## {translator.translate('What to do next')}",
+        _bullets(steps),
+        *_credits(source, translator),
+    ]
     site = f"https://github.com/{course.repository}"
     name = course.repository.split("/")[-1]
-    part = words.translate(
+    part = translator.translate(
         "Part of {course}; text and code under the {license}.",
         course=f"[{name}]({site})",
-        license=f"[{words.translate('MIT license')}]({site}/blob/{course.tag}/LICENSE)",
+        license=f"[{translator.translate('MIT license')}]({site}/blob/{course.tag}/LICENSE)",
     )
     return [*parts, part]
 
 
-def _credits(source: Source, words: Words) -> list[str]:
+def _credits(source: Source, translator: Translator) -> list[str]:
     entries = source.header.credits
-    title = words.translate("Credits")
-    return [f"## {title}", _bullets(map(words.translate, entries))] if entries else []
+    title = translator.translate("Credits")
+    return [f"## {title}", _bullets(map(translator.translate, entries))] if entries else []
 
 
 def _badge(course: CourseFolder, path: str) -> str:
-    return f"[![Open in Colab](attachment:{BADGE.name})]({_colab_address(course, path)})"
+    return f"[![Open in Colab](attachment:{BADGE.name})]({_colab_url(course, path)})"
 
 
-def _colab_address(course: CourseFolder, path: str) -> str:
+def _colab_url(course: CourseFolder, path: str) -> str:
     site = "https://colab.research.google.com/github"
     return f"{site}/{course.repository}/blob/{course.tag}/{path}"
 

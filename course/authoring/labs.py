@@ -26,7 +26,7 @@ _ANSWER = re.compile(
 _DEFINITION = re.compile(r"^(\s*)(?:async )?(?:def|class) (\w+)")
 
 
-def students_cells(source: Source) -> list[NotebookNode]:
+def student_cells(source: Source) -> list[NotebookNode]:
     """Return the lab's cells with a stub, or the given code, instead of every answer."""
     return _cells(source, _with_stubs)
 
@@ -52,7 +52,7 @@ def nbgrader_metadata(
     return {**kept, "points": points} if grade else kept
 
 
-def points_of(source: Source) -> dict[int, int]:
+def exercise_points(source: Source) -> dict[int, int]:
     """Return the points of each exercise by number."""
     return {
         cell.metadata["check"]: cell.metadata["points"]
@@ -130,14 +130,14 @@ def _with_stubs(code: str, exercise: int, task: str | None) -> str:
     def replacement(answer: re.Match[str]) -> str:
         indent, given = answer["indent"], answer["given"]
         if given is not None:
-            return "".join(_uncommented(line, indent) + "\n" for line in given.splitlines())
+            return "".join(_uncomment(line, indent) + "\n" for line in given.splitlines())
         todo = task or f"write {_enclosing(code[: answer.start()].splitlines(), indent)}"
         return f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")\n'
 
     return _ANSWER.sub(replacement, code + "\n").removesuffix("\n")
 
 
-def _uncommented(line: str, indent: str) -> str:
+def _uncomment(line: str, indent: str) -> str:
     text = line.removeprefix(indent).removeprefix("#").removeprefix(" ")
     return f"{indent}{text}" if text.strip() else ""
 

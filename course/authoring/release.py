@@ -13,7 +13,7 @@ from course.authoring.targets import outdated, targets
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
 from course.translation.catalogs import languages
-from course.translation.edition import edition
+from course.translation.course_translation import read_translation
 
 # GitHub's rules: an owner has letters, digits and single hyphens, a repository also . and _.
 _REPOSITORY = re.compile(
@@ -30,7 +30,7 @@ def release(
     repository: str,
     tag: str | None = None,
     *,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> list[Path]:
     """Point the whole course at `repository` ("owner/name") and `tag`; return the files written.
 
@@ -42,9 +42,9 @@ def release(
             a notebook is not up to date, or code contains a URL of the course.
     """
     tag = tag or course.tag
-    _refuse_malformed(repository, tag)
+    _validate_names(repository, tag)
     if (repository, tag) == (course.repository, course.tag):
-        say(f"The course already points to {repository} at {tag}.")
+        log(f"The course already points to {repository} at {tag}.")
         return []
     tracked = _tracked_files(course.root)
     if findings := outdated(course):
@@ -53,24 +53,25 @@ def release(
     texts = {
         path: text
         for path in tracked
-        if path not in generated and (text := _renamed(path, course, repository, tag)) is not None
+        if path not in generated
+        and (text := _update_urls(path, course, repository, tag)) is not None
     }
     for path, text in texts.items():
-        _refuse_changed_code(path, text, course)
+        _check_code_unchanged(path, text, course)
     for path, text in texts.items():
         mode = path.stat().st_mode
         write_atomically(path, text)
         path.chmod(mode)
-        say(f"{path.relative_to(course.root).as_posix()}: URLs updated")
+        log(f"{path.relative_to(course.root).as_posix()}: URLs updated")
     # A language that nobody has built yet is not published by a release.
-    built = [code for code in languages(course) if edition(course, code).is_built]
+    built = [code for code in languages(course) if read_translation(course, code).is_built]
     labs = [f"labs/{name}" for name in course.lab_names()]
     names = [*course.lesson_names(), *labs, *built]
-    build(replace(course, repository=repository, tag=tag), names, say=say)
+    build(replace(course, repository=repository, tag=tag), names, log=log)
     return [path for path in tracked if path in texts or path in generated]
 
 
-def _refuse_malformed(repository: str, tag: str) -> None:
+def _validate_names(repository: str, tag: str) -> None:
     if not _REPOSITORY.fullmatch(repository) or repository.endswith(".git"):
         raise CourseError(
             f"{repository!r} is not a GitHub repository. Use the form owner/name, "
@@ -107,7 +108,7 @@ def _git(root: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _renamed(path: Path, course: CourseFolder, repository: str, tag: str) -> str | None:
+def _update_urls(path: Path, course: CourseFolder, repository: str, tag: str) -> str | None:
     """Return the file's text with the new URLs; None if nothing changes or the file is binary."""
     try:
         text = path.read_bytes().decode("utf-8")
@@ -136,15 +137,15 @@ def _renamed(path: Path, course: CourseFolder, repository: str, tag: str) -> str
 def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
     """Return pyproject.toml with new values under [tool.course]."""
     before, header, rest = pyproject.partition("[tool.course]")
-    table, following, after = rest.partition("\n[")
+    table, next_table, after = rest.partition("\n[")
     for key, value in (("repository", repository), ("tag", tag)):
         table = re.sub(
             rf"(?m)^(\s*{key}\s*=\s*)([\"']).*?\2", lambda m, v=value: f'{m[1]}"{v}"', table
         )
-    return before + header + table + following + after
+    return before + header + table + next_table + after
 
 
-def _refuse_changed_code(path: Path, text: str, course: CourseFolder) -> None:
+def _check_code_unchanged(path: Path, text: str, course: CourseFolder) -> None:
     """Raise `CourseError` if code would change: its notebook would have to be executed again."""
     if path.suffix != ".py" or path.parent not in (course.sources, course.lab_sources):
         return

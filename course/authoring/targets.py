@@ -15,9 +15,9 @@ from course.authoring.stored_outputs import outputs_digest
 from course.course_folder import CourseError, CourseFolder, pick
 from course.files import read_notebook
 from course.translation.catalogs import languages
-from course.translation.edition import Edition, edition
+from course.translation.course_translation import CourseTranslation, read_translation
 from course.translation.pages import outdated_files, unreviewed
-from course.translation.words import Words
+from course.translation.translator import Translator
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Target:
         path: where it is stored.
         executed: False for a student's lab, which has no outputs.
         assemble: builds the notebook from its current source, without outputs.
-        words: the language; after `assemble`, `words.missing` has the texts left in English.
+        translator: the language; after `assemble`, its `missing` has the texts left in English.
     """
 
     name: str
@@ -38,26 +38,28 @@ class Target:
     path: Path
     executed: bool
     assemble: Callable[[], NotebookNode]
-    words: Words = IN_ENGLISH
+    translator: Translator = IN_ENGLISH
 
 
 def targets(
-    course: CourseFolder, names: list[str], read: Callable[[str], Edition] | None = None
+    course: CourseFolder, names: list[str], read: Callable[[str], CourseTranslation] | None = None
 ) -> list[Target]:
     """Return the named targets, or all.
 
-    `labs/NAME` names a lab, which is two notebooks in English. `es` names all that is published in
-    Spanish, `es/NAME` and `es/labs/NAME` one notebook, published or not. `read` returns the
-    edition of a language; pass it to reuse editions that have already been read.
+    `labs/NAME` names a lab, which is two notebooks in English. `es` names everything published in
+    Spanish; `es/NAME` and `es/labs/NAME` name one notebook, published or not. `read` returns the
+    translation into a language; pass it to reuse translations that have already been read.
     """
-    read = read or partial(edition, course)
+    read = read or partial(read_translation, course)
     known = languages(course)
-    spoken = [name for name in names if Path(name).parts[:1] in [(code,) for code in known]]
-    found = _in_english(course, [name for name in names if name not in spoken], bool(names))
+    translation = [name for name in names if Path(name).parts[:1] in [(code,) for code in known]]
+    found = _in_english(course, [name for name in names if name not in translation], bool(names))
     for code in known:
-        asked = [Path(n).relative_to(code).as_posix() for n in spoken if Path(n).parts[0] == code]
-        if asked or not names:
-            found += _in_edition(read(code), [name for name in asked if name != "."])
+        requested = [
+            Path(n).relative_to(code).as_posix() for n in translation if Path(n).parts[0] == code
+        ]
+        if requested or not names:
+            found += _in_translation(read(code), [name for name in requested if name != "."])
     return found
 
 
@@ -73,8 +75,8 @@ def _in_english(course: CourseFolder, names: list[str], only_these: bool) -> lis
     return found
 
 
-def _in_edition(spoken: Edition, names: list[str]) -> list[Target]:
-    course = spoken.course
+def _in_translation(translation: CourseTranslation, names: list[str]) -> list[Target]:
+    course = translation.course
     labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
     lessons = [name for name in names if name not in labs]
     chosen = []
@@ -83,15 +85,17 @@ def _in_edition(spoken: Edition, names: list[str]) -> list[Target]:
         chosen += [f"notebooks/{name}" for name in picked]
     if labs or not names:
         chosen += [f"labs/{name}" for name in pick(course.lab_names(), labs, "Lab")]
-    return [_translated(spoken, name) for name in chosen if names or spoken.is_published(name)]
+    return [
+        _translated(translation, name) for name in chosen if names or translation.is_published(name)
+    ]
 
 
-def assembled(course: CourseFolder, name: str, words: Words = IN_ENGLISH) -> NotebookNode:
+def assembled(course: CourseFolder, name: str, translator: Translator = IN_ENGLISH) -> NotebookNode:
     """Build the notebook of one lesson from its current source, without outputs."""
     names = course.lesson_names()
     place = names.index(name) + 1
-    following = read_source(course.source_of(names[place])) if place < len(names) else None
-    return assemble_lesson(course, read_source(course.source_of(name)), following, words)
+    next_lesson = read_source(course.source_path(names[place])) if place < len(names) else None
+    return assemble_lesson(course, read_source(course.source_path(name)), next_lesson, translator)
 
 
 def outdated(course: CourseFolder) -> list[str]:
@@ -101,9 +105,15 @@ def outdated(course: CourseFolder) -> list[str]:
     """
     findings = []
     # A language is checked from its first build on, so that translators can finish it file by file.
-    editions = [spoken for code in languages(course) if (spoken := edition(course, code)).is_built]
+    translations = [
+        translation
+        for code in languages(course)
+        if (translation := read_translation(course, code)).is_built
+    ]
     wanted = _in_english(course, [], only_these=False)
-    wanted += [target for spoken in editions for target in _in_edition(spoken, [])]
+    wanted += [
+        target for translation in translations for target in _in_translation(translation, [])
+    ]
     for target in wanted:
         try:
             reasons = differences(target, target.assemble(), read_stored(target.path))
@@ -113,8 +123,8 @@ def outdated(course: CourseFolder) -> list[str]:
             fix = f"course build {target.argument}"
             findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
     findings += _without_source(course, {target.path for target in wanted})
-    for spoken in editions:
-        findings += unreviewed(spoken) + outdated_files(spoken)
+    for translation in translations:
+        findings += unreviewed(translation) + outdated_files(translation)
     return findings
 
 
@@ -150,7 +160,7 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
 
 
 def _lesson(course: CourseFolder, name: str) -> Target:
-    path = course.notebook_of(name)
+    path = course.notebook_path(name)
     return Target(name, name, path, True, lambda: assembled(course, name))
 
 
@@ -166,18 +176,20 @@ def _lab(course: CourseFolder, name: str, *, answers: bool) -> Target:
     )
 
 
-def _translated(spoken: Edition, document: str) -> Target:
-    course, words = spoken.course, spoken.words(document)
+def _translated(translation: CourseTranslation, document: str) -> Target:
+    course, translator = translation.course, translation.translator(document)
     kind, name = document.split("/")
     is_lab = kind == "labs"
 
     def assemble() -> NotebookNode:
         if is_lab:
-            return assemble_lab(course, name, answers=False, words=words)
-        return assembled(course, name, words)
+            return assemble_lab(course, name, answers=False, translator=translator)
+        return assembled(course, name, translator)
 
-    argument = f"{spoken.language}/{'labs/' if is_lab else ''}{name}"
-    return Target(argument, argument, spoken.file_of(document), not is_lab, assemble, words)
+    argument = f"{translation.language}/{'labs/' if is_lab else ''}{name}"
+    return Target(
+        argument, argument, translation.output_path(document), not is_lab, assemble, translator
+    )
 
 
 def _without_source(course: CourseFolder, wanted: set[Path]) -> list[str]:
@@ -202,13 +214,13 @@ def _without_source(course: CourseFolder, wanted: set[Path]) -> list[str]:
 
 
 def _edited_cells(fresh: NotebookNode, stored: NotebookNode) -> list[int]:
-    built, found = ([_compared(cell) for cell in n.cells] for n in (fresh, stored))
+    built, found = ([_comparable(cell) for cell in n.cells] for n in (fresh, stored))
     edited = [n for n, (one, other) in enumerate(zip(built, found, strict=False)) if one != other]
     if len(built) != len(found):
         edited.append(min(len(built), len(found)))
     return edited
 
 
-def _compared(cell: NotebookNode) -> tuple[object, ...]:
+def _comparable(cell: NotebookNode) -> tuple[object, ...]:
     kept = cell.metadata
     return cell.cell_type, cell.id, cell.source, list(kept.get("tags", [])), kept.get("nbgrader")

@@ -10,19 +10,19 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from course.batch.ledger import Ledger
+from course.batch.batch_runner import BatchOptions, BatchRunner, Folders, jobs_at_once
+from course.batch.finished_runs import FinishedRuns
 from course.batch.plan import Plan, PlannedRun, expand
-from course.batch.work import Folders, Options, Work, jobs_at_once
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution.jobs import Status
-from course.execution.progress import roughly
+from course.execution.progress import format_estimate
 from course.files import read_notebook
-from course.reports.reported import Entry
+from course.reports.entries import Entry
 
-_MOST_SHOWN = 60
+_MAX_SHOWN = 60
 
 
-def batch(course: CourseFolder, plan: Plan, name: str, options: Options) -> int:
+def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) -> int:
     """Execute the runs of a plan that have not finished yet; return the exit status.
 
     Args:
@@ -41,17 +41,19 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: Options) -> int:
     notebooks = {stem: read_notebook(file) for stem, file in files.items()}
     runs = expand(plan, notebooks)
     folders = _folders(course, plan, name)
-    ledger = Ledger(folders.out)
+    finished_runs = FinishedRuns(folders.out)
     if options.dry_run:
-        _show_plan(runs, _kept(ledger, runs, options), plan, _earlier_seconds(course, ledger))
+        _show_plan(
+            runs, _kept(finished_runs, runs, options), plan, _earlier_seconds(course, finished_runs)
+        )
         return 0
-    with ledger.locked():
-        done = _kept(ledger, runs, options)
-        work = Work(plan, folders, ledger, runs, notebooks, options, done)
+    with finished_runs.locked():
+        done = _kept(finished_runs, runs, options)
+        runner = BatchRunner(plan, folders, finished_runs, runs, notebooks, options, done)
         missing = [run for run in runs if run.id not in done]
         if done:
             print(f"{len(done)} of {len(runs)} runs are already done; {len(missing)} to go.")
-        return work.execute(missing, files)
+        return runner.execute(missing, files)
 
 
 def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Path]:
@@ -65,7 +67,7 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
             raise CourseError(f"There is no notebook {word}.")
         else:
             names = pick(course.built_names(), [word], "Notebook")
-            found = {lesson: course.notebook_of(lesson) for lesson in names}
+            found = {lesson: course.notebook_path(lesson) for lesson in names}
         for stem, file in found.items():
             # Students' copies of a lab have the same file name, in different folders.
             unique = stem if files.get(stem, file) == file else f"{file.parent.name}_{stem}"
@@ -93,9 +95,11 @@ def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
     return folders
 
 
-def _kept(ledger: Ledger, runs: Sequence[PlannedRun], options: Options) -> dict[str, Entry]:
+def _kept(
+    finished_runs: FinishedRuns, runs: Sequence[PlannedRun], options: BatchOptions
+) -> dict[str, Entry]:
     """The entries of the runs that do not have to be executed again."""
-    finished = ledger.finished()
+    finished = finished_runs.entries()
     return {
         run.id: finished[run.id]
         for run in runs
@@ -104,11 +108,11 @@ def _kept(ledger: Ledger, runs: Sequence[PlannedRun], options: Options) -> dict[
     }
 
 
-def _earlier_seconds(course: CourseFolder, ledger: Ledger) -> dict[str, list[float]]:
+def _earlier_seconds(course: CourseFolder, finished_runs: FinishedRuns) -> dict[str, list[float]]:
     """Seconds that passed runs of each notebook took, in this and the course's other batches."""
     seconds: dict[str, list[float]] = {}
-    for state in {ledger.folder, *course.runs.glob("*/state")}:
-        for entry in Ledger(state.parent).finished().values():
+    for state in {finished_runs.folder, *course.runs.glob("*/state")}:
+        for entry in FinishedRuns(state.parent).entries().values():
             if entry["status"] == Status.PASSED:
                 seconds.setdefault(entry["notebook"], []).append(entry["seconds"])
     return seconds
@@ -122,12 +126,12 @@ def _show_plan(
 ) -> None:
     """Print what would run, and an estimate of the time from earlier runs."""
     missing = [run for run in runs if run.id not in done]
-    for run in runs[:_MOST_SHOWN]:
+    for run in runs[:_MAX_SHOWN]:
         values = ", ".join(f"{key} = {value!r}" for key, value in run.parameters.items())
         mark = "done  " if run.id in done else "to run"
         print(f"{mark}  {run.notebook}  {values or 'no parameters'}")
-    if len(runs) > _MOST_SHOWN:
-        print(f"... and {len(runs) - _MOST_SHOWN} more")
+    if len(runs) > _MAX_SHOWN:
+        print(f"... and {len(runs) - _MAX_SHOWN} more")
     jobs = jobs_at_once(plan)
     total = f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
     print(f"{total}, {len(missing)} to execute, {jobs} at a time. Nothing was started.")
@@ -139,6 +143,6 @@ def _show_plan(
         seconds = sum(typical[run.notebook] for run in missing) / min(jobs, len(missing))
         known = sum(len(earlier[name]) for name in {run.notebook for run in missing})
         print(
-            f"Estimate: {roughly(seconds)}, from the median of {known} earlier runs"
+            f"Estimate: {format_estimate(seconds)}, from the median of {known} earlier runs"
             f"{', whatever their parameters' if plan.varied else ''}."
         )

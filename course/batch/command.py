@@ -8,7 +8,7 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
-from course.command_line import end_as_by_ctrl_c
+from course.command_line import handle_sigterm_as_ctrl_c
 from course.course_folder import CourseError, open_course
 
 
@@ -59,7 +59,9 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     how.add_argument(
         "--gpus", nargs="+", metavar="GPU", help="indices, `all` (default) or `none`; one per run"
     )
-    how.add_argument("--share", type=int, metavar="N", help="runs that share a GPU (default: 1)")
+    how.add_argument(
+        "--runs-per-gpu", type=int, metavar="N", help="runs that share a GPU (default: 1)"
+    )
     how.add_argument(
         "--folder", metavar="DIR", help="working folder of all runs (default: one per run)"
     )
@@ -84,16 +86,18 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
 def _batch(options: argparse.Namespace) -> int:
     # Imported here so that each command imports only what it needs.
     from course.batch.batch import batch
+    from course.batch.batch_runner import BatchOptions
     from course.batch.plan import make_plan
-    from course.batch.work import Options
 
-    end_as_by_ctrl_c()
-    table, name = _plan_of(options)
-    how = Options(**{field.name: getattr(options, field.name) for field in fields(Options)})
+    handle_sigterm_as_ctrl_c()
+    table, name = _make_plan_table(options)
+    how = BatchOptions(
+        **{field.name: getattr(options, field.name) for field in fields(BatchOptions)}
+    )
     return batch(open_course(options.root), make_plan(table), name, how)
 
 
-def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
+def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], str]:
     """The plan's table and the batch's name: that of the plan's file, or a generated one."""
     from course.batch.plan import read_plan
 
@@ -101,16 +105,16 @@ def _plan_of(options: argparse.Namespace) -> tuple[dict[str, object], str]:
     if files and len(options.what) > 1:
         raise CourseError("Give either a plan or notebooks, not both: a plan lists its notebooks.")
     table = dict(read_plan(Path(files[0]))) if files else {"notebooks": list(options.what)}
-    _add(table, "parameters", _once("-p", options.parameters, dict(options.parameters)))
+    _add(table, "parameters", _check_no_repeats("-p", options.parameters, dict(options.parameters)))
     grid = {name: values for name, *values in options.grid}
-    _add(table, "grid", _once("--grid", options.grid, grid))
+    _add(table, "grid", _check_no_repeats("--grid", options.grid, grid))
     if options.case:
         table["list"] = [_case(words) for words in options.case]
     names = ("repeats", "seeds", "retries", "jobs", "out", "folder")
     table |= _given(**{name: getattr(options, name) for name in names})
     _add(table, "limits", _given(cell=options.cell_timeout, run=options.run_timeout))
     use = options.gpus[0] if options.gpus and len(options.gpus) == 1 else options.gpus
-    _add(table, "gpus", _given(use=use, share=options.share))
+    _add(table, "gpus", _given(use=use, runs_per_gpu=options.runs_per_gpu))
     if files:
         return table, Path(files[0]).stem
     what = [table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")]
@@ -122,7 +126,9 @@ def _given(**options: object) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _once(option: str, given: list[list[str]], read: dict[str, object]) -> dict[str, object]:
+def _check_no_repeats(
+    option: str, given: list[list[str]], read: dict[str, object]
+) -> dict[str, object]:
     names = [name for name, *_ in given]
     for name in names:
         if names.count(name) > 1:

@@ -16,7 +16,7 @@ import yaml
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
-from course.execution.parameters import did_you_mean, fit_parameters, parameters_of
+from course.execution.parameters import convert_parameters, did_you_mean, read_parameters
 from course.execution.provenance import run_id
 
 _KEYS = (
@@ -38,10 +38,10 @@ class Plan:
         cell_limit: time limit per cell, in seconds; None for no limit.
         run_limit: time limit per run, in seconds; None for no limit.
         retries: how often a run that does not pass is retried.
-        jobs: how many run at once; None for `share` per GPU, or 1 without GPUs.
+        jobs: how many run at once; None for `runs_per_gpu` per GPU, or 1 without GPUs.
         out: folder or URL of the results; None for a folder in the course's `runs/`.
         gpus: names as in CUDA_VISIBLE_DEVICES; None for all GPUs of the machine.
-        share: how many runs use one GPU at a time.
+        runs_per_gpu: how many runs use one GPU at a time.
         folder: working folder of all runs; None for a folder per run.
     """
 
@@ -56,7 +56,7 @@ class Plan:
     jobs: int | None = None
     out: str | None = None
     gpus: tuple[str, ...] | None = None
-    share: int = 1
+    runs_per_gpu: int = 1
     folder: str | None = None
 
     @property
@@ -115,7 +115,7 @@ def make_plan(table: Mapping[str, object]) -> Plan:
     _check_names(table, _KEYS, "A plan")
     limits, gpus, grid = (_mapping(table, key) for key in ("limits", "gpus", "grid"))
     _check_names(limits, ("cell", "run"), "limits")
-    _check_names(gpus, ("use", "share"), "gpus")
+    _check_names(gpus, ("use", "runs_per_gpu"), "gpus")
     for name, values in grid.items():
         if not isinstance(values, list) or not values:
             raise CourseError(f"grid: {name} must be a list of values, not {values!r}.")
@@ -130,11 +130,11 @@ def make_plan(table: Mapping[str, object]) -> Plan:
         seeds=_seeds(table),
         cell_limit=_integer(limits, "cell", 3600),
         run_limit=_integer(limits, "run", None),
-        retries=_integer(table, "retries", 0, least=0),
+        retries=_integer(table, "retries", 0, minimum=0),
         jobs=_integer(table, "jobs", None),
         out=_text(table, "out"),
         gpus=_gpus(gpus.get("use", "all")),
-        share=_integer(gpus, "share", 1),
+        runs_per_gpu=_integer(gpus, "runs_per_gpu", 1),
         folder=_text(table, "folder"),
     )
     if not plan.notebooks:
@@ -149,7 +149,7 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
     Raises:
         CourseError: no notebook has a parameter of that name, or a value has the wrong type.
     """
-    known = {name: parameters_of(notebook) for name, notebook in notebooks.items()}
+    known = {name: read_parameters(notebook) for name, notebook in notebooks.items()}
     runs: dict[str, PlannedRun] = {}
     seeds = [{"seed": seed} for seed in plan.seeds] or [{}]
     combinations = [
@@ -158,23 +158,23 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
     ]
     for case, combination, seed in itertools.product(plan.cases or ({},), combinations, seeds):
         given = {**plan.parameters, **case, **combination, **seed}
-        for name, fitted in fit_parameters(given.items(), known).items():
-            parameters = {key: _absolute(value) for key, value in fitted.items()}
-            run = _planned(name, parameters, notebooks[name])
+        for name, converted in convert_parameters(given.items(), known).items():
+            parameters = {key: _make_absolute(value) for key, value in converted.items()}
+            run = _plan_run(name, parameters, notebooks[name])
             # A notebook without the varied parameter would run again with the same values.
             runs.setdefault(run.id, run)
     order = list(notebooks)
     return sorted(runs.values(), key=lambda run: order.index(run.notebook))
 
 
-def _planned(name: str, parameters: dict[str, object], notebook: NotebookNode) -> PlannedRun:
+def _plan_run(name: str, parameters: dict[str, object], notebook: NotebookNode) -> PlannedRun:
     identity = run_id(notebook, {"notebook": name, **parameters})
     words = "_".join(f"{key}-{value}" for key, value in parameters.items())
     readable = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}_{words}").strip("._")
     return PlannedRun(name, parameters, identity, f"{readable[:80]}_{identity[:8]}")
 
 
-def _absolute(value: object) -> object:
+def _make_absolute(value: object) -> object:
     """Make a path that begins with `./`, `../` or `~/` absolute: runs use other folders."""
     if isinstance(value, str) and value.startswith(("./", "../", "~/")):
         return str(Path(value).expanduser().absolute())
@@ -223,13 +223,13 @@ def _text(table: Mapping[str, object], key: str) -> str | None:
 
 
 def _integer(
-    table: Mapping[str, object], key: str, default: int | None, *, least: int = 1
+    table: Mapping[str, object], key: str, default: int | None, *, minimum: int = 1
 ) -> int | None:
     value = table.get(key)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise CourseError(f"{key} must be an integer of {least} or more, not {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise CourseError(f"{key} must be an integer of {minimum} or more, not {value!r}.")
     return value
 
 

@@ -22,14 +22,14 @@ from course.authoring.targets import outdated
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution import engine, gpus
 from course.execution.jobs import Job, RunLimits, RunResult, Status
-from course.execution.kernels import anchor_data_folder, modules_of
-from course.execution.local import Workers
-from course.execution.parameters import fit_parameters, parameters_of
-from course.execution.progress import LessonProgress, roughly, show_seconds
+from course.execution.kernels import make_cifar10_root_absolute, preloadable_modules
+from course.execution.local import WorkerConfig
+from course.execution.parameters import convert_parameters, read_parameters
+from course.execution.progress import LessonProgress, format_estimate, format_seconds
 from course.execution.provenance import versions
 from course.files import read_notebook
+from course.reports.entries import Entry, format_value, make_entry, result_names, synthetic_box
 from course.reports.pages import write_page
-from course.reports.reported import Entry, make_entry, result_names, show_value, synthetic_box
 from course.reports.run_report import CourseRun, write_report
 
 # Peak memory of a lesson with its figures and images, in bytes.
@@ -40,7 +40,7 @@ _CLOCKS = re.compile(r"\b(perf_counter|timeit|timing\.measure|fast_cifar10)\b")
 
 def run(
     course: CourseFolder,
-    asked: Sequence[str] = (),
+    requested: Sequence[str] = (),
     parameters: Sequence[tuple[str, str]] = (),
     *,
     out: Path | None = None,
@@ -51,7 +51,7 @@ def run(
 
     Args:
         course: the course whose built notebooks are executed.
-        asked: names of lessons; all if empty.
+        requested: names of lessons; all if empty.
         parameters: names and values, for the lessons that have them.
         out: folder for the results; by default `runs/DATE-TIME`, which `runs/latest` points to.
         jobs: how many notebooks run at once; by default as many as cores and memory allow, and
@@ -62,37 +62,39 @@ def run(
         CourseError: before anything is executed, if a name, a parameter or `out` is not valid; or
             if the results cannot be written.
     """
-    names = pick(course.built_names(), list(asked), "Notebook")
+    names = pick(course.built_names(), list(requested), "Notebook")
     if not names:
         raise CourseError(f"{course.notebooks} has no notebooks yet. To build them: course build")
-    notebooks = {name: read_notebook(course.notebook_of(name)) for name in names}
-    fitted = fit_parameters(parameters, {name: parameters_of(notebooks[name]) for name in names})
+    notebooks = {name: read_notebook(course.notebook_path(name)) for name in names}
+    converted = convert_parameters(
+        parameters, {name: read_parameters(notebooks[name]) for name in names}
+    )
     for finding in outdated(course):
         print(f"Note: {finding}", file=sys.stderr)
     started, clock = datetime.now().astimezone(), monotonic()
     expected = _earlier_seconds(course.runs)
     folder = _new_folder(course, out, started)
-    anchor_data_folder()
+    make_cifar10_root_absolute()
     # Kernels run in the current folder, as with papermill, so that a relative path among the
     # parameters is relative to the folder where the command was started.
     here = Path.cwd()
     to_do = [
         Job(
-            name, course.notebook_of(name), folder / f"{name}.ipynb", here, fitted[name],
-            alone=measures_time(notebooks[name]),
+            name, course.notebook_path(name), folder / f"{name}.ipynb", here, converted[name],
+            exclusive=measures_time(notebooks[name]),
         )
         for name in names
     ]  # fmt: skip
-    workers = Workers(
-        jobs=jobs or jobs_for_this_machine(), preload=tuple(modules_of(notebooks.values()))
+    workers = WorkerConfig(
+        jobs=jobs or jobs_for_this_machine(), preload=tuple(preloadable_modules(notebooks.values()))
     )
-    cells = {name: _count_cells(notebooks[name], fitted[name]) for name in names}
+    cells = {name: _count_cells(notebooks[name], converted[name]) for name in names}
     known = set(names) <= set(expected)
     # Without times from earlier runs, all cells are assumed to take equally long.
-    weights = shares_of_time(to_do, expected if known else cells, workers.jobs)
+    weights = relative_times(to_do, expected if known else cells, workers.jobs)
     if known:
         seconds = sum(weights.values()) / workers.jobs
-        print(f"Estimate from the last run: {roughly(seconds)}.")
+        print(f"Estimate from the last run: {format_estimate(seconds)}.")
     entries: dict[str, Entry] = {}
 
     def describe(result: RunResult) -> str:
@@ -118,7 +120,7 @@ def run(
             [entries[name] for name in names],
             list(parameters),
             stopped,
-            facts_of(course.root),
+            collect_facts(course.root),
         )
         page = write_report(finished, folder)
         if out is None:
@@ -143,11 +145,11 @@ def jobs_for_this_machine() -> int:
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
 
 
-def shares_of_time(
+def relative_times(
     jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int
 ) -> dict[str, float]:
     """Each job's share of the total worker time; one that runs alone occupies all workers."""
-    return {job.name: seconds[job.name] * (at_once if job.alone else 1) for job in jobs}
+    return {job.name: seconds[job.name] * (at_once if job.exclusive else 1) for job in jobs}
 
 
 def measures_time(notebook: NotebookNode) -> bool:
@@ -155,7 +157,7 @@ def measures_time(notebook: NotebookNode) -> bool:
     return any(c.cell_type == "code" and _CLOCKS.search(c.source) for c in notebook.cells)
 
 
-def facts_of(root: Path) -> dict[str, str]:
+def collect_facts(root: Path) -> dict[str, str]:
     """Facts that the results depend on: torch version, machine, commit of the course, command."""
     memory = f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
     machine = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", memory]
@@ -167,8 +169,8 @@ def facts_of(root: Path) -> dict[str, str]:
     }
     git = ["git", "-C", str(root), "describe", "--always", "--dirty=, with uncommitted changes"]
     try:
-        described = subprocess.run(git, capture_output=True, text=True, timeout=30, check=True)
-        facts["commit"] = described.stdout.strip()
+        completed = subprocess.run(git, capture_output=True, text=True, timeout=30, check=True)
+        facts["commit"] = completed.stdout.strip()
     except (OSError, subprocess.SubprocessError):
         # The course is not a git clone, or there is no git.
         pass
@@ -221,10 +223,10 @@ def point_latest(runs: Path, name: str) -> None:
     temporary.replace(latest)
 
 
-def _entry_with_page(result: RunResult, beside: Sequence[str]) -> Entry:
+def _entry_with_page(result: RunResult, sibling_names: Sequence[str]) -> Entry:
     if not result.job.output.exists():
         return make_entry(result, None)
-    page = write_page(result.job.output, beside=beside)
+    page = write_page(result.job.output, sibling_names=sibling_names)
     return make_entry(result, read_notebook(result.job.output), page=page.name)
 
 
@@ -232,18 +234,18 @@ def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
     """Rewrite the pages without links to notebooks that were not executed."""
     existing = [name for name in names if (folder / f"{name}.ipynb").exists()]
     for name in existing:
-        write_page(folder / f"{name}.ipynb", beside=existing)
+        write_page(folder / f"{name}.ipynb", sibling_names=existing)
 
 
 def _line(entry: Entry) -> str:
     """One notebook on one line of a terminal."""
-    seconds = show_seconds(entry["seconds"])
+    seconds = format_seconds(entry["seconds"])
     parts = [f"{entry['notebook']:<28}  {entry['status']:<11}  {seconds:>10}"]
     reported = entry["reported"]
     if entry["status"] == Status.PASSED:
         parts += [str(reported["device"])] if reported.get("device") else []
         shown = result_names([entry])[:3]
-        parts += [f"{name.replace('_', ' ')} {show_value(reported[name])}" for name in shown]
+        parts += [f"{name.replace('_', ' ')} {format_value(reported[name])}" for name in shown]
     elif entry["error"]:
         cell = f"cell {entry['failing_cell']}: " if entry["failing_cell"] else ""
         parts.append(cell + entry["error"].splitlines()[0])

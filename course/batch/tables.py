@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from course.files import write_atomically
-from course.reports.reported import CIRCUMSTANCES, Entry, result_names
+from course.reports.entries import CONTEXT_KEYS, Entry, result_names
 
 _FIRST = ("run", "id", "notebook", "status")
 _LAST = (
@@ -41,7 +41,7 @@ def make_rows(entries: Iterable[Entry]) -> list[TableRow]:
         row |= {f"parameter.{name}": entry["parameters"].get(name) for name in parameters}
         row |= {f"result.{name}": reported.get(name) for name in results}
         row |= {name: entry[name] for name in _LAST}
-        row |= {name: reported.get(name) for name in CIRCUMSTANCES}
+        row |= {name: reported.get(name) for name in CONTEXT_KEYS}
         row |= {f"version.{name}": entry["versions"].get(name) for name in versions}
         rows.append({name: None if value == "" else value for name, value in row.items()})
     return rows

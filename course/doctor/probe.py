@@ -27,7 +27,7 @@ def main() -> None:
         elif torch.backends.mps.is_available():
             answer["devices"] = ["mps"]
     if caught:
-        answer["cuda_trouble"] = str(caught[-1].message).splitlines()[0]
+        answer["cuda_error"] = str(caught[-1].message).splitlines()[0]
     # Printed now, because loading the dataset may crash the process.
     print(json.dumps(answer), flush=True)
     cifar10 = importlib.import_module("helpers.cifar10")
@@ -35,7 +35,7 @@ def main() -> None:
         # Without mirrors, nothing is downloaded.
         answer["data"] = cifar10.load("cifar10", mirrors=(), progress=False).provenance
     except cifar10.DataError as error:
-        answer["data_trouble"] = str(error)
+        answer["data_error"] = str(error)
         answer["unreachable"] = unreachable()
     print(json.dumps(answer))
 

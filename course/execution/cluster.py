@@ -20,8 +20,8 @@ from distributed.scheduler import KilledWorker
 
 from course.course_folder import CourseError
 from course.execution.jobs import Job, RunLimits, RunResult, Status
-from course.execution.local import Machine, Workers
-from course.execution.progress import Watcher
+from course.execution.local import LocalExecutor, WorkerConfig
+from course.execution.progress import JobListener
 from course.files import write_atomically
 
 
@@ -32,7 +32,7 @@ class ClusterExecutor:
         CourseError: no scheduler answers at the address.
     """
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: WorkerConfig) -> None:
         try:
             self._client = Client(workers.cluster, timeout=20, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -45,8 +45,8 @@ class ClusterExecutor:
         self._tasks = self._client.get_executor(pure=False)
         self.stopped = False
 
-    def submit(self, job: Job, limits: RunLimits, watcher: Watcher) -> Future:
-        """Execute the job on any worker; `watcher` is not notified when it starts."""
+    def submit(self, job: Job, limits: RunLimits, listener: JobListener) -> Future:
+        """Execute the job on any worker; `listener` is not notified when it starts."""
         notebook = job.notebook.read_bytes()
         return self._tasks.submit(_execute, job, notebook, limits, self._workers, self._batch)
 
@@ -81,21 +81,21 @@ class ClusterExecutor:
             self._client.run(_close, self._batch)
 
 
-# The following functions run on the workers, which keep one `Machine` for each batch.
+# The following functions run on the workers, which keep one `LocalExecutor` for each batch.
 _lock = threading.Lock()
-_machines: dict[str, Machine] = {}
+_machines: dict[str, LocalExecutor] = {}
 _stopped: set[str] = set()
 
 
 def _execute(
-    job: Job, notebook: bytes, limits: RunLimits, workers: Workers, batch: str
+    job: Job, notebook: bytes, limits: RunLimits, workers: WorkerConfig, batch: str
 ) -> tuple[RunResult, bytes]:
     """Execute `notebook`; return the result and the executed notebook."""
     with _lock:
         if batch in _stopped:
             return RunResult(job, Status.NOT_RUN), b""
         if batch not in _machines:
-            _machines[batch] = Machine(workers)
+            _machines[batch] = LocalExecutor(workers)
         machine = _machines[batch]
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         scratch = Path(name)
@@ -106,7 +106,7 @@ def _execute(
             folder.mkdir()
         local = replace(job, notebook=given, output=executed, folder=folder)
         # In Dask's own context, a task could see another task's event loop.
-        result = contextvars.Context().run(machine.execute, local, limits, Watcher())
+        result = contextvars.Context().run(machine.execute, local, limits, JobListener())
         return result, executed.read_bytes() if executed.exists() else b""
 
 

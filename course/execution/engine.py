@@ -9,31 +9,31 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 
 from course.execution.jobs import Job, RunLimits, RunResult, Status
-from course.execution.local import Machine, Workers
-from course.execution.progress import Watcher
+from course.execution.local import LocalExecutor, WorkerConfig
+from course.execution.progress import JobListener
 
 
 def run_jobs(
     jobs: Sequence[Job],
-    watcher: Watcher,
+    listener: JobListener,
     *,
-    workers: Workers | None = None,
+    workers: WorkerConfig | None = None,
     limits: RunLimits | None = None,
 ) -> list[RunResult]:
     """Execute all jobs and return their results in the order of the jobs.
 
     A job that fails does not stop the others. Ctrl-C and SIGTERM kill the kernels: running jobs
     then get the status `STOPPED`, and jobs that had not started get `NOT_RUN`. A second Ctrl-C
-    interrupts as usual. Jobs with `alone` run last, one at a time.
+    interrupts as usual. Jobs with `exclusive` run last, one at a time.
 
     Raises:
         CourseError: no Dask scheduler answers.
-        OSError: the disk is full, or the watcher could not save a result. Jobs that have ended
-            were already passed to the watcher; the others are stopped.
+        OSError: the disk is full, or the listener could not save a result. Jobs that have ended
+            were already passed to the listener; the others are stopped.
     """
-    workers, limits = workers or Workers(), limits or RunLimits()
+    workers, limits = workers or WorkerConfig(), limits or RunLimits()
     if workers.cluster is None:
-        executor = Machine(workers)
+        executor = LocalExecutor(workers)
     else:
         # Imported here because Dask is an optional dependency and takes a second to import.
         from course.execution.cluster import ClusterExecutor
@@ -42,18 +42,18 @@ def run_jobs(
     results: dict[str, RunResult] = {}
     failure: Exception | None = None
     with contextlib.closing(executor), _on_interrupt(executor.stop):
-        together = [job for job in jobs if not job.alone]
-        for group in [together, *([job] for job in jobs if job.alone)]:
+        together = [job for job in jobs if not job.exclusive]
+        for group in [together, *([job] for job in jobs if job.exclusive)]:
             if executor.stopped:
                 break
-            futures = {executor.submit(job, limits, watcher): job for job in group}
+            futures = {executor.submit(job, limits, listener): job for job in group}
             for future in as_completed(futures):
                 job = futures[future]
                 try:
                     result = executor.result(job, future)
                     results[job.name] = result
                     if result.status not in (Status.STOPPED, Status.NOT_RUN):
-                        watcher.ended(result)
+                        listener.on_job_finished(result)
                 except Exception as error:
                     # The other jobs have to end before the first error is raised.
                     failure = failure or error

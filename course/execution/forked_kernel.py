@@ -25,12 +25,12 @@ class KernelServer:
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._requests, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         program = Path(__file__).with_name("kernel_server.py")
-        with theirs:
+        with server_end:
             self.process = subprocess.Popen(
                 [sys.executable, str(program), *arguments],
-                stdin=theirs,
+                stdin=server_end,
                 # Ctrl-C must reach only the command, which stops the server when it is done.
                 start_new_session=True,
             )
@@ -45,10 +45,10 @@ class KernelServer:
             OSError: the server has ended or does not answer.
         """
         request = {"argv": list(arguments), "cwd": folder, "env": dict(environment)}
-        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel, kernel_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         channel.settimeout(_START_SECONDS)
-        with theirs:
-            socket.send_fds(self._requests, [json.dumps(request).encode()], [theirs.fileno()])
+        with kernel_end:
+            socket.send_fds(self._requests, [json.dumps(request).encode()], [kernel_end.fileno()])
         return ForkedKernel(channel)
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class ForkedKernel:
                 report = json.loads(answer)
                 self.left_running, self.returncode = report["left_running"], report["status"]
             elif self.returncode is None:
-                # The keeper was killed; ipykernel ends with it.
+                # The supervisor was killed; ipykernel ends with it.
                 self.returncode = -signal.SIGKILL
         return self.returncode
 

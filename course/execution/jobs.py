@@ -31,7 +31,7 @@ class Job:
         folder: the kernel's working folder, to which relative paths among the parameters refer.
         parameters: parameter values by name.
         own_folder: whether `folder` belongs to this job alone and is emptied before a retry.
-        alone: whether no other job may run at the same time, because this one measures time.
+        exclusive: whether no other job may run at the same time, because this one measures time.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Job:
     folder: Path
     parameters: dict[str, object] = field(default_factory=dict)
     own_folder: bool = False
-    alone: bool = False
+    exclusive: bool = False
 
 
 @dataclass(frozen=True)

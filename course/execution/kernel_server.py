@@ -5,10 +5,10 @@ It uses the standard library only, so that nothing else is imported before the g
 `forked_kernel.py` has the client.
 
 Each message on the socket has `argv`, `cwd` and `env` of one kernel as JSON, and one end of a
-channel. A keeper process starts the kernel, answers with its process id, and answers again when the
-kernel has ended. If the other side of the channel is closed, for example because its process was
-killed, the keeper ends the kernel. In both cases it ends every process that the notebook left
-running.
+channel. A supervisor process starts the kernel, replies with its process id, and replies again when
+the kernel has exited. If the other end of the channel is closed, for example because its process
+was killed, the supervisor kills the kernel. In both cases it kills every process that the notebook
+left running.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _GRACE_SECONDS = 1.0  # for helpers of multiprocessing, which end on their own a
 
 
 def main() -> None:
-    """Import the modules, then start a keeper for each message until the socket is closed."""
+    """Import the modules, then start a supervisor for each message until the socket is closed."""
     modules = sys.argv[1:]
     # Do not import from the folder of this file.
     del sys.path[0]
     if modules[:1] != ["--fresh"]:
         preload([*KERNEL_MODULES, *modules])
-    # The operating system then reaps keepers that have exited.
+    # The operating system then reaps supervisors that have exited.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     requests = socket.socket(fileno=0)
     while True:
@@ -52,7 +52,7 @@ def main() -> None:
         if fork() == 0:
             requests.detach()
             channel = socket.socket(fileno=descriptors[0])
-            keep(channel, json.loads(request), fresh=modules[:1] == ["--fresh"])
+            supervise(channel, json.loads(request), fresh=modules[:1] == ["--fresh"])
         os.close(descriptors[0])
 
 
@@ -90,7 +90,7 @@ def fork() -> int:
         return os.fork()
 
 
-def keep(channel: socket.socket, request: dict[str, object], *, fresh: bool) -> None:
+def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool) -> None:
     """Start one kernel, wait until it ends or `channel` closes, and clean up. Does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Orphaned descendants of this process become its children, so that it can kill all of them.

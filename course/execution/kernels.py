@@ -38,10 +38,10 @@ _PRELOADED = {"helpers", "matplotlib", "numpy", "PIL", "torch", "torchvision", "
 # Modules that these import only at first use: by the first optimizer, by the first figure.
 # `matplotlib_inline` cannot be among them, because it looks for the notebook that imports it.
 _FIGURES = "matplotlib.backends.backend_agg"
-_LATE = {"torch": "torch._dynamo", "matplotlib.pyplot": _FIGURES, "helpers.plots": _FIGURES}
+_LAZY_IMPORTS = {"torch": "torch._dynamo", "matplotlib.pyplot": _FIGURES, "helpers.plots": _FIGURES}
 
 
-def modules_of(notebooks: Iterable[NotebookNode]) -> list[str]:
+def preloadable_modules(notebooks: Iterable[NotebookNode]) -> list[str]:
     """Names of the modules that the notebooks import and that can be imported before a fork."""
     found: set[str] = set()
     for notebook in notebooks:
@@ -49,7 +49,7 @@ def modules_of(notebooks: Iterable[NotebookNode]) -> list[str]:
             if cell.cell_type == "code":
                 found.update(_imports(cell.source))
     safe = {name for name in found if name.partition(".")[0] in _PRELOADED}
-    return sorted(safe) + sorted({late for name, late in _LATE.items() if name in safe})
+    return sorted(safe) + sorted({lazy for name, lazy in _LAZY_IMPORTS.items() if name in safe})
 
 
 def _imports(source: str) -> set[str]:
@@ -70,7 +70,7 @@ def _imports(source: str) -> set[str]:
     return names
 
 
-class SocketFiles(ConnectionFileMixin):
+class IpcTransport(ConnectionFileMixin):
     """Connects to a kernel through socket files instead of network ports, except on Windows.
 
     Jupyter finds free ports and closes them again for the kernel to open. Another process can get
@@ -78,19 +78,19 @@ class SocketFiles(ConnectionFileMixin):
     """
 
     @default("transport")
-    def _transport_of_files(self) -> str:
+    def _default_transport(self) -> str:
         # On macOS, the path of a socket (this one with "-1" appended) is limited to 103 characters.
         fits = len(tempfile.gettempdir()) < 60
         return "ipc" if os.name == "posix" and fits else "tcp"
 
     @default("ip")
-    def _path_of_files(self) -> str:
+    def _default_ip(self) -> str:
         if self.transport != "ipc":
             return self._ip_default()
         return str(Path(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}"))
 
 
-class ThisPythonsKernel(SocketFiles):
+class CurrentPythonKernelMixin(IpcTransport):
     """The part of a kernel manager that starts kernels with the Python of this process.
 
     Jupyter would look up a kernel named `python3`, and one registered in the user's home folder,
@@ -112,7 +112,7 @@ class ThisPythonsKernel(SocketFiles):
         return spec
 
 
-class ThisPython(ThisPythonsKernel, AsyncKernelManager):
+class CurrentPythonKernelManager(CurrentPythonKernelMixin, AsyncKernelManager):
     """The kernel manager of nbclient and papermill."""
 
 
@@ -134,8 +134,8 @@ class Kernels:
     def manager_class(
         self,
         environment: Mapping[str, str] | None = None,
-        base: type[ThisPythonsKernel] = ThisPython,
-    ) -> type[ThisPythonsKernel]:
+        base: type[CurrentPythonKernelMixin] = CurrentPythonKernelManager,
+    ) -> type[CurrentPythonKernelMixin]:
         """A kernel manager class for one job; nbclient creates the manager itself, from a class.
 
         Args:
@@ -203,7 +203,7 @@ KernelProvisionerFactory.instance().provisioners[_PROVISIONER] = EntryPoint(
 )
 
 
-def anchor_data_folder() -> None:
+def make_cifar10_root_absolute() -> None:
     """Make a relative `CIFAR10_ROOT` absolute, because kernels run in other folders."""
     if root := os.environ.get("CIFAR10_ROOT"):
         os.environ["CIFAR10_ROOT"] = str(Path(root).expanduser().absolute())

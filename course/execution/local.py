@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from course.execution import gpus
 from course.execution.jobs import Job, RunLimits, RunResult, Status
 from course.execution.kernels import Kernels
-from course.execution.progress import Watcher
+from course.execution.progress import JobListener
 from course.execution.provenance import versions
 from course.execution.runner import run_job
 
 
 @dataclass(frozen=True)
-class Workers:
+class WorkerConfig:
     """Where jobs run: how many at once, on which cluster, with which kernels and GPUs.
 
     Attributes:
@@ -27,20 +27,20 @@ class Workers:
         preload: modules that are imported before kernels are forked; None starts each kernel as a
             new process.
         gpus: names as in CUDA_VISIBLE_DEVICES; None for all GPUs of the machine.
-        share: how many jobs use one GPU at a time.
+        jobs_per_gpu: how many jobs use one GPU at a time.
     """
 
     jobs: int = 1
     cluster: str | None = None
     preload: tuple[str, ...] | None = None
     gpus: tuple[str, ...] | None = ()
-    share: int = 1
+    jobs_per_gpu: int = 1
 
 
-class Machine:
+class LocalExecutor:
     """Executes jobs in threads of this process, each with its own kernel and GPU."""
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: WorkerConfig) -> None:
         self._stopped = threading.Event()
         self._kernels = Kernels(workers.preload)
         # Jobs that run side by side share the cores.
@@ -48,7 +48,7 @@ class Machine:
         self._cores_per_job = str(max(1, cores // workers.jobs)) if workers.jobs > 1 else ""
         # Each GPU gets one job before any gets a second.
         names = gpus.visible() if workers.gpus is None else workers.gpus
-        self._gpus = [*names] * workers.share
+        self._gpus = [*names] * workers.jobs_per_gpu
         self._free_gpus: queue.Queue[str] = queue.Queue()
         for name in self._gpus:
             self._free_gpus.put(name)
@@ -59,26 +59,26 @@ class Machine:
         """Whether `stop` was called."""
         return self._stopped.is_set()
 
-    def submit(self, job: Job, limits: RunLimits, watcher: Watcher) -> Future[RunResult]:
+    def submit(self, job: Job, limits: RunLimits, listener: JobListener) -> Future[RunResult]:
         """Execute the job when a thread is free."""
-        return self._threads.submit(self.execute, job, limits, watcher)
+        return self._threads.submit(self.execute, job, limits, listener)
 
-    def execute(self, job: Job, limits: RunLimits, watcher: Watcher) -> RunResult:
+    def execute(self, job: Job, limits: RunLimits, listener: JobListener) -> RunResult:
         """Execute one job as soon as a GPU is free."""
         if self.stopped:
             return RunResult(job, Status.NOT_RUN)
         gpu = self._free_gpus.get() if self._gpus else ""
         try:
-            watcher.started(job)
+            listener.on_job_started(job)
             environment = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
-            if self._cores_per_job and not job.alone and "OMP_NUM_THREADS" not in os.environ:
+            if self._cores_per_job and not job.exclusive and "OMP_NUM_THREADS" not in os.environ:
                 environment["OMP_NUM_THREADS"] = self._cores_per_job
             result = run_job(
                 job,
                 limits=limits,
                 kernels=self._kernels.manager_class(environment),
                 stopping=self._stopped,
-                on_cell_done=lambda: watcher.cell_done(job),
+                on_cell_done=lambda: listener.on_cell_done(job),
             )
         finally:
             if gpu:

@@ -29,7 +29,7 @@ class Parameter:
     choices: tuple[object, ...] | None = None
 
 
-def parameters_of(notebook: NotebookNode) -> dict[str, Parameter]:
+def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
     """The parameters in the cell tagged `parameters`, by name; empty if there is no such cell.
 
     Raises:
@@ -74,14 +74,14 @@ def _choices(annotation: ast.expr) -> tuple[object, ...] | None:
     return tuple(ast.literal_eval(element) for element in elements)
 
 
-def fit_parameters(
+def convert_parameters(
     given: Iterable[tuple[str, object]], known: Mapping[str, Mapping[str, Parameter]]
 ) -> dict[str, dict[str, object]]:
     """Convert the given values to the types of the notebooks' defaults.
 
     Args:
         given: names and values: text from the command line, or values from a plan.
-        known: for each notebook its parameters, from `parameters_of`.
+        known: for each notebook its parameters, from `read_parameters`.
 
     Returns:
         For each notebook, the given parameters that it has.
@@ -90,7 +90,7 @@ def fit_parameters(
         CourseError: no notebook has a parameter of that name (the message suggests the closest
             one), a name is given twice, or a value does not fit the default or the choices.
     """
-    fitted: dict[str, dict[str, object]] = {name: {} for name in known}
+    converted: dict[str, dict[str, object]] = {name: {} for name in known}
     names = sorted({name for parameters in known.values() for name in parameters})
     seen: set[str] = set()
     for name, value in given:
@@ -104,8 +104,8 @@ def fit_parameters(
             )
         for notebook, parameters in known.items():
             if name in parameters:
-                fitted[notebook][name] = _fit(name, value, parameters[name], notebook)
-    return fitted
+                converted[notebook][name] = _convert_value(name, value, parameters[name], notebook)
+    return converted
 
 
 def did_you_mean(word: object, known: Iterable[object]) -> str:
@@ -115,10 +115,10 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
     return f" Did you mean {texts[close[0]]!r}?" if close else ""
 
 
-def _fit(name: str, value: object, parameter: Parameter, notebook: str) -> object:
+def _convert_value(name: str, value: object, parameter: Parameter, notebook: str) -> object:
     default, choices = parameter.default, parameter.choices
     try:
-        fitting = _converted(value, default)
+        result = _to_type_of(value, default)
     except (ValueError, OverflowError):
         quotes = isinstance(default, str) and not isinstance(value, str)
         raise CourseError(
@@ -126,15 +126,15 @@ def _fit(name: str, value: object, parameter: Parameter, notebook: str) -> objec
             f"{default!r}), not {value!r}."
             f"{' Put it in quotes to pass it as a string.' if quotes else ''}"
         ) from None
-    if choices is not None and fitting not in choices:
+    if choices is not None and result not in choices:
         raise CourseError(
             f"Parameter {name!r} of {notebook} must be one of {', '.join(map(repr, choices))}, "
-            f"not {fitting!r}.{did_you_mean(fitting, choices)}"
+            f"not {result!r}.{did_you_mean(result, choices)}"
         )
-    return fitting
+    return result
 
 
-def _converted(value: object, default: object) -> object:
+def _to_type_of(value: object, default: object) -> object:
     """Convert `value` to the type of `default`; text is parsed unless the default is a string."""
     if isinstance(value, str) and not isinstance(default, str):
         is_boolean = isinstance(default, bool)

@@ -17,7 +17,7 @@ _RUNS = (
 )
 
 
-def show_seconds(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """A duration in at most two units: `0.4 s`, `48 s`, `1 min 12 s`, `2 h 5 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
@@ -29,7 +29,7 @@ def show_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def roughly(seconds: float) -> str:
+def format_estimate(seconds: float) -> str:
     """A duration as an estimate: `less than a minute`, `about 3 min`, `about 2 h 5 min`."""
     minutes = round(seconds / 60)
     if minutes < 1:
@@ -37,23 +37,23 @@ def roughly(seconds: float) -> str:
     return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
 
 
-class Watcher:
+class JobListener:
     """Receives the progress of jobs; this base class ignores it.
 
-    `started` and `cell_done` are called from threads, but not for jobs on a cluster.
+    `on_job_started` and `on_cell_done` are called from threads, but not for jobs on a cluster.
     """
 
-    def started(self, job: Job) -> None:
+    def on_job_started(self, job: Job) -> None:
         """Called before a job starts its kernel."""
 
-    def cell_done(self, job: Job) -> None:
+    def on_cell_done(self, job: Job) -> None:
         """Called after a code cell of the job has passed."""
 
-    def ended(self, result: RunResult) -> None:
+    def on_job_finished(self, result: RunResult) -> None:
         """Called when a job has ended, whatever its status, unless it was stopped."""
 
 
-class _Progress(Watcher):
+class _Progress(JobListener):
     """A progress bar that refreshes its elapsed time; not shown if stderr is not a terminal."""
 
     def __init__(self, total: int, form: str, describe: Callable[[RunResult], str]) -> None:
@@ -93,15 +93,15 @@ class LessonProgress(_Progress):
         self._done = dict.fromkeys(cells, 0)
         self._running: dict[str, None] = {}
 
-    def started(self, job: Job) -> None:
+    def on_job_started(self, job: Job) -> None:
         self._running[job.name] = None
         self._show_state()
 
-    def cell_done(self, job: Job) -> None:
+    def on_cell_done(self, job: Job) -> None:
         self._done[job.name] += 1
         self._bar.update()
 
-    def ended(self, result: RunResult) -> None:
+    def on_job_finished(self, result: RunResult) -> None:
         name = result.job.name
         self._running.pop(name, None)
         # The cells after a failure will not run.
@@ -119,7 +119,7 @@ class LessonProgress(_Progress):
 
     def _left(self) -> str:
         seconds = self.seconds_left()
-        return f"{roughly(seconds)} left" if seconds else ""
+        return f"{format_estimate(seconds)} left" if seconds else ""
 
     def _show_state(self) -> None:
         self._bar.set_postfix_str(", ".join(filter(None, [self._left(), *self._running])))
@@ -136,7 +136,7 @@ class BatchProgress(_Progress):
         self._total = total
         self._ended = self._failed = 0
 
-    def ended(self, result: RunResult) -> None:
+    def on_job_finished(self, result: RunResult) -> None:
         self._ended += 1
         self._failed += result.status != Status.PASSED
         if result.status != Status.PASSED or result.note:

@@ -20,7 +20,7 @@ from papermill.engines import NBClientEngine, NotebookExecutionManager, papermil
 from papermill.execute import remove_error_markers
 
 from course.execution.jobs import Job, RunLimits, RunResult, Status
-from course.execution.kernels import ThisPython
+from course.execution.kernels import CurrentPythonKernelManager
 from course.files import read_notebook
 
 # Seconds between two writes of the executed notebook while its cells run.
@@ -29,7 +29,7 @@ _ENGINE = "course"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
-class InfrequentSaving(NBClientEngine):
+class ThrottledSaveEngine(NBClientEngine):
     """papermill's engine, except that it saves every few seconds and not twice for each cell.
 
     A lesson with its figures has a hundred cells and takes 16 ms to write: 3 s per run.
@@ -55,7 +55,7 @@ class InfrequentSaving(NBClientEngine):
             nb_man.save = save
 
 
-papermill_engines.register(_ENGINE, InfrequentSaving)
+papermill_engines.register(_ENGINE, ThrottledSaveEngine)
 
 
 class _Stopped(Exception):
@@ -66,7 +66,7 @@ def run_job(
     job: Job,
     *,
     limits: RunLimits | None = None,
-    kernels: type[ThisPython] = ThisPython,
+    kernels: type[CurrentPythonKernelManager] = CurrentPythonKernelManager,
     stopping: threading.Event | None = None,
     on_cell_done: Callable[[], None] = lambda: None,
 ) -> RunResult:
@@ -93,7 +93,7 @@ def run_job(
             shutil.rmtree(job.folder, ignore_errors=True)
             job.folder.mkdir(parents=True, exist_ok=True)
         started = datetime.now().astimezone().isoformat(timespec="seconds")
-        result = _try(job, limits, kernels, stopping, on_cell_done)
+        result = _execute_once(job, limits, kernels, stopping, on_cell_done)
         result = replace(result, attempts=attempt, started=started, note=_note(kernels))
         if result.status == Status.PASSED:
             return result
@@ -102,10 +102,10 @@ def run_job(
     return result
 
 
-def _try(
+def _execute_once(
     job: Job,
     limits: RunLimits,
-    kernels: type[ThisPython],
+    kernels: type[CurrentPythonKernelManager],
     stopping: threading.Event,
     on_cell_done: Callable[[], None],
 ) -> RunResult:
@@ -153,7 +153,7 @@ def _try(
     except CellTimeoutError:
         return result(Status.TIMED_OUT, _limit_reached(limits, monotonic() - started))
     except DeadKernelError:
-        return result(Status.KERNEL_DIED, _why_it_died(kernels))
+        return result(Status.KERNEL_DIED, _kernel_death_reason(kernels))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             raise
@@ -168,7 +168,7 @@ def _limit_reached(limits: RunLimits, seconds: float) -> str:
     return f"The cell reached its time limit of {limits.cell} s."
 
 
-def _why_it_died(kernels: type[ThisPython]) -> str:
+def _kernel_death_reason(kernels: type[CurrentPythonKernelManager]) -> str:
     """Explain the end of the kernel from its exit status."""
     status = None if kernels.process is None else kernels.process.poll()
     if status is None or status == -getattr(signal, "SIGKILL", 9):
@@ -184,7 +184,7 @@ def _why_it_died(kernels: type[ThisPython]) -> str:
     )
 
 
-def _note(kernels: type[ThisPython]) -> str:
+def _note(kernels: type[CurrentPythonKernelManager]) -> str:
     left = getattr(kernels.process, "left_running", [])
     if not left:
         return ""

@@ -14,9 +14,9 @@ import torch
 
 from course.grading.encoding import Encoder, numbers_of
 from course.grading.mirrors import state_of, unship
-from helpers.checks.hints import NotRight, hint_of
+from helpers.checks.hints import WrongAnswer, hint_of
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime, Stopped
-from helpers.checks.machines import machine, machine_to_judge_on
+from helpers.checks.machines import machine, machine_for_checks
 from helpers.checks.sandbox import PrintedText, sandbox
 from helpers.checks.trial import CallResult, Trial
 
@@ -42,7 +42,7 @@ class Answers:
         self._call_back = call_back
         self._limits = CodeLimits(seconds)
         self._trial = Trial({id(functions[name]): name for name in names}, seconds, {})
-        self._machine = machine_to_judge_on()
+        self._machine = machine_for_checks()
         self._machine.__enter__()
         # The tensors of a check are small: more threads would only wait for each other.
         torch.set_num_threads(1)
@@ -79,7 +79,7 @@ class Answers:
                     result = CallResult(value=function(trial, *args))
                 else:
                     result = trial.try_call(function, *args, **kwargs)
-        except NotRight as raised:
+        except WrongAnswer as raised:
             wrong = raised
         except Stopped as raised:
             wrong = trial.why(raised)

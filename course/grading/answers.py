@@ -51,7 +51,7 @@ class SubmissionNotebook:
     notes: list[str]
 
 
-def points_of(original: NotebookNode) -> dict[int, int]:
+def exercise_points(original: NotebookNode) -> dict[int, int]:
     """The points of each exercise of a built lab."""
     points = {}
     for cell in original.cells:
@@ -209,8 +209,8 @@ def _by_names(stub: str, theirs: list[NotebookNode], places: list[int]) -> int |
     wanted = _defined(stub)
     if not wanted:
         return None
-    fitting = [n for n in places if wanted <= _defined(theirs[n].source)]
-    return fitting[-1] if fitting else None
+    matches = [n for n in places if wanted <= _defined(theirs[n].source)]
+    return matches[-1] if matches else None
 
 
 def _by_similarity(stub: str, theirs: list[NotebookNode], places: list[int]) -> int | None:

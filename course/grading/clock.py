@@ -8,7 +8,7 @@ from course.grading.limits import Stop, StopReason
 from course.grading.sandbox import Sandbox
 
 # If a cell gets less than 1/50 of the wall time, the machine is too busy to judge it.
-_LONGEST_WAIT = 50
+_MAX_SLOWDOWN = 50
 
 
 class Clock:
@@ -24,7 +24,7 @@ class Clock:
     def start(self, seconds: float) -> None:
         self._seconds = seconds
         self._until = self.now() + seconds
-        self._wall_until = time.monotonic() + _LONGEST_WAIT * seconds
+        self._wall_until = time.monotonic() + _MAX_SLOWDOWN * seconds
 
     def over(self) -> Stop | None:
         if self.now() > self._until:

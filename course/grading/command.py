@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.command_line import above_zero, count, end_as_by_ctrl_c
+from course.command_line import handle_sigterm_as_ctrl_c, positive_float, positive_int
 
 if TYPE_CHECKING:
     from course.grading.marking import GradedSubmission
@@ -38,14 +38,19 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     add("--due", type=_time, metavar="TIME", help='mark later files as late: "2026-11-20 23:59"')
     add("--anonymous", action="store_true", help="no names in the feedback pages")
     add("--regrade", action="store_true", help="also grade unchanged submissions again")
-    add("--jobs", type=count, metavar="N", help="concurrent submissions; default: one per core")
+    add(
+        "--jobs",
+        type=positive_int,
+        metavar="N",
+        help="concurrent submissions; default: one per core",
+    )
     for name, default, metavar, text in (
         ("--cell-seconds", 30, "S", "seconds for one cell"),
         ("--seconds", 300, "S", "seconds for one submission"),
         ("--memory", 3, "GIB", "memory for one submission, in GiB"),
     ):
         text += f"; default: {default}"
-        add(name, type=above_zero, default=default, metavar=metavar, help=text)
+        add(name, type=positive_float, default=default, metavar=metavar, help=text)
     add(
         "--no-sandbox",
         action="store_true",
@@ -68,7 +73,7 @@ def _grade(options: argparse.Namespace) -> int:
     from course.grading.isolation import bubblewrap
     from course.grading.limits import SandboxLimits
 
-    end_as_by_ctrl_c()
+    handle_sigterm_as_ctrl_c()
     course = open_course(options.root)
     original = lab_file(course, options.lab)
     out = options.out or course.root / "grades" / original.stem
@@ -89,7 +94,9 @@ def _grade(options: argparse.Namespace) -> int:
         options.submissions,
         out,
         GradingOptions(
-            limits=SandboxLimits(options.cell_seconds, seconds=options.seconds, memory=memory),
+            limits=SandboxLimits(
+                options.cell_seconds, seconds=options.seconds, memory_bytes=memory
+            ),
             jobs=options.jobs,
             isolated=not options.no_sandbox,
             anonymous=options.anonymous,
@@ -108,7 +115,7 @@ def _grade(options: argparse.Namespace) -> int:
             f"they have no points yet. Enter the points in {out / 'manual.csv'} and grade again.",
             file=sys.stderr,
         )
-    if names := [one.submission.student for one in graded if not one.judged]:
+    if names := [one.submission.student for one in graded if not one.is_graded]:
         print(
             f"course: this machine could not judge {', '.join(names)}; their rows have no points. "
             "Run the command again, with --jobs 1: only they are judged again.",
@@ -118,7 +125,7 @@ def _grade(options: argparse.Namespace) -> int:
 
 
 def _show_progress(graded: GradedSubmission, done: int, count: int) -> None:
-    points = f"{graded.points:>3} of {graded.of} points"
+    points = f"{graded.points:>3} of {graded.max_points} points"
     print(f"{done:>4} of {count}  {graded.submission.student:<32}  {points}", flush=True)
 
 
@@ -133,7 +140,7 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     command.add_argument(
-        "--least", type=float, default=0.5, metavar="SHARE", help="from 0 to 1; default: 0.5"
+        "--threshold", type=float, default=0.5, metavar="N", help="from 0 to 1; default: 0.5"
     )
     command.set_defaults(command=_similar)
 
@@ -151,9 +158,9 @@ def _similar(options: argparse.Namespace) -> int:
     answers = original.parent / "solutions" / original.name
     solution = nbformat.read(answers, as_version=4) if answers.is_file() else None
     submissions = find_submissions(options.submissions, original.stem, lab)
-    pairs = similar(lab, submissions, solution=solution, least=options.least)
+    pairs = similar(lab, submissions, solution=solution, threshold=options.threshold)
     for pair in pairs:
-        print(f"{pair.share:>6.0%}  {pair.first}  and  {pair.second}    e.g. {pair.shared}")
+        print(f"{pair.similarity:>6.0%}  {pair.first}  and  {pair.second}    e.g. {pair.shared}")
     if not pairs:
-        print(f"No two of {len(submissions)} submissions share {options.least:.0%} or more.")
+        print(f"No two of {len(submissions)} submissions share {options.threshold:.0%} or more.")
     return 0

@@ -81,12 +81,12 @@ def _marks_as_table(graded: GradedSubmission, title: str, *, anonymous: bool) ->
     name = _page_name(graded, anonymous=True) if anonymous else graded.submission.student
     lines = [
         f"# {_text(title)}",
-        f"{_text(name)}: **{graded.points} of {graded.of} points**",
-        "| exercise | points | of | result |\n|---|---|---|---|",
+        f"{_text(name)}: **{graded.points} of {graded.max_points} points**",
+        "| exercise | points | max points | result |\n|---|---|---|---|",
     ]
     lines[-1] += "".join(
-        f"\n| {mark.exercise} | {mark.points if mark.status.has_points else ''} | {mark.of} "
-        f"| {_text(mark.description)} |"
+        f"\n| {mark.exercise} | {mark.points if mark.status.has_points else ''} "
+        f"| {mark.max_points} | {_text(mark.description)} |"
         for mark in graded.marks
     )
     return "\n\n".join(lines)

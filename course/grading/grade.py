@@ -19,13 +19,13 @@ from course.grading.feedback import write_feedback, write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
 from course.grading.judges import Canceled, Judges
 from course.grading.limits import SandboxLimits
-from course.grading.marking import GradedSubmission, Mark, MarkStatus, judge, unjudged
+from course.grading.marking import GradedSubmission, Mark, MarkStatus, grade_submission, ungraded
 from course.grading.preflight import check_machine, unexpected_marks
 from course.grading.results import StoredResults, read_manual, with_manual
 from course.grading.submissions import Submission, find_submissions
 
 # The lab's own solution is judged again after this many submissions.
-_BETWEEN_CANARIES = 10
+_CANARY_INTERVAL = 10
 _MACHINE_FAILED = "the lab's own solution failed at the same time, so this machine was too busy"
 
 
@@ -89,7 +89,7 @@ def grade(
         )
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return _Class(original, notebook, found, out, options, progress).grade()
+        return _ClassGrader(original, notebook, found, out, options, progress).grade()
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {out}: {error.strerror or error}. Free some space, "
@@ -98,7 +98,7 @@ def grade(
 
 
 @dataclass
-class _Class:
+class _ClassGrader:
     """The grading of one class."""
 
     original: Path
@@ -127,29 +127,29 @@ class _Class:
                 continue
             if stored is None:
                 status = MarkStatus.UNREADABLE if submission.path else MarkStatus.MISSING
-                stored = unjudged(self.notebook, submission, status, submission.problem)
+                stored = ungraded(self.notebook, submission, status, submission.problem)
             self._finish(stored, final=True)
         if waiting:
             limits, isolated = self.options.limits, self.options.isolated
             try:
                 check_machine(self.original, limits, isolated=isolated, judges=self._judges)
-                self._judge_again_alone(self._judge_all(waiting))
+                self._regrade_one_by_one(self._grade_all(waiting))
             finally:
                 self._judges.end()
         self._write_tables(last=True)
         return [self.graded[one.student] for one in self.found]
 
-    def _judge_all(self, waiting: list[Submission]) -> set[str]:
+    def _grade_all(self, waiting: list[Submission]) -> set[str]:
         """Judge all in parallel; return the students judged while the solution failed."""
         suspicious: set[str] = set()
         failed = False
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
             chunks = []
-            for start in range(0, len(waiting), _BETWEEN_CANARIES):
-                chunk = waiting[start : start + _BETWEEN_CANARIES]
-                futures = [pool.submit(self._judge, submission) for submission in chunk]
-                is_whole = len(chunk) == _BETWEEN_CANARIES
-                canary = pool.submit(self._solution_fails) if is_whole else None
+            for start in range(0, len(waiting), _CANARY_INTERVAL):
+                chunk = waiting[start : start + _CANARY_INTERVAL]
+                futures = [pool.submit(self._grade_and_store, submission) for submission in chunk]
+                is_full = len(chunk) == _CANARY_INTERVAL
+                canary = pool.submit(self._solution_fails) if is_full else None
                 chunks.append((chunk, futures, canary))
             try:
                 for chunk, futures, canary in chunks:
@@ -165,49 +165,49 @@ class _Class:
                 raise
         return suspicious
 
-    def _judge(self, submission: Submission) -> None:
-        graded = self._judged(submission)
+    def _grade_and_store(self, submission: Submission) -> None:
+        graded = self._grade_safely(submission)
         self._finish(graded, final=all(mark.is_final for mark in graded.marks))
 
-    def _judged(self, submission: Submission) -> GradedSubmission:
+    def _grade_safely(self, submission: Submission) -> GradedSubmission:
         limits, isolated = self.options.limits, self.options.isolated
         try:
             how = {"isolated": isolated, "cancel": self._cancel, "judges": self._judges}
-            return judge(self.notebook, submission, limits, **how)
+            return grade_submission(self.notebook, submission, limits, **how)
         except Canceled:
             raise
         except Exception as error:  # one submission must not stop the grading of the others
             why = f"the grader failed: {type(error).__name__}: {error}"
-            return unjudged(self.notebook, submission, MarkStatus.NOT_JUDGED, why)
+            return ungraded(self.notebook, submission, MarkStatus.NOT_GRADED, why)
 
     def _solution_fails(self) -> bool:
         limits, isolated = self.options.limits, self.options.isolated
         how = {"isolated": isolated, "judges": self._judges}
         return bool(unexpected_marks(self.original, limits, **how)[0])
 
-    def _judge_again_alone(self, suspicious: set[str]) -> None:
+    def _regrade_one_by_one(self, suspicious: set[str]) -> None:
         """Judge again, one at a time, submissions that a busy machine may have affected."""
         for first in list(self.graded.values()):
             doubtful = [self._is_doubtful(mark, first, suspicious) for mark in first.marks]
             if not any(doubtful):
                 continue
-            second = self._judged(first.submission)
+            second = self._grade_safely(first.submission)
             undecided = not all(mark.is_final for mark in second.marks)
             machine_failed = undecided and self._solution_fails()
             marks = [
-                self._decided(two, machine_failed=machine_failed) if doubt else one
+                self._decide(two, machine_failed=machine_failed) if doubt else one
                 for doubt, one, two in zip(doubtful, first.marks, second.marks, strict=True)
             ]
             notes = list(dict.fromkeys([*first.notes, *second.notes]))
             self._finish(replace(second, marks=marks, notes=notes), final=True)
 
     def _is_doubtful(self, mark: Mark, graded: GradedSubmission, suspicious: set[str]) -> bool:
-        affected = graded.submission.student in suspicious and mark.points < mark.of
+        affected = graded.submission.student in suspicious and mark.points < mark.max_points
         return graded.submission.notebook is not None and (affected or not mark.is_final)
 
-    def _decided(self, mark: Mark, *, machine_failed: bool) -> Mark:
+    def _decide(self, mark: Mark, *, machine_failed: bool) -> Mark:
         if machine_failed and not mark.is_final:
-            return replace(mark, points=0, status=MarkStatus.NOT_JUDGED, message=_MACHINE_FAILED)
+            return replace(mark, points=0, status=MarkStatus.NOT_GRADED, message=_MACHINE_FAILED)
         return mark
 
     def _finish(self, graded: GradedSubmission, *, final: bool) -> None:

@@ -19,8 +19,8 @@ from course.grading.marking import GradedSubmission, MarkStatus
 from course.reports.pages import page_environment
 
 COLUMNS = (
-    "student", "id", "lab", "exercise", "points", "of", "status", "message", "hint", "late", "file",
-    "notes",
+    "student", "id", "lab", "exercise", "points", "max_points", "status", "message", "hint", "late",
+    "file", "notes",
 )  # fmt: skip
 
 MOODLE_COLUMNS = (
@@ -40,15 +40,31 @@ def write_tables(
     numbers = [mark.exercise for mark in submissions[0].marks] if submissions else []
     exercises: list[Sequence[object]] = [COLUMNS]
     totals: list[Sequence[object]] = [
-        ["student", "id", "points", "of", *(f"exercise {n}" for n in numbers), "late", "notes"]
+        [
+            "student",
+            "id",
+            "points",
+            "max_points",
+            *(f"exercise {n}" for n in numbers),
+            "late",
+            "notes",
+        ]
     ]
     for one in submissions:
         who = [one.submission.student, one.submission.identity.id]
         late, notes = "late" if one.submission.late else "", "; ".join(one.notes)
         points = [mark.points if mark.status.has_points else "" for mark in one.marks]
-        totals.append([*who, _total(one), one.of, *points, late, notes])
+        totals.append([*who, _total(one), one.max_points, *points, late, notes])
         for mark, shown in zip(one.marks, points, strict=True):
-            row = [lab, mark.exercise, shown, mark.of, mark.status, mark.message, mark.hint or ""]
+            row = [
+                lab,
+                mark.exercise,
+                shown,
+                mark.max_points,
+                mark.status,
+                mark.message,
+                mark.hint or "",
+            ]
             exercises.append([*who, *row, late, one.submission.path, notes])
     files = [
         _write_csv(out / "gradebook.csv", exercises),
@@ -70,7 +86,7 @@ def _comment(one: GradedSubmission) -> str:
     return "\n".join(
         f"Exercise {mark.exercise}: {mark.description}"
         for mark in one.marks
-        if mark.points != mark.of
+        if mark.points != mark.max_points
     )
 
 
@@ -86,7 +102,9 @@ def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
     rows: list[Sequence[object]] = [MOODLE_COLUMNS]
     for one in submissions:
         who = one.submission.identity
-        rows.append((f"Participant {who.id}", who.name, _total(one), one.of, now, _comment(one)))
+        rows.append(
+            (f"Participant {who.id}", who.name, _total(one), one.max_points, now, _comment(one))
+        )
     return rows
 
 
@@ -98,7 +116,7 @@ def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
     """
     rows: list[Sequence[object]] = [
         (*CANVAS_COLUMNS, title),
-        ("    Points Possible", "", "", "", "", submissions[0].of),
+        ("    Points Possible", "", "", "", "", submissions[0].max_points),
     ]
     for one in submissions:
         who = one.submission.identity
@@ -108,13 +126,13 @@ def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
 
 def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([map(_harmless, row) for row in rows])
+    csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, row) for row in rows])
     # With a byte order mark, by which Excel recognizes UTF-8.
     write_atomically(file, text.getvalue().encode("utf-8-sig", "replace"))
     return file
 
 
-def _harmless(value: object) -> object:
+def _escape_formula(value: object) -> object:
     """Escape a text that a spreadsheet would interpret as a formula."""
     risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{value}" if risky else value
@@ -133,9 +151,9 @@ def write_class_page(
         now=datetime.now(),
         submissions=submissions,
         exercises=[_exercise(number, submissions) for number in exercises],
-        hints=commonest_hints(submissions),
+        hints=most_common_hints(submissions),
         not_isolated=any(one.cells and not one.isolated for one in submissions),
-        unjudged=[one.submission.student for one in submissions if not one.judged],
+        ungraded=[one.submission.student for one in submissions if not one.is_graded],
         to_review=[one.submission.student for one in submissions if one.to_review],
         points=[one.points for one in submissions],
         files=[path.name for path in files],
@@ -158,7 +176,7 @@ def _exercise(number: int, submissions: Sequence[GradedSubmission]) -> dict[str,
     others = Counter(str(mark.status) for mark in marks if mark.status is not MarkStatus.PASSED)
     return {
         "number": number,
-        "of": marks[0].of,
+        "max_points": marks[0].max_points,
         "passed": passed,
         "count": len(marks),
         "share": round(100 * passed / len(marks)),
@@ -166,7 +184,7 @@ def _exercise(number: int, submissions: Sequence[GradedSubmission]) -> dict[str,
     }
 
 
-def commonest_hints(
+def most_common_hints(
     submissions: Sequence[GradedSubmission], most: int = 12
 ) -> list[dict[str, Any]]:
     """The most common last hints: exercise, hint, number of students, and text."""

@@ -70,7 +70,7 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
         options += ["--dev-bind-try", str(gpu), str(gpu)]
     # Mounted first, because the course may be inside one of them and must not be hidden.
     for folder in (*_WRITABLE, "/dev/shm"):
-        options += ["--size", str(limits.disk), "--tmpfs", folder]
+        options += ["--size", str(limits.disk_bytes), "--tmpfs", folder]
     own = own_folders()
     between = _folders_between(own)
     for folder in between:

@@ -67,7 +67,7 @@ class Judge:
             self._process.stdin.write(message + b"\n")
             self._process.stdin.flush()
         except OSError:
-            raise JudgeFailed(self._how_it_ended()) from None
+            raise JudgeFailed(self._exit_reason()) from None
         until = time.monotonic() + _LONGEST_STEP
         assert self._process.stdout is not None
         channel = self._process.stdout.fileno()
@@ -78,7 +78,7 @@ class Judge:
                 continue
             part = os.read(channel, 1 << 20)
             if not part:
-                raise JudgeFailed(self._how_it_ended())
+                raise JudgeFailed(self._exit_reason())
             self._rest.append(part)
             if part.endswith(b"\n"):
                 line, self._rest = b"".join(self._rest), []
@@ -87,7 +87,7 @@ class Judge:
                 return answer
         raise JudgeFailed("it took too long")
 
-    def _how_it_ended(self) -> str:
+    def _exit_reason(self) -> str:
         lines = self._errors.read_text(encoding="utf-8", errors="replace").split("\n")
         return next((line[:300] for line in reversed(lines) if line.strip()), "it has ended")
 

@@ -18,7 +18,7 @@ from typing import Any
 import cloudpickle
 
 from course.grading.limits import StopReason
-from course.grading.outputs import TEXT
+from course.grading.outputs import MAX_TEXT
 from course.grading.remote_trial import RemoteAnswer, RemoteTrial
 from helpers.checks.lab import Exercise
 
@@ -96,15 +96,15 @@ def verdict_on(
     verdict = exercise.judge_in(trial, answers, nullcontext(trial.printed))
     exercise.given.clear()
     box = exercise.record(verdict)
-    wrong = "" if verdict.mistake is None else verdict.mistake.wrong[:TEXT]
-    outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text[:TEXT]}}]
+    wrong = "" if verdict.mistake is None else verdict.mistake.wrong[:MAX_TEXT]
+    outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text[:MAX_TEXT]}}]
     if box.text_printed:
         outputs.append({"name": "stdout", "text": box.text_printed})
     return {
         "passed": verdict.passed,
         "hint": verdict.hint,
         "message": wrong,
-        "error": f"NotYet: exercise {exercise.number}: {wrong}" if wrong else "",
+        "error": f"CheckFailed: exercise {exercise.number}: {wrong}" if wrong else "",
         "stop": _STOPS.get(trial.stopped, ""),
         "outputs": outputs,
         "traceback": "",

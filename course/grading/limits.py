@@ -18,10 +18,10 @@ class SandboxLimits:
     cell_seconds: float = 30
     grace: float = 20
     seconds: float = 300
-    memory: int = 3 << 30
+    memory_bytes: int = 3 << 30
     processes: int = 24
-    disk: int = 64 << 20
-    answer: int = 32 << 20
+    disk_bytes: int = 64 << 20
+    max_output_bytes: int = 32 << 20
 
 
 class StopReason(enum.StrEnum):

@@ -10,7 +10,13 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from course.grading.answers import CellKind, SubmittedCell, merge_answers, other_lab, points_of
+from course.grading.answers import (
+    CellKind,
+    SubmittedCell,
+    exercise_points,
+    merge_answers,
+    other_lab,
+)
 from course.grading.internals import uses_of_internals
 from course.grading.judges import Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
@@ -28,7 +34,7 @@ class MarkStatus(enum.StrEnum):
     MISSING = "missing"
     UNREADABLE = "unreadable"
     # Caused by the machine, not by the student.
-    NOT_JUDGED = "not judged"
+    NOT_GRADED = "not graded"
     # The instructor has to review the answer before it gets points.
     TO_REVIEW = "to review"
     # Points that the instructor wrote into manual.csv.
@@ -37,7 +43,7 @@ class MarkStatus(enum.StrEnum):
     @property
     def has_points(self) -> bool:
         """Whether the points, even if 0, are a judgment of the answer."""
-        return self not in (MarkStatus.NOT_JUDGED, MarkStatus.TO_REVIEW)
+        return self not in (MarkStatus.NOT_GRADED, MarkStatus.TO_REVIEW)
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Mark:
 
     exercise: int
     points: int | float
-    of: int
+    max_points: int
     status: MarkStatus
     message: str = ""
     hint: str | None = None
@@ -61,7 +67,7 @@ class Mark:
     def is_final(self) -> bool:
         """Whether a less busy machine would give the same mark."""
         stopped = self.stop is not None and self.stop.depends_on_machine
-        return self.status is not MarkStatus.NOT_JUDGED and not stopped
+        return self.status is not MarkStatus.NOT_GRADED and not stopped
 
 
 @dataclass
@@ -85,9 +91,9 @@ class GradedSubmission:
         return sum(mark.points for mark in self.marks)
 
     @property
-    def judged(self) -> bool:
+    def is_graded(self) -> bool:
         """Whether this machine could judge all of it."""
-        return all(mark.status is not MarkStatus.NOT_JUDGED for mark in self.marks)
+        return all(mark.status is not MarkStatus.NOT_GRADED for mark in self.marks)
 
     @property
     def to_review(self) -> bool:
@@ -95,20 +101,22 @@ class GradedSubmission:
         return any(mark.status is MarkStatus.TO_REVIEW for mark in self.marks)
 
     @property
-    def of(self) -> int:
+    def max_points(self) -> int:
         """The points of the whole lab."""
-        return sum(mark.of for mark in self.marks)
+        return sum(mark.max_points for mark in self.marks)
 
 
-def unjudged(
+def ungraded(
     original: NotebookNode, submission: Submission, status: MarkStatus, why: str
 ) -> GradedSubmission:
     """A submission in which no exercise could be judged, all for the same reason."""
-    marks = [Mark(n, 0, of, status, why) for n, of in points_of(original).items()]
+    marks = [
+        Mark(n, 0, max_points, status, why) for n, max_points in exercise_points(original).items()
+    ]
     return GradedSubmission(submission, marks)
 
 
-def judge(
+def grade_submission(
     original: NotebookNode,
     submission: Submission,
     limits: SandboxLimits,
@@ -123,14 +131,14 @@ def judge(
         Canceled: `cancel` was set.
     """
     if submission.notebook is None:
-        return unjudged(original, submission, MarkStatus.UNREADABLE, submission.problem)
-    points = points_of(original)
+        return ungraded(original, submission, MarkStatus.UNREADABLE, submission.problem)
+    points = exercise_points(original)
     merged = merge_answers(original, submission.notebook)
     if set(merged.missing) == set(points):
         lab = other_lab(original, submission.notebook)
         other = f"; it is {lab.replace('_', ' ')}" if lab else ""
         why = f"none of this lab's exercises is in the notebook{other}"
-        return unjudged(original, submission, MarkStatus.MISSING, why)
+        return ungraded(original, submission, MarkStatus.MISSING, why)
     started = time.monotonic()
     own_judges = judges or Judges()
     session = Session(merged.cells, limits, cancel or threading.Event(), isolated, own_judges)
@@ -142,7 +150,10 @@ def judge(
     notes = [*merged.notes, *session.notes]
     if submission.others:
         notes.append(f"also submitted, not graded: {', '.join(submission.others)}")
-    marks = [_mark_of(session, n, of, missing=n in merged.missing) for n, of in points.items()]
+    marks = [
+        _mark_of(session, n, max_points, missing=n in merged.missing)
+        for n, max_points in points.items()
+    ]
     if used := _internals_in(merged.cells):
         notes.append(used)
         marks = [_held_back(mark, used) for mark in marks]
@@ -168,8 +179,8 @@ def _held_back(mark: Mark, used: str) -> Mark:
     return replace(mark, points=0, status=MarkStatus.TO_REVIEW, message=text)
 
 
-def _mark_of(session: Session, number: int, of: int, *, missing: bool) -> Mark:
-    """The mark of exercise `number`, worth `of` points."""
+def _mark_of(session: Session, number: int, max_points: int, *, missing: bool) -> Mark:
+    """The mark of exercise `number`, worth `max_points` points."""
     places = [place for place, cell in enumerate(session.cells) if cell.exercise == number]
     verdict = session.verdicts.get(number)
     passed = verdict is not None and verdict["passed"]
@@ -179,18 +190,22 @@ def _mark_of(session: Session, number: int, of: int, *, missing: bool) -> Mark:
             text = f"its code {stop.text}"
             status = MarkStatus.STOPPED
             if stop.reason is StopReason.BUSY:
-                status = MarkStatus.NOT_JUDGED
-            return Mark(number, 0, of, status, text, stop=stop.reason)
+                status = MarkStatus.NOT_GRADED
+            return Mark(number, 0, max_points, status, text, stop=stop.reason)
     if verdict is None:
         if session.fault and not missing:
             fault = session.fault
-            return Mark(number, 0, of, MarkStatus.NOT_JUDGED, fault.text, stop=fault.reason)
-        return Mark(number, 0, of, MarkStatus.MISSING, "the exercise is not in the notebook")
+            return Mark(number, 0, max_points, MarkStatus.NOT_GRADED, fault.text, stop=fault.reason)
+        return Mark(
+            number, 0, max_points, MarkStatus.MISSING, "the exercise is not in the notebook"
+        )
     stop_reason = StopReason(verdict["stop"]) if verdict["stop"] else None
     if passed:
-        return Mark(number, of, of, MarkStatus.PASSED)
+        return Mark(number, max_points, max_points, MarkStatus.PASSED)
     if missing:
-        return Mark(number, 0, of, MarkStatus.MISSING, "the exercise is not in the notebook")
+        return Mark(
+            number, 0, max_points, MarkStatus.MISSING, "the exercise is not in the notebook"
+        )
     not_written = verdict["hint"] == "not-written"
     message = verdict["message"]
     if verdict["hint"] is None:
@@ -198,7 +213,7 @@ def _mark_of(session: Session, number: int, of: int, *, missing: bool) -> Mark:
         errors = (_error_in_answer(session, place) for place in places)
         message = next(filter(None, errors), message)
     status = MarkStatus.NOT_WRITTEN if not_written else MarkStatus.WRONG
-    return Mark(number, 0, of, status, message, verdict["hint"], stop_reason)
+    return Mark(number, 0, max_points, status, message, verdict["hint"], stop_reason)
 
 
 def _error_in_answer(session: Session, place: int) -> str:

@@ -38,7 +38,7 @@ def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
             return
         *lines, rest = part.split(b"\n")
         total += len(part)
-        if total > sandbox.limits.answer:
+        if total > sandbox.limits.max_output_bytes:
             yield total
             return
         if lines:

@@ -7,16 +7,16 @@ import io
 from typing import Any
 
 # Maximum characters of a text, bytes of an image in base64, and outputs of a cell.
-TEXT = 20_000
-PICTURE = 2_000_000
-MOST = 50
+MAX_TEXT = 20_000
+MAX_IMAGE = 2_000_000
+MAX_OUTPUTS = 50
 
 
 class LimitedStream(io.StringIO):
     """A text stream that keeps the beginning of what is written."""
 
     encoding = "utf-8"
-    _room = TEXT
+    _room = MAX_TEXT
 
     def write(self, text: str) -> int:
         """Keep `text` as long as there is room."""
@@ -36,11 +36,11 @@ def safe_output(data: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     text = data.get("text/plain")
     if isinstance(text, str):
-        kept["text/plain"] = text[:TEXT]
+        kept["text/plain"] = text[:MAX_TEXT]
     for kind in ("image/png", "image/jpeg"):
         picture = data.get(kind)
         if isinstance(picture, bytes):
             picture = base64.b64encode(picture).decode()
-        if isinstance(picture, str) and len(picture) <= PICTURE:
+        if isinstance(picture, str) and len(picture) <= MAX_IMAGE:
             kept[kind] = picture
     return kept

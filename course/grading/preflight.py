@@ -13,7 +13,7 @@ import nbformat
 from course.course_folder import CourseError
 from course.grading.judges import Judges
 from course.grading.limits import SandboxLimits
-from course.grading.marking import Mark, MarkStatus, judge
+from course.grading.marking import Mark, MarkStatus, grade_submission
 from course.grading.submissions import Submission
 
 
@@ -36,10 +36,10 @@ def check_machine(
     where = "in bubblewrap's sandbox" if isolated else "without a sandbox"
     lines = [
         f"This machine cannot judge {original.stem} now, so nothing was graded. {tried} was judged "
-        f"first, like a submission, {where} with {limits.memory / 2**30:.1f} GiB, "
+        f"first, like a submission, {where} with {limits.memory_bytes / 2**30:.1f} GiB, "
         f"{limits.cell_seconds:g} s per cell and {limits.seconds:g} s in total. Each of its "
         f"exercises should be {wanted}, but:",
-        *_described(failed),
+        *_describe(failed),
         _advice(original, failed, limits, isolated=isolated),
     ]
     raise CourseError("\n".join(lines))
@@ -60,7 +60,7 @@ def unexpected_marks(
     notebook = nbformat.read(tried, as_version=4)
     submission = Submission("the lab's own solution", str(tried), notebook)
     how = {"isolated": isolated, "judges": judges}
-    graded = judge(nbformat.read(original, as_version=4), submission, limits, **how)
+    graded = grade_submission(nbformat.read(original, as_version=4), submission, limits, **how)
     return [mark for mark in graded.marks if mark.status is not wanted], graded.isolated
 
 
@@ -76,12 +76,12 @@ def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolat
             "Without bubblewrap it gets every point, so the sandbox is the cause. If you trust the "
             "students' code with this machine's files and network, add --no-sandbox."
         )
-    if any(mark.status is MarkStatus.NOT_JUDGED for mark in failed):
+    if any(mark.status is MarkStatus.NOT_GRADED for mark in failed):
         return "To see what is wrong: course doctor"
     return "The lab, its solution and helpers/checks may not match: course build --check"
 
 
-def _described(failed: list[Mark]) -> list[str]:
+def _describe(failed: list[Mark]) -> list[str]:
     """A line for each distinct problem, with the exercises in which it occurred."""
     same: dict[str, list[str]] = {}
     for mark in failed:

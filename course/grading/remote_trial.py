@@ -17,7 +17,7 @@ import torch
 from course.grading.decoding import Decoder, Malformed, RemoteObject
 from course.grading.mirrors import apply_state, changeable, ship
 from helpers.checks import hints
-from helpers.checks.hints import Hint, NotRight
+from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.machines import machine
 from helpers.checks.probes import Move, Watch
 from helpers.checks.sandbox import PrintedText
@@ -90,12 +90,12 @@ class RemoteTrial(Trial):
         """Return what stands for one of the check's functions among the arguments of a call."""
         return _Callback(function)
 
-    def why(self, error: BaseException) -> NotRight:
+    def why(self, error: BaseException) -> WrongAnswer:
         """Return the hint for an error, as the answer's process explains it."""
         why = getattr(error, "why", None)
-        return why if isinstance(why, NotRight) else super().why(error)
+        return why if isinstance(why, WrongAnswer) else super().why(error)
 
-    def hidden(self, *, any_value: bool = False) -> NotRight | None:
+    def hidden(self, *, any_value: bool = False) -> WrongAnswer | None:
         """Return the hint for a name that the notebook has reassigned."""
         tree = self._channel({"do": "hidden"}, self._called_back).get("hint")
         try:
@@ -126,7 +126,7 @@ class RemoteTrial(Trial):
             return self._read(reply, known)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, Malformed) as error:
             # Its own sender cannot write this.
-            raise hints.UNSAFE_RESULT.of(name=self.name, error="not plain data") from error
+            raise hints.UNUSABLE_RESULT.of(name=self.name, error="not plain data") from error
 
     def _read(self, reply: dict[str, Any], known: list[Any]) -> CallResult:
         text, cut = reply["printed"]
@@ -151,10 +151,10 @@ class RemoteTrial(Trial):
             return CallResult(error=_error_of(reply["error"], self._hint(reply["why"])))
         return CallResult(value=value)
 
-    def _hint(self, tree: Any) -> NotRight:
+    def _hint(self, tree: Any) -> WrongAnswer:
         try:
             hint = self._own_hints.get(tree["id"]) or _GENERAL_HINTS[tree["id"]]
-            wrong = NotRight(hint, {str(key): value for key, value in tree["values"].items()})
+            wrong = WrongAnswer(hint, {str(key): value for key, value in tree["values"].items()})
             _ = wrong.wrong, wrong.look  # values that do not fit fail here
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise Malformed from None
@@ -175,7 +175,7 @@ class RemoteTrial(Trial):
             decoder = Decoder()
             args = [decoder.decode(each) for each in message["args"]]
             value = self._callbacks[message["callback"]](*args)
-        except NotRight as wrong:
+        except WrongAnswer as wrong:
             error = wrong.with_traceback(None)
         except Exception as raised:  # the answer's code called it with something else
             error = TypeError(one_line(raised))
@@ -210,7 +210,7 @@ class _Reported(Watch):
         self.calls += int(reply["calls"])
 
 
-def _error_of(tree: dict[str, Any], why: NotRight) -> Exception:
+def _error_of(tree: dict[str, Any], why: WrongAnswer) -> Exception:
     """An exception like the one that the student's function raised."""
     kinds = [str(kind) for kind in tree["kinds"]]
     known = next((_ERRORS[kind] for kind in kinds if kind in _ERRORS), Exception)

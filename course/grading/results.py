@@ -27,7 +27,7 @@ class StoredResults:
     """
 
     def __init__(self, out: Path, original: Path, limits: SandboxLimits, *, isolated: bool) -> None:
-        self._folder = out / "judged"
+        self._folder = out / "graded"
         checks = sorted(Path(helpers.checks.__file__).parent.rglob("*.py"))
         parts = [original.read_bytes(), repr((limits, isolated)).encode()]
         parts += [path.read_bytes() for path in checks]
@@ -60,7 +60,7 @@ class StoredResults:
         """Store a result; one that is not `final` is judged again the next time."""
         data = {
             "key": self._key(graded.submission),
-            "final": final and graded.judged,
+            "final": final and graded.is_graded,
             "marks": [asdict(mark) for mark in graded.marks],
             "notes": graded.notes,
             "seconds": graded.seconds,

@@ -74,7 +74,7 @@ class Sandbox:
             **account,
         )
         os.close(errors)
-        self._seen: dict[int, psutil.Process] = {}
+        self._known_processes: dict[int, psutil.Process] = {}
         self._module = module
         self._worker: int | None = None
         self._started = time.monotonic()
@@ -93,7 +93,7 @@ class Sandbox:
         """
         if self._worker is None:
             with contextlib.suppress(psutil.Error):
-                for one in self._family():
+                for one in self._process_tree():
                     if one.cmdline()[-2:] == ["-m", self._module] and "python" in one.name():
                         self._worker = one.pid
         wall = time.monotonic() - self._started - self._waited_for_judge
@@ -132,24 +132,24 @@ class Sandbox:
                 # Not more than fits, so that this never blocks.
                 rest = rest[os.write(channel, rest[: select.PIPE_BUF]) :]
             except BrokenPipeError:
-                return self.how_it_ended()
+                return self.exit_reason()
         return None
 
     def over_limit(self) -> Stop | None:
         """The limit that the processes in the sandbox exceed at this moment, if any."""
         with contextlib.suppress(psutil.Error):
-            family = self._family()
+            family = self._process_tree()
             if len(family) > self.limits.processes:
                 text = f"started more than {self.limits.processes} processes"
                 return Stop(StopReason.PROCESSES, text)
             files = sum(map(_memory_files, family))
             # Counting memory that forks share only once is slow, so it is done only if needed.
-            if _sum(family, "rss") + files > self.limits.memory < _sum(family, "pss") + files:
-                text = f"used more than {self.limits.memory / 2**30:.1f} GiB of memory"
+            if _sum(family, "rss") + files > self.limits.memory_bytes < _sum(family, "pss") + files:
+                text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
                 return Stop(StopReason.MEMORY, text)
         return None
 
-    def how_it_ended(self) -> Stop:
+    def exit_reason(self) -> Stop:
         """Explain from the exit status why the process closed its output unexpectedly."""
         try:
             status = self.process.wait(timeout=10)
@@ -165,17 +165,17 @@ class Sandbox:
     def end(self) -> None:
         """Kill every process in the sandbox and delete the files that they wrote."""
         with contextlib.suppress(psutil.Error):
-            self._family()
+            self._process_tree()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         # Without bubblewrap, a process may have left the group; with it, all end with the first.
-        for one in self._seen.values():
+        for one in self._known_processes.values():
             with contextlib.suppress(psutil.Error):
                 one.kill()
         self.process.kill()
         self.process.wait()
         # The first process inside ends last, and a fork bomb takes a while to end.
-        psutil.wait_procs(self._seen.values(), timeout=60)
+        psutil.wait_procs(self._known_processes.values(), timeout=60)
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()
@@ -183,10 +183,10 @@ class Sandbox:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _family(self) -> list[psutil.Process]:
+    def _process_tree(self) -> list[psutil.Process]:
         first = psutil.Process(self.process.pid)
         family = [first, *first.children(recursive=True)]
-        self._seen |= {one.pid: one for one in family}
+        self._known_processes |= {one.pid: one for one in family}
         return family
 
 

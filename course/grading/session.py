@@ -174,7 +174,7 @@ class Session:
                 place = self._judging
                 continue
             received += len(line)
-            if received > self.limits.answer:
+            if received > self.limits.max_output_bytes:
                 return place, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             if "begin" in message:
                 place = message["begin"]
@@ -193,7 +193,7 @@ class Session:
                 return place, Stop(StopReason(message["stop"]), text)
             place = None
             clock.start(self.limits.cell_seconds + self.limits.grace)
-        return place, sandbox.how_it_ended()
+        return place, sandbox.exit_reason()
 
     def _ask_judge(
         self, message: bytes, judge: Judge, sandbox: Sandbox, clock: Clock

@@ -21,12 +21,12 @@ from nbformat import NotebookNode
 from course.grading.answers import CellKind, merge_answers
 from course.grading.submissions import Submission
 
-_RUN = 4
+_N = 4
 _SKIP = {tokenize.ENCODING, tokenize.ENDMARKER, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT}
 # An n-gram that most of the class has is weak evidence, but not none: all may have copied it.
-_LEAST_WEIGHT = 0.1
+_MIN_WEIGHT = 0.1
 # Fewer shared n-grams than this are considered a coincidence.
-_FEWEST = 5
+_MIN_SHARED = 5
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SimilarPair:
 
     first: str
     second: str
-    share: float
+    similarity: float
     shared: str
 
 
@@ -44,40 +44,40 @@ def similar(
     submissions: Sequence[Submission],
     *,
     solution: NotebookNode | None = None,
-    least: float = 0.5,
+    threshold: float = 0.5,
 ) -> list[SimilarPair]:
-    """The pairs whose `share` is at least `least`, most similar first.
+    """The pairs whose `similarity` is at least `threshold`, most similar first.
 
     Code that the lab or its solution contains is ignored.
     """
     base = [original.cells, solution.cells if solution is not None else []]
     sources = [cell.source for cells in base for cell in cells if cell.cell_type == "code"]
-    given = set(_runs(sources))
+    given = set(_ngrams(sources))
     own = {
-        one.student: _runs(_answers(original, one))
+        one.student: _ngrams(_answers(original, one))
         for one in submissions
         if one.notebook is not None
     }
-    for runs in own.values():
-        for run in runs.keys() & given:
-            del runs[run]
+    for ngrams in own.values():
+        for ngram in ngrams.keys() & given:
+            del ngrams[ngram]
     frequency = Counter(itertools.chain.from_iterable(own.values()))
     weight = {
-        run: max(_LEAST_WEIGHT, math.log(len(own) / count)) if len(own) > 2 else 1.0
-        for run, count in frequency.items()
+        ngram: max(_MIN_WEIGHT, math.log(len(own) / count)) if len(own) > 2 else 1.0
+        for ngram, count in frequency.items()
     }
-    total = {student: sum(weight[run] for run in runs) for student, runs in own.items()}
+    total = {student: sum(weight[ngram] for ngram in ngrams) for student, ngrams in own.items()}
     pairs = []
     for (first, a), (second, b) in itertools.combinations(own.items(), 2):
         smaller = min(total[first], total[second])
         both = a.keys() & b.keys()
-        if len(both) < _FEWEST or smaller <= 0:
+        if len(both) < _MIN_SHARED or smaller <= 0:
             continue
-        share = sum(weight[run] for run in both) / smaller
-        if share >= least:
-            example = max((a[run] for run in both), key=len)
-            pairs.append(SimilarPair(first, second, round(min(share, 1.0), 3), example))
-    return sorted(pairs, key=lambda pair: -pair.share)
+        similarity = sum(weight[ngram] for ngram in both) / smaller
+        if similarity >= threshold:
+            example = max((a[ngram] for ngram in both), key=len)
+            pairs.append(SimilarPair(first, second, round(min(similarity, 1.0), 3), example))
+    return sorted(pairs, key=lambda pair: -pair.similarity)
 
 
 def _answers(original: NotebookNode, submission: Submission) -> list[str]:
@@ -85,14 +85,14 @@ def _answers(original: NotebookNode, submission: Submission) -> list[str]:
     return [cell.source for cell in merged.cells if cell.kind is CellKind.STUDENT]
 
 
-def _runs(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
+def _ngrams(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
     """The token n-grams of some code, with normalized variable names, and their text."""
     found: dict[tuple[str, ...], str] = {}
     for source in sources:
         tokens = _tokens(source)
-        for place in range(len(tokens) - _RUN + 1):
-            run = tokens[place : place + _RUN]
-            found.setdefault(tuple(same for same, _ in run), " ".join(text for _, text in run))
+        for place in range(len(tokens) - _N + 1):
+            ngram = tokens[place : place + _N]
+            found.setdefault(tuple(same for same, _ in ngram), " ".join(text for _, text in ngram))
     return found
 
 

@@ -10,7 +10,9 @@ from pathlib import PurePosixPath
 # "Ada Lovelace_123456_assignsubmission_file_": a folder, or the beginning of a file's name.
 _MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_\w+?_?)(?=/|$|[^/]*$)")
 # "lovelaceada_LATE_12345_678910_lab-2.ipynb"
-_CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE)
+_CANVAS = re.compile(
+    r"^(?P<name>[^_/]+)(?P<late>_LAZY_IMPORTS)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -33,16 +35,16 @@ class Student:
         return self.name, self.id
 
 
-def student_of(path: str, lab: str) -> Student:
+def identify_student(path: str, lab: str) -> Student:
     """The student that a path inside the folder of submissions belongs to.
 
-    >>> student_of("Ada Lovelace_123456_assignsubmission_file_/lab.ipynb", "01_tensors").key
+    >>> identify_student("Ada Lovelace_123456_assignsubmission_file_/lab.ipynb", "01_tensors").key
     ('Ada Lovelace', '123456')
-    >>> student_of("lovelaceada_LATE_12345_678910_01_tensors-2.ipynb", "01_tensors").key
+    >>> identify_student("lovelaceada_LATE_12345_678910_01_tensors-2.ipynb", "01_tensors").key
     ('lovelaceada', '12345')
-    >>> student_of("ada/01_tensors/01_tensors.ipynb", "01_tensors").key
+    >>> identify_student("ada/01_tensors/01_tensors.ipynb", "01_tensors").key
     ('ada', '')
-    >>> student_of("01_tensors_ada.ipynb", "01_tensors").key
+    >>> identify_student("01_tensors_ada.ipynb", "01_tensors").key
     ('ada', '')
     """
     first, *rest = PurePosixPath(path).parts
@@ -56,10 +58,10 @@ def student_of(path: str, lab: str) -> Student:
     return Student(stem.replace(lab, "").strip(" _-") or stem, root=stem)
 
 
-def without_wrapper(paths: Iterable[str], lab: str) -> int:
+def wrapper_depth(paths: Iterable[str], lab: str) -> int:
     """How many leading folders all paths share that do not belong to a student.
 
-    >>> without_wrapper(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
+    >>> wrapper_depth(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
     2
     """
     split = [PurePosixPath(path).parts for path in paths]
@@ -76,7 +78,7 @@ def without_wrapper(paths: Iterable[str], lab: str) -> int:
     # Below the shared folders are the students' folders, or files named after students.
     below = {parts[shared] for parts in split}
     if all(len(parts) == shared + 1 for parts in split):
-        marked = all(student_of(name, lab).platform for name in below)
+        marked = all(identify_student(name, lab).platform for name in below)
         named = len(below) > 1 and all(_named_after_students(name, lab) for name in below)
         is_class = marked or named
     else:

@@ -19,11 +19,11 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 from course.grading.answers import merge_answers, other_lab
-from course.grading.students import Student, display_names, student_of, without_wrapper
+from course.grading.students import Student, display_names, identify_student, wrapper_depth
 
 # Bytes of one file. A notebook with many figures has tens of megabytes.
-LARGEST = 100_000_000
-MOST_IN_ZIP = 20_000
+MAX_FILE_BYTES = 100_000_000
+MAX_FILES_IN_ZIP = 20_000
 _NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")
 # Files and folders that learning platforms and operating systems add to submissions.
 _NOT_SUBMITTED = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
@@ -76,12 +76,12 @@ def find_submissions(
         CourseError: there is no such folder, it is not a zip, or there is nothing in it.
     """
     files = sorted(_files(folder), key=lambda file: file.path)
-    depth = without_wrapper([file.path for file in files], lab)
+    depth = wrapper_depth([file.path for file in files], lab)
     found: dict[tuple[str, str], list[Submission]] = {}
     students: dict[tuple[str, str], Student] = {}
     for file in files:
         inside = "/".join(PurePosixPath(file.path).parts[depth:])
-        identity = student_of(inside, lab)
+        identity = identify_student(inside, lab)
         if not _is_notebook(file.path) and not identity.platform and "/" not in inside:
             continue  # for example a class list next to the submissions
         first = students.setdefault(identity.key, identity)
@@ -112,7 +112,7 @@ def _files(folder: Path) -> Iterator[_File]:
         for file in folder.rglob("*"):
             place = file.relative_to(folder)
             if not _is_ignored(place.parts) and not file.is_dir():
-                yield from _unpacked(_file(file, place.as_posix()))
+                yield from _unpack(_file(file, place.as_posix()))
         return
     if not folder.is_file():
         raise CourseError(
@@ -121,7 +121,7 @@ def _files(folder: Path) -> Iterator[_File]:
     try:
         with zipfile.ZipFile(folder) as archive:
             for file in _members(archive, folder):
-                yield from _unpacked(file)
+                yield from _unpack(file)
     except zipfile.BadZipFile:
         raise CourseError(
             f"{folder} is neither a folder nor a readable zip. Unpack it, and name the folder."
@@ -138,7 +138,7 @@ def _file(file: Path, place: str) -> _File:
         info = file.lstat()
         if not stat.S_ISREG(info.st_mode):
             return _File(place, problem="it is not a regular file")
-        if info.st_size > LARGEST:
+        if info.st_size > MAX_FILE_BYTES:
             return _File(place, problem=_too_large(info.st_size))
         content = file.read_bytes() if _is_read(place) else None
         return _File(place, content, "", datetime.fromtimestamp(info.st_mtime))
@@ -148,14 +148,14 @@ def _file(file: Path, place: str) -> _File:
 
 def _members(archive: zipfile.ZipFile, name: Path | str) -> Iterator[_File]:
     members = archive.infolist()
-    if len(members) > MOST_IN_ZIP:
+    if len(members) > MAX_FILES_IN_ZIP:
         raise CourseError(f"{name} has {len(members):,} files, more than a class submits.")
     for member in members:
         parts = [part for part in PurePosixPath(member.filename).parts if part not in ("/", "..")]
         if member.is_dir() or not parts or _is_ignored(parts):
             continue
         path = "/".join(parts)
-        if member.file_size > LARGEST:
+        if member.file_size > MAX_FILE_BYTES:
             yield _File(path, problem=_too_large(member.file_size))
             continue
         try:
@@ -171,10 +171,10 @@ def _members(archive: zipfile.ZipFile, name: Path | str) -> Iterator[_File]:
 
 
 def _too_large(size: int) -> str:
-    return f"it is {size / 1e6:.0f} MB; the limit is {LARGEST / 1e6:.0f} MB"
+    return f"it is {size / 1e6:.0f} MB; the limit is {MAX_FILE_BYTES / 1e6:.0f} MB"
 
 
-def _unpacked(file: _File) -> Iterator[_File]:
+def _unpack(file: _File) -> Iterator[_File]:
     """The notebooks in a zip that a student submitted; any other file as it is."""
     if not file.path.lower().endswith(".zip") or file.content is None:
         yield file

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from course.grading.limits import StopReason
-from course.grading.outputs import MOST, TEXT, LimitedStream, safe_output
+from course.grading.outputs import MAX_OUTPUTS, MAX_TEXT, LimitedStream, safe_output
 
 # For the lab's own cells: the first of them imports torch.
 _GIVEN_SECONDS = 120.0
@@ -31,10 +31,10 @@ def main() -> None:
     requests = os.fdopen(os.dup(0), "rb")
     task = json.loads(requests.readline())
     send = _make_sender(task.pop("secret"))
-    _redirect_to_nothing(0, 1)
+    _redirect_to_devnull(0, 1)
     runner = CellRunner(task, send, requests)
     # Not earlier, because errors while Python and IPython start help the instructor.
-    _redirect_to_nothing(2)
+    _redirect_to_devnull(2)
     runner.run()
 
 
@@ -50,12 +50,12 @@ def _make_sender(secret: str) -> Callable[..., None]:
     return send
 
 
-def _redirect_to_nothing(*streams: int) -> None:
+def _redirect_to_devnull(*streams: int) -> None:
     """Redirect these file descriptors to the null device."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    devnull = os.open(os.devnull, os.O_RDWR)
     for number in streams:
-        os.dup2(nothing, number)
-    os.close(nothing)
+        os.dup2(devnull, number)
+    os.close(devnull)
 
 
 class _NoChecks(ModuleType):
@@ -158,7 +158,7 @@ class CellRunner:
         stop = ""
 
         def keep(kind: type, value: BaseException, trace: list[str]) -> None:
-            error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:TEXT]]
+            error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:MAX_TEXT]]
 
         before = {thread.ident for thread in threading.enumerate()}
         old = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
@@ -190,7 +190,7 @@ class CellRunner:
             for name, stream in zip(("stdout", "stderr"), streams, strict=True)
             if stream.getvalue()
         ]
-        displayed = [*shown.outputs[:MOST], *values[:MOST]]
+        displayed = [*shown.outputs[:MAX_OUTPUTS], *values[:MAX_OUTPUTS]]
         outputs += [{"data": safe_output(one["data"])} for one in displayed]
         return {
             "outputs": outputs,

@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 
 from course.execution.jobs import Status
-from course.execution.progress import show_seconds
+from course.execution.progress import format_seconds
 from course.files import write_atomically
 from course.reports.charts import Point, chart
+from course.reports.entries import Entry, format_value, result_names
 from course.reports.pages import file_link, page_environment
-from course.reports.reported import Entry, result_names, show_value
 
-_MOST_CHARTS = 12
+_MAX_CHARTS = 12
 # Substrings of the names of results that measure a notebook's warm-up.
 _WARM_UP = ("making_ready", "warm_up", "warmup")
 
@@ -61,7 +61,7 @@ def write_batch_report(
     Raises:
         OSError: the disk is full; the previous page is then unchanged.
     """
-    header, rows = table_of(entries, fixed)
+    header, rows = make_table(entries, fixed)
     page = (
         page_environment()
         .get_template("batch.html.j2")
@@ -79,7 +79,7 @@ def write_batch_report(
             seconds=sum(entry["seconds"] for entry in entries),
             header=header,
             rows=rows,
-            charts=charts_of(entries, varied),
+            charts=make_charts(entries, varied),
         )
     )
     path = folder / "index.html"
@@ -87,7 +87,7 @@ def write_batch_report(
     return path
 
 
-def table_of(
+def make_table(
     entries: Sequence[Entry], fixed: Mapping[str, object]
 ) -> tuple[list[str], list[list[TableCell]]]:
     """The table's header and rows, without the parameters that all runs have in common."""
@@ -112,7 +112,9 @@ def table_of(
             row.append(_cell(entry["notebook"]))
         row += [_cell(entry["parameters"].get(name)) for name in parameters]
         row += [_cell(reported.get(name)) for name in results]
-        row.append(TableCell(show_seconds(entry["seconds"]), repr(entry["seconds"]), kind="number"))
+        row.append(
+            TableCell(format_seconds(entry["seconds"]), repr(entry["seconds"]), kind="number")
+        )
         if devices:
             row.append(_cell(reported.get("device")))
         if datasets:
@@ -121,7 +123,7 @@ def table_of(
     return header, rows
 
 
-def charts_of(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
+def make_charts(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
     """Charts of each numeric result against each parameter that varies, as SVG."""
     passed = [entry for entry in entries if entry["status"] == Status.PASSED]
     varying = [
@@ -141,7 +143,7 @@ def charts_of(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
             drawable = [point for point in points if point is not None]
             if len({repr(point.x) for point in drawable}) > 1:
                 charts.append(chart(drawable, axis, _with_unit(result), series))
-    return charts[:_MOST_CHARTS]
+    return charts[:_MAX_CHARTS]
 
 
 def _point(entry: Entry, result: str, axis: str, series: str) -> Point | None:
@@ -151,7 +153,7 @@ def _point(entry: Entry, result: str, axis: str, series: str) -> Point | None:
         return None
     if x is None or (isinstance(x, float) and not math.isfinite(x)):
         return None
-    name = show_value(entry["parameters"].get(series)) if series else ""
+    name = format_value(entry["parameters"].get(series)) if series else ""
     return Point(x if isinstance(x, int | float | str) else str(x), float(y), name)
 
 
@@ -168,8 +170,8 @@ def _cell(value: object, kind: str = "") -> TableCell:
         return TableCell("", kind=kind)
     if _is_number(value):
         # The page's script compares numbers if all keys of a column are numbers.
-        return TableCell(show_value(value), repr(value), kind=kind or "number")
-    return TableCell(show_value(value), str(value), kind=kind)
+        return TableCell(format_value(value), repr(value), kind=kind or "number")
+    return TableCell(format_value(value), str(value), kind=kind)
 
 
 def _is_number(value: object) -> bool:

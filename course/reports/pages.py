@@ -11,9 +11,9 @@ import jinja2
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-from course.execution.progress import show_seconds
+from course.execution.progress import format_seconds
 from course.files import read_notebook, write_atomically
-from course.reports.reported import Entry, result_names, show_value
+from course.reports.entries import Entry, format_value, result_names
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # A badge, for example: the page shows its alternative text.
@@ -29,8 +29,8 @@ def page_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["seconds"] = show_seconds
-    environment.filters["value"] = show_value
+    environment.filters["seconds"] = format_seconds
+    environment.filters["value"] = format_value
     environment.globals |= {"failing_link": failing_link, "result_names": result_names}
     return environment
 
@@ -49,7 +49,7 @@ def file_link(file: str) -> str:
 
 
 def write_page(
-    notebook_file: Path, *, index: str = "index.html", beside: Collection[str] = ()
+    notebook_file: Path, *, index: str = "index.html", sibling_names: Collection[str] = ()
 ) -> Path:
     """Write `NAME.html` next to `NAME.ipynb` and return its path.
 
@@ -59,13 +59,13 @@ def write_page(
     Args:
         notebook_file: the executed notebook.
         index: the target of the link at the top; empty for no link.
-        beside: names of notebooks whose pages are in the same folder; links lead to those pages.
+        sibling_names: notebooks whose pages are in the same folder; links go to those pages.
     """
     notebook = read_notebook(notebook_file)
     notebook.cells = [cell for cell in notebook.cells if not _did_nothing(cell)]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = _links_of_page(cell.source, beside)
+            cell.source = _links_of_page(cell.source, sibling_names)
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
@@ -83,13 +83,15 @@ def write_page(
     return page
 
 
-def _links_of_page(markdown: str, beside: Collection[str]) -> str:
-    """Adapt the links of a text cell to a page in the same folder as the pages `beside`."""
+def _links_of_page(markdown: str, sibling_names: Collection[str]) -> str:
+    """Make links to the notebooks in `sibling_names` point to their pages; remove other links."""
 
     def adapt(link: re.Match[str]) -> str:
         text, target, anchor = link[1], link[2], link[3] or ""
         name = target.removesuffix(".ipynb")
-        return f"[{text}]({name}.html{anchor})" if name in beside and name != target else text
+        return (
+            f"[{text}]({name}.html{anchor})" if name in sibling_names and name != target else text
+        )
 
     return _LINK.sub(adapt, _REMOTE_IMAGE.sub(r"\1", markdown))
 

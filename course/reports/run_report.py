@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from course.execution.jobs import Status
-from course.execution.progress import show_seconds
+from course.execution.progress import format_seconds
 from course.files import write_atomically
+from course.reports.entries import Entry
 from course.reports.pages import page_environment
-from course.reports.reported import Entry
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CourseRun:
     def summary(self) -> str:
         """One line on how the run ended."""
         passed = sum(entry["status"] == Status.PASSED for entry in self.entries)
-        line = f"{passed} of {len(self.entries)} notebooks passed in {show_seconds(self.seconds)}"
+        line = f"{passed} of {len(self.entries)} notebooks passed in {format_seconds(self.seconds)}"
         return f"{line}; stopped before the end" if self.stopped else line
 
 

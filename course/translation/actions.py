@@ -14,7 +14,7 @@ from course.translation.catalogs import (
     accept,
     catalogs,
     languages,
-    locale_of,
+    locale_folder,
     problems,
     propose,
     read_catalog,
@@ -42,9 +42,9 @@ def extract(course: CourseFolder, out: Path) -> None:
     print(f"{len(names)} templates in {out}")
 
 
-def update_all(course: CourseFolder, asked: list[str]) -> None:
+def update_all(course: CourseFolder, requested: list[str]) -> None:
     """Update all PO files of the languages; create those of a new language."""
-    found = asked or languages(course)
+    found = requested or languages(course)
     if not found:
         raise CourseError("there are no languages yet; add one: course translate update es")
     documents = [read_document(course, name) for name in document_names(course)]
@@ -56,9 +56,11 @@ def update_all(course: CourseFolder, asked: list[str]) -> None:
         print(", ".join(changed))
 
 
-def check(course: CourseFolder, asked: list[str]) -> int:
+def check(course: CourseFolder, requested: list[str]) -> int:
     """Print the findings of the automatic checks; return 1 if there are any."""
-    found = [problem for catalog in _select(course, asked) for problem in problems(course, catalog)]
+    found = [
+        problem for catalog in _select(course, requested) for problem in problems(course, catalog)
+    ]
     for problem in found:
         print(problem, file=sys.stderr)
     print(f"{len(found)} findings")
@@ -79,16 +81,16 @@ def status(course: CourseFolder) -> None:
         print(f"{language}: {done} of {total} texts translated, {unreviewed} fuzzy")
 
 
-def export(course: CourseFolder, asked: list[str], *, everything: bool) -> None:
+def export(course: CourseFolder, requested: list[str], *, everything: bool) -> None:
     """Write a working file for each PO file, and print its name."""
-    for catalog in _select(course, asked):
+    for catalog in _select(course, requested):
         if text := working_text(catalog, everything=everything):
             file = _working_folder(course) / f"{catalog.name}.txt"
             write_atomically(file, text)
             print(file.relative_to(course.root))
 
 
-def take_back(course: CourseFolder, files: list[Path]) -> int:
+def import_files(course: CourseFolder, files: list[Path]) -> int:
     """Store the translations of working files, and check them; return 1 if there are findings."""
     found = []
     for file in files:
@@ -115,23 +117,23 @@ def take_back(course: CourseFolder, files: list[Path]) -> int:
     return int(bool(found))
 
 
-def _select(course: CourseFolder, asked: list[str]) -> list[Catalog]:
+def _select(course: CourseFolder, requested: list[str]) -> list[Catalog]:
     """Return the requested catalogs (by path, language, or a prefix such as es/labs), or all."""
     known = [(language, name) for language in languages(course) for name in document_names(course)]
-    chosen = [] if asked else known
-    for word in asked:
+    chosen = [] if requested else known
+    for word in requested:
         inside = Path(word).resolve()
-        if Path(word).exists() and inside.is_relative_to(locale_of(course)):
-            word = inside.relative_to(locale_of(course)).as_posix()
+        if Path(word).exists() and inside.is_relative_to(locale_folder(course)):
+            word = inside.relative_to(locale_folder(course)).as_posix()
         word = word.removesuffix(".po")
-        fitting = [pair for pair in known if word == pair[0] or "/".join(pair).startswith(word)]
-        if not fitting:
+        matches = [pair for pair in known if word == pair[0] or "/".join(pair).startswith(word)]
+        if not matches:
             listed = ", ".join(languages(course)) or "none yet"
             raise CourseError(
                 f"there are no translations {word!r}. Name a language ({listed}), or a PO file "
                 "such as es/notebooks/00."
             )
-        chosen += fitting
+        chosen += matches
     return [read_catalog(course, name, language) for language, name in dict.fromkeys(chosen)]
 
 

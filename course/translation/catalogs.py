@@ -67,10 +67,10 @@ def catalogs(course: CourseFolder, language: str) -> list[Catalog]:
 
 def languages(course: CourseFolder) -> list[str]:
     """Return the codes of the languages that have a folder in `locale/`."""
-    return sorted(folder.name for folder in locale_of(course).glob("*/") if folder.is_dir())
+    return sorted(folder.name for folder in locale_folder(course).glob("*/") if folder.is_dir())
 
 
-def locale_of(course: CourseFolder) -> Path:
+def locale_folder(course: CourseFolder) -> Path:
     """Return the folder of all translations."""
     return course.root / "locale"
 
@@ -82,7 +82,7 @@ def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
         CourseError: the PO file has a syntax error or two entries for one text.
     """
     document = read_document(course, name)
-    file = _file_of(course, document, language)
+    file = _po_file(course, document, language)
     entries = {entry.msgid: entry for entry in _read(file) if not entry.obsolete}
     return Catalog(language, document, file, entries)
 
@@ -94,7 +94,7 @@ def update(course: CourseFolder, document: Document, language: str) -> bool:
     old one is proposed as `fuzzy`, with the old English text. What is no longer used is kept at
     the end as obsolete.
     """
-    file = _file_of(course, document, language)
+    file = _po_file(course, document, language)
     old = {entry.msgid: entry for entry in _read(file)}
     current = {message.text for message in document.messages}
     unused = {text: entry for text, entry in old.items() if text not in current and entry.msgstr}
@@ -186,8 +186,8 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     return found
 
 
-def _file_of(course: CourseFolder, document: Document, language: str) -> Path:
-    return locale_of(course) / language / f"{document.name}.po"
+def _po_file(course: CourseFolder, document: Document, language: str) -> Path:
+    return locale_folder(course) / language / f"{document.name}.po"
 
 
 def _read(file: Path) -> polib.POFile:

@@ -83,11 +83,13 @@ def _placeholders(text: str) -> Iterable[str]:
     ]
 
 
-def _same(what: str, of: Callable[[str], Iterable[str]]) -> Callable[[str, str], Iterator[str]]:
+def _same(
+    what: str, extract: Callable[[str], Iterable[str]]
+) -> Callable[[str, str], Iterator[str]]:
     """Return a check that both texts have the same parts, in any order."""
 
     def check(original: str, translation: str) -> Iterator[str]:
-        wanted, found = Counter(of(original)), Counter(of(translation))
+        wanted, found = Counter(extract(original)), Counter(extract(translation))
         missing, extra = (wanted - found).elements(), (found - wanted).elements()
         for word, parts in (("is missing", missing), ("is not in the English text", extra)):
             if listed := ", ".join(parts):

@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
         case "export":
             actions.export(course, options.names, everything=options.all)
         case "import":
-            return actions.take_back(course, options.files)
+            return actions.import_files(course, options.files)
         case "check":
             return actions.check(course, options.names)
         case "status":

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from course.authoring.sources import read_source
 from course.course_folder import CourseError, CourseFolder
-from course.translation.markdown import pieces
-from course.translation.said import Message, said_by_cell, said_by_hints, said_by_module
+from course.translation.code_messages import Message, cell_messages, hint_messages, module_messages
+from course.translation.markdown import text_blocks
 
 # The pages for students, from the root of the course. Of the README only the student's part is
 # translated: the start page has the list of lessons, and the rest is for instructors.
@@ -58,10 +58,10 @@ def read_document(course: CourseFolder, name: str) -> Document:
     kind, _, stem = name.partition("/")
     match kind:
         case "notebooks":
-            file = course.source_of(stem)
+            file = course.source_path(stem)
             return _document(name, _path(course, file), _of_source(file))
         case "labs":
-            file = course.lab_source_of(stem)
+            file = course.lab_source_path(stem)
             return _document(name, _path(course, file), _of_lab(course, file))
         case "helpers":
             return _document(name, name, _of_helpers(course.root / "helpers"))
@@ -70,7 +70,7 @@ def read_document(course: CourseFolder, name: str) -> Document:
     raise CourseError(f"there is no document {name!r} to translate.")
 
 
-def students_part(readme: str) -> str:
+def student_sections(readme: str) -> str:
     """Return the sections of the README that are for students."""
     parts = re.split(r"(?m)^(?=## )", readme)
     return "".join(part for part in parts if not part.startswith(_NOT_FOR_STUDENTS))
@@ -79,7 +79,7 @@ def students_part(readme: str) -> str:
 def page_text(course: CourseFolder, page: str) -> str:
     """Return the part of an English page that is translated."""
     text = (course.root / page).read_text(encoding="utf-8")
-    return students_part(text) if page == "README.md" else text
+    return student_sections(text) if page == "README.md" else text
 
 
 def _document(name: str, source: str, found: Iterable[Message]) -> Document:
@@ -91,7 +91,9 @@ def _document(name: str, source: str, found: Iterable[Message]) -> Document:
             merged[message.text] = message
         elif message.comment not in before.comment.split("; "):
             comment = f"{before.comment}; {message.comment}"
-            merged[message.text] = Message(message.text, comment, before.said or message.said)
+            merged[message.text] = Message(
+                message.text, comment, before.at_runtime or message.at_runtime
+            )
     return Document(name, source, tuple(merged.values()))
 
 
@@ -109,19 +111,19 @@ def _of_source(file: Path) -> Iterator[Message]:
             yield Message(text, kind)
     for number, cell in enumerate(source.cells, start=1):
         if cell.cell_type == "markdown":
-            for piece in pieces(cell.source):
-                yield Message(piece.text, f"cell {number}, {piece.kind}")
+            for block in text_blocks(cell.source):
+                yield Message(block.text, f"cell {number}, {block.kind}")
         else:
-            yield from said_by_cell(cell.source, f"cell {number}, shown by its code")
+            yield from cell_messages(cell.source, f"cell {number}, shown by its code")
 
 
 def _of_lab(course: CourseFolder, file: Path) -> Iterator[Message]:
     yield from _of_source(file)
     checks = course.root / "helpers" / "checks" / f"lab_{file.stem[:2]}"
     if checks.is_dir():
-        yield from said_by_hints(checks / "hints.toml")
+        yield from hint_messages(checks / "hints.toml")
         for module in sorted(checks.glob("*.py")):
-            yield from said_by_module(module, module.name)
+            yield from module_messages(module, module.name)
 
 
 def _of_helpers(folder: Path) -> Iterator[Message]:
@@ -129,16 +131,16 @@ def _of_helpers(folder: Path) -> Iterator[Message]:
         inside = module.relative_to(folder)
         # The texts of a lab's checks are in the PO file of the lab.
         if not any(part.startswith("lab_") for part in inside.parts):
-            yield from said_by_module(module, inside.as_posix())
+            yield from module_messages(module, inside.as_posix())
 
 
 def _of_pages(course: CourseFolder) -> Iterator[Message]:
-    for piece in pieces(START_PAGE.read_text(encoding="utf-8")):
-        yield Message(piece.text, f"index.md, {piece.kind}")
+    for block in text_blocks(START_PAGE.read_text(encoding="utf-8")):
+        yield Message(block.text, f"index.md, {block.kind}")
     for page in PAGES:
         if (course.root / page).is_file():
-            for piece in pieces(page_text(course, page)):
-                yield Message(piece.text, f"{page}, {piece.kind}")
+            for block in text_blocks(page_text(course, page)):
+                yield Message(block.text, f"{page}, {block.kind}")
     for name in _GENERATING:
         module = Path(__file__).parents[2] / name
-        yield from said_by_module(module, module.name)
+        yield from module_messages(module, module.name)

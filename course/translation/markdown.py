@@ -30,7 +30,7 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextBlock:
     """One text: its kind, the text on one line, and its position in the Markdown.
 
     `indent` is the prefix of continuation lines.
@@ -45,16 +45,16 @@ class Piece:
 
 # A page is parsed once for all languages.
 @lru_cache(maxsize=2048)
-def pieces(markdown: str) -> tuple[Piece, ...]:
+def text_blocks(markdown: str) -> tuple[TextBlock, ...]:
     """Return the texts to translate, in order; those without words are left out."""
-    return tuple(piece for piece in _all_pieces(markdown) if has_words(piece.text))
+    return tuple(block for block in _all_text_blocks(markdown) if has_words(block.text))
 
 
-def replaced(markdown: str, translate: Callable[[str], str]) -> str:
+def translate_markdown(markdown: str, translate: Callable[[str], str]) -> str:
     """Return the Markdown with each text replaced by `translate(text)`."""
-    for piece in reversed(pieces(markdown)):
-        new = translate(piece.text).replace("\n", "\n" + piece.indent)
-        markdown = markdown[: piece.start] + new + markdown[piece.end :]
+    for block in reversed(text_blocks(markdown)):
+        new = translate(block.text).replace("\n", "\n" + block.indent)
+        markdown = markdown[: block.start] + new + markdown[block.end :]
     return markdown
 
 
@@ -69,7 +69,7 @@ def has_words(text: str) -> bool:
     return _WORD.search(_NOT_WORDS.sub(" ", text)) is not None
 
 
-def _all_pieces(markdown: str) -> Iterator[Piece]:
+def _all_text_blocks(markdown: str) -> Iterator[TextBlock]:
     lines = markdown.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -89,7 +89,7 @@ def _all_pieces(markdown: str) -> Iterator[Piece]:
                 first, after = token.map
                 text = "".join(lines[first:after]).strip()
                 start = starts[first] + lines[first].index(text)
-                yield Piece("table row", text, start, start + len(text))
+                yield TextBlock("table row", text, start, start + len(text))
             case "inline" if not in_table:
                 yield _inline(kind, token, lines, starts)
             case "html_block":
@@ -97,7 +97,7 @@ def _all_pieces(markdown: str) -> Iterator[Piece]:
                 yield from _html(markdown[starts[first] : starts[after]], starts[first])
 
 
-def _inline(kind: str, token: Token, lines: list[str], starts: list[int]) -> Piece:
+def _inline(kind: str, token: Token, lines: list[str], starts: list[int]) -> TextBlock:
     first, after = token.map
     words = token.content.split("\n")
     line = lines[first].rstrip("\n")
@@ -106,15 +106,15 @@ def _inline(kind: str, token: Token, lines: list[str], starts: list[int]) -> Pie
     end = starts[after - 1] + lines[after - 1].rfind(words[-1]) + len(words[-1])
     # Continuation lines of a list item are indented; those of a block quote repeat the `>`.
     indent = "".join(mark if mark == ">" else " " for mark in line[:column])
-    return Piece(kind, _SOFT_BREAK.sub(" ", token.content), start, end, indent)
+    return TextBlock(kind, _SOFT_BREAK.sub(" ", token.content), start, end, indent)
 
 
-def _html(block: str, offset: int) -> Iterator[Piece]:
+def _html(block: str, offset: int) -> Iterator[TextBlock]:
     position = 0
     for tag in [*_BLOCK_TAG.finditer(block), None]:
         inside = block[position : tag.start() if tag else len(block)]
         text = inside.strip()
         if text:
             start = offset + position + inside.index(text)
-            yield Piece("HTML", " ".join(text.split()), start, start + len(text))
+            yield TextBlock("HTML", " ".join(text.split()), start, start + len(text))
         position = tag.end() if tag else len(block)

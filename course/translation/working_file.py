@@ -28,14 +28,14 @@ def working_text(catalog: Catalog, *, everything: bool = False) -> str:
         reviewed = entry is not None and is_reviewed(entry)
         if entry is None or (reviewed and not everything):
             continue
-        lines = [f"@ {_id(message.text)} {message.comment}", _marked(">", message.text)]
+        lines = [f"@ {_id(message.text)} {message.comment}", _prefix(">", message.text)]
         if not reviewed and entry.msgstr:
             if entry.previous_msgid:
-                lines.append(_marked("~", entry.previous_msgid))
-            lines.append(_marked("?", entry.msgstr))
-        lines.append(_marked("=", entry.msgstr if reviewed else ""))
+                lines.append(_prefix("~", entry.previous_msgid))
+            lines.append(_prefix("?", entry.msgstr))
+        lines.append(_prefix("=", entry.msgstr if reviewed else ""))
         if entry.tcomment:
-            lines.append(_marked("#", entry.tcomment))
+            lines.append(_prefix("#", entry.tcomment))
         blocks.append("\n".join(lines))
     return "".join(block + "\n\n" for block in blocks)
 
@@ -57,10 +57,10 @@ def read_working_file(
     if not starts:
         raise CourseError(f"{file} has no blocks; each one starts with a line `@ ID`.")
     found, outdated = {}, {}
-    for start, following in zip(starts, [*starts[1:], None], strict=True):
+    for start, next_start in zip(starts, [*starts[1:], None], strict=True):
         text = texts.get(start["id"])
         where = f"{file}, line {content.count(chr(10), 0, start.start()) + 1}"
-        block = content[start.start() : following.start() if following else len(content)]
+        block = content[start.start() : next_start.start() if next_start else len(content)]
         lines = [line.rstrip() for line in block.splitlines()[1:] if line.strip()]
         for line in lines:
             if not line.startswith((">", "~", "?", "=", "#")):
@@ -68,11 +68,11 @@ def read_working_file(
                     f"{where}: the line {line[:40]!r} has no marker. Start each line of a "
                     "translation with `= `."
                 )
-        translation, english = _unmarked("=", lines), _unmarked(">", lines)
+        translation, english = _unprefix("=", lines), _unprefix(">", lines)
         if not translation.strip():
             continue
         if text is not None:
-            found[text] = (translation, _unmarked("#", lines))
+            found[text] = (translation, _unprefix("#", lines))
         elif english:
             outdated[english] = translation
         else:
@@ -87,9 +87,9 @@ def _id(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _marked(mark: str, text: str) -> str:
+def _prefix(mark: str, text: str) -> str:
     return "\n".join(f"{mark} {line}" for line in text.split("\n"))
 
 
-def _unmarked(mark: str, lines: list[str]) -> str:
+def _unprefix(mark: str, lines: list[str]) -> str:
     return "\n".join(line[1:].removeprefix(" ") for line in lines if line.startswith(mark))

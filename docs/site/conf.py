@@ -23,12 +23,16 @@ REPOSITORY = f"https://github.com/{COURSE['repository']}"
 sys.path.insert(0, str(ROOT))
 
 from course.course_folder import open_course  # noqa: E402
-from course.translation.edition import edition  # noqa: E402
-from course.translation.words import Words, name_of, translated_path  # noqa: E402
+from course.translation.course_translation import read_translation  # noqa: E402
+from course.translation.translator import Translator, name_of, translated_path  # noqa: E402
 
 ENGLISH = "en"
 LANGUAGE = os.environ.get("COURSE_SITE_LANGUAGE", ENGLISH)
-WORDS = Words() if LANGUAGE == ENGLISH else edition(open_course(ROOT), LANGUAGE).words("pages")
+TRANSLATOR = (
+    Translator()
+    if LANGUAGE == ENGLISH
+    else read_translation(open_course(ROOT), LANGUAGE).translator("pages")
+)
 LANGUAGES = [ENGLISH, *sorted(page.parent.name for page in ROOT.glob("docs/[a-z][a-z]/index.md"))]
 # What Sphinx calls a language, where the code alone is not enough.
 SPHINX_NAMES = {"zh": "zh_CN"}
@@ -60,7 +64,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
 
 html_theme = "pydata_sphinx_theme"
-html_title = WORDS.translate("GPUs with PyTorch")
+html_title = TRANSLATOR.translate("GPUs with PyTorch")
 html_copy_source = False
 html_show_sourcelink = False
 html_use_index = False
@@ -94,8 +98,8 @@ _LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]+)?\)")
 _ANCHOR = re.compile(r'<a id="([\w-]+)"></a>')
 _BADGE = "colab-badge.png"
 _GROUPS = (
-    (WORDS.translate("Lessons"), translated_path("notebooks/", LANGUAGE)),
-    (WORDS.translate("Labs"), translated_path("labs/", LANGUAGE)),
+    (TRANSLATOR.translate("Lessons"), translated_path("notebooks/", LANGUAGE)),
+    (TRANSLATOR.translate("Labs"), translated_path("labs/", LANGUAGE)),
 )
 
 
@@ -153,8 +157,10 @@ def _contents(pages):
     readme = translated_path("README.md", LANGUAGE).removesuffix(".md")
     about = sorted(page for page in pages if page.startswith("docs/"))
     about = [_from_root(page) for page in about if page not in (root_doc, readme)]
-    title = "README for instructors" if LANGUAGE == ENGLISH else WORDS.translate("For students")
-    caption = WORDS.translate("About the course")
+    title = (
+        "README for instructors" if LANGUAGE == ENGLISH else TRANSLATOR.translate("For students")
+    )
+    caption = TRANSLATOR.translate("About the course")
     return text + _toctree(caption, [*about, f"{title} <{_from_root(readme)}>"])
 
 
@@ -213,7 +219,7 @@ def _add_languages(app, pagename, templatename, context, doctree):
     """Tell the templates where the page is in the other languages."""
     english = _english_name(pagename)
     files = [file for file in (f"{english}.md", f"{english}.ipynb") if (ROOT / file).is_file()]
-    context["languages_label"] = WORDS.translate("Languages")
+    context["languages_label"] = TRANSLATOR.translate("Languages")
     context["languages"] = [
         _in_language(pagename, file, code)
         for file in files

@@ -51,7 +51,7 @@ class Clock:
 
 
 @contextmanager
-def replaces_the_clocks(clock: Clock, function: Callable[..., Any]) -> Iterator[None]:
+def simulated_clock(clock: Clock, function: Callable[..., Any]) -> Iterator[None]:
     """Make Python's `time`, `timeit` and `datetime` return the time of `clock` in this thread.
 
     That includes the names that the module of `function` has imported from them, and the default

@@ -17,7 +17,7 @@ def copied_to(value: Any, device: torch.device) -> Any:
     return copy.deepcopy(value).to(device)
 
 
-def place_of(value: Any) -> torch.device:
+def device_of(value: Any) -> torch.device:
     """Return the device of a tensor, or of a module's first parameter."""
     return next(value.parameters()).device if isinstance(value, nn.Module) else value.device
 
@@ -27,11 +27,11 @@ def find_devices(net: nn.Module) -> set[torch.device]:
     return {parameter.device for parameter in net.parameters()}
 
 
-def same_numbers(one: Any, other: Any) -> bool:
+def equal_values(one: Any, other: Any) -> bool:
     """Return whether two tensors or modules have exactly equal values, on any devices."""
     if isinstance(one, nn.Module):
         pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
-        return all(same_numbers(*pair) for pair in pairs)
+        return all(equal_values(*pair) for pair in pairs)
     return torch.equal(one.cpu(), other.cpu())
 
 

@@ -11,7 +11,7 @@ _MODULES = ("torch", "nn", "np", "math", "time")
 _REPLACED_BY_IPYTHON = ("open", "exit", "quit", "input", "display")
 
 
-def hidden_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
+def shadowed_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
     """Return a reassigned module or built-in name that `function` uses, and its value; else None.
 
     With `any_value`, a function or class assigned to the name counts too; otherwise only a plain

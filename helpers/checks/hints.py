@@ -29,13 +29,13 @@ class Hint:
     look: str
     section: str = ""
 
-    def of(self, **values: Any) -> "NotRight":
+    def of(self, **values: Any) -> "WrongAnswer":
         """Return the exception to raise, with the values that fill in the text."""
-        return NotRight(self, values)
+        return WrongAnswer(self, values)
 
 
 @dataclass(eq=False)
-class NotRight(Exception):
+class WrongAnswer(Exception):
     """Raised for a wrong answer, with the hint to show and the `values` for its text."""
 
     hint: Hint
@@ -52,7 +52,7 @@ class NotRight(Exception):
         return translate(self.hint.look).format(**self.values)
 
 
-def hint_of(wrong: NotRight) -> dict[str, Any]:
+def hint_of(wrong: WrongAnswer) -> dict[str, Any]:
     """Return a hint as plain data: its id, and its values as texts or numbers."""
     values = {
         name: value if isinstance(value, int | float) else str(value)
@@ -92,7 +92,7 @@ NOT_A_FUNCTION = Hint(
     "`{name}` should be a function, but it is {what}.",
     "Does another cell assign something else to this name? Run the cell that defines it again.",
 )
-NAME_HIDDEN = Hint(
+NAME_SHADOWED = Hint(
     "name-hidden",
     "Your notebook has reassigned `{hidden}`: it is now {what}.",
     "A line such as `{hidden} = ...` replaced it. Use another name in that line, restart the "
@@ -144,7 +144,7 @@ NO_RESULT = Hint(
     "`{name}` returns None.",
     "A function returns None unless it ends with `return` and a value.",
 )
-UNSAFE_RESULT = Hint(
+UNUSABLE_RESULT = Hint(
     "strange-result",
     "The check could not work with what `{name}` returns: {error}.",
     "Compare what it returns with what the exercise asks for: how many values, and of which type?",

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from helpers.checks import hints
-from helpers.checks.hints import Hint, NotRight
+from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.limits import CodeLimits, Stopped
-from helpers.checks.machines import machine_to_judge_on
+from helpers.checks.machines import machine_for_checks
 from helpers.checks.sandbox import PrintedText, sandbox
-from helpers.checks.showing import CheckBox, NotYet
+from helpers.checks.showing import CheckBox, CheckFailed
 from helpers.checks.trial import Trial, one_line
 from helpers.language import section_title, translate
 
@@ -22,7 +22,7 @@ from helpers.language import section_title, translate
 class Verdict:
     """The result of a check: `mistake` is None if the answer is right."""
 
-    mistake: NotRight | None
+    mistake: WrongAnswer | None
     printed: PrintedText
     seed: int
 
@@ -59,12 +59,12 @@ class Exercise:
         """Check the answers and show a box.
 
         Raises:
-            NotYet: an answer is wrong; it ends the cell.
+            CheckFailed: an answer is wrong; it ends the cell.
         """
         verdict = self.judge(*answers)
         self.record(verdict).show()
         if verdict.mistake is not None:
-            raise NotYet(f"exercise {self.number}: {verdict.mistake.wrong}") from None
+            raise CheckFailed(f"exercise {self.number}: {verdict.mistake.wrong}") from None
 
     def record(self, verdict: Verdict) -> CheckBox:
         """Count an attempt, and return the box to show."""
@@ -104,17 +104,17 @@ class Exercise:
         printed = PrintedText()
         try:
             # No code inside the time limit has to run to completion.
-            with machine_to_judge_on(), limited as printed:
+            with machine_for_checks(), limited as printed:
                 # The tensors of a check are small, so more threads would only add overhead.
                 torch.set_num_threads(1)
                 self.judging(trial, *answers)
-        except NotRight as wrong:
+        except WrongAnswer as wrong:
             mistake = trial.hidden() or wrong
         except Stopped as stopped:
             mistake = trial.why(stopped)
         except Exception as error:
             # Raised by one of the student's objects while the check inspected it.
-            mistake = hints.UNSAFE_RESULT.of(name=trial.name, error=one_line(error))
+            mistake = hints.UNUSABLE_RESULT.of(name=trial.name, error=one_line(error))
         # A traceback would keep the student's tensors alive.
         if mistake is not None:
             mistake.__traceback__ = mistake.__cause__ = mistake.__context__ = None
@@ -178,7 +178,7 @@ class Lab:
     ) -> Callable[[Callable[..., None]], Exercise]:
         """Return a decorator that turns a checking function into an `Exercise`.
 
-        The function takes a `Trial` and the student's answers, and raises `NotRight` if one is
+        The function takes a `Trial` and the student's answers, and raises `WrongAnswer` if one is
         wrong. `right` is the sentence shown when the answer is right.
         """
 

@@ -12,7 +12,7 @@ from simulated_cuda.memory import DeviceMemory
 
 
 @contextmanager
-def machine_to_judge_on() -> Iterator[None]:
+def machine_for_checks() -> Iterator[None]:
     """Give the block at least one GPU: a real one, or else two simulated ones.
 
     A notebook on a machine without a GPU gets them during the check, because on a single device

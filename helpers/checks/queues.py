@@ -81,7 +81,7 @@ class _Event:
 
 
 @contextmanager
-def replaces_the_gpu(device: Device) -> Iterator[None]:
+def simulated_gpu(device: Device) -> Iterator[None]:
     """Make torch's functions that wait for a GPU, and its events, use `device`."""
 
     def wait(*args: Any, **kwargs: Any) -> None:
@@ -105,7 +105,7 @@ def replaces_the_gpu(device: Device) -> Iterator[None]:
 
 
 @contextmanager
-def nothing_to_wait_for() -> Iterator[None]:
+def no_gpu_to_synchronize() -> Iterator[None]:
     """Make torch's functions that wait for a GPU fail, as on a machine without one."""
 
     def refuse(*args: Any, **kwargs: Any) -> None:

@@ -27,11 +27,11 @@ from helpers.checks.limits import CodeLimits, Stopped, end_threads
 MAX_CHARACTERS = 2_000
 
 
-class AskedForInput(Stopped):
+class InputCalled(Stopped):
     """The code called `input()`."""
 
 
-class EndedTheProgram(Stopped):
+class ExitCalled(Stopped):
     """The code called `exit()`, `quit()` or `os._exit()`."""
 
 
@@ -61,11 +61,11 @@ def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
     """Run the block in the sandbox; yield what it prints.
 
     Raises:
-        Stopped: `OutOfTime`, `OutOfMemory`, `AskedForInput` or `EndedTheProgram`.
+        Stopped: `OutOfTime`, `OutOfMemory`, `InputCalled` or `ExitCalled`.
     """
     printed = PrintedText()
     threads = {thread.ident for thread in threading.enumerate()}
-    with settings_restored(), ExitStack() as stack:
+    with restore_settings(), ExitStack() as stack:
         stack.callback(end_threads, threads)
         for stream in ("stdout", "stderr"):
             stack.enter_context(patch.object(sys, stream, printed))
@@ -93,15 +93,15 @@ class _HiddenDisplays(DisplayPublisher):
 
 
 def _no_input(*args: Any, **kwargs: Any) -> str:
-    raise AskedForInput
+    raise InputCalled
 
 
 def _no_exit(*args: Any, **kwargs: Any) -> None:
-    raise EndedTheProgram
+    raise ExitCalled
 
 
 @contextmanager
-def settings_restored() -> Iterator[None]:
+def restore_settings() -> Iterator[None]:
     """Restore the program's settings at the end of the block.
 
     These are torch's default device and dtype, gradient tracking, threads and flags, the current

@@ -19,7 +19,7 @@ _GREEN, _PALE_GREEN = "#00735c", "#eff9f5"
 _ORANGE, _PALE_ORANGE = "#a84300", "#fff6ec"
 
 
-class NotYet(Exception):
+class CheckFailed(Exception):
     """Raised after a wrong answer, so that "Run All" stops at this cell.
 
     A notebook shows only one line for it, because the box above has the details.

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 
 from helpers.checks import hints
-from helpers.checks.hidden_names import hidden_name
-from helpers.checks.hints import Hint, NotRight
+from helpers.checks.hidden_names import shadowed_name
+from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.limits import OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
-from helpers.checks.sandbox import AskedForInput, EndedTheProgram, settings_restored
+from helpers.checks.sandbox import ExitCalled, InputCalled, restore_settings
 from helpers.explain import explanation_of, sites_of
 from helpers.language import translate
 
@@ -28,8 +28,8 @@ _HINTS = (
     (RecursionError, hints.TOO_DEEP),
     (OutOfTime, hints.TOO_LONG),
     ((OutOfMemory, MemoryError, torch.OutOfMemoryError), hints.TOO_MUCH_MEMORY),
-    ((EndedTheProgram, SystemExit), hints.ENDS_THE_PROGRAM),
-    (AskedForInput, hints.ASKS_FOR_INPUT),
+    ((ExitCalled, SystemExit), hints.ENDS_THE_PROGRAM),
+    (InputCalled, hints.ASKS_FOR_INPUT),
 )
 
 
@@ -129,14 +129,14 @@ class Trial:
         """
         self._called = function
         if not callable(function):
-            raise hints.NOT_A_FUNCTION.of(name=self.name, what=described(function))
+            raise hints.NOT_A_FUNCTION.of(name=self.name, what=describe(function))
         try:
             inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             raise hints.WRONG_ARGUMENTS.of(name=self.name, error=error) from None
         except ValueError:  # a C function without a signature
             pass
-        with settings_restored():
+        with restore_settings():
             tracking = torch.is_grad_enabled()
             try:
                 value = function(*args, **kwargs)
@@ -172,7 +172,7 @@ class Trial:
             return own
         return f"{self._names.get(id(owner), type(owner).__name__)}.{own}"
 
-    def wrong(self, hint: str, **values: Any) -> NotRight:
+    def wrong(self, hint: str, **values: Any) -> WrongAnswer:
         """Return the exception to raise for the exercise's own hint with this id."""
         return self._hints[hint].of(**values)
 
@@ -186,10 +186,10 @@ class Trial:
         if value is None:
             raise hints.NO_RESULT.of(name=self.name)
 
-    def why(self, error: BaseException) -> NotRight:
+    def why(self, error: BaseException) -> WrongAnswer:
         """Return the general hint for what a student's function raised."""
         name = self.name
-        if isinstance(error, NotRight):
+        if isinstance(error, WrongAnswer):
             return error
         # torch reports a failed allocation on the CPU as a plain RuntimeError.
         if "can't allocate memory" in one_line(error):
@@ -210,15 +210,15 @@ class Trial:
         where = f" {translate('It happens in `{line}`.', line=line)}" if line else ""
         return hints.RAISED.of(name=name, error=one_line(error), where=where)
 
-    def hidden(self, *, any_value: bool = False) -> NotRight | None:
+    def hidden(self, *, any_value: bool = False) -> WrongAnswer | None:
         """Return the hint for a name such as `torch` that the notebook has reassigned.
 
         With `any_value`, a function or class assigned to the name counts too.
         """
-        hidden = hidden_name(self._called, any_value=any_value)
+        hidden = shadowed_name(self._called, any_value=any_value)
         if hidden is None:
             return None
-        return hints.NAME_HIDDEN.of(hidden=hidden[0], what=described(hidden[1]))
+        return hints.NAME_SHADOWED.of(hidden=hidden[0], what=describe(hidden[1]))
 
     def machine_with(self, gpus: int) -> AbstractContextManager[None]:
         """Run the block as on a machine with this number of GPUs."""
@@ -238,7 +238,7 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}".rstrip(": .")
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """Return a short description of a value: "an int", "a list of 3", "a function of your own"."""
     if value is None:
         return "None"
@@ -255,7 +255,7 @@ def described(value: Any) -> str:
     return translate("a {kind}", kind=kind)
 
 
-def counted_gpus(count: int) -> str:
+def format_gpu_count(count: int) -> str:
     """Return "no GPU", "one GPU", "2 GPUs", ..."""
     if count < 2:
         return translate("one GPU") if count else translate("no GPU")
@@ -267,6 +267,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_whole(value: Any) -> bool:
+def is_int(value: Any) -> bool:
     """Return whether a value is a Python int, but not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)

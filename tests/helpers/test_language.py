@@ -8,7 +8,7 @@ import torch
 import simulated_cuda
 from helpers import explain, language, lesson
 from helpers.checks import lab_01
-from helpers.checks.showing import CheckBox, NotYet
+from helpers.checks.showing import CheckBox, CheckFailed
 from helpers.language import current_language, section_title, set_language, translate
 from helpers.plots.style import new_figure, show
 
@@ -77,7 +77,7 @@ def test_check_gives_the_same_hint_in_the_language(capsys):
         verdicts.append(lab_01.exercise_1.judge(lambda tensors, device: 5).hint)
     assert verdicts == ["no-list"] * 2
     for _ in range(3):
-        with pytest.raises(NotYet, match="devuelve an int"):
+        with pytest.raises(CheckFailed, match="devuelve an int"):
             lab_01.exercise_1(lambda tensors, device: 5)
     shown = capsys.readouterr().out
     assert "Ejercicio 1: aún no." in shown

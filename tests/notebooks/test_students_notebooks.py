@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 
 from course.authoring.sources import read_source
 from course.course_folder import open_course
-from course.execution.kernels import Kernels, modules_of
+from course.execution.kernels import Kernels, preloadable_modules
 
 ROOT = Path(__file__).parents[2]
 COURSE = open_course(ROOT)
@@ -37,7 +37,7 @@ def exercise_cells(notebook):
 def answer_lines(name):
     """The lines of a lab's answers that stand nowhere else in its text."""
     answers, others, inside = [], [], False
-    for cell in read_source(COURSE.lab_source_of(name)).cells:
+    for cell in read_source(COURSE.lab_source_path(name)).cells:
         for line in map(str.strip, cell.source.splitlines()):
             if line == "### BEGIN SOLUTION":
                 inside = True
@@ -109,7 +109,7 @@ def test_every_solution_passes_its_check_as_stored(name):
 @pytest.fixture(scope="module")
 def kernels():
     """Kernels that have imported torch already: half of a notebook's time here is that import."""
-    started = Kernels(modules_of(map(students, NAMES)))
+    started = Kernels(preloadable_modules(map(students, NAMES)))
     yield started.manager_class()
     started.close()
 
@@ -135,7 +135,7 @@ def test_run_as_it_is_the_students_notebook_stops_at_its_exercises_only_and_each
         if kept.get("grade"):
             numbers.append(kept["grade_id"].removeprefix("check-"))
             said = f"exercise {numbers[-1]}: "
-            assert [e.ename in ("NotYet", "NameError") for e in errors] == [True], cell.source
+            assert [e.ename in ("CheckFailed", "NameError") for e in errors] == [True], cell.source
             assert errors[0].evalue.startswith(said) or errors[0].ename == "NameError"
         elif kept.get("solution"):
             number = kept["grade_id"].removeprefix("exercise-").split("-")[0]

@@ -100,19 +100,19 @@ def test_ignores_links_in_code(dead, text):
 
 
 def test_accepts_badge_of_same_notebook(course):
-    path = course.folder.notebook_of("01_first")
+    path = course.folder.notebook_path("01_first")
     assert Links(course.folder).badge_faults(path) == []
 
 
 def test_finds_badge_of_another_notebook(course, cells):
     course.put("02_second", cells.notebook(cells.text(f"# Second\n\n{BADGE}")))
-    [finding] = Links(course.folder).badge_faults(course.folder.notebook_of("02_second"))
+    [finding] = Links(course.folder).badge_faults(course.folder.notebook_path("02_second"))
     assert finding.endswith(f"not {COLAB}/notebooks/02_second.ipynb")
 
 
 def test_finds_missing_badge(course, cells):
     course.put("02_second", cells.notebook(cells.text("# Second")))
-    [finding] = Links(course.folder).badge_faults(course.folder.notebook_of("02_second"))
+    [finding] = Links(course.folder).badge_faults(course.folder.notebook_path("02_second"))
     assert finding.startswith("its badge opens nothing")
 
 

@@ -133,7 +133,7 @@ def in_spanish(make_small_course):
     for folder in ("docs/site", "course"):
         shutil.copytree(ROOT / folder, course.root / folder)
     translate_all(course.folder, "es")
-    build_notebooks(course.folder, [], say=lambda line: None)
+    build_notebooks(course.folder, [], log=lambda line: None)
     process = build(course.root, course.root / "out", course.root / "docs" / "site", "es")
     return process, course.root / "out" / "html"
 

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from course.execution.kernels import ThisPython
+from course.execution.kernels import CurrentPythonKernelManager
 from helpers import records
 from tools import gpu_record
 
@@ -76,7 +76,7 @@ def test_notebook_runs_in_an_empty_folder_and_leaves_the_file(tmp_path, monkeypa
         notebook,
         timeout=300,
         startup_timeout=180,
-        kernel_manager_class=ThisPython,
+        kernel_manager_class=CurrentPythonKernelManager,
         resources={"metadata": {"path": str(tmp_path)}},
     ).execute()
     found = json.loads((tmp_path / "gpu_course" / "gpu_record.json").read_text())

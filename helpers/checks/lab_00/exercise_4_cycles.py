@@ -1,7 +1,7 @@
 """Lab 00, exercise 4: `cycles`."""
 
 from helpers.checks.lab_00.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_whole
+from helpers.checks.trial import Answer, Trial, describe, is_int
 from helpers.small_computer import SmallComputer
 
 # The program shown in the lab.
@@ -26,7 +26,7 @@ def exercise_4(trial: Trial, cycles: Answer) -> None:
     """`cycles(n)`: the cycles that the program above takes for a list of `n` numbers."""
     for n in (trial.random.randint(4, 9), 1, 2, 0, trial.random.randint(50, 99)):
         found = trial.result_of(cycles, n)
-        trial.expect(is_whole(found), "not-a-whole-number", what=described(found))
+        trial.expect(is_int(found), "not-a-whole-number", what=describe(found))
         computer = SmallComputer(SUM_OF_SQUARES, x=[1] * max(n, 1), n=n, y=0)
         cost = computer.run()
         if found == cost.cycles:

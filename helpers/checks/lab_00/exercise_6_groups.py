@@ -4,7 +4,7 @@ from itertools import combinations
 from typing import Any
 
 from helpers.checks.lab_00.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 from helpers.small_computer import SmallComputer
 
 # The program shown in the lab: the two branches execute different instructions.
@@ -39,7 +39,7 @@ def exercise_6(trial: Trial, groups: Answer) -> None:
         result = trial.result_of(groups, list(x))
         pair = isinstance(result, tuple | list) and len(result) == 2
         pair = pair and all(isinstance(each, tuple | list) for each in result)
-        trial.expect(pair, "not-two-groups", what=described(result))
+        trial.expect(pair, "not-two-groups", what=describe(result))
         one, two = (list(each) for each in result)
         trial.expect(len(one) == len(two) == LANES, "not-four-each", sizes=[len(one), len(two)])
         same = sorted([*one, *two]) == sorted(x)

@@ -5,7 +5,7 @@ from typing import Any
 
 from helpers.checks.hints import read_hints
 from helpers.checks.lab import Lab
-from helpers.checks.trial import Answer, Trial, described, one_line
+from helpers.checks.trial import Answer, Trial, describe, one_line
 from helpers.small_computer import MachineError, ProgramError, SmallComputer
 
 lab = Lab("00_cpu_and_gpu", read_hints(Path(__file__).parent))
@@ -17,9 +17,7 @@ _LIMIT = 5_000
 def program_of(trial: Trial, function: Answer) -> str:
     """Call the student's function and return the text of its program."""
     program = trial.result_of(function)
-    trial.expect(
-        isinstance(program, str), "not-a-program", name=trial.name, what=described(program)
-    )
+    trial.expect(isinstance(program, str), "not-a-program", name=trial.name, what=describe(program))
     return program
 
 

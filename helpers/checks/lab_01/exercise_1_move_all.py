@@ -6,7 +6,7 @@ import torch
 
 from helpers.checks.comparing import is_tensor
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 @lab.exercise(
@@ -28,7 +28,7 @@ def exercise_1(trial: Trial, move_all: Answer) -> None:
             unchanged = len(given) == count and all(map(operator.is_, given, before))
             trial.expect(unchanged, "input-changed")
             good = isinstance(result, list) and len(result) == count
-            what = described(result)
+            what = describe(result)
             trial.expect(good and all(map(is_tensor, result)), "no-list", what=what, count=count)
             _compare_moved(trial, before, result, torch.device(target))
 

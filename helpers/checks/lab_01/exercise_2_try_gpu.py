@@ -2,9 +2,9 @@
 
 import torch
 
-from helpers.checks.hints import NotRight
+from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, counted_gpus, described
+from helpers.checks.trial import Answer, Trial, describe, format_gpu_count
 from helpers.language import translate
 
 
@@ -18,7 +18,7 @@ def exercise_2(trial: Trial, try_gpu: Answer, try_all_gpus: Answer) -> None:
 
 
 def _check_try_gpu(trial: Trial, try_gpu: Answer, gpus: int) -> None:
-    details = counted_gpus(gpus)
+    details = format_gpu_count(gpus)
     for i in range(gpus + 2):
         found = trial.result_of(try_gpu, i)
         _check_device(trial, found, "try_gpu")
@@ -27,16 +27,16 @@ def _check_try_gpu(trial: Trial, try_gpu: Answer, gpus: int) -> None:
         trial.expect(found == expected, hint, gpus=details, i=i, found=found)
     try:
         called = trial.try_call(try_gpu)
-    except NotRight:
+    except WrongAnswer:
         raise trial.wrong("no-default") from None
     expected = torch.device("cuda:0") if gpus else torch.device("cpu")
     trial.expect(called.value == expected, "wrong-gpu", gpus=details, i="", found=called.value)
 
 
 def _check_try_all_gpus(trial: Trial, try_all_gpus: Answer, gpus: int) -> None:
-    details = counted_gpus(gpus)
+    details = format_gpu_count(gpus)
     found = trial.result_of(try_all_gpus)
-    trial.expect(isinstance(found, list), "not-a-list", what=described(found))
+    trial.expect(isinstance(found, list), "not-a-list", what=describe(found))
     for device in found:
         _check_device(trial, device, "try_all_gpus")
     trial.expect(found or gpus, "empty-list")
@@ -47,6 +47,6 @@ def _check_try_all_gpus(trial: Trial, try_all_gpus: Answer, gpus: int) -> None:
 
 def _check_device(trial: Trial, device: object, name: str) -> None:
     good = isinstance(device, torch.device)
-    trial.expect(good, "not-a-device", name=name, what=described(device))
+    trial.expect(good, "not-a-device", name=name, what=describe(device))
     numbered = device.type != "cuda" or device.index is not None
     trial.expect(numbered, "no-number", name=name)

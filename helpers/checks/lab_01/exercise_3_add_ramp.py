@@ -4,7 +4,7 @@ import torch
 
 from helpers.checks.comparing import is_tensor
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 @lab.exercise(3, points=2, right="The numbers are created where X is, and nothing is copied.")
@@ -19,7 +19,7 @@ def exercise_3(trial: Trial, add_ramp: Answer) -> None:
             with trial.watch() as watch:
                 result = trial.result_of(add_ramp, X)
             trial.expect(torch.equal(X, before), "input-changed")
-            trial.expect(is_tensor(result), "no-tensor", what=described(result), shape=shape)
+            trial.expect(is_tensor(result), "no-tensor", what=describe(result), shape=shape)
             trial.expect(
                 result.device == device, "result-elsewhere", given=device, found=result.device
             )

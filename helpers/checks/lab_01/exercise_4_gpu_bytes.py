@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, is_whole
+from helpers.checks.trial import Answer, Trial, is_int
 
 
 @lab.exercise(4, points=2, right="You can tell whether a tensor fits before you create it.")
@@ -27,7 +27,7 @@ def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
             raise trial.why(called.error)
         found = called.value
         trial.expect_result(found)
-        whole = is_whole(found)
+        whole = is_int(found)
         trial.expect(whole, "not-a-whole-number", what=f"{found!r}")
         if found == _rounded(exact):
             continue

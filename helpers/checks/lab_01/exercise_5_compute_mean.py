@@ -3,7 +3,7 @@
 import torch
 
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
 @lab.exercise(5, points=3, right="The mean is right, and the CPU waits for the GPU once.")
@@ -20,7 +20,7 @@ def exercise_5(trial: Trial, compute_mean: Answer) -> None:
         with trial.watch() as watch:
             result = trial.result_of(compute_mean, batches)
         plain = is_number(result)
-        trial.expect(plain, "not-a-number", what=described(result))
+        trial.expect(plain, "not-a-number", what=describe(result))
         kept = len(batches) == len(copies) and all(map(torch.equal, batches, copies))
         trial.expect(kept, "input-changed")
         trial.expect(abs(result - means) > 1e-3 * abs(means), "mean-of-means")

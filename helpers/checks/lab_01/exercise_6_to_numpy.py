@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, described, one_line
+from helpers.checks.trial import Answer, Trial, describe, one_line
 from helpers.language import translate
 
 
@@ -38,7 +38,7 @@ def _check_to_numpy(trial: Trial, to_numpy: Answer, X: torch.Tensor) -> None:
     array = called.value
     trial.expect_result(array)
     good = isinstance(array, np.ndarray)
-    trial.expect(good, "not-an-array", what=described(array))
+    trial.expect(good, "not-an-array", what=describe(array))
     lost = given[1] and not X.requires_grad
     gone = translate("it no longer requires a gradient")
     trial.expect(not lost, "tensor-changed", what=gone)

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks import hints
-from helpers.checks.comparing import close, copied_to, place_of, same_numbers
-from helpers.checks.hints import NotRight
+from helpers.checks.comparing import close, copied_to, device_of, equal_values
+from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 _ELSEWHERE = ("device-error", "result-elsewhere", "result-dropped")
 
@@ -52,7 +52,7 @@ def exercise_1(
     for done, try_it in enumerate(tries):
         try:
             try_it()
-        except NotRight as wrong:
+        except WrongAnswer as wrong:
             if wrong.hint == hints.DEVICE_ERROR:
                 raise trial.wrong("still-mixes", done=done, **wrong.values) from None
             raise
@@ -80,21 +80,21 @@ def _try_line(
                 if wrong.hint == hints.DEVICE_ERROR and dropped:
                     raise trial.wrong("result-dropped", name=trial.name, device=place)
                 raise wrong
-            found = place_of(first)
+            found = device_of(first)
             trial.expect(found == place, "first-moved", name=trial.name, given=place, found=found)
             trial.expect_result(called.value)
             _compare_line(trial, called.value, expected, place)
-        except NotRight as wrong:
+        except WrongAnswer as wrong:
             if wrong.hint.id in _ELSEWHERE and place != places[0]:
                 details = {"name": trial.name, "works": places[0], "fails": place}
                 raise trial.wrong("one-device-only", **details) from None
             raise
-        kept = all(map(same_numbers, (first, second), given))
+        kept = all(map(equal_values, (first, second), given))
         trial.expect(kept, "input-changed", name=trial.name)
 
 
 def _compare_line(trial: Trial, result: Any, expected: Tensor | int, place: torch.device) -> None:
-    what = described(result)
+    what = describe(result)
     if isinstance(expected, int):
         trial.expect(is_number(result), "not-a-count", what=what)
         trial.expect(result == expected, "other-result", name=trial.name)
@@ -117,11 +117,11 @@ def _try_noise(trial: Trial, noise: Answer, X: Tensor) -> None:
         x = X.to(place)
         try:
             result = trial.result_of(noise, x, generator)
-            details = {"name": "noise", "what": described(result), "shape": tuple(x.shape)}
+            details = {"name": "noise", "what": describe(result), "shape": tuple(x.shape)}
             trial.expect(isinstance(result, Tensor), "no-tensor", **details)
             details = {"name": "noise", "given": place, "found": result.device}
             trial.expect(result.device == place, "result-elsewhere", **details)
-        except NotRight as wrong:
+        except WrongAnswer as wrong:
             if wrong.hint.id in _ELSEWHERE and place != trial.device:
                 details = {"name": "noise", "works": trial.device, "fails": place}
                 raise trial.wrong("one-device-only", **details) from None

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 from helpers.language import translate
 
 
@@ -99,13 +99,13 @@ def exercise_2(trial: Trial, moves: Answer) -> None:
     result = trial.result_of(moves)
     whole = isinstance(result, Mapping) and set(result) == set(LINES)
     names = ", ".join(LINES)
-    what = described(result)
+    what = describe(result)
     if isinstance(result, Mapping):
         what = translate("one with the keys {keys}", keys=sorted(map(str, result)))
     trial.expect(whole, "not-a-plan", what=what, names=names)
     for line, mixed in LINES.items():
         pair = isinstance(result[line], tuple | list) and len(result[line]) == 2
-        what = translate("{what} for line {line}", what=described(result[line]), line=line)
+        what = translate("{what} for line {line}", what=describe(result[line]), line=line)
         trial.expect(pair, "not-a-plan", what=what, names=names)
         with trial.machine_with(2):
             _try_move(trial, line, mixed, *result[line])

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from helpers.checks.comparing import copied_to, place_of, same_numbers
+from helpers.checks.comparing import copied_to, device_of, equal_values
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_whole
+from helpers.checks.trial import Answer, Trial, describe, is_int
 
 
 @lab.exercise(3, points=3, right="Images, labels and class weights all move to the network.")
@@ -42,7 +42,7 @@ def _check_evaluation(
     right = int((scores.argmax(dim=1) == labels).sum())
     moved = [copied_to(net, place), *(copied_to(each, other) for each in given[1:])]
     called = trial.try_call(evaluate_batch, *moved)
-    found = place_of(moved[0])
+    found = device_of(moved[0])
     trial.expect(found == place, "net-moved", name=trial.name, found=found, given=place)
     if called.error is not None:
         for word, hint in _BEHIND.items():
@@ -51,16 +51,16 @@ def _check_evaluation(
         raise trial.why(called.error)
     result = called.value
     trial.expect_result(result)
-    kept = all(map(same_numbers, moved[2:], given[2:]))
+    kept = all(map(equal_values, moved[2:], given[2:]))
     trial.expect(kept, "input-changed", name="evaluate_batch")
     pair = isinstance(result, tuple | list) and len(result) == 2
-    trial.expect(pair, "not-two-numbers", found=described(result))
+    trial.expect(pair, "not-two-numbers", found=describe(result))
     mean, counted = result
     share = right / len(labels)
     if isinstance(counted, float) and abs(counted - share) < 1e-6 and share < 1:
         raise trial.wrong("fraction-not-count", found=counted, right=right)
-    kinds = f"{described(mean)} and {described(counted)}"
-    good = isinstance(mean, float) and is_whole(counted)
+    kinds = f"{describe(mean)} and {describe(counted)}"
+    good = isinstance(mean, float) and is_int(counted)
     trial.expect(good, "not-two-numbers", found=kinds)
     dropped = len(labels) > 1 and _near(mean, unweighted) and not _near(expected, unweighted)
     trial.expect(not dropped, "weights-dropped")

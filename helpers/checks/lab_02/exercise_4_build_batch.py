@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from helpers.checks.comparing import close, same_numbers
+from helpers.checks.comparing import close, equal_values
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 @lab.exercise(4, points=2, right="Only the rows that are needed move; the table stays.")
@@ -24,10 +24,10 @@ def exercise_4(trial: Trial, build_batch: Answer) -> None:
         with trial.watch() as watch:
             result = trial.result_of(build_batch, *moved)
         good = isinstance(result, Tensor) and result.shape == expected.shape
-        trial.expect(good, "no-batch", found=described(result), shape=tuple(expected.shape))
+        trial.expect(good, "no-batch", found=describe(result), shape=tuple(expected.shape))
         found = result.device
         trial.expect(found == place, "batch-elsewhere", given=place, found=found)
-        trial.expect(all(map(same_numbers, moved, given)), "input-changed", name="build_batch")
+        trial.expect(all(map(equal_values, moved, given)), "input-changed", name="build_batch")
         trial.expect(close(result, expected), "other-rows")
         few = table[picked].nbytes
         most = max([move.bytes for move in watch.moves], default=0)

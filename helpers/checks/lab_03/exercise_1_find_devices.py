@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from helpers.checks.lab_03.shared import lab, make_optimizer, state_of
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 from helpers.language import translate
 
 
@@ -52,12 +52,12 @@ def exercise_1(trial: Trial, find_devices: Answer) -> None:
 
 def _check_sets(trial: Trial, result: Any) -> None:
     whole = isinstance(result, Mapping) and set(result) == {"parameters", "buffers", "state"}
-    found = described(result)
+    found = describe(result)
     if isinstance(result, Mapping):
         found = translate("one with the keys {keys}", keys=_listed(result))
     trial.expect(whole, "not-three-sets", found=found)
     for kind, devices in result.items():
-        found = translate("one whose `{kind}` is {what}", kind=kind, what=described(devices))
+        found = translate("one whose `{kind}` is {what}", kind=kind, what=describe(devices))
         trial.expect(isinstance(devices, set | frozenset), "not-three-sets", found=found)
         for device in devices:
             good = isinstance(device, torch.device)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from helpers.checks.comparing import close
 from helpers.checks.lab_03.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 class GivenRanker(nn.Module):
@@ -33,7 +33,7 @@ def exercise_2(trial: Trial, Ranker: Answer) -> None:
         seed = trial.random.randrange(2**31)
         torch.manual_seed(seed)
         net = trial.call(Ranker, features, classes)
-        trial.expect(isinstance(net, nn.Module), "not-a-module", name="Ranker", what=described(net))
+        trial.expect(isinstance(net, nn.Module), "not-a-module", name="Ranker", what=describe(net))
         torch.manual_seed(seed)
         given = GivenRanker(features, classes)
         X = trial.normal(trial.random.randint(1, 5), features)
@@ -65,7 +65,7 @@ def _left_behind(trial: Trial, net: Answer, place: torch.device) -> list[tuple[s
         if isinstance(value, Tensor) and value.device != place:
             found.append(("plain-tensor", {"name": name, "found": value.device}))
         if _modules_in(value) - set(net.modules()):
-            found.append(("hidden-layers", {"name": name, "what": described(value)}))
+            found.append(("hidden-layers", {"name": name, "what": describe(value)}))
     return found
 
 

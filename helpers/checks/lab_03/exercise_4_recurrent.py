@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.comparing import close
-from helpers.checks.hints import NotRight
+from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_03.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 class GivenRecurrent(nn.Module):
@@ -37,7 +37,7 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
     seed = trial.random.randrange(2**31)
     torch.manual_seed(seed)
     net = trial.call(Recurrent, inputs, hidden)
-    trial.expect(isinstance(net, nn.Module), "not-a-module", name="Recurrent", what=described(net))
+    trial.expect(isinstance(net, nn.Module), "not-a-module", name="Recurrent", what=describe(net))
     torch.manual_seed(seed)
     given = GivenRecurrent(inputs, hidden)
     copied = {}
@@ -57,7 +57,7 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
                 trial.expect(
                     result.device == place, "result-elsewhere", given=place, found=result.device
                 )
-            except NotRight as wrong:
+            except WrongAnswer as wrong:
                 if place != trial.device and wrong.hint.id in _ELSEWHERE:
                     raise trial.wrong("one-device-only", works=trial.device, fails=place) from None
                 raise

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.hints import NotRight
+from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_03.shared import lab, net_and_optimizer, on_cpu, state_of, take_steps
-from helpers.checks.trial import Answer, Trial, counted_gpus, one_line
+from helpers.checks.trial import Answer, Trial, format_gpu_count, one_line
 from helpers.language import translate
 
 
@@ -70,12 +70,12 @@ def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, place: s
 
 def _why_not_loaded(
     trial: Trial, error: Exception, path: Path, saved_on: str, gpus: int
-) -> NotRight:
+) -> WrongAnswer:
     text = str(error)
     if path.stat().st_size == 0:
         return trial.wrong("not-in-the-file", what=translate("nothing"))
     if any(words in text for words in ("deserialize", "CUDA device", "device ordinal")):
-        details = {"gpus": counted_gpus(gpus), "saved": saved_on}
+        details = {"gpus": format_gpu_count(gpus), "saved": saved_on}
         return trial.wrong("needs-its-gpu", error=one_line(error).split(". ")[0], **details)
     if isinstance(error, pickle.UnpicklingError) and "eights only" in text:
         return trial.wrong("whole-objects", error=one_line(error).split(". ")[0])

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from helpers.checks.comparing import find_devices, same_weights
 from helpers.checks.lab_04.shared import Batches, lab
-from helpers.checks.trial import Answer, Trial, described, one_line
+from helpers.checks.trial import Answer, Trial, describe, one_line
 from helpers.language import translate
 from helpers.networks import ClassicNet
 
@@ -26,7 +26,7 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     on_gpu.register_forward_pre_hook(lambda net, inputs: places.add(inputs[0].device))
     with trial.watch() as watch:
         result = trial.result_of(train_classic, on_gpu, batches)
-    trial.expect(isinstance(result, nn.Module), "not-the-network", what=described(result))
+    trial.expect(isinstance(result, nn.Module), "not-the-network", what=describe(result))
     found = ", ".join(sorted(map(str, find_devices(result))))
     trial.expect(all(d.type == "cuda" for d in find_devices(result)), "net-on-cpu", found=found)
     found = ", ".join(sorted(map(str, places))) or translate("another network")

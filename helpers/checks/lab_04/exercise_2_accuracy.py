@@ -6,7 +6,7 @@ import torch
 
 from helpers.checks.comparing import find_devices
 from helpers.checks.lab_04.shared import Batches, Observed, confusion, lab, observed_network
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 from helpers.language import translate
 
 
@@ -23,7 +23,7 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
         net.to(device).train(training)
         with trial.watch() as watch:
             found = trial.result_of(accuracy, net, batches)
-        trial.expect(is_number(found), "not-a-number", what=described(found))
+        trial.expect(is_number(found), "not-a-number", what=describe(found))
         after = find_devices(net)
         details = ", ".join(map(str, after))
         trial.expect(after == {device}, "judged-elsewhere", before=device, after=details)

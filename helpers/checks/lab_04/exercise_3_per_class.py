@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from helpers.checks.lab_04.shared import confusion, lab, observed_network
-from helpers.checks.trial import Answer, Trial, described, is_number, one_line
+from helpers.checks.trial import Answer, Trial, describe, is_number, one_line
 from helpers.language import translate
 
 
@@ -47,7 +47,7 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
 def _judge_classes(
     trial: Trial, found: Any, counts: torch.Tensor, four: torch.Tensor, missing: int
 ) -> None:
-    what = described(found)
+    what = describe(found)
     if isinstance(found, list):
         kinds = {type(value).__name__ for value in found}
         types = ", ".join(sorted(kinds))

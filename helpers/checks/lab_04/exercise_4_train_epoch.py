@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from helpers.checks.comparing import same_weights
 from helpers.checks.lab_04.shared import Batches, epoch_reference, lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
 @lab.exercise(4, points=3, right="All three mistakes are fixed.")
@@ -42,7 +42,7 @@ def exercise_4(trial: Trial, train_epoch: Answer) -> None:
         trial.expect(modes and all(modes), "evaluation-mode")
         trial.expect(not same_weights(net, start), "no-step")
         trial.expect(not same_weights(net, piled), "gradients-pile-up")
-        trial.expect(is_number(found), "keeps-the-graph", what=described(found))
+        trial.expect(is_number(found), "keeps-the-graph", what=describe(found))
         # The graph of the previous batch may still be alive, because `loss` refers to it.
         trial.expect(max(graphs) <= 1, "graph-kept")
         trial.expect(same_weights(net, expected), "other-steps")

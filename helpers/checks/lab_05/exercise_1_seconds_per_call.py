@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from helpers.checks.clocks import Clock, replaces_the_clocks
+from helpers.checks.clocks import Clock, simulated_clock
 from helpers.checks.lab_05.shared import lab
-from helpers.checks.queues import Device, nothing_to_wait_for, replaces_the_gpu
-from helpers.checks.trial import Answer, Trial, described, is_number, one_line
+from helpers.checks.queues import Device, no_gpu_to_synchronize, simulated_gpu
+from helpers.checks.trial import Answer, Trial, describe, is_number, one_line
 
 # Work is measured in units of simulated seconds.
 _UNIT = 0.1
@@ -31,7 +31,7 @@ def exercise_1(trial: Trial, seconds_per_call: Answer) -> None:
 def _time_without_gpu(trial: Trial, seconds_per_call: Answer) -> tuple[Any, str]:
     """Return the result, and the error that was raised."""
     cpu, clock = torch.device("cpu"), Clock()
-    with nothing_to_wait_for(), replaces_the_clocks(clock, seconds_per_call):
+    with no_gpu_to_synchronize(), simulated_clock(clock, seconds_per_call):
         called = trial.try_call(seconds_per_call, lambda: clock.compute(0.003), cpu, 2)
     return called.value, "" if called.error is None else one_line(called.error)
 
@@ -39,7 +39,7 @@ def _time_without_gpu(trial: Trial, seconds_per_call: Answer) -> tuple[Any, str]
 def _seconds(trial: Trial, found: Any) -> float:
     trial.expect_result(found)
     good = is_number(found) and math.isfinite(found) and found >= 0
-    trial.expect(good, "not-a-number", what=described(found))
+    trial.expect(good, "not-a-number", what=describe(found))
     return float(found)
 
 
@@ -87,7 +87,7 @@ def _run(
         calls = len(device.took) - before
         device.launch(unit * (later[calls % len(later)] if calls else 6))
 
-    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_per_call):
+    with simulated_gpu(device), simulated_clock(device.clock, seconds_per_call):
         result = trial.call(seconds_per_call, call, trial.device, runs)
     # Sleeping between two looks at an event is one way to wait for it.
     return result, device.took[before:], device.clock.slept and not device.asked

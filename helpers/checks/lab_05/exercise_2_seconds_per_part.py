@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from helpers.checks.clocks import replaces_the_clocks
+from helpers.checks.clocks import simulated_clock
 from helpers.checks.lab_05.shared import lab
-from helpers.checks.queues import Device, replaces_the_gpu
+from helpers.checks.queues import Device, simulated_gpu
 from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
@@ -70,7 +70,7 @@ def _run(
         return call
 
     parts = {name: part(name, length) for name, length in lengths.items()}
-    with replaces_the_gpu(device), replaces_the_clocks(device.clock, seconds_per_part):
+    with simulated_gpu(device), simulated_clock(device.clock, seconds_per_part):
         found = trial.result_of(seconds_per_part, parts, trial.device, steps)
     return found, calls, device.took
 

@@ -11,7 +11,7 @@ import torch
 
 from helpers.checks.lab_05.shared import lab
 from helpers.checks.limits import own_seconds
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 AT_LEAST = 10
 # Does not depend on other programs, and counts the time in which other threads do the work. On
@@ -54,7 +54,7 @@ def exercise_3(trial: Trial, prepare: Answer) -> None:
         found = trial.result_of(prepare, few, chosen)
         good = isinstance(found, torch.Tensor) and found.shape == expected.shape
         good = good and found.dtype == torch.float32
-        trial.expect(good, "not-a-batch", found=described(found), shape=tuple(expected.shape))
+        trial.expect(good, "not-a-batch", found=describe(found), shape=tuple(expected.shape))
         trial.expect(torch.equal(few[:50], first), "input-changed")
         if not torch.allclose(found, expected, atol=1e-5):
             low, high = found.min().item(), found.max().item()

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from helpers.checks.lab_06.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 from helpers.language import translate
 
 
@@ -40,7 +40,7 @@ def exercise_3(trial: Trial, predict: Answer) -> None:
         shape = (len(images), 5)
         good = isinstance(found, torch.Tensor) and found.shape == shape
         good = good and found.is_floating_point()
-        trial.expect(good, "not-logits", found=described(found), shape=shape)
+        trial.expect(good, "not-logits", found=describe(found), shape=shape)
         trial.expect(torch.equal(images, before), "input-changed")
         trial.expect(not any(net.modes), "training-mode")
         trial.expect(not any(net.gradients), "tracks-gradients")

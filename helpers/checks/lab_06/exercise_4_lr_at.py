@@ -3,7 +3,7 @@
 import math
 
 from helpers.checks.lab_06.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
 @lab.exercise(4, points=2, right="The learning rate rises linearly, and decays linearly to zero.")
@@ -25,7 +25,7 @@ def exercise_4(trial: Trial, lr_at: Answer) -> None:
             found = called.value
             trial.expect_result(found)
             plain = is_number(found)
-            trial.expect(plain, "not-a-rate", found=described(found))
+            trial.expect(plain, "not-a-rate", found=describe(found))
             exact = peak_lr * (
                 step / warmup_steps
                 if step < warmup_steps

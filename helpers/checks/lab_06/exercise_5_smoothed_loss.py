@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers.checks.lab_06.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 from helpers.language import translate
 
 
@@ -32,7 +32,7 @@ def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
         loss = called.value
         trial.expect_result(loss)
         tensor = isinstance(loss, torch.Tensor)
-        found = described(loss)
+        found = describe(loss)
         found = translate("a tensor of shape {shape}", shape=tuple(loss.shape)) if tensor else found
         trial.expect(tensor and loss.numel() == 1, "not-one-loss", found=found)
         trial.expect(loss.requires_grad, "no-gradient")

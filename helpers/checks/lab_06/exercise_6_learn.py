@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.comparing import same_numbers
-from helpers.checks.hints import NotRight
+from helpers.checks.comparing import equal_values
+from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial
 
@@ -36,7 +36,7 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
     # Code that catches the exception continues.
     trial.expect(sum(map(len, seen)) <= allowed, "too-many-passes", **details)
     for what, now, then in zip(("images", "labels"), (images, labels), given, strict=True):
-        trial.expect(same_numbers(now, then), "images-changed", what=what)
+        trial.expect(equal_values(now, then), "images-changed", what=what)
     pairs = list(zip(before.parameters(), net.parameters(), strict=True))
     trial.expect(not all(torch.equal(a, b) for a, b in pairs), "not-trained")
     trial.expect(not any(old_gradients), "old-gradients")
@@ -55,7 +55,12 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
 
 
 def _train(
-    trial: Trial, learn: Answer, net: nn.Module, images: Tensor, labels: Tensor, too_many: NotRight
+    trial: Trial,
+    learn: Answer,
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    too_many: WrongAnswer,
 ) -> tuple[list[Tensor], list[bool]]:
     with _observed(net, images, too_many) as (seen, old_gradients):
         trial.call(learn, net, images, labels, EPOCHS)
@@ -87,7 +92,7 @@ def _stripes(generator: torch.Generator, each: int) -> tuple[Tensor, Tensor]:
 
 @contextmanager
 def _observed(
-    net: nn.Module, images: Tensor, too_many: NotRight
+    net: nn.Module, images: Tensor, too_many: WrongAnswer
 ) -> Iterator[tuple[list[Tensor], list[bool]]]:
     """Yield two lists that grow as `net` is trained.
 

@@ -7,7 +7,7 @@ import torch
 
 from helpers.checks.hints import read_hints
 from helpers.checks.lab import Lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 from helpers.language import translate
 
 lab = Lab("06_cifar10_in_seconds", read_hints(Path(__file__).parent), seconds=20)
@@ -23,7 +23,7 @@ def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any
     good = isinstance(result, torch.Tensor) and result.shape == images.shape
     good = good and result.dtype == images.dtype
     given = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=tuple(images.shape))
-    trial.expect(good, "not-images", name=name, found=described(result), given=given)
+    trial.expect(good, "not-images", name=name, found=describe(result), given=given)
     there = result.device == images.device
     trial.expect(there, "elsewhere", name=name, given=images.device, found=result.device)
     copied = sum(move.bytes for move in watch.moves)

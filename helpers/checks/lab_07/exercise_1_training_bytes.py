@@ -5,7 +5,7 @@ from torch import nn
 
 from helpers.checks.comparing import find_devices
 from helpers.checks.lab_07.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_whole
+from helpers.checks.trial import Answer, Trial, describe, is_int
 from helpers.memory import allocated_size
 
 
@@ -20,7 +20,7 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
             result = trial.result_of(training_bytes, net, states)
             devices = find_devices(net)
             trial.expect(devices == {torch.device("cpu")}, "net-moved", found=devices.pop())
-            trial.expect(is_whole(result), "not-whole", found=described(result))
+            trial.expect(is_int(result), "not-whole", found=describe(result))
             details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
             if result == expected:
                 continue

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from helpers.checks.lab_07.shared import PeakMeter, lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
 @lab.exercise(2, points=2, right="Only numbers are left, and no graph was built.")
@@ -29,12 +29,12 @@ def exercise_2(trial: Trial, compute_losses: Answer) -> None:
         modes_in_forward: set[bool] = set()
         net[2].register_forward_hook(_noting_mode(modes_in_forward))
         result, saved, live = trial.observe(_evaluate, compute_losses, net, batches)
-        trial.expect(isinstance(result, list), "not-a-list", found=described(result))
+        trial.expect(isinstance(result, list), "not-a-list", found=describe(result))
         trial.expect(len(result) == count, "not-one-per-batch", found=len(result), count=count)
         for loss in result:
             graph = isinstance(loss, Tensor) and loss.requires_grad
             trial.expect(not graph, "keeps-graph", kept=f"{live:,}")
-            trial.expect(is_number(loss), "not-numbers", found=described(loss))
+            trial.expect(is_number(loss), "not-numbers", found=describe(loss))
         trial.expect(not saved, "builds-graph", count=saved)
         # The losses alone do not tell: dropout changes the mean of many examples only a little.
         trial.expect(True not in modes_in_forward, "in-training-mode")

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from helpers.checks.comparing import close
 from helpers.checks.lab_07.shared import PeakMeter, both_close, lab, same_gradients
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 class _Layer(nn.Module):
@@ -43,7 +43,7 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         weights = trial.normal(1024, width, device=trial.device)
         result, kept, order, again = trial.observe(_both_passes, checkpointed, layers, X, weights)
         good = isinstance(result, Tensor) and result.shape == X.shape
-        trial.expect(good, "not-scores", found=described(result))
+        trial.expect(good, "not-scores", found=describe(result))
         expected = twin_X
         for twin in twins:
             expected = twin(expected)

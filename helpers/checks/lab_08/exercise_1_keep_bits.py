@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.hints import NotRight
+from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 @lab.exercise(1, points=3, right="You can round a number to any length of mantissa.")
@@ -24,7 +24,7 @@ def exercise_1(trial: Trial, keep_bits: Answer) -> None:
             expected, found = _rounded(given, mantissa), result.detach().cpu()
             try:
                 _check_numbers(trial, given, found, expected, mantissa, len(ties))
-            except NotRight:
+            except WrongAnswer:
                 if number:
                     same = torch.equal(found, _rounded(given, 7))
                     trial.expect(not same, "always-seven", mantissa=mantissa)
@@ -63,7 +63,7 @@ def _truncated(x: Tensor, mantissa: int) -> Tensor:
 
 def _check_kind(trial: Trial, result: Any, x: Tensor) -> None:
     good = isinstance(result, Tensor) and result.shape == x.shape
-    trial.expect(good, "not-a-tensor", what=described(result), shape=tuple(x.shape))
+    trial.expect(good, "not-a-tensor", what=describe(result), shape=tuple(x.shape))
     trial.expect(result.dtype == torch.float32, "other-dtype", found=result.dtype)
     trial.expect(result.device == x.device, "elsewhere", given=x.device, found=result.device)
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 _LIMIT = 2.0**24
 
@@ -20,7 +20,7 @@ def exercise_2(trial: Trial, largest_scale: Answer) -> None:
             gradients = _gradients(trial, sizes)
             given = [gradient.clone().to(device) for gradient in gradients]
             result = trial.result_of(largest_scale, given)
-            trial.expect(is_number(result), "not-a-number", what=described(result))
+            trial.expect(is_number(result), "not-a-number", what=describe(result))
             same = all(torch.equal(a.cpu(), b) for a, b in zip(given, gradients, strict=True))
             trial.expect(same, "input-changed")
             _check_scale(trial, gradients, result)

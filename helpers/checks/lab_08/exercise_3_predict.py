@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 # The hint for a wrong dtype of each expression.
 KINDS = {
@@ -26,7 +26,7 @@ def exercise_3(trial: Trial, predict: Answer) -> None:
     """`predict()`: the dtype of each expression under autocast with float16."""
     result = trial.result_of(predict)
     whole = isinstance(result, dict) and set(result) == set(KINDS)
-    trial.expect(whole, "not-the-dictionary", what=described(result))
+    trial.expect(whole, "not-the-dictionary", what=describe(result))
     for name, dtype in result.items():
         good = isinstance(dtype, torch.dtype)
         trial.expect(good, "not-a-dtype", name=name, found=repr(dtype))

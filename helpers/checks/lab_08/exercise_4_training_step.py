@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 _SCALE, _MAX_NORM, _RATE, _KEPT = 1024.0, 0.4, 0.1, 100
 
@@ -165,7 +165,7 @@ def _check_weights(
 
 def _check_loss(trial: Trial, loss: Any, expected: float) -> None:
     good = isinstance(loss, Tensor) and loss.dim() == 0
-    trial.expect(good, "not-a-tensor", what=described(loss))
+    trial.expect(good, "not-a-tensor", what=describe(loss))
     trial.expect(loss.dtype == torch.float32, "half-loss", found=loss.dtype)
     value = loss.detach().item()
     trial.expect(value < 100 * expected, "scaled-loss")

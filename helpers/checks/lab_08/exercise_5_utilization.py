@@ -1,7 +1,7 @@
 """Lab 08, exercise 5: `utilization`."""
 
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 Kernels = list[tuple[int, int]]
 
@@ -48,7 +48,7 @@ def _share(kernels: Kernels) -> float:
 def _result(trial: Trial, utilization: Answer, kernels: Kernels) -> float:
     given = list(kernels)
     result = trial.result_of(utilization, given)
-    trial.expect(is_number(result), "not-a-number", what=described(result))
+    trial.expect(is_number(result), "not-a-number", what=describe(result))
     trial.expect(given == kernels, "input-changed")
     return result
 

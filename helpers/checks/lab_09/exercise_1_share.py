@@ -1,7 +1,7 @@
 """Lab 09, exercise 1: `share`."""
 
 from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_whole
+from helpers.checks.trial import Answer, Trial, describe, is_int
 
 
 @lab.exercise(1, points=2, right="Every process gets the same number of examples.")
@@ -17,8 +17,8 @@ def exercise_1(trial: Trial, share: Answer) -> None:
         longer = (before * size)[: each * size]
         for rank in range(size):
             mine = trial.result_of(share, order, rank, size)
-            whole = isinstance(mine, list) and all(map(is_whole, mine))
-            trial.expect(whole, "not-a-list", found=described(mine))
+            whole = isinstance(mine, list) and all(map(is_int, mine))
+            trial.expect(whole, "not-a-list", found=describe(mine))
             trial.expect(order == before, "order-changed")
             exact = longer[rank::size]
             details = {"order": before, "rank": rank, "size": size, "found": mine, "count": each}

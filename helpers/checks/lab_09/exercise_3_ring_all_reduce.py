@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from helpers.checks.hints import NotRight
+from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial, described
+from helpers.checks.trial import Answer, Trial, describe
 
 
 @lab.exercise(3, points=4, right="Every process has the sum, and none sent more than it had to.")
@@ -44,11 +44,11 @@ def _run(
     """
     n = len(tensors)
     sent = [0] * n
-    mistakes: list[NotRight] = []
+    mistakes: list[WrongAnswer] = []
 
     def send(source, target, tensor):
         if not isinstance(tensor, Tensor):
-            mistakes.append(trial.wrong("not-a-message", found=described(tensor)))
+            mistakes.append(trial.wrong("not-a-message", found=describe(tensor)))
         elif target != (source + 1) % n:
             details = {"source": source, "target": target, "n": n}
             mistakes.append(trial.wrong("not-a-neighbor", **details))
@@ -67,7 +67,7 @@ def _check_sums(trial: Trial, result, before: list[Tensor], places: list[torch.d
     n = len(before)
     good = isinstance(result, list) and len(result) == n
     good = good and all(isinstance(each, Tensor) for each in result)
-    trial.expect(good, "not-a-list", n=n, found=described(result))
+    trial.expect(good, "not-a-list", n=n, found=describe(result))
     total = sum(tensor.cpu() for tensor in before)
     for rank, each in enumerate(result):
         details = {"rank": rank, "n": n}

@@ -3,7 +3,7 @@
 import math
 
 from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial, described, is_number
+from helpers.checks.trial import Answer, Trial, describe, is_number
 
 # Bytes per parameter that each method shards.
 _SHARDED = {"ddp": 0, "zero1": 12, "zero2": 14, "fsdp": 16}
@@ -18,7 +18,7 @@ def exercise_4(trial: Trial, plan: Answer) -> None:
             result = trial.result_of(plan, method, parameters, gpus)
             good = isinstance(result, tuple | list) and len(result) == 2
             good = good and all(map(is_number, result))
-            trial.expect(good, "not-a-pair", found=described(result))
+            trial.expect(good, "not-a-pair", found=describe(result))
             details = {"method": method, "parameters": f"{parameters:,}", "gpus": gpus}
             memory = parameters * (16 - sharded + sharded / gpus)
             _check_memory(trial, method, result[0], memory, parameters, details)

@@ -30,7 +30,7 @@ def quietly(line):
 def built(make_small_course):
     course = make_small_course()
     course.write("01_first", LESSON)
-    build(course.folder, [], say=quietly)
+    build(course.folder, [], log=quietly)
     return course
 
 
@@ -38,8 +38,8 @@ def built(make_small_course):
 def course(small_course, built):
     """A copy of a built course, for a test to change."""
     small_course.write("01_first", LESSON)
-    text = built.folder.notebook_of("01_first").read_text(encoding="utf-8")
-    small_course.folder.notebook_of("01_first").write_text(text, encoding="utf-8")
+    text = built.folder.notebook_path("01_first").read_text(encoding="utf-8")
+    small_course.folder.notebook_path("01_first").write_text(text, encoding="utf-8")
     return small_course
 
 
@@ -55,7 +55,7 @@ def test_built_notebook_is_valid_and_up_to_date(built):
 
 def test_stores_nothing_specific_to_this_machine(built):
     notebook = built.read("01_first")
-    text = built.folder.notebook_of("01_first").read_text(encoding="utf-8")
+    text = built.folder.notebook_path("01_first").read_text(encoding="utf-8")
     allowed = {"tags", "cellView", "jupyter"}
     assert all(set(cell.metadata) <= allowed for cell in notebook.cells)
     assert set(notebook.metadata.language_info) == set(METADATA["language_info"])
@@ -64,22 +64,22 @@ def test_stores_nothing_specific_to_this_machine(built):
 
 
 def test_building_again_gives_same_bytes(course):
-    path = course.folder.notebook_of("01_first")
+    path = course.folder.notebook_path("01_first")
     before = path.read_bytes()
-    assert build(course.folder, [], force=True, say=quietly) == ["01_first"]
+    assert build(course.folder, [], force=True, log=quietly) == ["01_first"]
     assert path.read_bytes() == before
 
 
 def test_skips_notebooks_that_are_up_to_date(course):
-    assert build(course.folder, [], say=quietly) == []
+    assert build(course.folder, [], log=quietly) == []
 
 
 def test_text_change_keeps_outputs_without_executing(course):
     notebook = course.read("01_first")
     course.write("01_first", LESSON.replace("A section", "Another one"))
-    said = []
-    build(course.folder, [], say=said.append)
-    assert said == ["01_first: text changed, outputs kept"]
+    lines = []
+    build(course.folder, [], log=lines.append)
+    assert lines == ["01_first: text changed, outputs kept"]
     rebuilt = course.read("01_first")
     assert rebuilt.cells[3].source == "## Another one"
     assert rebuilt.cells[4].outputs == notebook.cells[4].outputs
@@ -91,16 +91,16 @@ def test_outputs_edited_by_hand_are_not_kept(course):
     notebook.cells[4].outputs[1].data["text/plain"] = "4"
     course.put("01_first", notebook)
     course.write("01_first", LESSON.replace("A section", "Another one"))
-    build(course.folder, [], say=quietly)
+    build(course.folder, [], log=quietly)
     assert course.read("01_first").cells[4].outputs[1].data["text/plain"] == "3"
 
 
 def test_failing_cell_keeps_old_notebook(course):
-    path = course.folder.notebook_of("01_first")
+    path = course.folder.notebook_path("01_first")
     before = path.read_bytes()
     course.write("01_first", LESSON + "\n# %%\nint('many')\n")
     with pytest.raises(CourseError) as caught:
-        build(course.folder, [], say=quietly)
+        build(course.folder, [], log=quietly)
     assert "01_first: cell 6 failed" in str(caught.value)
     assert "int('many')" in str(caught.value)
     assert "ValueError: invalid literal" in str(caught.value)
@@ -121,14 +121,14 @@ def test_failing_cell_keeps_old_notebook(course):
 def test_forbidden_outputs_stop_the_build(small_course, code, message):
     small_course.write("01_first", f"# %%\n{code}\n")
     with pytest.raises(CourseError, match=message):
-        build(small_course.folder, [], say=quietly)
-    assert not small_course.folder.notebook_of("01_first").exists()
+        build(small_course.folder, [], log=quietly)
+    assert not small_course.folder.notebook_path("01_first").exists()
 
 
 def test_cell_timeout_stops_the_build(small_course):
     small_course.write("01_first", "# %%\nimport time; time.sleep(60)\n")
     with pytest.raises(CourseError, match="cell 3 takes longer than 1 s"):
-        build(small_course.folder, [], cell_timeout=1, say=quietly)
+        build(small_course.folder, [], cell_timeout=1, log=quietly)
 
 
 def only_finding(course):
@@ -197,7 +197,7 @@ def test_finds_edited_output(course):
 
 
 def test_finds_file_that_is_not_a_notebook(course):
-    course.folder.notebook_of("01_first").write_text("<<<<<<< HEAD")
+    course.folder.notebook_path("01_first").write_text("<<<<<<< HEAD")
     assert "not a readable notebook" in only_finding(course)
 
 

@@ -66,7 +66,7 @@ def quietly(line):
 
 def write(course, text=LAB, name="01_first"):
     course.folder.lab_sources.mkdir(parents=True, exist_ok=True)
-    path = course.folder.lab_source_of(name)
+    path = course.folder.lab_source_path(name)
     path.write_text(HEADER.replace("TITLE", "A lab") + text, encoding="utf-8")
 
 
@@ -74,7 +74,7 @@ def write(course, text=LAB, name="01_first"):
 def built(make_small_course):
     course = make_small_course()
     write(course)
-    assert build(course.folder, ["labs/01"], say=quietly) == [
+    assert build(course.folder, ["labs/01"], log=quietly) == [
         "labs/01_first",
         "labs/solutions/01_first",
     ]
@@ -133,12 +133,12 @@ def test_nbgrader_metadata_has_answers_checks_and_points(built):
 
 def test_built_lab_is_up_to_date(built):
     assert outdated(built.folder) == []
-    assert build(built.folder, [], say=quietly) == []
+    assert build(built.folder, [], log=quietly) == []
 
 
 def test_executed_student_notebook_is_outdated(small_course):
     write(small_course)
-    build(small_course.folder, ["labs/01"], say=quietly)
+    build(small_course.folder, ["labs/01"], log=quietly)
     path = small_course.folder.labs / "01_first.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="1\n")]
@@ -171,6 +171,6 @@ def test_refuses_inconsistent_lab_with_clear_message(small_course, wrong, right,
     assert wrong in LAB
     write(small_course, LAB.replace(wrong, right))
     with pytest.raises(CourseError) as error:
-        build(small_course.folder, ["labs/01"], say=quietly)
+        build(small_course.folder, ["labs/01"], log=quietly)
     assert says in str(error.value)
     assert "labs/source/01_first.py" in str(error.value)

@@ -59,7 +59,7 @@ def built(make_small_course):
     course = make_small_course()
     course.write("01_first", LESSON)
     (course.root / "README.md").write_text(README, encoding="utf-8")
-    build(course.folder, [], say=quietly)
+    build(course.folder, [], log=quietly)
     commit(course.root)
     return course.root
 
@@ -71,7 +71,7 @@ def course(built, tmp_path):
 
 
 def test_changes_every_address_of_the_course_and_no_other(course):
-    release(course, "some-one/fork", "v8", say=quietly)
+    release(course, "some-one/fork", "v8", log=quietly)
     text = (course.root / "README.md").read_text(encoding="utf-8")
     new = README
     for before, after in [
@@ -89,32 +89,32 @@ def test_changes_every_address_of_the_course_and_no_other(course):
 
 
 def test_released_course_is_up_to_date_and_points_to_fork(course):
-    release(course, "some-one/fork", "v8", say=quietly)
+    release(course, "some-one/fork", "v8", log=quietly)
     released = open_course(course.root)
     assert (released.repository, released.tag) == ("some-one/fork", "v8")
     assert outdated(released) == []
-    assert Links(released).badge_faults(released.notebook_of("01_first")) == []
+    assert Links(released).badge_faults(released.notebook_path("01_first")) == []
 
 
 def test_keeps_current_tag_by_default(course):
-    release(course, "some-one/fork", say=quietly)
+    release(course, "some-one/fork", log=quietly)
     assert open_course(course.root).tag == "v7"
 
 
 def test_releases_new_tag_of_same_repository(course):
-    release(course, OLD, "release/8", say=quietly)
+    release(course, OLD, "release/8", log=quietly)
     assert f"{OLD}/blob/release/8/notebooks" in (course.root / "README.md").read_text()
 
 
 def test_release_and_back_gives_same_bytes(course):
-    release(course, "some-one/fork", "v8", say=quietly)
+    release(course, "some-one/fork", "v8", log=quietly)
     git(course.root, "-c", "core.hooksPath=", "commit", "--quiet", "--all", "--message", "Fork")
-    release(open_course(course.root), OLD, "v7", say=quietly)
+    release(open_course(course.root), OLD, "v7", log=quietly)
     assert git(course.root, "diff", "HEAD~1") == ""
 
 
 def test_same_repository_changes_nothing(course):
-    assert release(course, OLD, say=quietly) == []
+    assert release(course, OLD, log=quietly) == []
 
 
 @pytest.mark.parametrize(
@@ -136,52 +136,52 @@ def test_same_repository_changes_nothing(course):
 )
 def test_refuses_invalid_repository(course, name):
     with pytest.raises(CourseError, match="is not a GitHub repository"):
-        release(course, name, say=quietly)
+        release(course, name, log=quietly)
     assert git(course.root, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("tag", ["v 8", "-v8", "v8/", "a..b", "v8.lock", "a//b", 'v"8', ".v8"])
 def test_refuses_invalid_tag(course, tag):
     with pytest.raises(CourseError, match="is not a valid tag"):
-        release(course, "someone/fork", tag, say=quietly)
+        release(course, "someone/fork", tag, log=quietly)
 
 
 def test_refuses_uncommitted_changes(course):
     (course.root / "README.md").write_text("# Mine\n")
     with pytest.raises(CourseError, match=r"uncommitted changes, for example README\.md"):
-        release(course, "someone/fork", say=quietly)
+        release(course, "someone/fork", log=quietly)
     assert (course.root / "README.md").read_text() == "# Mine\n"
 
 
 def test_refuses_folder_that_is_not_a_clone(course):
     shutil.rmtree(course.root / ".git")
     with pytest.raises(CourseError, match="A release needs a clone of the course"):
-        release(course, "someone/fork", say=quietly)
+        release(course, "someone/fork", log=quietly)
 
 
 def test_refuses_outdated_notebook(course):
-    source = course.source_of("01_first")
+    source = course.source_path("01_first")
     source.write_text(source.read_text().replace("1 + 1", "1 + 2"))
     git(course.root, "-c", "user.name=A", "commit", "--quiet", "--all", "--message", "Two")
     with pytest.raises(CourseError, match="Build the course first: 01_first"):
-        release(course, "someone/fork", say=quietly)
+        release(course, "someone/fork", log=quietly)
 
 
 def test_refuses_address_in_code_before_writing(small_course):
     small_course.write("01_first", f'# %%\n"https://github.com/{OLD}"\n')
-    build(small_course.folder, [], say=quietly)
+    build(small_course.folder, [], log=quietly)
     commit(small_course.root)
     with pytest.raises(CourseError, match=r"line 12: the code contains a URL of the course"):
-        release(small_course.folder, "someone/fork", say=quietly)
+        release(small_course.folder, "someone/fork", log=quietly)
     assert git(small_course.root, "status", "--porcelain") == ""
 
 
 def test_command_lists_what_it_wrote(course, capsys):
     status = cli.main(["--root", str(course.root), "release", "--repo", "some-one/fork"])
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert status == 0
-    assert "pyproject.toml: URLs updated" in said
-    assert "01_first: text changed, outputs kept" in said
+    assert "pyproject.toml: URLs updated" in printed
+    assert "01_first: text changed, outputs kept" in printed
 
 
 @pytest.fixture(scope="module")

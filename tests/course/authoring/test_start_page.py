@@ -40,7 +40,7 @@ def test_lists_lab_with_its_lesson(small_course, cells):
     assert "labs/" not in start_page(small_course.folder)
     labs = small_course.root / "labs"
     (labs / "source").mkdir(parents=True)
-    shutil.copy(small_course.folder.source_of("00_one"), labs / "source" / "00_one.py")
+    shutil.copy(small_course.folder.source_path("00_one"), labs / "source" / "00_one.py")
     (labs / "00_one.ipynb").write_text("{}")
     assert "Practice: [the lab](labs/00_one.ipynb), 5 minutes." in start_page(small_course.folder)
 

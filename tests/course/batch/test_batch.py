@@ -18,7 +18,7 @@ from papermill.iorw import papermill_io
 
 from course import cli, files
 from course.authoring.stored_outputs import RESULT_TYPE
-from course.batch import ledger
+from course.batch.finished_runs import FinishedRuns
 from course.execution import engine as engine_module
 from tools.killed_batch import alive, entries_of, kill_and_finish, rows_of
 
@@ -200,7 +200,7 @@ def test_folder_with_other_files_is_not_used(batch, capsys):
 
 
 def test_second_batch_in_the_same_folder_is_rejected(batch, capsys):
-    with ledger.Ledger(batch.out).locked():
+    with FinishedRuns(batch.out).locked():
         assert batch() == 1
     assert "Another batch is running" in capsys.readouterr().err
 

@@ -106,10 +106,12 @@ def test_plan_without_notebooks_is_rejected():
 
 def test_plan_is_read_from_yaml(tmp_path):
     file = tmp_path / "plan.yaml"
-    file.write_text("notebooks: [03]\nlimits: {cell: 60, run: 90}\ngpus: {use: [0], share: 2}\n")
+    file.write_text(
+        "notebooks: [03]\nlimits: {cell: 60, run: 90}\ngpus: {use: [0], runs_per_gpu: 2}\n"
+    )
     plan = make_plan(read_plan(file))
     assert plan.notebooks == ("03",)
-    assert (plan.cell_limit, plan.run_limit, plan.gpus, plan.share) == (60, 90, ("0",), 2)
+    assert (plan.cell_limit, plan.run_limit, plan.gpus, plan.runs_per_gpu) == (60, 90, ("0",), 2)
 
 
 @pytest.mark.parametrize(("text", "message"), [("a: [", "not valid YAML"), ("- a", "lines such")])

@@ -254,7 +254,7 @@ def test_existing_folder_named_latest_is_not_replaced(tmp_path, capsys):
 
 
 def test_file_that_is_not_a_notebook_is_rejected(small_course, capsys):
-    small_course.folder.notebook_of("01_broken").write_text("<<<<<<< HEAD")
+    small_course.folder.notebook_path("01_broken").write_text("<<<<<<< HEAD")
     assert cli.main(["--root", str(small_course.root), "run"]) == 1
     assert "01_broken.ipynb is not a readable notebook" in capsys.readouterr().err
 
@@ -272,9 +272,9 @@ def test_synthetic_images_are_announced_on_the_terminal_without_a_failure(
 
 def test_lesson_that_runs_alone_takes_all_places():
     jobs = [
-        Job(name, Path(), Path(), Path(), alone=alone)
+        Job(name, Path(), Path(), Path(), exclusive=alone)
         for name, alone in [("together", False), ("also together", False), ("alone", True)]
     ]
     seconds = {"together": 30.0, "also together": 30.0, "alone": 40.0}
-    shares = run_module.shares_of_time(jobs, seconds, at_once=2)
+    shares = run_module.relative_times(jobs, seconds, at_once=2)
     assert sum(shares.values()) / 2 == 30 + 40

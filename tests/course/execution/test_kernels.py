@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 
-from course.execution.kernels import Kernels, ThisPython, modules_of
+from course.execution.kernels import CurrentPythonKernelManager, Kernels, preloadable_modules
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 
@@ -206,7 +206,7 @@ def test_only_packages_that_survive_a_fork_are_preloaded(cells):
         cells.code("from matplotlib import pyplot\nfrom .local import x"),
         cells.text("import tqdm"),
     )
-    found = modules_of([notebook])
+    found = preloadable_modules([notebook])
     assert {"torch.nn", "helpers.lesson", "matplotlib"} <= set(found)
     assert not {"pandas", "numpy", "tqdm", "local"} & set(found)
 
@@ -240,8 +240,8 @@ def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
     sources = [TRAINING, FIGURE, "undefined"]
     shown = []
     template = cells.notebook(*(cells.code(source, count=None) for source in sources))
-    forking = Kernels(modules_of([template]))
-    for manager in (forking.manager_class(), ThisPython):
+    forking = Kernels(preloadable_modules([template]))
+    for manager in (forking.manager_class(), CurrentPythonKernelManager):
         notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
         client = NotebookClient(
             notebook,

@@ -1,12 +1,12 @@
 import pytest
 
 from course.course_folder import CourseError
-from course.execution.parameters import UNKNOWN, Parameter, fit_parameters, parameters_of
+from course.execution.parameters import UNKNOWN, Parameter, convert_parameters, read_parameters
 
 
 def fit(text, default):
     """The value of a parameter `x` with this default, given `-p x TEXT`."""
-    return fit_parameters([("x", text)], known(lesson={"x": default}))["lesson"]["x"]
+    return convert_parameters([("x", text)], known(lesson={"x": default}))["lesson"]["x"]
 
 
 def known(**notebooks):
@@ -19,7 +19,7 @@ def known(**notebooks):
 def test_defaults_are_read_from_the_parameters_cell(cells):
     source = 'epochs: int = 2  # passes\nlr = 1e-3\ndata = "auto"\nout = Path("x")\nnone = None\n'
     notebook = cells.notebook(cells.code("other = 1"), cells.code(source, tags=["parameters"]))
-    assert parameters_of(notebook) == {
+    assert read_parameters(notebook) == {
         "epochs": Parameter(2),
         "lr": Parameter(1e-3),
         "data": Parameter("auto"),
@@ -31,17 +31,17 @@ def test_defaults_are_read_from_the_parameters_cell(cells):
 def test_choices_are_read_from_a_literal_annotation(cells):
     source = 'size: Literal["small", "large"] = "small"\n'
     notebook = cells.notebook(cells.code(source, tags=["parameters"]))
-    assert parameters_of(notebook) == {"size": Parameter("small", ("small", "large"))}
+    assert read_parameters(notebook) == {"size": Parameter("small", ("small", "large"))}
 
 
 def test_parameters_cell_with_a_syntax_error_is_shown(cells):
     notebook = cells.notebook(cells.code("epochs = \n", tags=["parameters"]))
     with pytest.raises(CourseError, match="not valid Python"):
-        parameters_of(notebook)
+        read_parameters(notebook)
 
 
 def test_notebook_without_parameters_cell_has_no_parameters(cells):
-    assert parameters_of(cells.notebook(cells.code("a = 1"))) == {}
+    assert read_parameters(cells.notebook(cells.code("a = 1"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -97,21 +97,21 @@ def test_value_of_the_wrong_type_is_rejected(text, default, wanted):
 
 def test_unknown_name_is_rejected_with_the_closest_one():
     with pytest.raises(CourseError, match=r"'epoch'.*Did you mean 'epochs'\?"):
-        fit_parameters([("epoch", "1")], known(lesson={"epochs": 2, "lr": 0.1}))
+        convert_parameters([("epoch", "1")], known(lesson={"epochs": 2, "lr": 0.1}))
 
 
 def test_name_unlike_any_other_is_rejected_with_the_list_of_names():
     with pytest.raises(CourseError, match="Parameters: epochs, lr") as caught:
-        fit_parameters([("color", "red")], known(lesson={"epochs": 2, "lr": 0.1}))
+        convert_parameters([("color", "red")], known(lesson={"epochs": 2, "lr": 0.1}))
     assert "mean" not in str(caught.value)
 
 
 def test_each_notebook_gets_a_shared_parameter_in_its_own_type():
     notebooks = known(one={"n": 1}, two={"n": "auto"}, three={"m": 1})
-    fitted = fit_parameters([("n", "7")], notebooks)
+    fitted = convert_parameters([("n", "7")], notebooks)
     assert fitted == {"one": {"n": 7}, "two": {"n": "7"}, "three": {}}
 
 
 def test_parameter_given_twice_is_rejected():
     with pytest.raises(CourseError, match="'n' is given twice"):
-        fit_parameters([("n", "1"), ("n", "2")], known(one={"n": 1}))
+        convert_parameters([("n", "1"), ("n", "2")], known(one={"n": 1}))

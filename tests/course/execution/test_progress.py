@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from course.execution.jobs import Job, RunResult, Status
-from course.execution.progress import BatchProgress, LessonProgress, roughly, show_seconds
+from course.execution.progress import BatchProgress, LessonProgress, format_estimate, format_seconds
 
 
 def ended(progress, statuses):
     here = Path()
     for number, status in enumerate(statuses):
-        progress.ended(RunResult(Job(f"run{number}", here, here, here), status))
+        progress.on_job_finished(RunResult(Job(f"run{number}", here, here, here), status))
     progress.close()
 
 
@@ -37,7 +37,7 @@ def test_batch_of_one_run_prints_no_progress(capsys):
 def test_run_with_a_note_has_a_line(capsys):
     progress = BatchProgress(1, lambda result: result.note)
     job = Job("run", Path(), Path(), Path())
-    progress.ended(RunResult(job, Status.PASSED, note="1 process was still running"))
+    progress.on_job_finished(RunResult(job, Status.PASSED, note="1 process was still running"))
     assert "1 process was still running" in capsys.readouterr().out
 
 
@@ -46,12 +46,12 @@ def test_time_left_follows_the_seconds_of_the_last_run(monkeypatch, capsys):
     monkeypatch.setattr("course.execution.progress.monotonic", lambda: now[0])
     progress = LessonProgress({"a": 2, "b": 2}, lambda result: "a", {"a": 100, "b": 300})
     jobs = {name: Job(name, Path(), Path(), Path()) for name in "ab"}
-    progress.started(jobs["a"])
+    progress.on_job_started(jobs["a"])
     now[0] = 30.0
-    progress.cell_done(jobs["a"])
+    progress.on_cell_done(jobs["a"])
     # One of two cells of `a` is 50 s of 400 s.
     assert progress.seconds_left() == 30 * 350 / 50
-    progress.ended(RunResult(jobs["a"], Status.PASSED))
+    progress.on_job_finished(RunResult(jobs["a"], Status.PASSED))
     assert capsys.readouterr().out == "a  (about 2 min left)\n"
 
 
@@ -60,7 +60,7 @@ def test_time_left_follows_the_seconds_of_the_last_run(monkeypatch, capsys):
     [(20, "less than a minute"), (100, "about 2 min"), (7500, "about 2 h 5 min")],
 )
 def test_estimates_are_rounded_to_minutes(seconds, shown):
-    assert roughly(seconds) == shown
+    assert format_estimate(seconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_estimates_are_rounded_to_minutes(seconds, shown):
     ],
 )
 def test_durations_have_at_most_two_units(seconds, shown):
-    assert show_seconds(seconds) == shown
+    assert format_seconds(seconds) == shown

@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from course.course_folder import CourseError
-from course.grading.answers import merge_answers, other_lab, points_of
+from course.grading.answers import exercise_points, merge_answers, other_lab
 from tools.grade_a_class import grade_id
 
 
@@ -16,12 +16,12 @@ def source_of(merged, exercise, kind="student"):
 
 
 def test_points_come_from_the_lab(builder):
-    assert points_of(builder.original) == builder.of
+    assert exercise_points(builder.original) == builder.of
 
 
 def test_a_notebook_without_checks_is_refused():
     with pytest.raises(CourseError, match="is not a lab"):
-        points_of(nbformat.v4.new_notebook(cells=[new_code_cell("1")]))
+        exercise_points(nbformat.v4.new_notebook(cells=[new_code_cell("1")]))
 
 
 def test_only_answers_are_taken_from_the_student(builder):

@@ -13,7 +13,7 @@ from course.grading import marking
 from course.grading.internals import uses_of_internals
 from course.grading.isolation import bubblewrap
 from course.grading.limits import SandboxLimits
-from course.grading.marking import MarkStatus, judge
+from course.grading.marking import MarkStatus, grade_submission
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, attacked
 from tools.hostile_answers import ATTACKS
@@ -47,7 +47,7 @@ def nobody_reads_the_code(monkeypatch):
 
 def judged(file, source):
     lab = nbformat.read(file, as_version=4)
-    return judge(lab, Submission("a", "a", attacked(lab, source)), LIMITS)
+    return grade_submission(lab, Submission("a", "a", attacked(lab, source)), LIMITS)
 
 
 @pytest.mark.slow

@@ -21,13 +21,13 @@ from course.grading.grade import GradingOptions, grade
 from course.grading.isolation import bubblewrap
 from course.grading.judges import Canceled
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.marking import GradedSubmission, Mark, MarkStatus, judge, unjudged
+from course.grading.marking import GradedSubmission, Mark, MarkStatus, grade_submission, ungraded
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, NAME, Member, grade_id
 from tools.hostile_answers import HARMLESS, HOSTILE, REVIEWED
 
 LAB = LABS / f"{NAME}.ipynb"
-LIMITS = SandboxLimits(cell_seconds=4, grace=4, memory=3 << 29)
+LIMITS = SandboxLimits(cell_seconds=4, grace=4, memory_bytes=3 << 29)
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
 # Each exercise of these tries another thing.
 TOGETHER = (
@@ -91,7 +91,7 @@ def test_every_hostile_answer_is_tested():
 def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, names):
     before = empty_checks()
     submission, bad, points = submission_of(builder, names)
-    graded = judge(builder.original, submission, LIMITS)
+    graded = grade_submission(builder.original, submission, LIMITS)
     if REVIEWED & set(names):
         passed = {m.exercise for m in graded.marks if m.status is MarkStatus.TO_REVIEW}
         assert passed == set(points) - set(bad), graded.marks
@@ -172,7 +172,7 @@ def test_pages_contain_no_code_of_a_student_that_a_browser_runs(judged_class):
 
 
 def test_manual_points_survive_and_nothing_is_judged_again(judged_class, monkeypatch):
-    monkeypatch.setattr(grading, "judge", lambda *a, **k: pytest.fail("judged again"))
+    monkeypatch.setattr(grading, "grade_submission", lambda *a, **k: pytest.fail("judged again"))
     monkeypatch.setattr(grading, "check_machine", lambda *a, **k: pytest.fail("judged again"))
     manual = judged_class.out / "manual.csv"
     before = manual.read_bytes()
@@ -202,7 +202,7 @@ def test_anonymous_feedback_has_no_names(judged_class, monkeypatch):
 @pytest.mark.slow
 def test_limits_hold_without_a_sandbox(builder):
     submission = Submission("Ada", "Ada", builder.with_answer(6, "while True: pass"))
-    graded = judge(builder.original, submission, LIMITS, isolated=False)
+    graded = grade_submission(builder.original, submission, LIMITS, isolated=False)
     assert {m.exercise: m.points for m in graded.marks} == builder.all_but(6)
     assert not graded.isolated
 
@@ -211,7 +211,9 @@ def test_canceling_does_not_wait_for_sandboxes(builder, processes_left):
     cancel = threading.Event()
     cancel.set()
     with pytest.raises(Canceled):
-        judge(builder.original, Submission("Ada", "Ada", builder.solution), LIMITS, cancel=cancel)
+        grade_submission(
+            builder.original, Submission("Ada", "Ada", builder.solution), LIMITS, cancel=cancel
+        )
     assert processes_left() == []
 
 
@@ -231,7 +233,7 @@ def test_results_that_cannot_be_written_are_one_clear_error(builder, tmp_path):
 def test_another_lab_is_named_in_one_sentence(builder):
     cells = [nbformat.v4.new_code_cell("from helpers.checks import lab_03 as check")]
     other = nbformat.v4.new_notebook(cells=cells)
-    graded = judge(builder.original, Submission("a", "a", other), LIMITS)
+    graded = grade_submission(builder.original, Submission("a", "a", other), LIMITS)
     assert {(m.status, m.message) for m in graded.marks} == {
         (MarkStatus.MISSING, "none of this lab's exercises is in the notebook; it is lab 03")
     }
@@ -245,7 +247,7 @@ class Judges:
         self.canaries, self.folder = iter(canaries), tmp_path
         for name in results:
             Member(name, builder.solution, {}).write(tmp_path / "in")
-        monkeypatch.setattr(grading, "judge", self.judge)
+        monkeypatch.setattr(grading, "grade_submission", self.judge)
         monkeypatch.setattr(grading, "check_machine", lambda *a, **k: None)
         monkeypatch.setattr(grading, "unexpected_marks", self.unexpected_marks)
         monkeypatch.setattr(grading, "write_feedback", lambda *a, **k: None)
@@ -278,7 +280,7 @@ def test_stop_for_time_is_judged_again_alone_before_it_costs_points(builder, tmp
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
     graded = judges.grade()
     assert judges.asked == ["Ada", "Bob", "Ada"]
-    assert graded["Ada"].points == graded["Ada"].of
+    assert graded["Ada"].points == graded["Ada"].max_points
 
 
 def test_a_stop_for_time_counts_if_it_happens_twice_and_the_solution_passes(
@@ -291,7 +293,7 @@ def test_a_stop_for_time_counts_if_it_happens_twice_and_the_solution_passes(
 def test_a_stop_for_time_is_not_judged_if_the_solution_fails_too(builder, tmp_path, monkeypatch):
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]}, canaries=[True])
     mark = judges.grade()["Ada"].marks[0]
-    assert mark.status is MarkStatus.NOT_JUDGED
+    assert mark.status is MarkStatus.NOT_GRADED
     assert "this machine was too busy" in mark.message
 
 
@@ -300,7 +302,7 @@ def test_submissions_beside_a_failing_solution_are_judged_again(builder, tmp_pat
     judges = Judges(monkeypatch, builder, tmp_path, dict(sorted(names.items())), canaries=[True])
     graded = judges.grade()
     assert judges.asked[10:] == ["s03", "s07"]
-    assert graded["s03"].points == graded["s03"].of
+    assert graded["s03"].points == graded["s03"].max_points
     assert graded["s07"].marks[0].status is MarkStatus.WRONG
 
 
@@ -308,9 +310,9 @@ def test_unexpected_error_affects_only_one_submission(builder, tmp_path, monkeyp
     error = ValueError("unforeseen")
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [error, error], "Bob": [None]})
     graded = judges.grade()
-    assert {m.status for m in graded["Ada"].marks} == {MarkStatus.NOT_JUDGED}
+    assert {m.status for m in graded["Ada"].marks} == {MarkStatus.NOT_GRADED}
     assert "ValueError: unforeseen" in graded["Ada"].marks[0].message
-    assert graded["Bob"].points == graded["Bob"].of
+    assert graded["Bob"].points == graded["Bob"].max_points
 
 
 def test_an_interrupted_grading_keeps_what_was_judged_and_resumes(builder, tmp_path, monkeypatch):
@@ -340,10 +342,10 @@ def test_failing_feedback_page_does_not_change_marks(builder, tmp_path, monkeypa
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None]})
     monkeypatch.setattr(grading, "write_feedback", fail)
     graded = judges.grade()["Ada"]
-    assert graded.points == graded.of
+    assert graded.points == graded.max_points
     assert any("the feedback page could not be written" in note for note in graded.notes)
 
 
 def test_unjudged_submissions_have_no_points(builder):
-    one = unjudged(builder.original, Submission("a", "a"), MarkStatus.NOT_JUDGED, "why")
-    assert not one.judged
+    one = ungraded(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
+    assert not one.is_graded

@@ -33,12 +33,12 @@ def page_of(tmp_path):
     return write
 
 
-NOT_JUDGED, TO_REVIEW = MarkStatus.NOT_JUDGED, MarkStatus.TO_REVIEW
+NOT_GRADED, TO_REVIEW = MarkStatus.NOT_GRADED, MarkStatus.TO_REVIEW
 
 
 def test_what_was_not_judged_has_no_points_rather_than_0(tmp_path):
     everybody = [
-        graded("Ada", Mark(1, 0, 3, NOT_JUDGED)),
+        graded("Ada", Mark(1, 0, 3, NOT_GRADED)),
         graded("Bob", Mark(1, 0, 3, MarkStatus.STOPPED)),
         graded("Cy", Mark(1, 0, 3, TO_REVIEW)),
     ]
@@ -50,7 +50,7 @@ def test_what_was_not_judged_has_no_points_rather_than_0(tmp_path):
 def test_moodle_table_has_the_columns_that_moodle_imports(tmp_path):
     everybody = [
         graded("Ada", Mark(1, 2.5, 3, MarkStatus.MANUAL, "almost"), platform="moodle"),
-        graded("Bob", Mark(1, 0, 3, NOT_JUDGED), platform="moodle"),
+        graded("Bob", Mark(1, 0, 3, NOT_GRADED), platform="moodle"),
     ]
     write_tables(everybody, "01_lab", "A lab", tmp_path)
     header, *rows = list(csv.reader((tmp_path / "moodle.csv").open(encoding="utf-8-sig")))
@@ -84,7 +84,7 @@ def test_late_submissions_are_marked(tmp_path, page_of):
 
 def test_page_names_who_could_not_be_judged(page_of):
     page = page_of(
-        graded("Ada", Mark(1, 0, 3, NOT_JUDGED)), graded("Bob", Mark(1, 3, 3, MarkStatus.PASSED))
+        graded("Ada", Mark(1, 0, 3, NOT_GRADED)), graded("Bob", Mark(1, 3, 3, MarkStatus.PASSED))
     )
     assert "1 could not be judged" in page
     assert "only these are judged again: Ada." in page

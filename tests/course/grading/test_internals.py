@@ -11,7 +11,7 @@ import pytest
 from course.grading.answers import CellKind, merge_answers
 from course.grading.internals import uses_of_internals
 from course.grading.limits import SandboxLimits
-from course.grading.marking import MarkStatus, judge
+from course.grading.marking import MarkStatus, grade_submission
 from course.grading.session import Session
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS
@@ -114,7 +114,7 @@ def test_a_submission_that_uses_internals_waits_for_a_person(builder, monkeypatc
 
     monkeypatch.setattr(Session, "run", run)
     submission = Submission("a", "a", builder.with_answer(1, answer))
-    graded = judge(builder.original, submission, SandboxLimits())
+    graded = grade_submission(builder.original, submission, SandboxLimits())
     assert graded.points == 0
     assert graded.to_review
     assert any("internals" in note for note in graded.notes)

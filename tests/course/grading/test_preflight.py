@@ -6,7 +6,7 @@ from course.course_folder import CourseError
 from course.grading import sandbox
 from course.grading.grade import GradingOptions, grade
 from course.grading.limits import SandboxLimits
-from course.grading.marking import MarkStatus, judge
+from course.grading.marking import MarkStatus, grade_submission
 from course.grading.preflight import check_machine
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, NAME, Member
@@ -32,9 +32,11 @@ def lab(builder, tmp_path):
 
 
 def test_a_sandbox_that_does_not_start_is_not_the_students_fault(builder, broken_bubblewrap):
-    graded = judge(builder.original, Submission("Ada", "Ada", builder.solution), SandboxLimits())
-    assert {mark.status for mark in graded.marks} == {MarkStatus.NOT_JUDGED}
-    assert not graded.judged
+    graded = grade_submission(
+        builder.original, Submission("Ada", "Ada", builder.solution), SandboxLimits()
+    )
+    assert {mark.status for mark in graded.marks} == {MarkStatus.NOT_GRADED}
+    assert not graded.is_graded
     for mark in graded.marks:
         assert mark.message.startswith("its process ended the process with exit status 1")
         assert mark.message.endswith(f"before any student code could run: {FORBIDDEN}")
@@ -47,7 +49,7 @@ def test_nothing_is_graded_if_the_sandbox_does_not_start(builder, broken_bubblew
         grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "out", GradingOptions())
     message = str(caught.value)
     assert "nothing was graded" in message
-    assert "exercises 1, 2, 3, 4, 5, 6: not judged: its process ended" in message
+    assert "exercises 1, 2, 3, 4, 5, 6: not graded: its process ended" in message
     assert FORBIDDEN in message
     # The solution passes without bubblewrap, so bubblewrap is the cause.
     assert "add --no-sandbox" in message
@@ -57,7 +59,7 @@ def test_nothing_is_graded_if_the_sandbox_does_not_start(builder, broken_bubblew
 def test_a_memory_limit_too_low_for_python_is_named(lab):
     expected = r"used more than 0\.0 GiB(.|\n)*Higher limits may help \(--memory"
     with pytest.raises(CourseError, match=expected):
-        check_machine(lab, SandboxLimits(memory=1 << 20), isolated=False)
+        check_machine(lab, SandboxLimits(memory_bytes=1 << 20), isolated=False)
 
 
 @pytest.mark.slow

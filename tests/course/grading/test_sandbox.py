@@ -169,7 +169,7 @@ def test_files_in_memory_count_as_memory(run_module):
         "import os, time\nfile = os.memfd_create('x')\n"
         "for _ in range(200):\n    os.write(file, bytes(1 << 20))\ntime.sleep(600)"
     )
-    sandbox = run_module(code, SandboxLimits(memory=100 << 20))
+    sandbox = run_module(code, SandboxLimits(memory_bytes=100 << 20))
     stop = wait_for(sandbox.over_limit)
     assert stop is not None
     assert stop.reason is StopReason.MEMORY
@@ -188,7 +188,7 @@ def test_files_in_memory_count_as_memory(run_module):
     ],
 )
 def test_the_exit_status_says_how_it_ended(run_module, code, reason, text):
-    stop = run_module(code).how_it_ended()
+    stop = run_module(code).exit_reason()
     assert stop.reason is reason
     assert stop.text.startswith(text)
 

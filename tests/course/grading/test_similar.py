@@ -43,10 +43,10 @@ def submitted(student, answer):
 def test_a_copied_answer_is_found_and_an_independent_one_is_not():
     others = [submitted(name, answer) for name, answer in INDEPENDENT.items()]
     pairs = similar(
-        builder.original, [submitted("x", COPIED), submitted("y", RENAMED), *others], least=0.7
+        builder.original, [submitted("x", COPIED), submitted("y", RENAMED), *others], threshold=0.7
     )
     assert [(pair.first, pair.second) for pair in pairs] == [("x", "y")]
-    assert pairs[0].share == 1.0
+    assert pairs[0].similarity == 1.0
 
 
 def test_code_given_by_the_lab_does_not_count():
@@ -77,7 +77,7 @@ def test_an_answer_without_its_id_is_compared():
 
 def test_a_class_of_copies_is_found():
     copies = [submitted(f"s{n}", COPIED) for n in range(24)]
-    pairs = similar(builder.original, copies, solution=builder.solution, least=0.7)
+    pairs = similar(builder.original, copies, solution=builder.solution, threshold=0.7)
     assert len(pairs) == 24 * 23 / 2
 
 
@@ -92,6 +92,6 @@ def test_renamed_variables_are_the_same():
         renamed = renamed.replace(name, f"v{n}")
     others = [submitted(name, answer) for name, answer in INDEPENDENT.items()]
     pairs = similar(
-        builder.original, [submitted("x", COPIED), submitted("y", renamed), *others], least=0.9
+        builder.original, [submitted("x", COPIED), submitted("y", renamed), *others], threshold=0.9
     )
     assert ("x", "y") in [(pair.first, pair.second) for pair in pairs]

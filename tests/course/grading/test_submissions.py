@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from course.course_folder import CourseError
 from course.grading.class_list import absent_students
-from course.grading.students import student_of
+from course.grading.students import identify_student
 from course.grading.submissions import find_submissions
 from tools.grade_a_class import LABS, NAME
 
@@ -47,7 +47,7 @@ def put(folder, path, text):
     ],
 )
 def test_names_of_platforms_are_understood(path, student):
-    assert student_of(path, LAB).name == student
+    assert identify_student(path, LAB).name == student
 
 
 def test_each_student_has_one_submission_sorted_by_name(tmp_path):

@@ -1,10 +1,10 @@
-"""What a batch's page shows of the entries that the ledger keeps."""
+"""What a batch's page shows of the entries in its finished runs."""
 
 from html.parser import HTMLParser
 
 import pytest
 
-from course.reports.batch_report import charts_of, write_batch_report
+from course.reports.batch_report import make_charts, write_batch_report
 
 
 def entry(number, *, status="passed", parameters=None, reported=None, **changes):
@@ -150,7 +150,7 @@ def test_reported_numbers_are_charted_over_what_varies():
         entry(n, parameters={"lr": lr, "width": 8, "seed": n}, reported={"loss": lr, "name": "x"})
         for n, lr in enumerate([0.1, 0.1, 0.2, 0.2])
     ]
-    charts = charts_of(entries, ["lr", "width", "seed"])
+    charts = make_charts(entries, ["lr", "width", "seed"])
     assert captions(charts) == ["loss: from 0.1 (lr = 0.1) to 0.2 (lr = 0.2)"]
 
 
@@ -159,7 +159,7 @@ def test_warm_up_times_are_not_charted():
         entry(n, parameters={"lr": n}, reported={"seconds_making_ready": n, "training_seconds": n})
         for n in (1, 2)
     ]
-    assert captions(charts_of(entries, ["lr"])) == [
+    assert captions(make_charts(entries, ["lr"])) == [
         "training (seconds): from 1 (lr = 1) to 2 (lr = 2)"
     ]
 
@@ -170,10 +170,10 @@ def test_failed_runs_and_values_that_are_not_finite_are_not_charted():
         entry(n, parameters={"lr": n / 10}, reported={"loss": value})
         for n, value in enumerate(values)
     ]
-    (caption,) = captions(charts_of(entries, ["lr"]))
+    (caption,) = captions(make_charts(entries, ["lr"]))
     assert caption == "loss: from 0.5 (lr = 0) to 0.7 (lr = 0.2)"
     failed = [entry(n, status="failed", parameters={"lr": n}) for n in range(2)]
-    assert charts_of(failed, ["lr"]) == []
+    assert make_charts(failed, ["lr"]) == []
 
 
 def test_caption_names_both_parameters_of_lowest_and_highest():
@@ -182,6 +182,6 @@ def test_caption_names_both_parameters_of_lowest_and_highest():
         entry(n, parameters={"lr": lr, "batch": batch}, reported={"loss": loss})
         for n, (lr, batch, loss) in enumerate(settings)
     ]
-    over_lr, over_batch = captions(charts_of(entries, ["lr", "batch"]))
+    over_lr, over_batch = captions(make_charts(entries, ["lr", "batch"]))
     assert over_lr == "loss: from 5 (lr = 0.1, batch = 4) to 8 (lr = 1, batch = 4)"
     assert over_batch == "loss: from 5 (batch = 4, lr = 0.1) to 8 (batch = 4, lr = 1)"

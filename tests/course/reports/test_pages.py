@@ -36,7 +36,7 @@ def test_links_lead_only_to_pages_in_the_same_folder(page_of):
     page = page_of(
         "[next](02_b.ipynb#end), [lab](../labs/01_a.ipynb), [last](09_c.ipynb), "
         "[torch](https://pytorch.org), [above](#above)",
-        beside=["02_b"],
+        sibling_names=["02_b"],
     )
     assert '<a href="02_b.html#end">next</a>, lab, last, ' in page
     assert '<a href="https://pytorch.org">torch</a>' in page

@@ -6,7 +6,7 @@ import pytest
 
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.execution.jobs import Job, RunResult, Status
-from course.reports.reported import collect_reported, make_entry, show_value, synthetic_box
+from course.reports.entries import collect_reported, format_value, make_entry, synthetic_box
 from course.reports.run_report import CourseRun, write_report
 
 REAL = {"dataset": "CIFAR-10", "provenance": "from an archive", "synthetic": False}
@@ -41,12 +41,12 @@ def report(cells, tmp_path):
 
     def write(*notebooks, **run):
         entries = []
-        for name, status, reported, further in notebooks:
+        for name, status, reported, extra in notebooks:
             path = tmp_path / f"{name}.ipynb"
             notebook = cells.notebook(cells.code("1", results(cells, **reported)))
             notebook.metadata["title"] = f"Title of {name}"
             job = Job(name, path, path, tmp_path)
-            result = RunResult(job, status, 72.0, **further)
+            result = RunResult(job, status, 72.0, **extra)
             entries.append(make_entry(result, notebook, page=f"{name}.html"))
         started = datetime(2026, 11, 5, 9, 30, tzinfo=UTC)
         page = write_report(CourseRun(started, 100.0, entries, **run), tmp_path)
@@ -161,7 +161,7 @@ def test_terminal_box_names_the_notebooks_and_the_fix():
     ],
 )
 def test_values_are_shown_with_few_digits(value, shown):
-    assert show_value(value) == shown
+    assert format_value(value) == shown
 
 
 def test_facts_that_results_depend_on_are_shown_and_stored(report, tmp_path):

@@ -1,8 +1,8 @@
-"""The texts of Markdown are found and replaced, and nothing else changes."""
+"""The texts in Markdown are found and replaced, and nothing else changes."""
 
 import pytest
 
-from course.translation.markdown import pieces, replaced, structure
+from course.translation.markdown import structure, text_blocks, translate_markdown
 
 PAGE = """\
 ## A computer you can watch (6 minutes)
@@ -66,32 +66,32 @@ TEXTS = [
 
 
 def test_finds_each_text_once_in_order():
-    assert [(piece.kind, piece.text) for piece in pieces(PAGE)] == TEXTS
+    assert [(piece.kind, piece.text) for piece in text_blocks(PAGE)] == TEXTS
 
 
 def test_page_with_its_own_texts_is_the_same_page():
-    same = replaced(PAGE, lambda text: text)
+    same = translate_markdown(PAGE, lambda text: text)
     assert same.split() == PAGE.split()
     assert structure(same) == structure(PAGE)
 
 
 def test_only_the_texts_are_replaced():
-    new = replaced(PAGE, lambda text: text.upper() if text == "First step" else text)
+    new = translate_markdown(PAGE, lambda text: text.upper() if text == "First step" else text)
     assert "1. FIRST STEP\n" in new
-    assert [piece.text for piece in pieces(new)] == [
+    assert [piece.text for piece in text_blocks(new)] == [
         "FIRST STEP" if text == "First step" else text for _, text in TEXTS
     ]
 
 
 def test_second_line_of_a_list_item_is_indented():
-    new = replaced("- one two\n- three four", lambda text: "uno  \ndos")
+    new = translate_markdown("- one two\n- three four", lambda text: "uno  \ndos")
     assert new == "- uno  \n  dos\n- uno  \n  dos"
 
 
 def test_same_words_in_two_places_are_replaced_in_both():
-    assert replaced("- no no\n\nno no", lambda text: "sí") == "- sí\n\nsí"
+    assert translate_markdown("- no no\n\nno no", lambda text: "sí") == "- sí\n\nsí"
 
 
 @pytest.mark.parametrize("text", ["94 %", "`net.to(device)`", "$U V^T$", "<br>", "[`x`](y.md)"])
 def test_text_without_words_is_left_out(text):
-    assert pieces(text) == ()
+    assert text_blocks(text) == ()

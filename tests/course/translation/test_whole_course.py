@@ -12,9 +12,9 @@ from course.course_folder import open_course
 from course.grading.answers import CellKind, merge_answers
 from course.translation.catalogs import Catalog
 from course.translation.checks import findings
+from course.translation.course_translation import CourseTranslation
 from course.translation.documents import document_names, read_document
-from course.translation.edition import Edition
-from course.translation.words import is_same_code
+from course.translation.translator import is_same_code
 from helpers.checks.hints import read_hints
 from tests.course.translation.pseudo import LANGUAGE, pseudo
 
@@ -23,7 +23,7 @@ HELPERS = COURSE.root / "helpers"
 
 
 @pytest.fixture(scope="module")
-def spoken():
+def translation():
     """The course in the language for tests, complete, in memory."""
     catalogs = {}
     for name in document_names(COURSE):
@@ -32,13 +32,13 @@ def spoken():
             m.text: polib.POEntry(msgid=m.text, msgstr=pseudo(m.text)) for m in document.messages
         }
         catalogs[name] = Catalog(LANGUAGE, document, Path(f"{name}.po"), entries)
-    return Edition(COURSE, LANGUAGE, catalogs)
+    return CourseTranslation(COURSE, LANGUAGE, catalogs)
 
 
-def test_program_checks_accept_every_text(spoken):
+def test_program_checks_accept_every_text(translation):
     found = [
         f"{name}: {finding}"
-        for name, catalog in spoken.catalogs.items()
+        for name, catalog in translation.catalogs.items()
         for text, entry in catalog.entries.items()
         for finding in findings(text, entry.msgstr)
     ]
@@ -50,15 +50,15 @@ def code_of(merged):
 
 
 @pytest.mark.parametrize("name", COURSE.lesson_names())
-def test_translated_notebook_has_the_same_code_and_no_english_text(spoken, name):
+def test_translated_notebook_has_the_same_code_and_no_english_text(translation, name):
     for document in (f"notebooks/{name}", f"labs/{name}"):
-        words = spoken.words(document)
+        translator = translation.translator(document)
         if document.startswith("labs/"):
             english = assemble_lab(COURSE, name, answers=False)
-            notebook = assemble_lab(COURSE, name, answers=False, words=words)
+            notebook = assemble_lab(COURSE, name, answers=False, translator=translator)
         else:
-            english, notebook = assembled(COURSE, name), assembled(COURSE, name, words)
-        assert words.missing == []
+            english, notebook = assembled(COURSE, name), assembled(COURSE, name, translator)
+        assert translator.missing == []
         assert is_same_code(english, notebook)
         if document.startswith("labs/"):
             # A submission in any language is graded like one in English.
@@ -69,15 +69,15 @@ def test_translated_notebook_has_the_same_code_and_no_english_text(spoken, name)
         assert f'language="{LANGUAGE}")' in code
 
 
-def test_every_hint_is_known_to_helpers(spoken):
-    said = spoken.said()
+def test_every_hint_is_known_to_helpers(translation):
+    texts = translation.runtime_texts()
     for folder in sorted((HELPERS / "checks").glob("lab_*")):
         for hints in read_hints(folder).values():
             for hint in hints.values():
-                assert said[hint.wrong] == pseudo(hint.wrong)
-                assert said[hint.look] == pseudo(hint.look)
+                assert texts[hint.wrong] == pseudo(hint.wrong)
+                assert texts[hint.look] == pseudo(hint.look)
                 if hint.section:
-                    assert f"{folder.name[-2:]}: {hint.section}" in said
+                    assert f"{folder.name[-2:]}: {hint.section}" in texts
 
 
 def test_translate_is_called_with_texts_that_can_be_found():

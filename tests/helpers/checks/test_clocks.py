@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 
 import pytest
 
-from helpers.checks.clocks import Clock, replaces_the_clocks
+from helpers.checks.clocks import Clock, simulated_clock
 
 REAL = (time.perf_counter, time.sleep, datetime.datetime, timeit.default_timer)
 
@@ -48,7 +48,7 @@ class Stopwatch:
 )
 def test_every_clock_shows_the_simulated_time(read):
     clock = Clock()
-    with replaces_the_clocks(clock, read):
+    with simulated_clock(clock, read):
         started = read()
         clock.compute(1000)
         assert read() - started == pytest.approx(1000, abs=0.01)
@@ -56,14 +56,14 @@ def test_every_clock_shows_the_simulated_time(read):
 
 def test_timeit_measures_simulated_time():
     clock = Clock()
-    with replaces_the_clocks(clock, read_imported_clock):
+    with simulated_clock(clock, read_imported_clock):
         seconds = timeit.timeit(lambda: clock.compute(1000), number=3)
     assert seconds == pytest.approx(3000, abs=0.01)
 
 
 def test_sleep_passes_simulated_time_only():
     clock = Clock()
-    with replaces_the_clocks(clock, read_imported_clock):
+    with simulated_clock(clock, read_imported_clock):
         time.sleep(10_000)
         sleep(20_000)
         with pytest.raises(ValueError, match="non-negative"):
@@ -74,7 +74,7 @@ def test_sleep_passes_simulated_time_only():
 
 
 def test_loop_that_waits_for_a_later_time_ends():
-    with replaces_the_clocks(Clock(), read_imported_clock):
+    with simulated_clock(Clock(), read_imported_clock):
         end = time.perf_counter() + 0.01
         while time.perf_counter() < end:
             pass
@@ -82,7 +82,7 @@ def test_loop_that_waits_for_a_later_time_ends():
 
 def test_other_threads_see_the_real_time():
     clock, seen = Clock(), []
-    with replaces_the_clocks(clock, read_imported_clock):
+    with simulated_clock(clock, read_imported_clock):
         clock.compute(1e6)
         thread = threading.Thread(target=lambda: seen.append(time.perf_counter()))
         thread.start()
@@ -92,7 +92,7 @@ def test_other_threads_see_the_real_time():
 
 def test_clocks_are_restored_and_a_kept_one_shows_the_real_time():
     clock = Clock()
-    with replaces_the_clocks(clock, read_default_argument):
+    with simulated_clock(clock, read_default_argument):
         kept = time.perf_counter
         clock.compute(1e6)
         assert perf_counter is kept

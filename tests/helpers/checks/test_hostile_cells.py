@@ -286,7 +286,7 @@ def test_failing_cell_shows_the_box_and_one_line(notebook):
     notebook.run("def hostile(X):\n    return X + torch.arange(X.shape[1])")
     done = notebook.run("check.exercise_3(hostile)")
     assert len(done.shown) == 1
-    assert done.error[0] == "NotYet"
+    assert done.error[0] == "CheckFailed"
     assert done.error[1].startswith("exercise 3: `add_ramp` stops with a device error.")
     assert len(done.error[2]) == 1
     assert "\n" not in done.error[2][0]

@@ -13,7 +13,7 @@ import simulated_cuda
 from helpers.checks import showing
 from helpers.checks.hints import Hint
 from helpers.checks.lab import Lab
-from helpers.checks.showing import CHECK_TYPE, NotYet
+from helpers.checks.showing import CHECK_TYPE, CheckFailed
 
 SMALL = Hint("too-small", "`double` gives {found}.", "Look at the factor.", "A section")
 OTHER = Hint("no-number", "`double` gives no number.", "Look at the type.")
@@ -60,7 +60,7 @@ def twice(x):
 
 
 def try_it(exercise, *answers):
-    with pytest.raises(NotYet):
+    with pytest.raises(CheckFailed):
         exercise(*answers)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import simulated_cuda
-from helpers.checks.queues import Device, nothing_to_wait_for, replaces_the_gpu
+from helpers.checks.queues import Device, no_gpu_to_synchronize, simulated_gpu
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_launch_returns_before_the_work_is_done():
 )
 def test_every_synchronization_waits_for_the_device(wait):
     device = Device()
-    with replaces_the_gpu(device):
+    with simulated_gpu(device):
         device.launch(50)
         device.launch(30)
         wait()
@@ -53,7 +53,7 @@ def test_work_continues_while_python_computes():
 @pytest.mark.parametrize("event", [lambda: torch.cuda.Event(), lambda: torch.Event("cuda")])
 def test_events_measure_the_work_between_them(event):
     device = Device()
-    with replaces_the_gpu(device):
+    with simulated_gpu(device):
         start, end = event(), event()
         device.launch(50)
         start.record()
@@ -65,7 +65,7 @@ def test_events_measure_the_work_between_them(event):
 
 def test_unfinished_event_has_no_time():
     device = Device()
-    with replaces_the_gpu(device):
+    with simulated_gpu(device):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         device.launch(50)
@@ -76,7 +76,7 @@ def test_unfinished_event_has_no_time():
 
 def test_repeated_queries_take_time():
     device = Device()
-    with replaces_the_gpu(device):
+    with simulated_gpu(device):
         device.launch(0.1)
         while not torch.cuda.current_stream().query():
             assert device.clock.seconds < 0.2
@@ -85,12 +85,12 @@ def test_repeated_queries_take_time():
 
 def test_torch_functions_are_restored():
     before = torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event, torch.Event
-    with replaces_the_gpu(Device()):
+    with simulated_gpu(Device()):
         assert torch.cuda.synchronize is not before[0]
     after = torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event, torch.Event
     assert after == before
 
 
 def test_waiting_fails_without_a_gpu():
-    with nothing_to_wait_for(), pytest.raises(RuntimeError, match="no GPU"):
+    with no_gpu_to_synchronize(), pytest.raises(RuntimeError, match="no GPU"):
         torch.accelerator.synchronize()

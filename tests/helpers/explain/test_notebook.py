@@ -4,7 +4,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from course.execution.kernels import ThisPython
+from course.execution.kernels import CurrentPythonKernelManager
 
 BEGIN = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='meta')"
 MISMATCH = "x = torch.ones(2)\ntorch.cat([t, x])"
@@ -51,7 +51,7 @@ def run():
         timeout=120,
         allow_errors=True,
         on_cell_error=on_cell_error,
-        kernel_manager_class=ThisPython,
+        kernel_manager_class=CurrentPythonKernelManager,
     ).execute()
     outputs = [cell.outputs for cell in notebook.cells]
     return dict(zip(names, outputs, strict=True)), failed

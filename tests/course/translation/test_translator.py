@@ -3,8 +3,8 @@
 import pytest
 
 from course.course_folder import CourseError
-from course.translation.words import (
-    Words,
+from course.translation.translator import (
+    Translator,
     name_of,
     translated_path,
     with_language,
@@ -44,13 +44,13 @@ def test_translation_is_in_a_folder_of_its_language(page, path):
     ],
 )
 def test_link_goes_to_the_same_language_where_there_is_one(page, link, translated):
-    words = Words("es", pages=PAGES)
-    assert words.links(f"[Read]({link}) on.", page) == f"[Read]({translated}) on."
+    translator = Translator("es", pages=PAGES)
+    assert translator.links(f"[Read]({link}) on.", page) == f"[Read]({translated}) on."
 
 
 def test_badge_opens_the_translated_notebook():
     badge = f"[![Open](attachment:badge.png)]({COLAB}/notebooks/01_next.ipynb)"
-    assert Words("es", pages=PAGES).links(badge, "notebooks/01_next.ipynb") == badge.replace(
+    assert Translator("es", pages=PAGES).links(badge, "notebooks/01_next.ipynb") == badge.replace(
         "notebooks/", "notebooks/es/"
     )
 
@@ -85,4 +85,4 @@ def test_translation_that_changes_the_structure_is_refused():
             return f"# {text}"
 
     with pytest.raises(CourseError, match="structure of headings"):
-        Words("es", (Catalog(),)).markdown("A paragraph.")
+        Translator("es", (Catalog(),)).markdown("A paragraph.")

@@ -31,42 +31,45 @@ class Message:
     Attributes:
         text: the English text, on one line.
         comment: where it is and what it is, for the translator.
-        said: whether code shows it while a notebook runs, so that `helpers` needs the translation.
+        at_runtime: whether code shows it while a notebook runs, so that `helpers` needs its
+            translation.
     """
 
     text: str
     comment: str
-    said: bool = False
+    at_runtime: bool = False
 
 
-def said_by_module(module: Path, place: str) -> tuple[Message, ...]:
+def module_messages(module: Path, place: str) -> tuple[Message, ...]:
     """Return the texts that a module shows."""
-    return _said_by_helpers(module.read_text(encoding="utf-8"), place)
+    return _helper_messages(module.read_text(encoding="utf-8"), place)
 
 
 # A module is parsed once for all languages.
 @lru_cache(maxsize=256)
-def _said_by_helpers(code: str, place: str) -> tuple[Message, ...]:
-    return tuple(_said(code, _IN_HELPERS, place))
+def _helper_messages(code: str, place: str) -> tuple[Message, ...]:
+    return tuple(_messages(code, _IN_HELPERS, place))
 
 
-def said_by_cell(code: str, place: str) -> Iterator[Message]:
+def cell_messages(code: str, place: str) -> Iterator[Message]:
     """Yield the captions and boxes of a code cell."""
     lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines())
-    return _said("\n".join(lines), _IN_CELLS, place)
+    return _messages("\n".join(lines), _IN_CELLS, place)
 
 
-def said_by_hints(file: Path) -> Iterator[Message]:
+def hint_messages(file: Path) -> Iterator[Message]:
     """Yield the texts of a lab's `hints.toml`."""
     for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
         for id, entry in hints.items():
             if isinstance(entry, dict):
                 place = f"hint {id} of {exercise}"
-                yield Message(entry["wrong"], f"{place}, what is wrong", said=True)
-                yield Message(entry["look"], f"{place}, where to look", said=True)
+                yield Message(entry["wrong"], f"{place}, what is wrong", at_runtime=True)
+                yield Message(entry["look"], f"{place}, where to look", at_runtime=True)
 
 
-def _said(code: str, texts_of: dict[str, tuple[int | str, ...]], place: str) -> Iterator[Message]:
+def _messages(
+    code: str, texts_of: dict[str, tuple[int | str, ...]], place: str
+) -> Iterator[Message]:
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -74,7 +77,7 @@ def _said(code: str, texts_of: dict[str, tuple[int | str, ...]], place: str) -> 
         for argument in _arguments(call, texts_of.get(name, ())):
             for part in argument.elts if isinstance(argument, ast.Tuple) else (argument,):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
-                    yield Message(part.value, place, said=True)
+                    yield Message(part.value, place, at_runtime=True)
 
 
 def _arguments(call: ast.Call, wanted: tuple[int | str, ...]) -> Iterator[ast.expr]:

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 from course.translation.catalogs import Catalog
-from course.translation.markdown import replaced, structure
+from course.translation.markdown import structure, translate_markdown
 from helpers.language import ENGLISH
 
 _LINK = re.compile(r"(?P<before>\]\(|(?:href|src)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
@@ -25,7 +25,7 @@ _COLAB = re.compile(
 
 
 @dataclass(frozen=True)
-class Words:
+class Translator:
     """The texts of one document in one language, and English where a translation is missing.
 
     Attributes:
@@ -64,7 +64,7 @@ class Words:
         """
         if not self.catalogs:
             return text
-        new = replaced(text, self.translate)
+        new = translate_markdown(text, self.translate)
         if structure(new) != structure(text):
             raise CourseError(
                 f"{self.catalogs[0].file}: with the translations, the structure of headings, lists "
@@ -84,19 +84,19 @@ class Words:
         """Return code in which `lesson.start` is called with the language."""
         return code if self.language == ENGLISH else with_language(code, self.language)
 
-    def place_of(self, page: str) -> str:
+    def translated_page(self, page: str) -> str:
         """Return where the translation of a page is, or the page itself if there is none."""
         return translated_path(page, self.language) if page in self.pages else page
 
     def _target(self, target: str, page: str) -> str:
         if found := _COLAB.fullmatch(target):
-            return found["site"] + self.place_of(found["path"])
+            return found["site"] + self.translated_page(found["path"])
         if _ELSEWHERE.match(target):
             return target
         path, mark, anchor = target.partition("#")
         wanted = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
         here = posixpath.dirname(translated_path(page, self.language))
-        return posixpath.relpath(self.place_of(wanted), here) + mark + anchor
+        return posixpath.relpath(self.translated_page(wanted), here) + mark + anchor
 
 
 def translated_path(page: str, language: str) -> str:

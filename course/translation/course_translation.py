@@ -15,7 +15,7 @@ from pathlib import Path
 from course.course_folder import CourseError, CourseFolder
 from course.translation.catalogs import Catalog, catalogs, languages
 from course.translation.documents import PAGES
-from course.translation.words import Words, translated_path
+from course.translation.translator import Translator, translated_path
 
 _START_PAGE = "index.md"
 # What every notebook of a language needs: banners, hints, and the sentences in all notebooks.
@@ -23,7 +23,7 @@ _SHARED = ("helpers", "pages")
 
 
 @dataclass(frozen=True)
-class Edition:
+class CourseTranslation:
     """The translations of all documents into one language.
 
     Attributes:
@@ -39,17 +39,17 @@ class Edition:
     @property
     def is_built(self) -> bool:
         """Whether anything has been built in this language."""
-        return any(self.file_of(document).is_file() for document in self.catalogs)
+        return any(self.output_path(document).is_file() for document in self.catalogs)
 
     def is_published(self, document: str) -> bool:
         """Return whether the notebook or pages of a document are, or should be, in the course."""
         catalog = self.catalogs[document]
-        if catalog.entries and self.file_of(document).is_file():
+        if catalog.entries and self.output_path(document).is_file():
             return True
         needed = {document, *(name for name in _SHARED if name in self.catalogs)}
         return all(self.catalogs[name].complete for name in needed)
 
-    def file_of(self, document: str) -> Path:
+    def output_path(self, document: str) -> Path:
         """Return the file that is built from a document; for the pages, the start page."""
         if document == "helpers":
             return self.course.root / "helpers" / "translations" / f"{self.language}.json"
@@ -63,18 +63,20 @@ class Edition:
         pages = (_START_PAGE, *PAGES) if self.is_published("pages") else ()
         return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages])
 
-    def words(self, document: str) -> Words:
+    def translator(self, document: str) -> Translator:
         """Return the words for the notebook or the pages of a document."""
         own = dict.fromkeys((document, "pages"))
-        return Words(self.language, tuple(self.catalogs[n] for n in own), self.catalogs, self.pages)
+        return Translator(
+            self.language, tuple(self.catalogs[n] for n in own), self.catalogs, self.pages
+        )
 
-    def said(self) -> dict[str, str]:
+    def runtime_texts(self) -> dict[str, str]:
         """Return the translations that `helpers` needs, by English text or `01: Section`."""
         found = {}
         for catalog in self.catalogs.values():
             for message in catalog.document.messages:
                 new = catalog.translation_of(message.text)
-                if new is not None and message.said:
+                if new is not None and message.at_runtime:
                     found[message.text] = new
                 if new is not None and catalog.document.name.startswith("notebooks/"):
                     lesson = Path(catalog.document.name).name[:2]
@@ -82,7 +84,7 @@ class Edition:
         return found
 
 
-def edition(course: CourseFolder, language: str) -> Edition:
+def read_translation(course: CourseFolder, language: str) -> CourseTranslation:
     """Read all translations into a language.
 
     Raises:
@@ -91,12 +93,16 @@ def edition(course: CourseFolder, language: str) -> Edition:
     if language not in languages(course):
         known = ", ".join(languages(course)) or "none"
         raise CourseError(f"there is no folder locale/{language}. Known languages: {known}.")
-    return Edition(course, language, {c.document.name: c for c in catalogs(course, language)})
+    return CourseTranslation(
+        course, language, {c.document.name: c for c in catalogs(course, language)}
+    )
 
 
-def said_file(spoken: Edition) -> str:
+def runtime_catalog(translation: CourseTranslation) -> str:
     """Return the content of `helpers/translations/LANGUAGE.json`."""
-    return json.dumps(spoken.said(), ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+    return (
+        json.dumps(translation.runtime_texts(), ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+    )
 
 
 def _section(lesson: str, text: str, comment: str, translation: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from course.execution.jobs import RunResult
 Entry = dict[str, Any]
 
 # What `lesson.start` and `lesson.show_data` report; everything else is a result.
-CIRCUMSTANCES = ("device", "dataset", "provenance", "synthetic")
+CONTEXT_KEYS = ("device", "dataset", "provenance", "synthetic")
 
 
 def collect_reported(notebook: NotebookNode) -> dict[str, object]:
@@ -28,7 +28,7 @@ def collect_reported(notebook: NotebookNode) -> dict[str, object]:
     return reported
 
 
-def make_entry(result: RunResult, executed: NotebookNode | None, **further: object) -> Entry:
+def make_entry(result: RunResult, executed: NotebookNode | None, **extra: object) -> Entry:
     """The entry of a run that has ended; `executed` is its notebook, None if there is none."""
     name = result.job.name
     return {
@@ -50,17 +50,17 @@ def make_entry(result: RunResult, executed: NotebookNode | None, **further: obje
         "reported": {} if executed is None else collect_reported(executed),
         "file": "",
         "page": "",
-        **further,
+        **extra,
     }
 
 
 def result_names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     """Names of all results that some runs reported, in order of appearance."""
     names = dict.fromkeys(name for entry in entries for name in entry["reported"])
-    return [name for name in names if name not in CIRCUMSTANCES]
+    return [name for name in names if name not in CONTEXT_KEYS]
 
 
-def show_value(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value: floats with four significant digits, large numbers with separators."""
     if isinstance(value, bool):
         return "yes" if value else "no"

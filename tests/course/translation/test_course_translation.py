@@ -8,9 +8,9 @@ import pytest
 from course.authoring.build import build
 from course.authoring.targets import outdated
 from course.translation.catalogs import catalogs, update
+from course.translation.course_translation import read_translation
 from course.translation.documents import read_document
-from course.translation.edition import edition
-from course.translation.words import is_same_code
+from course.translation.translator import is_same_code
 from tests.course.translation.pseudo import LANGUAGE, pseudo, translate_all
 
 CELLS = """\
@@ -47,9 +47,9 @@ def built(make_small_course):
     course.write("02_second", CELLS, title="The second lesson")
     (course.root / "helpers").mkdir()
     (course.root / "helpers" / "say.py").write_text(HELPERS, encoding="utf-8")
-    build(course.folder, [], say=quietly)
+    build(course.folder, [], log=quietly)
     translate_all(course.folder)
-    build(course.folder, [], say=quietly)
+    build(course.folder, [], log=quietly)
     return course
 
 
@@ -71,9 +71,9 @@ def test_outputs_are_executed_ones(built):
 
 def test_messages_of_helpers_are_compiled(built):
     file = built.root / "helpers" / "translations" / f"{LANGUAGE}.json"
-    said = json.loads(file.read_text(encoding="utf-8"))
-    assert said["The images are {name}."] == pseudo("The images are {name}.")
-    assert said["01: A section with `code`"] == pseudo("A section with `code`")
+    texts = json.loads(file.read_text(encoding="utf-8"))
+    assert texts["The images are {name}."] == pseudo("The images are {name}.")
+    assert texts["01: A section with `code`"] == pseudo("A section with `code`")
 
 
 def test_start_page_links_to_the_language(built):
@@ -84,13 +84,13 @@ def test_start_page_links_to_the_language(built):
 
 def test_built_language_is_up_to_date(built):
     assert outdated(built.folder) == []
-    assert build(built.folder, [], say=quietly) == []
+    assert build(built.folder, [], log=quietly) == []
 
 
 @pytest.fixture
 def changed(built):
     """The built course, with one sentence of the first lesson changed in English."""
-    source = built.folder.source_of("01_first")
+    source = built.folder.source_path("01_first")
     before = {path: path.read_bytes() for path in built.root.rglob("*.*") if path.is_file()}
     source.write_text(source.read_text().replace("**go on**", "**go further**"))
     yield built
@@ -100,7 +100,7 @@ def changed(built):
 
 def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
     folder = changed.folder
-    build(folder, ["01"], say=quietly)
+    build(folder, ["01"], log=quietly)
     [stale, unreviewed] = outdated(folder)
     assert stale.startswith("xx/01_first: its source has changed since it was built")
     assert stale.endswith("To fix it: course build xx/01_first")
@@ -109,14 +109,14 @@ def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
     )
     assert "course translate update xx" in unreviewed
     # Building alone does not fix it: the text would be English.
-    said = []
-    build(folder, ["xx"], say=said.append)
-    assert any(line.endswith("left in English (no reviewed translation): 1") for line in said)
+    lines = []
+    build(folder, ["xx"], log=lines.append)
+    assert any(line.endswith("left in English (no reviewed translation): 1") for line in lines)
     assert [finding.split(":")[0] for finding in outdated(folder)] == [
         "locale/xx/notebooks/01_first.po"
     ]
     translate_all(folder)
-    build(folder, ["xx"], say=quietly)
+    build(folder, ["xx"], log=quietly)
     assert outdated(folder) == []
 
 
@@ -127,7 +127,7 @@ def test_language_that_is_not_complete_is_not_built(changed):
     update(folder, read_document(folder, "notebooks/01_first"), LANGUAGE)
     [catalog] = [c for c in catalogs(folder, LANGUAGE) if c.missing]
     assert catalog.name == "xx/notebooks/01_first"
-    build(folder, [], say=quietly)
+    build(folder, [], log=quietly)
     # The link to it has the English title and opens the English notebook.
     page = (folder.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
     assert "[The first lesson](../../notebooks/01_first.ipynb)" in page
@@ -138,11 +138,11 @@ def test_language_that_is_not_complete_is_not_built(changed):
 
 def test_language_is_checked_from_its_first_build_on(changed):
     folder = changed.folder
-    build(folder, ["01"], say=quietly)
+    build(folder, ["01"], log=quietly)
     assert outdated(folder)
-    spoken = edition(folder, LANGUAGE)
-    for document in spoken.catalogs:
-        spoken.file_of(document).unlink(missing_ok=True)
+    translation = read_translation(folder, LANGUAGE)
+    for document in translation.catalogs:
+        translation.output_path(document).unlink(missing_ok=True)
     assert outdated(folder) == []
 
 

@@ -13,26 +13,26 @@ import nbformat
 from nbformat import NotebookNode
 from papermill.iorw import papermill_io
 
-from course.batch.ledger import Ledger
+from course.batch.finished_runs import FinishedRuns
 from course.batch.plan import Plan, PlannedRun
 from course.batch.tables import make_rows, write_tables
 from course.course_folder import CourseError
 from course.execution import engine, gpus
 from course.execution.jobs import Job, RunLimits, RunResult, Status
-from course.execution.kernels import anchor_data_folder, modules_of
-from course.execution.local import Workers
-from course.execution.progress import BatchProgress, Watcher, show_seconds
+from course.execution.kernels import make_cifar10_root_absolute, preloadable_modules
+from course.execution.local import WorkerConfig
+from course.execution.progress import BatchProgress, JobListener, format_seconds
 from course.files import read_notebook
 from course.reports.batch_report import write_batch_report
+from course.reports.entries import Entry, make_entry, synthetic_box
 from course.reports.pages import write_page
-from course.reports.reported import Entry, make_entry, synthetic_box
 
 # Seconds between two writes of the tables and the page while the batch runs.
 _REFRESH = 60
 
 
 @dataclass(frozen=True)
-class Options:
+class BatchOptions:
     """Options of a batch that do not affect its results."""
 
     dry_run: bool = False
@@ -66,7 +66,7 @@ class Folders:
         """The executed notebook of a finished run."""
         return self.notebooks / f"{run.name}.ipynb"
 
-    def address(self, run: PlannedRun) -> str:
+    def url(self, run: PlannedRun) -> str:
         """Where the page links to: the local notebook, or its URL in the remote storage."""
         if self.store is None:
             return f"notebooks/{run.name}.ipynb"
@@ -74,26 +74,26 @@ class Folders:
 
 
 @dataclass
-class Work(Watcher):
+class BatchRunner(JobListener):
     """A running batch: saves every run that ends and keeps the tables up to date.
 
-    `entries` has all runs that have ended, by id, including those that could not run, which the
-    ledger does not store.
+    `entries` has all runs that have ended, by id, including those that could not run, which
+    `finished_runs` does not store.
     """
 
     plan: Plan
     folders: Folders
-    ledger: Ledger
+    finished_runs: FinishedRuns
     runs: Sequence[PlannedRun]
     notebooks: Mapping[str, NotebookNode]
-    options: Options
+    options: BatchOptions
     entries: dict[str, Entry]
     _refreshed: float = field(default_factory=monotonic)
     _progress: BatchProgress | None = None
 
     def execute(self, missing: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
         """Execute the missing runs, write tables and page, and print a summary."""
-        anchor_data_folder()
+        make_cifar10_root_absolute()
         # nbclient logs dead kernels and timeouts, which would break up the progress bar.
         logging.getLogger("papermill").addHandler(logging.NullHandler())
         started = monotonic()
@@ -110,23 +110,23 @@ class Work(Watcher):
         except OSError as error:
             raise CourseError(
                 f"{error.strerror or error} ({error.filename or self.folders.out}). "
-                f"{len(self.ledger.finished())} finished runs are kept in {self.folders.out}. "
-                "Fix the problem and repeat the command to continue from there."
+                f"{len(self.finished_runs.entries())} finished runs are kept in "
+                f"{self.folders.out}. Fix the problem and repeat the command to continue."
             ) from None
         finally:
             if self._progress is not None:
                 self._progress.close()
             self._clean_up()
-        return self._sum_up(results, monotonic() - started)
+        return self._print_summary(results, monotonic() - started)
 
-    def ended(self, result: RunResult) -> None:
+    def on_job_finished(self, result: RunResult) -> None:
         """Move the notebook into place, then save the entry, so that every entry has a notebook."""
         run = next(run for run in self.runs if run.name == result.job.name)
         executed = None
         if result.job.output.exists():
             executed = read_notebook(result.job.output)
             if self.folders.store is not None:
-                papermill_io.write(nbformat.writes(executed), self.folders.address(run))
+                papermill_io.write(nbformat.writes(executed), self.folders.url(run))
                 result.job.output.unlink()
             else:
                 result.job.output.replace(self.folders.notebook(run))
@@ -139,16 +139,16 @@ class Work(Watcher):
             parameters=run.parameters,
         )
         if executed is not None:
-            entry["file"] = self.folders.address(run)
+            entry["file"] = self.folders.url(run)
             wanted = result.status != Status.PASSED or self.options.all_pages
             if wanted and self.folders.store is None:
                 page = write_page(self.folders.notebook(run), index="../index.html")
                 entry["page"] = f"notebooks/{page.name}"
         self.entries[run.id] = entry
         if result.status != Status.COULD_NOT_RUN:
-            self.ledger.write(entry)
+            self.finished_runs.write(entry)
         if self._progress is not None:
-            self._progress.ended(result)
+            self._progress.on_job_finished(result)
         if monotonic() - self._refreshed > _REFRESH:
             self._refresh(is_running=True)
 
@@ -165,14 +165,14 @@ class Work(Watcher):
         output, parameters = self.folders.unfinished(run), run.parameters
         return Job(run.name, file, output, folder, parameters, own_folder=not given)
 
-    def _workers(self, number: int) -> Workers:
+    def _workers(self, number: int) -> WorkerConfig:
         fresh = self.options.fresh_kernels
-        return Workers(
+        return WorkerConfig(
             jobs=min(number, jobs_at_once(self.plan)),
             cluster=self.options.cluster,
-            preload=None if fresh else tuple(modules_of(self.notebooks.values())),
+            preload=None if fresh else tuple(preloadable_modules(self.notebooks.values())),
             gpus=self.plan.gpus,
-            share=self.plan.share,
+            jobs_per_gpu=self.plan.runs_per_gpu,
         )
 
     def _ended_entries(self) -> list[Entry]:
@@ -201,10 +201,10 @@ class Work(Watcher):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def _sum_up(self, results: Sequence[RunResult], seconds: float) -> int:
+    def _print_summary(self, results: Sequence[RunResult], seconds: float) -> int:
         entries = self._ended_entries()
         passed = sum(entry["status"] == Status.PASSED for entry in entries)
-        print(f"{passed} of {len(self.runs)} runs passed; this took {show_seconds(seconds)}.")
+        print(f"{passed} of {len(self.runs)} runs passed; this took {format_seconds(seconds)}.")
         if synthetic := [entry for entry in entries if entry["reported"].get("synthetic")]:
             print(synthetic_box([f"{len(synthetic)} of the runs, marked in the report"]))
         print(f"Report: {self.folders.out / 'index.html'}, tables: results.csv, results.parquet")
@@ -219,11 +219,11 @@ class Work(Watcher):
 
 
 def jobs_at_once(plan: Plan) -> int:
-    """How many runs to execute at once: `jobs` of the plan, or `share` per GPU, or 1."""
+    """How many runs to execute at once: `jobs` of the plan, or `runs_per_gpu` per GPU, or 1."""
     if plan.jobs is not None:
         return plan.jobs
     names = gpus.visible() if plan.gpus is None else plan.gpus
-    return max(1, len(names) * plan.share)
+    return max(1, len(names) * plan.runs_per_gpu)
 
 
 def _line(result: RunResult) -> str:

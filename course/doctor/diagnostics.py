@@ -1,4 +1,4 @@
-"""The checkups of `course doctor`: each returns findings, with the command that fixes them."""
+"""The checks of `course doctor`: each returns findings, with the command that fixes the problem."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 
 from course.execution import gpus
 
-OK = "ok"
-NOTE = "note"
-PROBLEM = "problem"
-
 _MIN_PYTHON = (3, 11)
 _MIN_TORCH = (2, 11)
 _MIN_FREE = 2e9  # bytes: the archive of CIFAR-10, the cache, and room for results
 _MIN_GPU_FREE = 1000  # MiB
-_NEEDED = ("torch", "torchvision", "numpy", "matplotlib", "ipykernel", "papermill", "nbclient")
+_REQUIRED = ("torch", "torchvision", "numpy", "matplotlib", "ipykernel", "papermill", "nbclient")
+
+
+class Level(StrEnum):
+    """How serious a finding is."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one checkup, and the command that fixes the problem if there is one."""
+    """The result of one check, and the command that fixes the problem if there is one."""
 
-    about: str
-    level: str
+    name: str
+    level: Level
     text: str
     fix: str = ""
 
@@ -43,19 +48,19 @@ def python() -> list[Finding]:
     version = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
     if sys.version_info < _MIN_PYTHON:
         text = f"{version}. The course needs Python 3.11 or newer."
-        return [Finding("python", PROBLEM, text, "make PYTHON=python3.12")]
-    return [Finding("python", OK, version)]
+        return [Finding("python", Level.PROBLEM, text, "make PYTHON=python3.12")]
+    return [Finding("python", Level.OK, version)]
 
 
 def packages(root: Path | None) -> list[Finding]:
     """Check that the packages required by every notebook are installed."""
-    missing = [name for name in _NEEDED if _version(name) is None]
+    missing = [name for name in _REQUIRED if _version(name) is None]
     if missing:
         file = root / "requirements.txt" if root else None
         fix = _pip(f"install -r {file}" if file and file.exists() else "install 'gpu-course-kit'")
         text = f"Not installed for this Python: {', '.join(missing)}."
-        return [Finding("packages", PROBLEM, text, fix)]
-    return [Finding("packages", OK, f"{', '.join(_NEEDED)} are installed")]
+        return [Finding("packages", Level.PROBLEM, text, fix)]
+    return [Finding("packages", Level.OK, f"{', '.join(_REQUIRED)} are installed")]
 
 
 def _version(name: str) -> str | None:
@@ -68,26 +73,26 @@ def _version(name: str) -> str | None:
 def torch(probe: dict[str, object]) -> list[Finding]:
     """Check that torch can be imported, and how it was built."""
     installed = _version("torch")
-    if trouble := probe.get("trouble"):
+    if error := probe.get("error"):
         what = f"torch {installed} is installed, but" if installed else "torch cannot be used:"
         reinstall = f"install --force-reinstall torch{f'=={installed}' if installed else ''}"
-        return [Finding("torch", PROBLEM, f"{what} {trouble}.", _pip(reinstall))]
+        return [Finding("torch", Level.PROBLEM, f"{what} {error}.", _pip(reinstall))]
     version = str(probe["torch"])
     if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) < _MIN_TORCH:
         text = f"{version}. The course needs torch {'.'.join(map(str, _MIN_TORCH))} or newer."
-        return [Finding("torch", PROBLEM, text, _pip("install --upgrade torch torchvision"))]
+        return [Finding("torch", Level.PROBLEM, text, _pip("install --upgrade torch torchvision"))]
     cuda = probe.get("cuda")
     build = f"built for CUDA {cuda}" if cuda else "CPU-only build"
     threads = probe.get("threads")
-    return [Finding("torch", OK, f"{version}, {build}, {threads} threads")]
+    return [Finding("torch", Level.OK, f"{version}, {build}, {threads} threads")]
 
 
 def gpu(probe: dict[str, object]) -> list[Finding]:
     """Check the GPUs that the driver reports, and whether torch can use them."""
-    cards = gpus.installed()
-    seen = probe.get("devices") or []
-    findings = [_card(card) for card in cards]
-    if cards and not seen and "trouble" not in probe:
+    installed = gpus.installed()
+    devices = probe.get("devices") or []
+    findings = [_gpu_finding(gpu) for gpu in installed]
+    if installed and not devices and "error" not in probe:
         if not probe.get("cuda"):
             text = "There is a GPU, but this torch is a CPU-only build and cannot use it."
             fix = _pip("install --force-reinstall torch torchvision")
@@ -97,16 +102,16 @@ def gpu(probe: dict[str, object]) -> list[Finding]:
         else:
             text = (
                 f"There is a GPU, but torch for CUDA {probe['cuda']} cannot use it with driver "
-                f"{cards[0].driver}. {probe.get('cuda_trouble', '')}".strip()
+                f"{installed[0].driver}. {probe.get('cuda_error', '')}".strip()
             )
             fix = "install a newer driver: https://www.nvidia.com/drivers"
-        findings.append(Finding("GPU", PROBLEM, text, fix))
-    elif seen:
-        findings.append(Finding("devices", OK, f"torch uses {', '.join(map(str, seen))}"))
+        findings.append(Finding("GPU", Level.PROBLEM, text, fix))
+    elif devices:
+        findings.append(Finding("devices", Level.OK, f"torch uses {', '.join(map(str, devices))}"))
         findings += _too_old(probe)
-    elif not cards:
+    elif not installed:
         text = "None found. Lessons about devices run on a simulated GPU, the others on the CPU."
-        findings.append(Finding("GPU", OK, text))
+        findings.append(Finding("GPU", Level.OK, text))
     return findings
 
 
@@ -117,7 +122,7 @@ def _too_old(probe: dict[str, object]) -> list[Finding]:
     return [
         Finding(
             "GPU",
-            PROBLEM,
+            Level.PROBLEM,
             f"{device} has compute capability {major}.{minor}; this build of torch supports "
             f"{oldest // 10}.{oldest % 10} and newer. Use a newer GPU, or hide this one.",
             "export CUDA_VISIBLE_DEVICES=-1",
@@ -129,14 +134,14 @@ def _too_old(probe: dict[str, object]) -> list[Finding]:
     ]
 
 
-def _card(card: gpus.Gpu) -> Finding:
-    about, text = f"GPU {card.index}", f"{card.name}, driver {card.driver}"
+def _gpu_finding(gpu: gpus.Gpu) -> Finding:
+    name, text = f"GPU {gpu.index}", f"{gpu.name}, driver {gpu.driver}"
     # A GPU that shares the machine's memory does not report its size.
-    if card.memory:
-        text += f", {card.free:,} of {card.memory:,} MiB free"
-    if card.memory and card.free < _MIN_GPU_FREE:
-        return Finding(about, NOTE, text, "nvidia-smi   # shows which processes use it")
-    return Finding(about, OK, text)
+    if gpu.memory:
+        text += f", {gpu.free:,} of {gpu.memory:,} MiB free"
+    if gpu.memory and gpu.free < _MIN_GPU_FREE:
+        return Finding(name, Level.NOTE, text, "nvidia-smi   # shows which processes use it")
+    return Finding(name, Level.OK, text)
 
 
 def kernel() -> list[Finding]:
@@ -145,46 +150,46 @@ def kernel() -> list[Finding]:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError as error:
         text = f"Jupyter is not installed: {error}."
-        return [Finding("kernel", PROBLEM, text, _pip("install jupyterlab ipykernel"))]
-    here = f"{sys.executable} -m ipykernel install --sys-prefix"
+        return [Finding("kernel", Level.PROBLEM, text, _pip("install jupyterlab ipykernel"))]
+    fix = f"{sys.executable} -m ipykernel install --sys-prefix"
     try:
         spec = KernelSpecManager().get_kernel_spec("python3")
     except NoSuchKernel:
-        return [Finding("kernel", PROBLEM, "JupyterLab has no kernel named python3.", here)]
+        return [Finding("kernel", Level.PROBLEM, "JupyterLab has no kernel named python3.", fix)]
     program = spec.argv[0] if spec.argv else ""
     # Jupyter replaces a bare `python` with its own interpreter.
-    if Path(program).name == program or _same(program, sys.executable):
-        return [Finding("kernel", OK, f"python3 starts {sys.executable}")]
+    if Path(program).name == program or _same_path(program, sys.executable):
+        return [Finding("kernel", Level.OK, f"python3 starts {sys.executable}")]
     text = (
         f"JupyterLab's kernel python3 belongs to another Python, {program}. "
         "`course run` and `course batch` use this Python anyway."
     )
-    return [Finding("kernel", NOTE, text, here)]
+    return [Finding("kernel", Level.NOTE, text, fix)]
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two paths are the same program."""
+def _same_path(first: str, second: str) -> bool:
+    """Return whether two paths are the same program."""
     # Symlinks are not resolved, because the Python of a venv is a link to the one outside it.
-    return Path(one).absolute() == Path(other).absolute()
+    return Path(first).absolute() == Path(second).absolute()
 
 
 def data(probe: dict[str, object]) -> list[Finding]:
     """Check whether CIFAR-10 is on this machine, and where it came from."""
     if provenance := probe.get("data"):
-        return [Finding("images", OK, str(provenance))]
-    if trouble := probe.get("data_trouble"):
+        return [Finding("images", Level.OK, str(provenance))]
+    if error := probe.get("data_error"):
         if root := os.environ.get("CIFAR10_ROOT"):
-            text = f"CIFAR10_ROOT is {root}, which cannot be read: {trouble}"
+            text = f"CIFAR10_ROOT is {root}, which cannot be read: {error}"
             fix = "unset CIFAR10_ROOT   # or set it to another path"
-            return [Finding("images", PROBLEM, text, fix)]
-        text = "CIFAR-10 is not on this machine; a lesson downloads it or draws images."
+            return [Finding("images", Level.PROBLEM, text, fix)]
+        text = "CIFAR-10 is not on this machine; a lesson downloads it or generates images."
         if probe.get("unreachable"):
             text = (
                 "CIFAR-10 is not on this machine, and none of its servers can be reached. "
                 "Lessons run on synthetic images and say so."
             )
-        return [Finding("images", NOTE, text, "export CIFAR10_ROOT=/path/to/a/copy")]
-    return [Finding("images", NOTE, "Not checked, because torch does not work.")]
+        return [Finding("images", Level.NOTE, text, "export CIFAR10_ROOT=/path/to/a/copy")]
+    return [Finding("images", Level.NOTE, "Not checked, because torch does not work.")]
 
 
 def disk(root: Path | None) -> list[Finding]:
@@ -197,12 +202,12 @@ def disk(root: Path | None) -> list[Finding]:
         free = shutil.disk_usage(folder).free
         text = f"{free / 1e9:.1f} GB free at {folder}"
         if not os.access(folder, os.W_OK):
-            findings.append(Finding(what, NOTE, f"{folder} is not writable."))
+            findings.append(Finding(what, Level.NOTE, f"{folder} is not writable."))
         elif free < _MIN_FREE:
-            text += f"; the course needs at least {_MIN_FREE / 1e9:.0f} GB"
-            findings.append(Finding(what, PROBLEM, text, f"du -sh {folder}/* | sort -h"))
+            text += f"; the course requires at least {_MIN_FREE / 1e9:.0f} GB"
+            findings.append(Finding(what, Level.PROBLEM, text, f"du -sh {folder}/* | sort -h"))
         else:
-            findings.append(Finding(what, OK, text))
+            findings.append(Finding(what, Level.OK, text))
     return findings
 
 
@@ -210,7 +215,7 @@ def pins(root: Path | None) -> list[Finding]:
     """Compare the installed packages with the versions that the course was built with."""
     file = root / "requirements.txt" if root else None
     if file is None or not file.exists():
-        return [Finding("versions", NOTE, "There are no pinned versions to compare against.")]
+        return [Finding("versions", Level.NOTE, "There are no pinned versions to compare against.")]
     differing, compared = [], 0
     for line in file.read_text(encoding="utf-8").splitlines():
         pin = re.match(r"([\w.-]+)==(\S+)\s*(;?)", line)
@@ -222,10 +227,10 @@ def pins(root: Path | None) -> list[Finding]:
             differing.append(f"{pin[1]} {found or 'missing'} (pinned: {pin[2]})")
     if not differing:
         text = f"all {compared} packages have the versions that the course was built with"
-        return [Finding("versions", OK, text)]
+        return [Finding("versions", Level.OK, text)]
     shown = ", ".join(differing[:6]) + (", ..." if len(differing) > 6 else "")
     text = (
         f"{len(differing)} of {compared} packages differ from the versions that the course was "
         f"built with: {shown}"
     )
-    return [Finding("versions", NOTE, text, _pip(f"install -r {file}"))]
+    return [Finding("versions", Level.NOTE, text, _pip(f"install -r {file}"))]

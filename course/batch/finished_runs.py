@@ -15,18 +15,18 @@ from filelock import FileLock, Timeout
 
 from course.course_folder import CourseError
 from course.files import PARTIAL, write_atomically
-from course.reports.reported import Entry
+from course.reports.entries import Entry
 
 SCHEMA = 3
 
 
-class Ledger:
+class FinishedRuns:
     """The finished runs in the folder `state` of a batch."""
 
     def __init__(self, batch: Path) -> None:
         self._batch, self.folder = batch, batch / "state"
 
-    def finished(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, Entry]:
         """The entries of all finished runs, by run id; unreadable files are skipped."""
         entries = {}
         for file in sorted(self.folder.glob("[!.]*.json")):
