@@ -67,7 +67,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--check",
         action="store_true",
-        help="execute nothing; list the notebooks that are out of date, and fail if there are any",
+        help="execute nothing; list what is out of date in the course, and fail if anything is",
     )
     command.add_argument(
         "--force",
@@ -91,9 +91,13 @@ def _build(options: argparse.Namespace) -> int:
 
     course = open_course(options.root)
     if options.check:
+        if options.names:
+            raise CourseError("--check compares the whole course. Remove the names, or --check.")
         findings = outdated(course)
         for finding in findings:
             print(finding, file=sys.stderr)
+        if not findings:
+            print("All notebooks are what their sources build; nothing was executed.")
         return 1 if findings else 0
     build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
     if course.repository == PLACEHOLDER_REPOSITORY:
@@ -164,7 +168,10 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         "sources and the generated cells of all notebooks. Executes and pushes nothing.",
     )
     command.add_argument(
-        "--repo", required=True, metavar="OWNER/NAME", help="the repository on GitHub"
+        "--repo",
+        required=True,
+        metavar="OWNER/NAME",
+        help="the repository on GitHub, or its address",
     )
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
     command.set_defaults(command=_release)

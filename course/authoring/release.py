@@ -19,6 +19,11 @@ from course.translation.course_translation import read_translation
 _REPOSITORY = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 )
+# An address as it is copied from a browser, or from `git remote --verbose`.
+_PASTED = re.compile(
+    r"(?:(?:(?:https?|git|ssh)://)?(?:[\w-]+@)?(?:www\.)?github\.com[/:])?(.+?)(?:\.git)?/*",
+    re.IGNORECASE,
+)
 _TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
 # What precedes a repository's name in a URL.
 _HOSTS = r"(?:github\.com[/:]|githubusercontent\.com/|/github/|/gh/|ghcr\.io/)"
@@ -34,6 +39,7 @@ def release(
 ) -> list[Path]:
     """Point the whole course at `repository` ("owner/name") and `tag`; return the files written.
 
+    `repository` may also be the address of the repository on GitHub.
     Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the URLs of
     the course in pages and sources, and each notebook's generated cells. Executes nothing.
 
@@ -42,7 +48,8 @@ def release(
             a notebook is not up to date, or code contains a URL of the course.
     """
     tag = tag or course.tag
-    _validate_names(repository, tag)
+    repository = _name_of(repository)
+    _validate_tag(tag)
     if (repository, tag) == (course.repository, course.tag):
         log(f"The course already points to {repository} at {tag}.")
         return []
@@ -71,12 +78,18 @@ def release(
     return [path for path in tracked if path in texts or path in generated]
 
 
-def _validate_names(repository: str, tag: str) -> None:
-    if not _REPOSITORY.fullmatch(repository) or repository.endswith(".git"):
+def _name_of(repository: str) -> str:
+    """The "owner/name" of a repository that is given by its name or its address."""
+    found = _PASTED.fullmatch(repository.strip())
+    if found is None or not _REPOSITORY.fullmatch(found[1]):
         raise CourseError(
             f"{repository!r} is not a GitHub repository. Use the form owner/name, "
-            "for example somebody/gpu-course-kit."
+            "for example somebody/gpu-course-kit, or the address of the repository's page."
         )
+    return found[1]
+
+
+def _validate_tag(tag: str) -> None:
     if not _TAG.fullmatch(tag):
         raise CourseError(
             f"{tag!r} is not a valid tag or branch. Use letters, digits, '.', '-' and '/', "

@@ -8,7 +8,7 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
-from course.command_line import handle_sigterm_as_ctrl_c
+from course.command_line import handle_sigterm_as_ctrl_c, nonnegative_int, positive_int
 from course.course_folder import CourseError, open_course
 
 
@@ -40,27 +40,38 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
         help="one set of parameters; can be repeated",
     )  # fmt: skip
     what.add_argument(
-        "--repeats", type=int, metavar="N", help="run each setting with seeds 0 to N-1"
+        "--repeats", type=positive_int, metavar="N", help="run each setting with seeds 0 to N-1"
     )
     what.add_argument(
         "--seeds", type=int, nargs="+", metavar="SEED", help="run each setting with these seeds"
     )
     how = command.add_argument_group("how to run it")
     how.add_argument(
-        "--jobs", type=int, metavar="N", help="concurrent runs (default: one per GPU, or 1)"
+        "--jobs",
+        type=positive_int,
+        metavar="N",
+        help="concurrent runs (default: one per GPU, or 1)",
     )
     how.add_argument(
-        "--cell-timeout", type=int, metavar="SECONDS", help="time limit per cell (default: 3600)"
+        "--cell-timeout",
+        type=positive_int,
+        metavar="SECONDS",
+        help="time limit per cell (default: 3600)",
     )
-    how.add_argument("--run-timeout", type=int, metavar="SECONDS", help="time limit per run")
     how.add_argument(
-        "--retries", type=int, metavar="N", help="retry runs that do not pass, up to N times"
+        "--run-timeout", type=positive_int, metavar="SECONDS", help="time limit per run"
+    )
+    how.add_argument(
+        "--retries",
+        type=nonnegative_int,
+        metavar="N",
+        help="retry runs that do not pass, up to N times",
     )
     how.add_argument(
         "--gpus", nargs="+", metavar="GPU", help="indices, `all` (default) or `none`; one per run"
     )
     how.add_argument(
-        "--runs-per-gpu", type=int, metavar="N", help="runs that share a GPU (default: 1)"
+        "--runs-per-gpu", type=positive_int, metavar="N", help="runs that share a GPU (default: 1)"
     )
     how.add_argument(
         "--folder", metavar="DIR", help="working folder of all runs (default: one per run)"

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.command_line import handle_sigterm_as_ctrl_c, positive_float, positive_int
+from course.command_line import fraction, handle_sigterm_as_ctrl_c, positive_float, positive_int
 
 if TYPE_CHECKING:
     from course.grading.marking import GradedSubmission
@@ -140,7 +140,7 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     command.add_argument(
-        "--threshold", type=float, default=0.5, metavar="N", help="from 0 to 1; default: 0.5"
+        "--threshold", type=fraction, default=0.5, metavar="N", help="from 0 to 1; default: 0.5"
     )
     command.set_defaults(command=_similar)
 

@@ -16,7 +16,8 @@ _MODULES = {
     "gc", "inspect", "ctypes", "_ctypes", "cffi", "importlib", "builtins", "marshal", "mock",
     "helpers.checks", "course", "simulated_cuda", "IPython.core", "unittest.mock", "code", "codeop",
     "_thread", "faulthandler", "bdb", "pdb", "runpy", "pkgutil", "zipimport", "dis", "opcode",
-    "torch.overrides", "torch.utils._python_dispatch", "torch._C",
+    "torch.overrides", "torch.utils._python_dispatch", "torch._C", "pickle", "_pickle",
+    "cloudpickle", "dill", "doctest", "profile", "cProfile", "trace",
 }  # fmt: skip
 _NAMES = {
     "_getframe", "_current_frames", "settrace", "setprofile", "get_objects", "get_referrers",
@@ -27,11 +28,14 @@ _NAMES = {
     "__bases__", "__base__", "__dict__", "__getattribute__", "__import__", "__loader__", "__spec__",
     "__traceback__", "__defaults__", "__kwdefaults__", "__torch_function__", "__torch_dispatch__",
     "__set_name__", "__instancecheck__", "__subclasscheck__", "TorchFunctionMode",
-    "TorchDispatchMode", "as_subclass", "new_class",
+    "TorchDispatchMode", "as_subclass", "new_class", "methodcaller", "get_type_hints",
 }  # fmt: skip
 _CALLS = {
     "exec", "eval", "compile", "globals", "vars", "setattr", "delattr", "getattr", "breakpoint",
 }  # fmt: skip
+# Magics that run other code, and functions through which IPython runs magics.
+_MAGICS = {"run", "load_ext", "load", "%run", "%load_ext", "%load"}
+_SHELL = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
 # Classes whose subclasses could answer a comparison with whatever the check expects.
 _COMPARED = {
     "Tensor", "Parameter", "ndarray", "int", "float", "str", "list", "tuple", "dict", "set",
@@ -44,21 +48,37 @@ def uses_of_internals(source: str) -> list[str]:
     """The uses of internals in a cell, such as "line 3: gc"; at most five."""
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _found_in(tree)
+    except (SyntaxError, ValueError):
         return []  # a cell with a syntax error does not run
+    except (RuntimeError, MemoryError):  # too deep, or too many magics, for Python's parser
+        return ["code that cannot be analyzed"]
+
+
+def _found_in(tree: ast.AST) -> list[str]:
     imported = {name for node in ast.walk(tree) for name in _imported(node)} | {"torch", "nn"}
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    # Of these names, only calls are allowed or looked at below; another name for them is not.
+    plain = {id(function) for function in calls}
     # Uses of the lab's checks module that call a check are allowed, others are not.
-    called = {
-        id(node.func if isinstance(node, ast.Call) else node.value)
+    plain |= {
+        id(node.value)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        or (isinstance(node, ast.Attribute) and node.attr.startswith("exercise_"))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("exercise_")
+    }
+    # What IPython makes of a magic.
+    magics = {
+        id(function.value.func)
+        for function in calls
+        if isinstance(function, ast.Attribute) and function.attr in _SHELL
+        if isinstance(function.value, ast.Call)
     }
     found = {
-        (node.lineno, "check")
+        (node.lineno, node.id)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id == "check" and id(node) not in called
-        if isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        if (node.id in {"check", *_CALLS} and id(node) not in plain)
+        or (node.id == "get_ipython" and id(node) not in magics)
     }
     found |= {
         (getattr(node, "lineno", 1), what)
@@ -123,8 +143,8 @@ def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
     if isinstance(function, ast.Attribute) and _root(function) is None and node.args:
         # The code that a magic such as %timeit or %%capture runs is inspected as well.
         if ast.unparse(function).startswith("get_ipython()."):
-            if function.attr not in ("run_line_magic", "run_cell_magic", "system", "getoutput"):
-                yield f"get_ipython().{function.attr}"
+            if isinstance(node.args[0], ast.Constant) and node.args[0].value in _MAGICS:
+                yield f"%{node.args[0].value}"
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield from uses_of_internals(argument.value)

@@ -12,9 +12,12 @@ from typing import Any
 
 from course.grading.answers import CellKind, SubmittedCell
 from course.grading.limits import StopReason
+from course.grading.outputs import MAX_OUTPUTS, safe_output
 from course.grading.sandbox import Sandbox
 
 _TICK = 0.1
+# Two streams, displayed outputs and values.
+_MAX_OUTPUTS_OF_CELL = 2 + 2 * MAX_OUTPUTS
 
 
 def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
@@ -56,7 +59,14 @@ def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> di
         return None
     try:
         message = json.loads(text)
-        return message if _is_well_formed(message, cells) else None
+        if not _is_well_formed(message, cells):
+            return None
+        if "cell" in message:
+            # The student's code can send messages too, with outputs that the worker would not.
+            message["outputs"] = [
+                _safe(output) for output in message["outputs"][:_MAX_OUTPUTS_OF_CELL]
+            ]
+        return message
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration):
         return None
 
@@ -81,3 +91,11 @@ def _is_well_formed(message: dict[str, Any], cells: Sequence[SubmittedCell]) -> 
         in_stream = "name" in output
         texts += [output["name"], output["text"]] if in_stream else output["data"].values()
     return message["stop"] in ("", *StopReason) and all(isinstance(text, str) for text in texts)
+
+
+def _safe(output: dict[str, Any]) -> dict[str, Any]:
+    """The output without what could be active content in a feedback page."""
+    if "name" in output:
+        name = "stderr" if output["name"] == "stderr" else "stdout"
+        return {"name": name, "text": output["text"]}
+    return {"data": safe_output(output["data"])}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from typing import Any
 
 # Maximum characters of a text, bytes of an image in base64, and outputs of a cell.
 MAX_TEXT = 20_000
 MAX_IMAGE = 2_000_000
 MAX_OUTPUTS = 50
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 
 class LimitedStream(io.StringIO):
@@ -41,6 +43,6 @@ def safe_output(data: dict[str, Any]) -> dict[str, Any]:
         picture = data.get(kind)
         if isinstance(picture, bytes):
             picture = base64.b64encode(picture).decode()
-        if isinstance(picture, str) and len(picture) <= MAX_IMAGE:
+        if isinstance(picture, str) and len(picture) <= MAX_IMAGE and _BASE64.fullmatch(picture):
             kept[kind] = picture
     return kept

@@ -205,7 +205,14 @@ def test_finds_file_that_is_not_a_notebook(course):
 def test_command_lists_outdated_notebooks_and_fails(course, capsys, code, status):
     course.write("01_first", LESSON.replace("a * 3", code))
     assert cli.main(["--root", str(course.root), "build", "--check"]) == status
-    assert ("course build 01_first" in capsys.readouterr().err) == bool(status)
+    shown = capsys.readouterr()
+    assert ("course build 01_first" in shown.err) == bool(status)
+    assert ("nothing was executed" in shown.out) == (not status)
+
+
+def test_a_name_beside_check_is_refused(course, capsys):
+    assert cli.main(["--root", str(course.root), "build", "01_first", "--check"]) == 1
+    assert "--check compares the whole course" in capsys.readouterr().err
 
 
 def test_checking_executes_nothing(small_course):

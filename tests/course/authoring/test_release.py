@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,9 +129,10 @@ def test_same_repository_changes_nothing(course):
         "some--one/fork",
         "-some/fork",
         "someone/..",
-        "someone/fork.git",
-        "https://github.com/someone/fork",
-        "someone/fork\n",
+        "https://gitlab.com/someone/fork",
+        "https://github.com/someone/fork/tree/main",
+        "https://github.com/someone",
+        "",
         'someone/"fork',
     ],
 )
@@ -138,6 +140,28 @@ def test_refuses_invalid_repository(course, name):
     with pytest.raises(CourseError, match="is not a GitHub repository"):
         release(course, name, log=quietly)
     assert git(course.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "someone/fork.git",
+        "https://github.com/someone/fork",
+        "https://github.com/someone/fork/",
+        "https://github.com/someone/fork.git",
+        "https://someone@github.com/someone/fork.git",
+        "http://www.github.com/someone/fork",
+        "GitHub.com/someone/fork",
+        "git@github.com:someone/fork.git",
+        "ssh://git@github.com/someone/fork.git",
+        " someone/fork\n",
+    ],
+)
+def test_takes_an_address_that_was_pasted(course, pasted):
+    points_there = replace(course, repository="someone/fork")
+    said = []
+    release(points_there, pasted, log=said.append)
+    assert said == ["The course already points to someone/fork at v7."]
 
 
 @pytest.mark.parametrize("tag", ["v 8", "-v8", "v8/", "a..b", "v8.lock", "a//b", 'v"8', ".v8"])

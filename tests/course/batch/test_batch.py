@@ -178,7 +178,6 @@ def test_run_limit_and_retries_apply(batch):
         (["-p", "x", "1", "--grid", "x", "1"], "is set by parameters and by grid"),
         (["-p", "x", "1", "-p", "x", "2"], "-p sets parameter 'x' twice"),
         (["--case", "x"], "NAME=VALUE"),
-        (["--jobs", "0"], "jobs must be an integer of 1 or more"),
         (["--folder", "nowhere"], "nowhere does not exist"),
     ],
 )

@@ -51,6 +51,15 @@ LAB_NUMBERS = sorted(path.stem[:2] for path in LABS.glob("[0-9]*.ipynb"))
         "%%capture\nimport gc",
         "get_ipython().user_ns",
         "from unittest.mock import patch",
+        "e = exec\ne('import gc')",
+        "list(map(eval, ['1']))",
+        "class Reduced:\n    def __reduce__(self):\n        return exec, ('import gc',)",
+        "shell = get_ipython()\nshell.ex('import gc')",
+        "run = get_ipython().ex\nrun('import gc')",
+        "import pickle\npickle.loads(text)",
+        "%run script_that_the_cell_before_wrote.py",
+        "x = " + "-" * 50_000 + "1",
+        "%time\n" * 1_000,
     ],
 )
 def test_internals_are_found(source):

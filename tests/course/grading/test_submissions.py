@@ -14,6 +14,7 @@ from course.course_folder import CourseError
 from course.grading.class_list import absent_students
 from course.grading.students import identify_student
 from course.grading.submissions import find_submissions
+from course.grading.submitted_files import read_files
 from tools.grade_a_class import LABS, NAME
 
 LAB = "01_tensors"
@@ -105,6 +106,56 @@ def test_too_large_file_is_not_unpacked(tmp_path):
     first, second = find_submissions(file, LAB)
     assert "101 MB" in first.problem
     assert second.notebook is not None
+
+
+def test_notebooks_in_a_students_zip_have_a_limit_in_total(tmp_path):
+    (tmp_path / "ada").mkdir()
+    with zipfile.ZipFile(tmp_path / "ada" / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(4):
+            archive.writestr(f"{number}.ipynb", " " * 40_000_000)
+    put(tmp_path, "bob/x.ipynb", a_notebook())
+    files = {file.path: file for file in read_files(tmp_path)}
+    assert "120 MB" in files["ada/bomb.zip/2.ipynb"].problem
+    assert "160 MB" in files["ada/bomb.zip/3.ipynb"].problem
+    ada, bob = find_submissions(tmp_path, LAB)
+    assert ada.notebook is None
+    assert bob.notebook is not None
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        (["x = 1"] * 2_001, "2,001 cells"),
+        (["x = 1\n" * 200_000], "characters; the limit is 1,000,000"),
+    ],
+)
+def test_notebook_that_nobody_could_have_written_is_not_read(tmp_path, cells, problem):
+    notebook = new_notebook(cells=[new_code_cell(text) for text in cells])
+    put(tmp_path, "ada/x.ipynb", nbformat.writes(notebook))
+    (one,) = find_submissions(tmp_path, LAB)
+    assert problem in one.problem
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda notebook: notebook["metadata"].update(x=float("nan"), y=float("inf")),
+        lambda notebook: notebook["cells"][0]["metadata"].update(nbgrader=[{"grade_id": 1}]),
+        lambda notebook: notebook["cells"][0].update(source=7),
+        lambda notebook: notebook.update(cells={"a": 1}),
+        lambda notebook: notebook["metadata"].update(deep=json.loads("[" * 400 + "]" * 400)),
+    ],
+)
+def test_strange_json_is_read_or_has_a_row(tmp_path, lab, change):
+    notebook = json.loads(a_notebook())
+    change(notebook)
+    put(tmp_path, "ada/x.ipynb", json.dumps(notebook))
+    put(tmp_path, "bob/x.ipynb", "[" * 100_000)
+    put(tmp_path, "cy/x.ipynb", a_notebook().replace("{", '{"x": ' + "9" * 5000 + ",", 1))
+    ada, bob, cy = find_submissions(tmp_path, LAB, lab)
+    assert ada.notebook is not None or "not a readable notebook" in ada.problem
+    assert "not a readable notebook" in bob.problem
+    assert "not a readable notebook" in cy.problem
 
 
 @pytest.mark.parametrize("make", [lambda p: None, lambda p: p.mkdir(), lambda p: p.write_text("x")])

@@ -1,0 +1,205 @@
+"""Reads the files that were submitted, from a folder, a zip, or zips in either of them.
+
+A notebook is parsed as soon as its file is read, and its outputs are dropped: those of a class can
+be larger than memory. The limits keep one student's files from using up the grader's time and
+memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import stat
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from course.course_folder import CourseError
+
+# Bytes of one file, and of all notebooks in one student's zip. A notebook with many figures has
+# tens of megabytes.
+MAX_FILE_BYTES = 100_000_000
+MAX_FILES_IN_ZIP = 20_000
+# Cells of one notebook, and characters without outputs. A lab has about 40 cells and 30,000
+# characters.
+MAX_CELLS = 2_000
+MAX_CHARACTERS = 1_000_000
+_NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")
+# Files and folders that learning platforms and operating systems add to submissions.
+_NOT_SUBMITTED = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
+
+
+@dataclass(frozen=True)
+class SubmittedFile:
+    """A submitted file: its notebook, or why there is none. `digest` is of the file's content."""
+
+    path: str
+    notebook: NotebookNode | None = None
+    problem: str = ""
+    modified: datetime | None = None
+    digest: str = ""
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file has the name of a notebook."""
+    return path.lower().endswith(_NOTEBOOKS)
+
+
+def read_files(folder: Path) -> Iterator[SubmittedFile]:
+    """The files in a folder or a zip, those in the students' zips included.
+
+    Raises:
+        CourseError: there is no such folder, or it is not a zip.
+    """
+    if folder.is_dir():
+        for file in folder.rglob("*"):
+            place = file.relative_to(folder)
+            if not _is_ignored(place.parts) and not file.is_dir():
+                yield from _from_disk(file, place.as_posix())
+        return
+    if not folder.is_file():
+        raise CourseError(
+            f"{folder} does not exist. Give the folder or the zip with the submissions."
+        )
+    try:
+        with zipfile.ZipFile(folder) as archive:
+            yield from _members(archive, str(folder))
+    except zipfile.BadZipFile:
+        raise CourseError(
+            f"{folder} is neither a folder nor a readable zip. Unpack it, and name the folder."
+        ) from None
+
+
+def _is_ignored(parts: Iterable[str]) -> bool:
+    """Whether the path is hidden or belongs to a file that the student did not submit."""
+    return any(part.startswith(".") or part.lower() in _NOT_SUBMITTED for part in parts)
+
+
+def _from_disk(file: Path, place: str) -> Iterator[SubmittedFile]:
+    try:
+        info = file.lstat()
+        if not stat.S_ISREG(info.st_mode):
+            yield SubmittedFile(place, problem="it is not a regular file")
+        elif info.st_size > MAX_FILE_BYTES:
+            yield SubmittedFile(place, problem=_too_large(info.st_size))
+        else:
+            content = file.read_bytes() if _is_read(place) else b""
+            yield from _unpacked(place, content, datetime.fromtimestamp(info.st_mtime))
+    except OSError as error:
+        yield SubmittedFile(place, problem=f"it cannot be read: {error.strerror}")
+
+
+def _members(
+    archive: zipfile.ZipFile, name: str, student: str | None = None
+) -> Iterator[SubmittedFile]:
+    """The files in a zip: of a class or, with the path of their zip, of one student."""
+    members = archive.infolist()
+    if len(members) > MAX_FILES_IN_ZIP:
+        raise CourseError(f"{name} has {len(members):,} files, more than a class submits.")
+    total = 0
+    for member in members:
+        parts = [part for part in PurePosixPath(member.filename).parts if part not in ("/", "..")]
+        if member.is_dir() or not parts or _is_ignored(parts):
+            continue
+        path = "/".join(parts)
+        if student is not None:
+            if not is_notebook(path):
+                continue
+            path = f"{student}/{path}"
+        total += member.file_size if student is not None else 0
+        if max(total, member.file_size) > MAX_FILE_BYTES:
+            yield SubmittedFile(path, problem=_too_large(max(total, member.file_size)))
+            continue
+        try:
+            content = archive.read(member) if _is_read(path) else b""
+        except Exception as error:  # zlib, a password, an unknown compression, a wrong checksum
+            yield SubmittedFile(path, problem=f"it cannot be unpacked: {error}")
+            continue
+        try:
+            modified = datetime(*member.date_time)
+        except ValueError:
+            modified = None
+        yield from _unpacked(path, content, modified)
+
+
+def _is_read(path: str) -> bool:
+    return path.lower().endswith((*_NOTEBOOKS, ".zip"))
+
+
+def _too_large(size: int) -> str:
+    return f"it is {size / 1e6:.0f} MB; the limit is {MAX_FILE_BYTES / 1e6:.0f} MB"
+
+
+def _unpacked(path: str, content: bytes, modified: datetime | None) -> Iterator[SubmittedFile]:
+    """The notebooks in a zip that a student submitted; any other file as it is."""
+    if not path.lower().endswith(".zip"):
+        yield _parsed(SubmittedFile(path, modified=modified), content)
+        return
+    found = False
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for file in _members(archive, path, student=path):
+                found = True
+                yield file
+    except (zipfile.BadZipFile, CourseError, OSError, ValueError) as error:
+        yield SubmittedFile(path, problem=f"it cannot be unpacked: {error}", modified=modified)
+        return
+    if not found:
+        problem = "there is no notebook in the zip"
+        yield SubmittedFile(path, problem=problem, modified=modified)
+
+
+def _parsed(file: SubmittedFile, content: bytes) -> SubmittedFile:
+    if not is_notebook(file.path):
+        problem = f"{PurePosixPath(file.path).name} is not a notebook (.ipynb)"
+        return replace(file, problem=problem)
+    file = replace(file, digest=hashlib.sha256(content).hexdigest())
+    if not content.strip():
+        return replace(file, problem="the file is empty")
+    try:
+        text = _without_outputs(json.loads(content.decode("utf-8-sig")))
+        if len(text) > MAX_CHARACTERS:
+            problem = f"it has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}"
+            return replace(file, problem=problem)
+        notebook = _notebook(text)
+    except Exception as error:  # nbformat raises many types of exceptions
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        return replace(file, problem=f"it is not a readable notebook: {reason}")
+    if len(notebook.cells) > MAX_CELLS:
+        problem = f"it has {len(notebook.cells):,} cells; the limit is {MAX_CELLS:,}"
+        return replace(file, problem=problem)
+    if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.cells):
+        return replace(file, problem="it has no code")
+    return replace(file, notebook=notebook)
+
+
+def _without_outputs(data: dict[str, Any]) -> str:
+    """The text of a notebook without outputs, attached images, widgets and lone surrogates."""
+    for cell in data["cells"] if isinstance(data.get("cells"), list) else []:
+        if isinstance(cell, dict):
+            cell.pop("attachments", None)
+            if cell.get("cell_type") == "code":
+                cell["outputs"] = []
+    if isinstance(data.get("metadata"), dict):
+        data["metadata"].pop("widgets", None)
+    # A lone surrogate (half of a UTF-16 pair) is valid in JSON but cannot be encoded as UTF-8.
+    return json.dumps(data, ensure_ascii=False).encode("utf-8", "replace").decode()
+
+
+def _notebook(text: str) -> NotebookNode:
+    with warnings.catch_warnings():
+        # nbformat warns, for example, about duplicate cell ids, which it fixes itself.
+        warnings.simplefilter("ignore")
+        notebook = nbformat.reads(text, as_version=4)
+    # nbformat reports invalid notebooks, but returns them.
+    if not all(isinstance(cell.get("source"), str) for cell in notebook.cells):
+        raise ValueError("the source of a cell is not text")
+    return notebook

@@ -1,0 +1,90 @@
+"""What the grader takes from a message, which the student's code may have sent."""
+
+import base64
+import json
+
+import pytest
+
+from course.grading.answers import CellKind, SubmittedCell
+from course.grading.messages import read_message
+
+CELLS = [SubmittedCell(CellKind.STUDENT, "1", 1), SubmittedCell(CellKind.CHECK, "2", 1)]
+PIXEL = base64.b64encode(b"\x89PNG").decode()
+
+
+def read(**message):
+    return read_message(b"secret " + json.dumps(message).encode(), "secret", CELLS)
+
+
+def result(**more):
+    return {"cell": 0, "error": "", "traceback": "", "stop": "", "outputs": []} | more
+
+
+@pytest.mark.parametrize(
+    ("output", "kept"),
+    [
+        ({"data": {"text/html": "<script>steal()</script>"}}, {"data": {}}),
+        (
+            {"data": {"application/javascript": "steal()", "text/plain": "1"}},
+            {"data": {"text/plain": "1"}},
+        ),
+        ({"data": {"image/svg+xml": "<svg onload='steal()'/>"}}, {"data": {}}),
+        ({"data": {"image/png": '"><script>steal()</script>'}}, {"data": {}}),
+        (
+            {"data": {"image/png": PIXEL}, "metadata": {"image/png": {"width": '"><script>'}}},
+            {"data": {"image/png": PIXEL}},
+        ),
+        (
+            {"name": "x", "text": "1", "output_type": "display_data"},
+            {"name": "stdout", "text": "1"},
+        ),
+        ({"name": "stderr", "text": "1"}, {"name": "stderr", "text": "1"}),
+    ],
+)
+def test_only_text_and_pictures_are_taken_from_a_forged_output(output, kept):
+    assert read(**result(outputs=[output]))["outputs"] == [kept]
+
+
+def test_number_of_outputs_is_limited():
+    outputs = [{"name": "stdout", "text": "1"}] * 10_000
+    assert len(read(**result(outputs=outputs))["outputs"]) == 102
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        [],
+        7,
+        {"end": 1},
+        {"reply": None},
+        {"reply": []},
+        {"begin": 0, "seconds": float("nan")},
+        {"begin": 0, "seconds": -1},
+        {"begin": 10**30, "seconds": 1},
+        {"begin": True, "seconds": 1},
+        {"begin": 1, "seconds": 1},
+        {"check": 0},
+        {"check": -1},
+        result(cell=1),
+        result(outputs=None),
+        result(outputs=[{"data": {"text/plain": 1}}]),
+        result(outputs=[{"data": ["text/plain"]}]),
+        result(outputs=[["name"]]),
+        result(stop="whatever"),
+        result(error=["text"]),
+    ],
+)
+def test_malformed_messages_are_ignored(message):
+    assert read_message(b"secret " + json.dumps(message).encode(), "secret", CELLS) is None
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[" * 100_000, b"{", b"\xff\xfe", b'{"reply": {"x": ' + b"9" * 9999]
+)
+def test_text_that_is_not_json_is_ignored(text):
+    assert read_message(b"secret " + text, "secret", CELLS) is None
+
+
+def test_messages_without_the_secret_are_ignored():
+    assert read_message(b"other " + json.dumps({"end": True}).encode(), "secret", CELLS) is None

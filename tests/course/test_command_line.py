@@ -1,0 +1,37 @@
+"""Bad values of options get the same exit status and a clear message in every command."""
+
+import pytest
+
+from course.cli import main
+
+RUN, BATCH, GRADE = ["run", "03"], ["batch", "03"], ["grade", "01", "in"]
+BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        *[([*command, "--jobs", "0"], "0 is not at least 1") for command in (RUN, BATCH, GRADE)],
+        *[([*command, "--jobs", "two"], "'two' is not an int") for command in (RUN, BATCH, GRADE)],
+        *[([*each, "--cell-timeout", "0"], "0 is not at least 1") for each in (RUN, BATCH, BUILD)],
+        ([*BATCH, "--run-timeout", "-1"], "-1 is not at least 1"),
+        ([*BATCH, "--repeats", "0"], "0 is not at least 1"),
+        ([*BATCH, "--runs-per-gpu", "0"], "0 is not at least 1"),
+        ([*BATCH, "--retries", "-1"], "-1 is not at least 0"),
+        ([*GRADE, "--memory", "inf"], "inf is not a number greater than 0"),
+        ([*GRADE, "--memory", "3GB"], "'3GB' is not a number"),
+        ([*GRADE, "--seconds", "nan"], "nan is not a number greater than 0"),
+        ([*SIMILAR, "--threshold", "50"], "50 is not from 0 to 1"),
+    ],
+)
+def test_bad_values_of_options_have_one_exit_status(capsys, words, message):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [RUN, BATCH, BUILD, GRADE, SIMILAR], ids=lambda c: c[0])
+def test_unknown_lessons_and_labs_have_one_exit_status(capsys, command):
+    assert main([command[0], "99", *command[2:]]) == 1
+    assert "'99' does not exist. Available: " in capsys.readouterr().err
