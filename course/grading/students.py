@@ -10,9 +10,7 @@ from pathlib import PurePosixPath
 # "Ada Lovelace_123456_assignsubmission_file_": a folder, or the beginning of a file's name.
 _MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_\w+?_?)(?=/|$|[^/]*$)")
 # "lovelaceada_LATE_12345_678910_lab-2.ipynb"
-_CANVAS = re.compile(
-    r"^(?P<name>[^_/]+)(?P<late>_LAZY_IMPORTS)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE
-)
+_CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
