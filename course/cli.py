@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,10 @@ from course.translation.command import add_translate
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. A `CourseError` is printed to stderr."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # The terminal's encoding may lack the characters of a name.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return options.command(options)
     except CourseError as error:

@@ -72,6 +72,7 @@ def _grade(options: argparse.Namespace) -> int:
     from course.grading.grade import GradingOptions, grade, lab_file
     from course.grading.isolation import bubblewrap
     from course.grading.limits import SandboxLimits
+    from course.grading.results import read_manual, unknown_in_manual
 
     handle_sigterm_as_ctrl_c()
     course = open_course(options.root)
@@ -109,6 +110,12 @@ def _grade(options: argparse.Namespace) -> int:
     with_notes = sum(bool(one.notes) for one in graded)
     print(f"\n{len(graded)} submissions graded, {with_notes} with notes.")
     print(f"Report: {out / 'index.html'}")
+    if unknown := unknown_in_manual(read_manual(out), graded):
+        print(
+            f"course: {out / 'manual.csv'} has lines that apply to nobody: {'; '.join(unknown)}. "
+            f"Write the names as in {out / 'totals.csv'}.",
+            file=sys.stderr,
+        )
     if names := [one.submission.student for one in graded if one.to_review]:
         print(
             f"course: review the answers of {', '.join(names)}: they use Python's internals, so "

@@ -113,6 +113,8 @@ def write_feedback_zip(submissions: Sequence[GradedSubmission], out: Path) -> Pa
             name = f"{folder}/feedback.html"
             if identity.platform == "canvas":
                 name = re.sub(r"\.[^/]*$", "", identity.root) + ".html"
+            # On disk, a name may have bytes that are not UTF-8.
+            name = name.encode("utf-8", "replace").decode()
             archive.writestr(name, (out / graded.page).read_bytes())
     file = out / FEEDBACK_ZIP
     write_atomically(file, content.getvalue())

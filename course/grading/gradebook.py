@@ -30,6 +30,10 @@ MOODLE_COLUMNS = (
 CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
+# Spreadsheets with East Asian settings take these for =, +, - and @.
+_FULL_WIDTH = "\uff1d\uff0b\uff0d\uff20"
+
+
 def write_tables(
     submissions: Sequence[GradedSubmission], lab: str, title: str, out: Path
 ) -> list[Path]:
@@ -134,7 +138,7 @@ def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
 
 def _escape_formula(value: object) -> object:
     """Escape a text that a spreadsheet would interpret as a formula."""
-    risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
+    risky = isinstance(value, str) and value[:1] in {*"=+-@\t\r\n", *_FULL_WIDTH}
     return f"'{value}" if risky else value
 
 

@@ -63,9 +63,8 @@ def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> di
             return None
         if "cell" in message:
             # The student's code can send messages too, with outputs that the worker would not.
-            message["outputs"] = [
-                _safe(output) for output in message["outputs"][:_MAX_OUTPUTS_OF_CELL]
-            ]
+            outputs = map(_safe, message["outputs"][:_MAX_OUTPUTS_OF_CELL])
+            message["outputs"] = [one for one in outputs if one.get("data") != {}]
         return message
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration):
         return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -83,6 +85,8 @@ def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
         for number, row in enumerate(csv.DictReader(lines), start=2):
             try:
                 points = float(row["points"]) if (row["points"] or "").strip() else None
+                if points is not None and not math.isfinite(points):
+                    raise ValueError
                 key = row["student"].removeprefix("'"), int(row["exercise"])
                 found[key] = points, (row.get("comment") or "").strip()
             except (KeyError, ValueError, TypeError, AttributeError):
@@ -91,6 +95,18 @@ def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
                     '"Ada Lovelace,3,1.5,right idea".'
                 ) from None
     return found
+
+
+def unknown_in_manual(
+    manual: Iterable[tuple[str, int]], submissions: Iterable[GradedSubmission]
+) -> list[str]:
+    """The lines of `manual.csv` that no student and exercise correspond to."""
+    known = {(one.submission.student, mark.exercise) for one in submissions for mark in one.marks}
+    return [
+        f"{student}, exercise {number}"
+        for student, number in manual
+        if (student, number) not in known
+    ]
 
 
 def with_manual(

@@ -1,6 +1,11 @@
 """Bad values of options get the same exit status and a clear message in every command."""
 
+import io
+import sys
+
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from course.cli import main
 
@@ -35,3 +40,17 @@ def test_bad_values_of_options_have_one_exit_status(capsys, words, message):
 def test_unknown_lessons_and_labs_have_one_exit_status(capsys, command):
     assert main([command[0], "99", *command[2:]]) == 1
     assert "'99' does not exist. Available: " in capsys.readouterr().err
+
+
+def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path, monkeypatch):
+    code = (
+        "def move_all(tensors, device):\n    seen = [t.to(device) for t in tensors if len(t) > 3]"
+    )
+    for name in ("J\udcf6rg", "\u674e"):
+        (tmp_path / name).mkdir()
+        nbformat.write(new_notebook(cells=[new_code_cell(code)]), tmp_path / name / "x.ipynb")
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["similar", "01", str(tmp_path)]) == 0
+    terminal.flush()
+    assert b"J\\udcf6rg  and  \\u674e" in terminal.buffer.getvalue()

@@ -1,13 +1,17 @@
 """The tables and the class page say where a machine failed, and where there was no sandbox."""
 
 import csv
+import zipfile
 from datetime import datetime, timedelta
 
 import pytest
 
+from course.course_folder import CourseError
 from course.grading.answers import CellKind, SubmittedCell
+from course.grading.feedback import write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
 from course.grading.marking import GradedSubmission, Mark, MarkStatus
+from course.grading.results import MANUAL, read_manual, unknown_in_manual
 from course.grading.students import Student
 from course.grading.submissions import Submission
 
@@ -94,3 +98,40 @@ def test_page_says_when_there_was_no_sandbox(page_of):
     warning = "ran without a sandbox"
     assert warning in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED), isolated=False))
     assert warning not in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED)))
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\uff1d1+1"])
+def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path, name):
+    write_tables([graded(name, Mark(1, 3, 3, MarkStatus.PASSED))], "01_lab", "A lab", tmp_path)
+    assert [row["student"] for row in table(tmp_path, "totals.csv")] == [f"'{name}"]
+
+
+def test_names_that_are_not_unicode_get_their_rows_and_feedback(tmp_path, page_of):
+    one = graded("J\udcf6rg", Mark(1, 3, 3, MarkStatus.PASSED))
+    one.page = "page.html"
+    (tmp_path / "page.html").write_text("feedback")
+    write_tables([one], "01_lab", "A lab", tmp_path)
+    assert [row["student"] for row in table(tmp_path, "totals.csv")] == ["J?rg"]
+    assert "J?rg" in page_of(one)
+    with zipfile.ZipFile(write_feedback_zip([one], tmp_path)) as archive:
+        assert archive.namelist() == ["J_rg/feedback.html"]
+
+
+def test_manual_points_for_nobody_are_named(tmp_path):
+    (tmp_path / MANUAL).write_text(
+        "student,exercise,points,comment\nAda,1,2,\nAdda,1,2,\nAda,9,1,\n"
+    )
+    known = [graded("Ada", Mark(1, 0, 3, MarkStatus.WRONG))]
+    assert unknown_in_manual(read_manual(tmp_path), known) == [
+        "Adda, exercise 1",
+        "Ada, exercise 9",
+    ]
+
+
+@pytest.mark.parametrize("line", ["Ada,1,nan,", "Ada,1,inf,", "Ada,one,2,", "Ada;1;2;"])
+def test_manual_points_that_are_not_numbers_name_their_line(tmp_path, line):
+    (tmp_path / MANUAL).write_text(f"student,exercise,points,comment\n{line}\n")
+    with pytest.raises(
+        CourseError, match=r"manual.csv, line 2: expected student, exercise, points"
+    ):
+        read_manual(tmp_path)

@@ -23,13 +23,13 @@ def result(**more):
 @pytest.mark.parametrize(
     ("output", "kept"),
     [
-        ({"data": {"text/html": "<script>steal()</script>"}}, {"data": {}}),
+        ({"data": {"text/html": "<script>steal()</script>"}}, None),
         (
             {"data": {"application/javascript": "steal()", "text/plain": "1"}},
             {"data": {"text/plain": "1"}},
         ),
-        ({"data": {"image/svg+xml": "<svg onload='steal()'/>"}}, {"data": {}}),
-        ({"data": {"image/png": '"><script>steal()</script>'}}, {"data": {}}),
+        ({"data": {"image/svg+xml": "<svg onload='steal()'/>"}}, None),
+        ({"data": {"image/png": '"><script>steal()</script>'}}, None),
         (
             {"data": {"image/png": PIXEL}, "metadata": {"image/png": {"width": '"><script>'}}},
             {"data": {"image/png": PIXEL}},
@@ -42,7 +42,7 @@ def result(**more):
     ],
 )
 def test_only_text_and_pictures_are_taken_from_a_forged_output(output, kept):
-    assert read(**result(outputs=[output]))["outputs"] == [kept]
+    assert read(**result(outputs=[output]))["outputs"] == ([kept] if kept else [])
 
 
 def test_number_of_outputs_is_limited():
