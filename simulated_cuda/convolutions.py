@@ -1,4 +1,4 @@
-"""The device check of convolutions: which error CUDA raises depends on the kernel it selects."""
+"""The checks of convolutions: which error CUDA raises depends on the kernel that it selects."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
         if kind == "Slow3d":
             raise NotImplementedError(messages.no_kernel("slow_conv3d_forward"))
         _same_types(arguments, " or input should be a MKLDNN tensor and {} is a dense tensor")
-    depthwise = not transposed and 1 < groups == signal.shape[1]
-    if depthwise and weight.shape[0] % groups == 0 and signal.dim() <= 5:
+    if _is_depthwise(signal, weight, transposed, groups):
         method = "__conv_depthwise2d" if signal.dim() < 5 else "_conv_depthwise3d"
         return check_each(machine, func, arguments, method)
     padding, stride = args[7], args[3]
@@ -51,18 +50,63 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
     return check_each(machine, func, arguments[:2], method)
 
 
-def _same_types(arguments: list[Argument], ending: str) -> int:
+def _same_types(arguments: list[Argument], ending: str) -> None:
     """Check that the tensor types, such as `torch.cuda.FloatTensor`, are equal."""
     signal = arguments[0]
-    name = messages.tensor_type(signal.tensor, signal.where)
-    for argument in arguments[1:]:
-        kind = messages.tensor_type(argument.tensor, argument.where)
-        if kind != name:
-            raise RuntimeError(
-                f"Input type ({name}) and {argument.name} type ({kind}) should be the same"
-                + ending.format(argument.name)
-            )
-    return signal.where
+    for each in arguments[1:]:
+        if (each.where >= 0) != (signal.where >= 0) or each.tensor.dtype != signal.tensor.dtype:
+            raise different_types(
+                signal.tensor, signal.where, each.name, each.tensor, each.where,
+                ending.format(each.name),
+            )  # fmt: skip
+
+
+def different_types(
+    signal: torch.Tensor, here: int, name: str, tensor: torch.Tensor, there: int, ending: str = ""
+) -> RuntimeError:
+    """The error for a weight or bias whose type is not that of the input."""
+    types = messages.tensor_type(signal, here), messages.tensor_type(tensor, there)
+    return RuntimeError(
+        f"Input type ({types[0]}) and {name} type ({types[1]}) should be the same{ending}"
+    )
+
+
+# The dtypes that cuDNN knows but does not compute a convolution for: pytorch issue 152992.
+_KNOWN_TO_CUDNN = (torch.uint8, torch.int8, torch.int32)
+
+
+def refuse_integers(
+    signal: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Any,
+    padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+) -> None:  # fmt: skip
+    """Raise CUDA's error if the arguments of a convolution are integers."""
+    dtype = signal.dtype
+    if dtype not in messages.INTEGERS or weight.dtype != dtype or not signal.numel():
+        return
+    name = messages.INTEGERS[dtype]
+    flat = signal.dim() < 5
+    cudnn = torch.backends.cudnn
+    if _is_depthwise(signal, weight, transposed, groups):
+        kernel = "conv_depthwise2d_forward_cuda" if flat else "conv_depthwise3d"
+    elif cudnn.enabled and dtype in _KNOWN_TO_CUDNN:
+        search = "FIND" if cudnn.benchmark else "GET"
+        raise RuntimeError(f"{search} was unable to find an engine to execute this computation")
+    elif cudnn.enabled:
+        raise RuntimeError(f"getCudnnDataTypeFromScalarType() not supported for {name}")
+    elif transposed:
+        kernel = f"slow_conv_transpose{2 if flat else 3}d_out_cuda"
+    elif flat and set(dilation) == {1}:
+        kernel = "slow_conv2d_cuda"
+    else:
+        kernel = "slow_conv_dilated<>"
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
+
+
+def _is_depthwise(
+    signal: torch.Tensor, weight: torch.Tensor, transposed: bool, groups: int
+) -> bool:
+    one_per_group = 1 < groups == signal.shape[1] and weight.shape[0] % groups == 0
+    return one_per_group and not transposed and signal.dim() <= 5
 
 
 RULES = dict.fromkeys(

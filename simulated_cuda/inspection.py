@@ -25,8 +25,6 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.__format__: format_,
         Tensor.numpy: numpy,
         Tensor.__array__: array,
-        Tensor.__dlpack__: dlpack,
-        Tensor.__dlpack_device__: dlpack_device,
         **dict.fromkeys(_FACTS, fact),
     }
 
@@ -110,20 +108,3 @@ def array(mode, func, args, kwargs):
     """`Tensor.__array__`, which `np.asarray` and similar functions call."""
     _refuse_numpy(args[0], index_of(args[0]))
     return func(*args, **kwargs)
-
-
-def dlpack(mode, func, args, kwargs):
-    """`Tensor.__dlpack__`: refused, since no other library knows the simulated device."""
-    where = index_of(args[0])
-    if where >= 0:
-        raise BufferError(
-            f"This tensor is on the simulated device cuda:{where}, which other libraries cannot "
-            "access. Call Tensor.cpu() before you pass it to another library."
-        )
-    return func(*args, **kwargs)
-
-
-def dlpack_device(mode, func, args, kwargs):
-    """`Tensor.__dlpack_device__`: the DLPack device type (2 is CUDA) and the device index."""
-    where = index_of(args[0])
-    return (2, where) if where >= 0 else func(*args, **kwargs)

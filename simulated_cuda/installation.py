@@ -19,6 +19,7 @@ from . import (
     accelerator_api,
     autocast,
     cuda_api,
+    dlpack,
     factories,
     files,
     generators,
@@ -164,6 +165,11 @@ class Installation:
         self._wrap(torch, "set_default_tensor_type", cuda_api.set_default_tensor_type)
         for name in ("nested_tensor", "as_nested_tensor"):
             self._wrap(torch.nested, name, lambda function: factories.making(mode, function))
+        for owner in (torch, torch.utils.dlpack):
+            self._wrap(owner, "to_dlpack", dlpack.exporting)
+            self._wrap(owner, "from_dlpack", dlpack.importing)
+        for name in ("_to_dlpack", "_to_dlpack_versioned"):
+            self._wrap(torch._C, name, dlpack.exporting)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
         self._wrap(torch.Tensor, "set_", lambda set_: storages.checked_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",

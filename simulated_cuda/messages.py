@@ -8,6 +8,12 @@ from __future__ import annotations
 
 import torch
 
+# The integer dtypes, as PyTorch's messages name them.
+INTEGERS = {
+    torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int",
+    torch.int64: "Long", torch.bool: "Bool",
+}  # fmt: skip
+
 _VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 
 CUDA_ERROR = getattr(torch, "AcceleratorError", RuntimeError)

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import (
     autocast,
+    dlpack,
     factories,
     generators,
     gradients,
@@ -57,6 +58,7 @@ class SimulatedCUDA(TorchFunctionMode):
             **factories.handlers(),
             **moving.handlers(),
             **inspection.handlers(),
+            **dlpack.handlers(),
             **gradients.handlers(),
             **storages.handlers(),
             **refusals.handlers(),

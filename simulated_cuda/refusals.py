@@ -13,15 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import messages
+from . import convolutions, messages
+from .messages import INTEGERS
 from .places import CPU, index_of
 
 Tensor = torch.Tensor
 
-_INTEGERS = {
-    torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int",
-    torch.int64: "Long", torch.bool: "Bool",
-}  # fmt: skip
 # The CPU's messages where a CUDA kernel stops at a device-side assertion.
 _BAD_INDEX = re.compile(
     r"^Target -?\d+ is out of bounds|^index out of range in self"
@@ -43,8 +40,14 @@ _KERNELS = {
 }  # fmt: skip
 
 
+_CONVOLUTIONS = (
+    torch.conv1d, torch.conv2d, torch.conv3d, torch.conv_transpose1d, torch.conv_transpose2d,
+    torch.conv_transpose3d, torch.convolution, torch.conv_tbc,
+)  # fmt: skip
+
+
 def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for everything that computes a matrix product."""
+    """The handlers for everything that computes a matrix product or a convolution."""
     names = (*_KERNELS, "matmul", "inner", "matrix_power", "__matmul__", "__rmatmul__")
     products = {
         getattr(owner, name) for owner in (torch, Tensor) for name in names if hasattr(owner, name)
@@ -53,7 +56,10 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         F.linear, torch.einsum, torch.tensordot, torch.chain_matmul, torch.linalg.multi_dot,
         torch.linalg.matrix_power, torch.linalg.matmul,
     }  # fmt: skip
-    return dict.fromkeys(products, _product)
+    return {
+        **dict.fromkeys(products, _product),
+        **dict.fromkeys(_CONVOLUTIONS, _convolution),
+    }
 
 
 def _product(mode, func, args, kwargs, where):
@@ -61,13 +67,36 @@ def _product(mode, func, args, kwargs, where):
     if _has_integers(args) or (kwargs and _has_integers(kwargs.values())):
         with _NoIntegerProducts():
             return mode.run(func, args, kwargs, where)
-    return mode.run(func, args, kwargs, where)
+    try:
+        return mode.run(func, args, kwargs, where)
+    except RuntimeError as error:
+        # CUDA names the arguments of `addmm` as its schema does.
+        text = str(error)
+        if text.startswith("expected m1 and m2 to have"):
+            raise RuntimeError(text.replace("m1 and m2", "mat1 and mat2", 1)) from None
+        raise
+
+
+def _convolution(mode, func, args, kwargs, where):
+    """A convolution, which CUDA does not compute for integers either."""
+    signal = args[0] if args else kwargs["input"]
+    try:
+        if signal.dtype in INTEGERS:
+            with _NoIntegerProducts():
+                return mode.run(func, args, kwargs, where)
+        return mode.run(func, args, kwargs, where)
+    except RuntimeError as error:
+        # The CPU's kernel names the dtypes only.
+        if not str(error).startswith("expected scalar type"):
+            raise
+        weight = args[1] if len(args) > 1 else kwargs["weight"]
+        raise convolutions.different_types(signal, where, "weight", weight, where) from None
 
 
 def _has_integers(values: Iterable[Any]) -> bool:
     for value in values:
         if isinstance(value, Tensor):
-            if value.dtype in _INTEGERS:
+            if value.dtype in INTEGERS:
                 return True
         elif isinstance(value, list | tuple) and _has_integers(value):
             return True
@@ -75,7 +104,7 @@ def _has_integers(values: Iterable[Any]) -> bool:
 
 
 class _NoIntegerProducts(TorchDispatchMode):
-    """Refuses the primitive matrix products of integers that an operation consists of."""
+    """Refuses integers in the matrix products and convolutions that an operation consists of."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -84,10 +113,12 @@ class _NoIntegerProducts(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run one primitive operation."""
+        if func._schema.name == "aten::convolution":
+            convolutions.refuse_integers(*args)
         kernel = _KERNELS.get(func._schema.name.partition("::")[2].removesuffix("_"))
         last = args[-1] if args else None
-        if kernel and last.dtype in _INTEGERS and all(each.numel() for each in args):
-            name = _INTEGERS[last.dtype]
+        if kernel and last.dtype in INTEGERS and all(each.numel() for each in args):
+            name = INTEGERS[last.dtype]
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
         return func(*args, **(kwargs or {}))
 

@@ -51,6 +51,52 @@ def test_matrix_product_of_every_integer_dtype_is_refused(gpu, dtype):
         torch.ones(2, 2, dtype=dtype, device=gpu) @ torch.ones(2, 2, dtype=dtype, device=gpu)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "error"),
+    [
+        (torch.int64, r"getCudnnDataTypeFromScalarType\(\) not supported for Long"),
+        (torch.bool, r"getCudnnDataTypeFromScalarType\(\) not supported for Bool"),
+        (torch.uint8, "GET was unable to find an engine to execute this computation"),
+    ],
+)
+@pytest.mark.parametrize("convolution", [F.conv1d, F.conv2d, F.conv3d, F.conv_transpose2d])
+def test_integer_convolution_is_refused(gpu, convolution, dtype, error):
+    dims = 2 + int(convolution.__name__[-2])
+    x = torch.ones((1, 1, 4, 4, 4)[:dims], dtype=dtype, device=gpu)
+    with pytest.raises(RuntimeError, match=f"^{error}"):
+        convolution(x, x)
+    assert convolution(x.float(), x.float()).is_cuda
+
+
+def test_kernels_without_cudnn_refuse_integer_convolutions(gpu):
+    x = torch.ones(1, 2, 4, 4, 4, dtype=torch.long, device=gpu)
+    flat = x[..., 0]
+    with pytest.raises(NotImplementedError, match=r'^"conv_depthwise2d_forward_cuda" not impl'):
+        F.conv2d(flat, flat.mT.reshape(2, 1, 4, 4), groups=2)
+    with pytest.raises(NotImplementedError, match=r'^"conv_depthwise3d" not implemented'):
+        F.conv3d(x, x.reshape(2, 1, 4, 4, 4), groups=2)
+    programs = {
+        "slow_conv2d_cuda": lambda: F.conv2d(flat, flat),
+        "slow_conv_dilated<>": lambda: F.conv3d(x, x),
+        "slow_conv_transpose2d_out_cuda": lambda: F.conv_transpose2d(flat, flat.transpose(0, 1)),
+    }
+    for kernel, program in programs.items():
+        refused = pytest.raises(NotImplementedError, match=f'^"{kernel}" not implemented')
+        with torch.backends.cudnn.flags(enabled=False), refused:
+            program()
+
+
+def test_different_dtypes_are_named_as_on_cuda(gpu):
+    image, net = torch.ones(1, 1, 4, 4, dtype=torch.uint8, device=gpu), nn.Conv2d(1, 1, 3).to(gpu)
+    types = r"Input type \(torch.cuda.ByteTensor\) and weight type \(torch.cuda.FloatTensor\)"
+    with pytest.raises(RuntimeError, match=f"^{types} should be the same"):
+        F.conv2d(image, net.weight)
+    with pytest.raises(RuntimeError, match=r"^Input type \(unsigned char\) and bias type \(float"):
+        net(image)
+    with pytest.raises(RuntimeError, match=r"^expected mat1 and mat2 to have the same dtype, but"):
+        torch.ones(2, 2, device=gpu) @ torch.ones(2, 2, device=gpu).double()
+
+
 def test_apply_runs_on_cpu_tensors_only(gpu):
     with pytest.raises(TypeError, match=r"^apply_ is only implemented on CPU tensors"):
         torch.ones(2, device=gpu).apply_(lambda value: value + 1)

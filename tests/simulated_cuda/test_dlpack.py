@@ -1,0 +1,60 @@
+"""DLPack: no capsule of a tensor on a simulated GPU, and PyTorch's own exchange."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils import dlpack
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        dlpack.to_dlpack,
+        torch.to_dlpack,
+        torch._C._to_dlpack,
+        torch._C._to_dlpack_versioned,
+        torch.Tensor.__dlpack__,
+        np.from_dlpack,
+    ],
+)
+def test_capsule_of_gpu_tensor_is_refused(gpu, export):
+    with pytest.raises(BufferError, match=r"^Not simulated: a DLPack capsule .* cuda:0\."):
+        # By name, since the functions above were imported before the simulation started.
+        getattr(_owner(export), export.__name__)(torch.ones(2, device=gpu))
+
+
+def _owner(export):
+    owners = (torch._C, torch.Tensor, np, dlpack, torch)
+    return next(owner for owner in owners if hasattr(owner, export.__name__))
+
+
+def test_from_dlpack_shares_memory_of_gpu_tensor(gpu):
+    x = torch.zeros(2, device=gpu)
+    y = torch.from_dlpack(x)
+    y += 1
+    assert (y.device, x.tolist()) == (gpu, [1, 1])
+    assert torch.from_dlpack(x, device="cpu").device.type == "cpu"
+    copy = dlpack.from_dlpack(x, copy=True)
+    copy += 1
+    assert (copy.device, x.tolist()) == (gpu, [1, 1])
+
+
+def test_from_dlpack_refuses_what_pytorch_refuses(gpu):
+    with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
+        torch.from_dlpack(torch.ones(2, device=gpu, requires_grad=True))
+    with pytest.raises(ValueError, match="cannot move DLPack tensor from device cuda:0 to cpu"):
+        torch.from_dlpack(torch.ones(2, device=gpu), device="cpu", copy=False)
+    with pytest.raises(ValueError, match="from cuda:0 to cpu without copying"):
+        torch.ones(2, device=gpu).__dlpack__(dl_device=(1, 0), copy=False)
+
+
+def test_copy_on_cpu_is_exported(gpu):
+    capsule = torch.ones(2, device=gpu).__dlpack__(dl_device=(1, 0))
+    x = torch.from_dlpack(capsule)
+    assert (x.device.type, x.tolist()) == ("cpu", [1, 1])
+
+
+def test_other_library_and_cpu_tensors_are_exchanged(gpu):
+    assert torch.from_dlpack(np.ones(2)).device.type == "cpu"
+    assert np.from_dlpack(torch.ones(2)).tolist() == [1, 1]
+    assert torch.from_dlpack(dlpack.to_dlpack(torch.ones(2))).tolist() == [1, 1]
