@@ -1,4 +1,4 @@
-"""The command `course`: parses the command line and calls the module that does the work."""
+"""The command `course`: parses the command line and calls the module for each subcommand."""
 
 from __future__ import annotations
 
@@ -60,8 +60,9 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         description="Build notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it; "
         "build labs/NAME.ipynb, without answers, and labs/solutions/NAME.ipynb from "
         "labs/source/NAME.py. In another language, es/NAME and es/labs/NAME are built from the "
-        "same source and its translation in locale/es; without names, all that are translated. "
-        "Notebooks that are up to date are skipped; those with unchanged code keep their outputs.",
+        "same source and its translation in locale/es; without names, all translated notebooks "
+        "are built too. Up-to-date notebooks are skipped; those with unchanged code keep their "
+        "outputs.",
     )
     command.add_argument(
         "names",
@@ -72,7 +73,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--check",
         action="store_true",
-        help="execute nothing; list what is out of date in the course, and fail if anything is",
+        help="only list what is out of date in the course, and fail if anything is",
     )
     command.add_argument(
         "--force",
@@ -116,7 +117,7 @@ def _build(options: argparse.Namespace) -> int:
 def _add_run(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "run",
-        help="execute the lessons headless and write a report",
+        help="execute the lessons and write a report",
         description="Execute the built notebooks through papermill and write the executed "
         "notebooks, their pages and index.html into runs/DATE-TIME (runs/latest links to it).",
     )
@@ -168,9 +169,9 @@ def _run(options: argparse.Namespace) -> int:
 def _add_release(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "release",
-        help="point every badge and set-up cell to your repository",
+        help="point every badge and setup cell to your repository",
         description="Write the repository of the course into pyproject.toml, the pages, the "
-        "sources and the generated cells of all notebooks. Executes and pushes nothing.",
+        "sources and the generated cells of all notebooks. Does not execute or push anything.",
     )
     command.add_argument(
         "--repo",
@@ -192,7 +193,7 @@ def _release(options: argparse.Namespace) -> int:
 def _add_doctor(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "doctor",
-        help="check this machine and say how to fix problems",
+        help="check this machine and show how to fix problems",
         description="Check Python, packages, torch, GPU, kernel, images, disk and versions. The "
         "exit status is 1 if there is a problem.",
     )

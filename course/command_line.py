@@ -51,9 +51,9 @@ def _number(text: str) -> float:
 
 
 def handle_sigterm_as_ctrl_c() -> None:
-    """Let SIGTERM, which `timeout` and batch systems send, end the command like Ctrl-C.
+    """Make SIGTERM, which `timeout` and batch systems send, stop the command like Ctrl-C.
 
-    Also restores Ctrl-C for a command that a script runs in the background.
+    Also enable Ctrl-C for a command that a script runs in the background.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)

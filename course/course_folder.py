@@ -20,8 +20,8 @@ class CourseFolder:
 
     Attributes:
         root: folder of the course.
-        repository: "owner/name" on GitHub, where badges and set-up cells point.
-        tag: tag or branch of it.
+        repository: "owner/name" on GitHub, where badges and setup cells point.
+        tag: its tag or branch.
     """
 
     root: Path
@@ -94,14 +94,14 @@ def open_course(root: Path | None = None) -> CourseFolder:
     if root is not None:
         candidates = [Path(root)]
     else:
-        here = Path.cwd()
-        candidates = [here, *here.parents, Path(__file__).resolve().parents[1]]
+        cwd = Path.cwd()
+        candidates = [cwd, *cwd.parents, Path(__file__).resolve().parents[1]]
     for folder in candidates:
         if (folder / "notebooks" / "source").is_dir():
             return _read(folder.resolve())
     raise CourseError(
         f"There is no course in {candidates[0]}: it has no folder notebooks/source. "
-        "Change to the folder of the course, or name it with --root."
+        "Change to the folder of the course, or set it with --root."
     )
 
 
@@ -132,14 +132,14 @@ def pick(names: list[str], requested: list[str], kind: str) -> list[str]:
     """
     if not requested:
         return names
-    chosen = set()
-    for word in requested:
-        stem = Path(word).name.removesuffix(".ipynb").removesuffix(".py")
+    selected = set()
+    for request in requested:
+        stem = Path(request).name.removesuffix(".ipynb").removesuffix(".py")
         stem = stem.zfill(2) if stem.isdigit() else stem
         matches = [stem] if stem in names else [n for n in names if stem and n.startswith(stem)]
         if len(matches) != 1:
             problem = "matches " + " and ".join(matches) if matches else "does not exist"
             known = ", ".join(names) or "none"
-            raise CourseError(f"{kind} {word!r} {problem}. Available: {known}.")
-        chosen.update(matches)
-    return [name for name in names if name in chosen]
+            raise CourseError(f"{kind} {request!r} {problem}. Available: {known}.")
+        selected.update(matches)
+    return [name for name in names if name in selected]

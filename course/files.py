@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# A write that is killed leaves behind a file that starts with a dot and ends with this suffix.
+# If a write is killed, it leaves a file that starts with a dot and ends with this suffix.
 PARTIAL = ".partial"
 
 
@@ -51,5 +51,5 @@ def read_notebook(path: Path) -> NotebookNode:
     except (ValueError, AttributeError, nbformat.ValidationError) as error:
         reason = str(error).strip().splitlines()[0][:80] if str(error).strip() else "invalid"
         raise CourseError(
-            f"{path} is not a readable notebook ({reason}); delete it and build it again"
+            f"{path} is not a valid notebook ({reason}); delete it and build it again"
         ) from None

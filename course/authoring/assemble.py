@@ -1,4 +1,4 @@
-"""Assemble unexecuted notebooks: opening, set-up cell, the source's cells, closing."""
+"""Assemble unexecuted notebooks: opening, setup cell, the source's cells, closing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ from helpers import packages
 
 packages.require()"""
 
-# The same as JupyterLab writes, so that saving a lesson there changes at most the Python version.
+# What JupyterLab writes, so that saving a lesson there changes only the Python version.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {
@@ -123,8 +123,8 @@ def assemble_lab(
 
 
 def bootstrap(course: CourseFolder) -> NotebookNode:
-    """Return the set-up cell, which makes `import helpers` work wherever the notebook is opened."""
-    # The folder name in GitHub's archives, so that copies of two versions do not collide.
+    """Return the setup cell, which makes `import helpers` work wherever the notebook is opened."""
+    # The folder name in GitHub's archives, so that two versions have different folders.
     folder = f"{course.repository.split('/')[-1]}-{course.tag.replace('/', '-')}"
     code = BOOTSTRAP.format(repository=course.repository, tag=course.tag, folder=folder)
     # Collapsed in Colab and in JupyterLab.
@@ -156,10 +156,10 @@ def _notebook(
     notebook.metadata["title"] = translator.translate(source.header.title)
     # `course build --check` compares these.
     generated = "".join(cell.source for cell in (first, setup, last))
-    made_from = f"{page.split('/')[0]}/source/{source.name}.py"
+    source_path = f"{page.split('/')[0]}/source/{source.name}.py"
     notebook.metadata["course"] = nbformat.from_dict(
         {
-            "source": made_from,
+            "source": source_path,
             "source_sha256": source.sha256,
             "generated_sha256": _digest(generated),
         }
@@ -178,12 +178,12 @@ def _copy(cell: NotebookNode) -> NotebookNode:
 
 
 def _set_stable_ids(notebook: NotebookNode) -> None:
-    """Derive each cell's id from its content, so that a rebuild keeps the ids."""
-    seen: Counter[str] = Counter()
+    """Derive each cell's id from its content, so that rebuilding keeps the ids."""
+    counts: Counter[str] = Counter()
     for cell in notebook.cells:
         digest = _digest(cell.cell_type + "\n" + cell.source)[:12]
-        seen[digest] += 1
-        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        counts[digest] += 1
+        cell.id = digest if counts[digest] == 1 else f"{digest}-{counts[digest]}"
 
 
 def _digest(text: str) -> str:

@@ -47,14 +47,14 @@ def build(
     """
     make_cifar10_root_absolute()
     read = cache(partial(read_translation, course))
-    wanted = targets(course, names, read)
+    selected = targets(course, names, read)
     written = []
     for code in languages(course):
-        used = any(target.translator.language == code for target in wanted)
-        if used or not names:
-            # Written first, because notebooks in this language show these texts when executed.
-            written += write_generated(read(code), log, for_notebooks=used)
-    for target in wanted:
+        is_used = any(target.translator.language == code for target in selected)
+        if is_used or not names:
+            # Written first, because notebooks in this language show these texts when they run.
+            written += write_generated(read(code), log, for_notebooks=is_used)
+    for target in selected:
         name = target.name
         fresh = target.assemble()
         stored = read_stored(target.path)
@@ -64,17 +64,17 @@ def build(
             continue
         start = monotonic()
         if not target.executed:
-            how = "written"
+            action = "written"
         elif not force and stored is not None and _keep_outputs(fresh, stored):
-            how = "text changed, outputs kept"
+            action = "text changed, outputs kept"
         else:
             log(f"{name}: executing ...")
             target.path.parent.mkdir(parents=True, exist_ok=True)
             execute(fresh, name, folder=target.path.parent, cell_timeout=cell_timeout)
-            how = f"executed in {monotonic() - start:.0f} s"
+            action = f"executed in {monotonic() - start:.0f} s"
         fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
         write_atomically(target.path, nbformat.writes(fresh) + "\n")
-        log(f"{name}: {how}{_left_in_english(target)}")
+        log(f"{name}: {action}{_left_in_english(target)}")
         written.append(name)
     return written
 
@@ -87,11 +87,11 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
             leaves an output that must not be stored.
     """
     metadata = copy.deepcopy(notebook.metadata)
-    reached = 0
+    current = 0
 
-    def note_cell(cell: NotebookNode, cell_index: int) -> None:
-        nonlocal reached
-        reached = cell_index
+    def record_cell(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal current
+        current = cell_index
 
     client = NotebookClient(
         notebook,
@@ -102,7 +102,7 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
         record_timing=False,
         store_widget_state=False,
         coalesce_streams=True,
-        on_cell_execute=note_cell,
+        on_cell_execute=record_cell,
     )
     client.reset_execution_trackers()
     try:
@@ -112,16 +112,16 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
                 client.execute_cell(cell, index)
     except CellExecutionError as error:
         # The message contains the cell, its output, and the traceback.
-        raise CourseError(f"{name}: cell {reached + 1} failed.\n{plain_text(str(error))}") from None
+        raise CourseError(f"{name}: cell {current + 1} failed.\n{plain_text(str(error))}") from None
     except CellTimeoutError:
         raise CourseError(
-            f"{name}: cell {reached + 1} takes longer than {cell_timeout} s. Raise the limit "
-            f"with --cell-timeout, or make the cell faster:\n{notebook.cells[reached].source}"
+            f"{name}: cell {current + 1} takes longer than {cell_timeout} s. Raise the limit "
+            f"with --cell-timeout, or make the cell faster:\n{notebook.cells[current].source}"
         ) from None
     except DeadKernelError:
         raise CourseError(
-            f"{name}: the kernel died in cell {reached + 1}, possibly because the machine ran "
-            f"out of memory:\n{notebook.cells[reached].source}"
+            f"{name}: the kernel died in cell {current + 1}, possibly because the machine ran "
+            f"out of memory:\n{notebook.cells[current].source}"
         ) from None
     notebook.metadata = metadata
     tidy(notebook)
@@ -137,12 +137,14 @@ def _left_in_english(target: Target) -> str:
 def _keep_outputs(fresh: NotebookNode, stored: NotebookNode) -> bool:
     """Copy the outputs of the stored notebook if no code has changed; return whether it did.
 
-    The set-up cell may differ: it does nothing where the package is installed.
+    The setup cell may differ: it does nothing if the package is installed.
     """
-    new, old = ([c for c in nb.cells if c.cell_type == "code"] for nb in (fresh, stored))
-    intact = stored.metadata.get("course", {}).get("outputs_sha256") == outputs_digest(stored)
-    if not intact or [c.source for c in new[1:]] != [c.source for c in old[1:]]:
+    new_cells, old_cells = (
+        [c for c in nb.cells if c.cell_type == "code"] for nb in (fresh, stored)
+    )
+    is_unchanged = stored.metadata.get("course", {}).get("outputs_sha256") == outputs_digest(stored)
+    if not is_unchanged or [c.source for c in new_cells[1:]] != [c.source for c in old_cells[1:]]:
         return False
-    for cell, before in zip(new, old, strict=True):
-        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    for cell, old_cell in zip(new_cells, old_cells, strict=True):
+        cell.outputs, cell.execution_count = old_cell.outputs, old_cell.execution_count
     return True

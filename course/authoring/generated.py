@@ -15,7 +15,7 @@ BADGE = Path(__file__).parents[2] / "docs" / "site" / "static" / "colab-badge.pn
 
 
 def lesson_opening(course: CourseFolder, source: Source, translator: Translator) -> list[str]:
-    """Return the paragraphs above a lesson's set-up cell."""
+    """Return the paragraphs above a lesson's setup cell."""
     path = f"notebooks/{source.name}.ipynb"
     header = source.header
     time = translator.translate("About {minutes} minutes.", minutes=header.minutes)
@@ -40,7 +40,7 @@ def lab_opening(
     *,
     answers: bool,
 ) -> list[str]:
-    """Return the paragraphs above a lab's set-up cell.
+    """Return the paragraphs above a lab's setup cell.
 
     `root` is the path from the notebook to the folder of the course.
     """

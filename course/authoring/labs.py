@@ -1,4 +1,4 @@
-"""Split a lab's source into the student's cells and the cells with answers.
+"""Make the student's cells and the cells with answers from a lab's source.
 
 A lab's source has two additional kinds of cells: `# %% exercise=1` contains an answer between
 nbgrader's markers, and `# %% check=1 points=2` the call that checks it. An answer may be followed
@@ -40,16 +40,16 @@ def nbgrader_metadata(
     grade_id: str, *, points: int | None = None, solution: bool = False
 ) -> dict[str, object]:
     """Return nbgrader's metadata for a check (if it has points), an answer, or a locked cell."""
-    grade = points is not None
-    kept = {
-        "grade": grade,
+    is_check = points is not None
+    metadata = {
+        "grade": is_check,
         "grade_id": grade_id,
         "locked": not solution,
         "schema_version": 3,
         "solution": solution,
         "task": False,
     }
-    return {**kept, "points": points} if grade else kept
+    return {**metadata, "points": points} if is_check else metadata
 
 
 def exercise_points(source: Source) -> dict[int, int]:
@@ -74,18 +74,18 @@ def check_lab(source: Source) -> None:
             "Each exercise has one check, in the same order."
         )
     for cell in source.cells:
-        where = f"{name}, cell `{cell.source.splitlines()[0] if cell.source else ''}`"
+        location = f"{name}, cell `{cell.source.splitlines()[0] if cell.source else ''}`"
         if "check" in cell.metadata and type(cell.metadata.get("points")) is not int:
-            raise CourseError(f"{where}: a check needs points=N, where N is an integer.")
+            raise CourseError(f"{location}: a check needs points=N, where N is an integer.")
         markers = [line.strip() for line in cell.source.splitlines() if line.strip() in _MARKERS]
         if markers and "exercise" not in cell.metadata:
-            raise CourseError(f"{where}: answer markers in a cell without exercise=N.")
+            raise CourseError(f"{location}: answer markers in a cell without exercise=N.")
         if "exercise" in cell.metadata and not _MARKERS_IN_ORDER.fullmatch(
             "\n".join(markers) + "\n"
         ):
             raise CourseError(
-                f"{where}: an exercise needs {_BEGIN} ... {_END} at least once, each followed by "
-                f"{_BEGIN_GIVEN} ... {_END_GIVEN} if students get code instead of a stub."
+                f"{location}: an exercise needs {_BEGIN} ... {_END} at least once, each followed "
+                f"by {_BEGIN_GIVEN} ... {_END_GIVEN} if students get code instead of a stub."
             )
 
 
@@ -98,10 +98,10 @@ _MARKERS_IN_ORDER = re.compile(
 def _cells(source: Source, change: Callable[[str, int, str | None], str]) -> list[NotebookNode]:
     cells = []
     parts: dict[int, int] = {}
-    for place, cell in enumerate(source.cells):
-        kept = {key: cell.metadata[key] for key in ("tags",) if key in cell.metadata}
+    for index, cell in enumerate(source.cells):
+        metadata = {key: cell.metadata[key] for key in ("tags",) if key in cell.metadata}
         if cell.cell_type != "code":
-            cells.append(new_markdown_cell(cell.source, metadata=kept))
+            cells.append(new_markdown_cell(cell.source, metadata=metadata))
             continue
         code = cell.source
         if "exercise" in cell.metadata:
@@ -109,13 +109,13 @@ def _cells(source: Source, change: Callable[[str, int, str | None], str]) -> lis
             parts[number] = parts.get(number, 0) + 1
             part = "" if parts[number] == 1 else f"-{parts[number]}"
             code = change(code, number, cell.metadata.get("task"))
-            about = nbgrader_metadata(f"exercise-{number}{part}", solution=True)
+            nbgrader = nbgrader_metadata(f"exercise-{number}{part}", solution=True)
         elif "check" in cell.metadata:
             number, points = cell.metadata["check"], cell.metadata["points"]
-            about = nbgrader_metadata(f"check-{number}", points=points)
+            nbgrader = nbgrader_metadata(f"check-{number}", points=points)
         else:
-            about = nbgrader_metadata(f"given-{place}")
-        cells.append(new_code_cell(code, metadata={**kept, "nbgrader": about}))
+            nbgrader = nbgrader_metadata(f"given-{index}")
+        cells.append(new_code_cell(code, metadata={**metadata, "nbgrader": nbgrader}))
     return cells
 
 
@@ -128,9 +128,9 @@ def _with_stubs(code: str, exercise: int, task: str | None) -> str:
     """Return the cell with the given code, or else a stub, instead of every answer."""
 
     def replacement(answer: re.Match[str]) -> str:
-        indent, given = answer["indent"], answer["given"]
-        if given is not None:
-            return "".join(_uncomment(line, indent) + "\n" for line in given.splitlines())
+        indent, given_code = answer["indent"], answer["given"]
+        if given_code is not None:
+            return "".join(_uncomment(line, indent) + "\n" for line in given_code.splitlines())
         todo = task or f"write {_enclosing(code[: answer.start()].splitlines(), indent)}"
         return f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")\n'
 
@@ -146,8 +146,8 @@ def _enclosing(above: list[str], indent: str) -> str:
     """Return the function or class that contains the next line: Net.forward, try_gpu."""
     names: list[str] = []
     for line in reversed(above):
-        found = _DEFINITION.match(line)
-        if found and len(found[1]) < len(indent):
-            names.insert(0, found[2])
-            indent = found[1]
+        match = _DEFINITION.match(line)
+        if match and len(match[1]) < len(indent):
+            names.insert(0, match[2])
+            indent = match[1]
     return ".".join(names) or "your answer"

@@ -1,4 +1,4 @@
-"""Point badges, set-up cells and links at the repository where the course is published."""
+"""Point badges, setup cells and links to the repository where the course is published."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def release(
         write_atomically(path, text)
         path.chmod(mode)
         log(f"{path.relative_to(course.root).as_posix()}: URLs updated")
-    # A language that nobody has built yet is not published by a release.
+    # A release does not publish languages that have not been built.
     built = [code for code in languages(course) if read_translation(course, code).is_built]
     labs = [f"labs/{name}" for name in course.lab_names()]
     names = [*course.lesson_names(), *labs, *built]
@@ -111,14 +111,14 @@ def _tracked_files(root: Path) -> list[Path]:
 
 def _git(root: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", "-C", str(root), *arguments], capture_output=True, text=True, encoding="utf-8"
         )
     except FileNotFoundError:
         raise CourseError("A release needs git, which is not installed.") from None
-    if done.returncode:
-        raise CourseError(f"A release needs a clone of the course: {done.stderr.strip()}")
-    return done.stdout
+    if completed.returncode:
+        raise CourseError(f"A release needs a clone of the course: {completed.stderr.strip()}")
+    return completed.stdout
 
 
 def _update_urls(path: Path, course: CourseFolder, repository: str, tag: str) -> str | None:
@@ -127,30 +127,30 @@ def _update_urls(path: Path, course: CourseFolder, repository: str, tag: str) ->
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
         return None
-    old = re.escape(course.repository)
-    address = re.compile(
+    old_repository = re.escape(course.repository)
+    url_pattern = re.compile(
         # Do not match the start of a longer name; a period or `.git` may follow.
-        rf"({_HOSTS}){old}(?![\w-]|\.(?!git\b)\w)"
+        rf"({_HOSTS}){old_repository}(?![\w-]|\.(?!git\b)\w)"
         rf"(?:(/(?:{_KINDS}/)?){re.escape(course.tag)}(?![\w-]|\.(?!zip|tar)\w))?"
     )
-    new = address.sub(
+    new_text = url_pattern.sub(
         lambda found: found[1] + repository + (found[2] + tag if found[2] else ""), text
     )
-    pages = "https://{}.github.io/{}"
-    new = re.sub(
-        re.escape(pages.format(*course.repository.split("/"))) + r"(?![\w.-]*\w)",
-        pages.format(*repository.split("/")),
-        new,
+    pages_url = "https://{}.github.io/{}"
+    new_text = re.sub(
+        re.escape(pages_url.format(*course.repository.split("/"))) + r"(?![\w.-]*\w)",
+        pages_url.format(*repository.split("/")),
+        new_text,
     )
     if path == course.root / "pyproject.toml":
-        new = _with_new_table(new, repository, tag)
-    return new if new != text else None
+        new_text = _with_new_table(new_text, repository, tag)
+    return new_text if new_text != text else None
 
 
 def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
     """Return pyproject.toml with new values under [tool.course]."""
-    before, header, rest = pyproject.partition("[tool.course]")
-    table, next_table, after = rest.partition("\n[")
+    before, header, after_header = pyproject.partition("[tool.course]")
+    table, next_table, after = after_header.partition("\n[")
     for key, value in (("repository", repository), ("tag", tag)):
         table = re.sub(
             rf"(?m)^(\s*{key}\s*=\s*)([\"']).*?\2", lambda m, v=value: f'{m[1]}"{v}"', table
@@ -159,7 +159,7 @@ def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
 
 
 def _check_code_unchanged(path: Path, text: str, course: CourseFolder) -> None:
-    """Raise `CourseError` if code would change: its notebook would have to be executed again."""
+    """Raise `CourseError` if code would change, because its notebook would have to be rerun."""
     if path.suffix != ".py" or path.parent not in (course.sources, course.lab_sources):
         return
     lines = zip(path.read_text(encoding="utf-8").splitlines(), text.splitlines(), strict=True)

@@ -69,29 +69,29 @@ def _parse(text: str, path: Path) -> Source:
 
 
 def _read_header(table: object, path: Path) -> Header:
-    wanted = Header.__dataclass_fields__
+    known = Header.__dataclass_fields__
     if not isinstance(table, dict):
         raise CourseError(
             f"{path} has no header. Start the file with a comment block between two lines `# ---` "
-            f"with these entries under `jupyter: course:`: {', '.join(wanted)}."
+            f"with these entries under `jupyter: course:`: {', '.join(known)}."
         )
     for key in table:
-        if key not in wanted:
+        if key not in known:
             raise CourseError(
-                f"{path}: unknown entry {key!r} in the header. Known entries: {', '.join(wanted)}."
+                f"{path}: unknown entry {key!r} in the header. Known entries: {', '.join(known)}."
             )
     for key in ("title", "promise", "minutes", "objectives"):
         if key not in table:
             raise CourseError(f"{path}: the header has no {key!r}.")
     for key, value in table.items():
-        what = f"{path}: {key!r} in the header is {value!r}, not"
+        problem = f"{path}: {key!r} in the header is {value!r}, not"
         if key in ("title", "promise"):
             if not isinstance(value, str) or not value.strip():
-                raise CourseError(f"{what} a string.")
+                raise CourseError(f"{problem} a string.")
         elif key == "minutes":
             if type(value) is not int or value <= 0:
-                raise CourseError(f"{what} a positive integer.")
+                raise CourseError(f"{problem} a positive integer.")
         elif not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             colon = "Put quotes around a string that contains a colon."
-            raise CourseError(f"{what} a list of strings. {colon}")
+            raise CourseError(f"{problem} a list of strings. {colon}")
     return Header(**{key: table[key] for key in table})

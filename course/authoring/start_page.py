@@ -1,4 +1,4 @@
-"""Write `index.md`, the first page of the site and of JupyterLab, with all lessons and labs.
+"""Write `index.md`, the start page of the site and of JupyterLab, with all lessons and labs.
 
 `python -m course.authoring.start_page` writes it, and so does `make build`.
 """

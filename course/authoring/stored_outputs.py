@@ -9,8 +9,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-# An absolute path, but not part of an address or an HTML tag. /dev and /proc are the same on
-# every Linux.
+# An absolute path that is not part of a URL or an HTML tag. /dev and /proc are the same on every
+# Linux system.
 _ABSOLUTE_PATH = re.compile(
     r"(?<![\w.~/:<>=\\\-\"'])/(?!dev/|proc/)(?:[\w.@+\-]+/)+[\w.@+\-]+"
     r"|(?<=[\"'=:( ])/(?!/|dev/|proc/)(?:[\w.@+\-]+/)+[\w.@+\-]+"
@@ -56,16 +56,16 @@ def output_problems(notebook: NotebookNode) -> list[str]:
     problems = []
     for number, cell in enumerate(notebook.cells, start=1):
         for output in cell.get("outputs", []):
-            where = f"cell {number} ({first_line(cell.source)})"
+            location = f"cell {number} ({first_line(cell.source)})"
             text = "\n".join(output_texts(output))
             if output.output_type == "error":
-                problems.append(f"{where} ends in an error: {text}")
+                problems.append(f"{location} ends in an error: {text}")
             elif output.output_type == "stream" and output.name == "stderr":
-                problems.append(f"{where} writes to stderr: {first_line(text)}")
-            elif found := _WARNING.search(text):
-                problems.append(f"{where} shows a warning: {first_line(found.group())}")
-            if found := _machine_path(text):
-                problems.append(f"{where} shows a path of this machine: {found}")
+                problems.append(f"{location} writes to stderr: {first_line(text)}")
+            elif match := _WARNING.search(text):
+                problems.append(f"{location} shows a warning: {first_line(match.group())}")
+            if match := _machine_path(text):
+                problems.append(f"{location} shows a path of this machine: {match}")
     return problems
 
 
@@ -74,8 +74,8 @@ def _machine_path(text: str) -> str | None:
     # A home folder of "/" or "/root" is part of many other paths.
     if len(home) > len("/root") and home in text:
         return home
-    found = _ABSOLUTE_PATH.search(text)
-    return found.group() if found else None
+    match = _ABSOLUTE_PATH.search(text)
+    return match.group() if match else None
 
 
 def outputs_digest(notebook: NotebookNode) -> str:

@@ -51,28 +51,36 @@ def targets(
     translation into a language; pass it to reuse translations that have already been read.
     """
     read = read or partial(read_translation, course)
-    known = languages(course)
-    translation = [name for name in names if Path(name).parts[:1] in [(code,) for code in known]]
-    found = _in_english(course, [name for name in names if name not in translation], bool(names))
-    for code in known:
-        requested = [
-            Path(n).relative_to(code).as_posix() for n in translation if Path(n).parts[0] == code
+    codes = languages(course)
+    translated_names = [
+        name for name in names if Path(name).parts[:1] in [(code,) for code in codes]
+    ]
+    result = _in_english(
+        course, [name for name in names if name not in translated_names], bool(names)
+    )
+    for code in codes:
+        names_in_language = [
+            Path(n).relative_to(code).as_posix()
+            for n in translated_names
+            if Path(n).parts[0] == code
         ]
-        if requested or not names:
-            found += _in_translation(read(code), [name for name in requested if name != "."])
-    return found
+        if names_in_language or not names:
+            result += _in_translation(
+                read(code), [name for name in names_in_language if name != "."]
+            )
+    return result
 
 
 def _in_english(course: CourseFolder, names: list[str], only_these: bool) -> list[Target]:
     labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
     lessons = [name for name in names if name not in labs]
-    found = []
+    result = []
     if lessons or not only_these:
-        found += [_lesson(course, name) for name in pick(course.lesson_names(), lessons, "Lesson")]
+        result += [_lesson(course, name) for name in pick(course.lesson_names(), lessons, "Lesson")]
     if labs or not only_these:
         for name in pick(course.lab_names(), labs, "Lab"):
-            found += [_lab(course, name, answers=False), _lab(course, name, answers=True)]
-    return found
+            result += [_lab(course, name, answers=False), _lab(course, name, answers=True)]
+    return result
 
 
 def _in_translation(translation: CourseTranslation, names: list[str]) -> list[Target]:
@@ -81,8 +89,8 @@ def _in_translation(translation: CourseTranslation, names: list[str]) -> list[Ta
     lessons = [name for name in names if name not in labs]
     chosen = []
     if lessons or not names:
-        picked = pick(course.lesson_names(), lessons, "Lesson")
-        chosen += [f"notebooks/{name}" for name in picked]
+        names_found = pick(course.lesson_names(), lessons, "Lesson")
+        chosen += [f"notebooks/{name}" for name in names_found]
     if labs or not names:
         chosen += [f"labs/{name}" for name in pick(course.lab_names(), labs, "Lab")]
     return [
@@ -90,11 +98,13 @@ def _in_translation(translation: CourseTranslation, names: list[str]) -> list[Ta
     ]
 
 
-def assembled(course: CourseFolder, name: str, translator: Translator = IN_ENGLISH) -> NotebookNode:
+def assemble_from_source(
+    course: CourseFolder, name: str, translator: Translator = IN_ENGLISH
+) -> NotebookNode:
     """Build the notebook of one lesson from its current source, without outputs."""
     names = course.lesson_names()
-    place = names.index(name) + 1
-    next_lesson = read_source(course.source_path(names[place])) if place < len(names) else None
+    index = names.index(name) + 1
+    next_lesson = read_source(course.source_path(names[index])) if index < len(names) else None
     return assemble_lesson(course, read_source(course.source_path(name)), next_lesson, translator)
 
 
@@ -104,17 +114,17 @@ def outdated(course: CourseFolder) -> list[str]:
     Executes nothing. An empty list means that every notebook is what `build` would write.
     """
     findings = []
-    # A language is checked from its first build on, so that translators can finish it file by file.
+    # A language is checked only after its first build, so that it can be translated step by step.
     translations = [
         translation
         for code in languages(course)
         if (translation := read_translation(course, code)).is_built
     ]
-    wanted = _in_english(course, [], only_these=False)
-    wanted += [
+    all_targets = _in_english(course, [], only_these=False)
+    all_targets += [
         target for translation in translations for target in _in_translation(translation, [])
     ]
-    for target in wanted:
+    for target in all_targets:
         try:
             reasons = differences(target, target.assemble(), read_stored(target.path))
         except CourseError as error:
@@ -122,7 +132,7 @@ def outdated(course: CourseFolder) -> list[str]:
         if reasons:
             fix = f"course build {target.argument}"
             findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
-    findings += _without_source(course, {target.path for target in wanted})
+    findings += _without_source(course, {target.path for target in all_targets})
     for translation in translations:
         findings += unreviewed(translation) + outdated_files(translation)
     return findings
@@ -137,13 +147,13 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     """Return the reasons why a stored notebook differs from what its current source builds."""
     if stored is None:
         return ["it has not been built"]
-    wanted, noted = fresh.metadata.course, stored.metadata.get("course", {})
+    expected, recorded = fresh.metadata.course, stored.metadata.get("course", {})
     reasons = []
-    if noted.get("source_sha256") != wanted.source_sha256:
+    if recorded.get("source_sha256") != expected.source_sha256:
         reasons.append("its source has changed since it was built")
-    elif noted.get("generated_sha256") != wanted.generated_sha256:
-        reasons.append("its generated cells (opening, set-up, closing) have changed")
-    elif noted.get("translation_sha256") != wanted.get("translation_sha256"):
+    elif recorded.get("generated_sha256") != expected.generated_sha256:
+        reasons.append("its generated cells (opening, setup, closing) have changed")
+    elif recorded.get("translation_sha256") != expected.get("translation_sha256"):
         reasons.append("its translation has changed since it was built")
     elif edited := _edited_cells(fresh, stored):
         reasons.append(f"cell {edited[0] + 1} was edited by hand; edit the source instead")
@@ -151,17 +161,17 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     has_outputs = any(cell.outputs for cell in code)
     if not target.executed:
         if has_outputs or any(cell.execution_count for cell in code):
-            reasons.append("it has been executed, and students get it without outputs")
+            reasons.append("it has outputs, but students must get it without outputs")
     elif code and not has_outputs:
         reasons.append("it has code but no outputs")
-    elif noted.get("outputs_sha256") != outputs_digest(stored):
+    elif recorded.get("outputs_sha256") != outputs_digest(stored):
         reasons.append("its outputs differ from those that the build stored")
     return reasons
 
 
 def _lesson(course: CourseFolder, name: str) -> Target:
     path = course.notebook_path(name)
-    return Target(name, name, path, True, lambda: assembled(course, name))
+    return Target(name, name, path, True, lambda: assemble_from_source(course, name))
 
 
 def _lab(course: CourseFolder, name: str, *, answers: bool) -> Target:
@@ -184,7 +194,7 @@ def _translated(translation: CourseTranslation, document: str) -> Target:
     def assemble() -> NotebookNode:
         if is_lab:
             return assemble_lab(course, name, answers=False, translator=translator)
-        return assembled(course, name, translator)
+        return assemble_from_source(course, name, translator)
 
     argument = f"{translation.language}/{'labs/' if is_lab else ''}{name}"
     return Target(
@@ -192,7 +202,7 @@ def _translated(translation: CourseTranslation, document: str) -> Target:
     )
 
 
-def _without_source(course: CourseFolder, wanted: set[Path]) -> list[str]:
+def _without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
     findings = []
     folders = [
         (course.notebooks, course.sources),
@@ -204,7 +214,7 @@ def _without_source(course: CourseFolder, wanted: set[Path]) -> list[str]:
         folders.append((course.labs / code, course.lab_sources))
     for folder, sources in folders:
         for path in sorted(folder.glob("[!._]*.ipynb")):
-            if path not in wanted:
+            if path not in expected_paths:
                 file = path.relative_to(course.root).as_posix()
                 source = (sources / f"{path.stem}.py").relative_to(course.root).as_posix()
                 name = file.removeprefix("notebooks/").removesuffix(".ipynb")
@@ -214,13 +224,25 @@ def _without_source(course: CourseFolder, wanted: set[Path]) -> list[str]:
 
 
 def _edited_cells(fresh: NotebookNode, stored: NotebookNode) -> list[int]:
-    built, found = ([_comparable(cell) for cell in n.cells] for n in (fresh, stored))
-    edited = [n for n, (one, other) in enumerate(zip(built, found, strict=False)) if one != other]
-    if len(built) != len(found):
-        edited.append(min(len(built), len(found)))
+    expected_cells, actual_cells = (
+        [_comparable(cell) for cell in n.cells] for n in (fresh, stored)
+    )
+    edited = [
+        n
+        for n, (expected, actual) in enumerate(zip(expected_cells, actual_cells, strict=False))
+        if expected != actual
+    ]
+    if len(expected_cells) != len(actual_cells):
+        edited.append(min(len(expected_cells), len(actual_cells)))
     return edited
 
 
 def _comparable(cell: NotebookNode) -> tuple[object, ...]:
-    kept = cell.metadata
-    return cell.cell_type, cell.id, cell.source, list(kept.get("tags", [])), kept.get("nbgrader")
+    metadata = cell.metadata
+    return (
+        cell.cell_type,
+        cell.id,
+        cell.source,
+        list(metadata.get("tags", [])),
+        metadata.get("nbgrader"),
+    )

@@ -1,7 +1,7 @@
-"""`course batch`: execute notebooks with many settings, resuming where an earlier run stopped.
+"""`course batch`: execute notebooks with many settings, and resume after an interruption.
 
-A finished run is a file in `state/`, written once its notebook is in place. Everything else in the
-batch's folder is generated from these files: `results.csv`, `results.parquet` and `index.html`.
+Each finished run has a file in `state/`, which is written after its notebook. `results.csv`,
+`results.parquet` and `index.html` are generated from these files.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) ->
     """Execute the runs of a plan that have not finished yet; return the exit status.
 
     Args:
-        course: the course whose notebooks the plan may name and whose `runs/` holds the results.
+        course: the course; its `runs/` has the results.
         plan: what to run.
-        name: name of the batch's folder if the plan names none.
+        name: name of the batch's folder, unless the plan sets it.
         options: how to run it.
 
     Returns:
@@ -44,31 +44,35 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) ->
     finished_runs = FinishedRuns(folders.out)
     if options.dry_run:
         _show_plan(
-            runs, _kept(finished_runs, runs, options), plan, _earlier_seconds(course, finished_runs)
+            runs,
+            _entries_to_keep(finished_runs, runs, options),
+            plan,
+            _earlier_seconds(course, finished_runs),
         )
         return 0
     with finished_runs.locked():
-        done = _kept(finished_runs, runs, options)
-        runner = BatchRunner(plan, folders, finished_runs, runs, notebooks, options, done)
-        missing = [run for run in runs if run.id not in done]
-        if done:
-            print(f"{len(done)} of {len(runs)} runs are already done; {len(missing)} to go.")
-        return runner.execute(missing, files)
+        finished = _entries_to_keep(finished_runs, runs, options)
+        runner = BatchRunner(plan, folders, finished_runs, runs, notebooks, options, finished)
+        pending = [run for run in runs if run.id not in finished]
+        if finished:
+            remaining = f"{len(pending)} remaining"
+            print(f"{len(finished)} of {len(runs)} runs are already finished; {remaining}.")
+        return runner.execute(pending, files)
 
 
 def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Path]:
-    """The files that a plan names: paths of notebooks, or lessons as `course run` takes them."""
+    """Return the files that a plan names: paths of notebooks, or names of lessons."""
     files: dict[str, Path] = {}
     for word in words:
         path = Path(word).expanduser()
         if path.suffix == ".ipynb" and path.is_file():
-            found = {path.stem: path.absolute()}
+            matches = {path.stem: path.absolute()}
         elif path.suffix == ".ipynb" and len(path.parts) > 1:
             raise CourseError(f"There is no notebook {word}.")
         else:
             names = pick(course.built_names(), [word], "Notebook")
-            found = {lesson: course.notebook_path(lesson) for lesson in names}
-        for stem, file in found.items():
+            matches = {lesson: course.notebook_path(lesson) for lesson in names}
+        for stem, file in matches.items():
             # Students' copies of a lab have the same file name, in different folders.
             unique = stem if files.get(stem, file) == file else f"{file.parent.name}_{stem}"
             if files.get(unique, file) != file:
@@ -81,7 +85,7 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
 
 def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
     if plan.out is not None and "://" in plan.out:
-        # State, tables and page stay local: without an atomic rename, half a file could remain.
+        # State, tables and page stay local, because remote storage has no atomic rename.
         folders = Folders(course.runs / name, store=plan.out)
     else:
         folders = Folders(Path(plan.out or course.runs / name).expanduser().absolute())
@@ -95,10 +99,10 @@ def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
     return folders
 
 
-def _kept(
+def _entries_to_keep(
     finished_runs: FinishedRuns, runs: Sequence[PlannedRun], options: BatchOptions
 ) -> dict[str, Entry]:
-    """The entries of the runs that do not have to be executed again."""
+    """Return the entries of the runs that do not have to be executed again."""
     finished = finished_runs.entries()
     return {
         run.id: finished[run.id]
@@ -109,7 +113,7 @@ def _kept(
 
 
 def _earlier_seconds(course: CourseFolder, finished_runs: FinishedRuns) -> dict[str, list[float]]:
-    """Seconds that passed runs of each notebook took, in this and the course's other batches."""
+    """Return the seconds of each notebook's passed runs, in this and the course's other batches."""
     seconds: dict[str, list[float]] = {}
     for state in {finished_runs.folder, *course.runs.glob("*/state")}:
         for entry in FinishedRuns(state.parent).entries().values():
@@ -120,29 +124,29 @@ def _earlier_seconds(course: CourseFolder, finished_runs: FinishedRuns) -> dict[
 
 def _show_plan(
     runs: Sequence[PlannedRun],
-    done: Mapping[str, Entry],
+    finished: Mapping[str, Entry],
     plan: Plan,
     earlier: Mapping[str, list[float]],
 ) -> None:
     """Print what would run, and an estimate of the time from earlier runs."""
-    missing = [run for run in runs if run.id not in done]
+    pending = [run for run in runs if run.id not in finished]
     for run in runs[:_MAX_SHOWN]:
         values = ", ".join(f"{key} = {value!r}" for key, value in run.parameters.items())
-        mark = "done  " if run.id in done else "to run"
+        mark = "done  " if run.id in finished else "to run"
         print(f"{mark}  {run.notebook}  {values or 'no parameters'}")
     if len(runs) > _MAX_SHOWN:
         print(f"... and {len(runs) - _MAX_SHOWN} more")
     jobs = jobs_at_once(plan)
     total = f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
-    print(f"{total}, {len(missing)} to execute, {jobs} at a time. Nothing was started.")
-    unknown = sorted({run.notebook for run in missing} - set(earlier))
+    print(f"{total}, {len(pending)} to execute, {jobs} at a time. Nothing was started.")
+    unknown = sorted({run.notebook for run in pending} - set(earlier))
     if unknown:
         print(f"No estimate: there is no earlier run of {', '.join(unknown)}.")
-    elif missing:
+    elif pending:
         typical = {name: statistics.median(found) for name, found in earlier.items()}
-        seconds = sum(typical[run.notebook] for run in missing) / min(jobs, len(missing))
-        known = sum(len(earlier[name]) for name in {run.notebook for run in missing})
+        seconds = sum(typical[run.notebook] for run in pending) / min(jobs, len(pending))
+        count = sum(len(earlier[name]) for name in {run.notebook for run in pending})
         print(
-            f"Estimate: {format_estimate(seconds)}, from the median of {known} earlier runs"
+            f"Estimate: {format_estimate(seconds)}, from the median of {count} earlier runs"
             f"{', whatever their parameters' if plan.varied else ''}."
         )

@@ -1,4 +1,4 @@
-"""Executes the runs of a batch, saves each run when it ends, and writes tables and a page."""
+"""Executes the runs of a batch, saves each result, and writes the tables and the page."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BatchOptions:
 
 @dataclass(frozen=True)
 class Folders:
-    """Where a batch keeps its files. `store` is an address such as s3://...; None if local."""
+    """The folders of a batch. `store` is a URL such as s3://...; None if local."""
 
     out: Path
     store: str | None = None
@@ -67,7 +67,7 @@ class Folders:
         return self.notebooks / f"{run.name}.ipynb"
 
     def url(self, run: PlannedRun) -> str:
-        """Where the page links to: the local notebook, or its URL in the remote storage."""
+        """The link on the page: the path of the notebook, or its URL in the remote storage."""
         if self.store is None:
             return f"notebooks/{run.name}.ipynb"
         return f"{self.store.rstrip('/')}/{run.name}.ipynb"
@@ -75,7 +75,7 @@ class Folders:
 
 @dataclass
 class BatchRunner(JobListener):
-    """A running batch: saves every run that ends and keeps the tables up to date.
+    """Executes a batch: saves every run when it ends, and updates the tables.
 
     `entries` has all runs that have ended, by id, including those that could not run, which
     `finished_runs` does not store.
@@ -91,7 +91,7 @@ class BatchRunner(JobListener):
     _refreshed: float = field(default_factory=monotonic)
     _progress: BatchProgress | None = None
 
-    def execute(self, missing: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
+    def execute(self, pending: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
         """Execute the missing runs, write tables and page, and print a summary."""
         make_cifar10_root_absolute()
         # nbclient logs dead kernels and timeouts, which would break up the progress bar.
@@ -99,8 +99,8 @@ class BatchRunner(JobListener):
         started = monotonic()
         results: list[RunResult] = []
         try:
-            if missing:
-                jobs = [self._job(run, files[run.notebook]) for run in missing]
+            if pending:
+                jobs = [self._job(run, files[run.notebook]) for run in pending]
                 self._progress = BatchProgress(len(jobs), _line)
                 limits = RunLimits(self.plan.cell_limit, self.plan.run_limit, self.plan.retries)
                 results = engine.run_jobs(
@@ -140,8 +140,8 @@ class BatchRunner(JobListener):
         )
         if executed is not None:
             entry["file"] = self.folders.url(run)
-            wanted = result.status != Status.PASSED or self.options.all_pages
-            if wanted and self.folders.store is None:
+            has_page = result.status != Status.PASSED or self.options.all_pages
+            if has_page and self.folders.store is None:
                 page = write_page(self.folders.notebook(run), index="../index.html")
                 entry["page"] = f"notebooks/{page.name}"
         self.entries[run.id] = entry
@@ -154,16 +154,20 @@ class BatchRunner(JobListener):
 
     def _job(self, run: PlannedRun, file: Path) -> Job:
         self.folders.notebooks.mkdir(parents=True, exist_ok=True)
-        given = self.plan.folder
-        folder = Path(given).expanduser().absolute() if given else self.folders.files(run)
-        if given and not folder.is_dir():
+        shared_folder = self.plan.folder
+        folder = (
+            Path(shared_folder).expanduser().absolute()
+            if shared_folder
+            else self.folders.files(run)
+        )
+        if shared_folder and not folder.is_dir():
             raise CourseError(f"The working folder {folder} does not exist.")
-        if not given:
+        if not shared_folder:
             # A batch that was killed may have left files there.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         output, parameters = self.folders.unfinished(run), run.parameters
-        return Job(run.name, file, output, folder, parameters, own_folder=not given)
+        return Job(run.name, file, output, folder, parameters, own_folder=not shared_folder)
 
     def _workers(self, number: int) -> WorkerConfig:
         fresh = self.options.fresh_kernels
@@ -209,17 +213,17 @@ class BatchRunner(JobListener):
             print(synthetic_box([f"{len(synthetic)} of the runs, marked in the report"]))
         print(f"Report: {self.folders.out / 'index.html'}, tables: results.csv, results.parquet")
         if any(result.status in (Status.STOPPED, Status.NOT_RUN) for result in results):
-            left = len(self.runs) - len(entries)
-            print(f"Stopped with {left} runs to go. Repeat the command to continue from here.")
+            remaining = len(self.runs) - len(entries)
+            print(f"Stopped; {remaining} runs remaining. Repeat the command to continue.")
             return 130
         failed = len(entries) - passed
         if failed and not self.options.retry_failed:
-            print(f"To rerun the {failed} that did not pass, add --retry-failed.")
+            print(f"To rerun the {failed} runs that did not pass, add --retry-failed.")
         return 0 if passed == len(self.runs) else 1
 
 
 def jobs_at_once(plan: Plan) -> int:
-    """How many runs to execute at once: `jobs` of the plan, or `runs_per_gpu` per GPU, or 1."""
+    """Return the number of concurrent runs: the plan's `jobs`, or `runs_per_gpu` per GPU, or 1."""
     if plan.jobs is not None:
         return plan.jobs
     names = gpus.visible() if plan.gpus is None else plan.gpus
@@ -227,7 +231,7 @@ def jobs_at_once(plan: Plan) -> int:
 
 
 def _line(result: RunResult) -> str:
-    """A run on one line of a terminal: its name, status, error and note."""
+    """Return a run as one line of text: its name, status, error and note."""
     cell = "" if result.cell is None else f"cell {result.cell + 1}: "
     error = cell + result.error.splitlines()[0] if result.error else ""
     parts = [result.job.name, str(result.status), error, result.note]

@@ -16,10 +16,10 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     """Add `course batch` to the commands."""
     command = commands.add_parser(
         "batch",
-        help="execute notebooks over many settings of their parameters",
-        description="Execute notebooks over many settings, several at once, and collect what they "
-        "report in results.csv, results.parquet and index.html. Repeating the command continues "
-        "where the last one stopped.",
+        help="execute notebooks with many settings of their parameters",
+        description="Execute notebooks with many settings, several at once, and collect what they "
+        "report in results.csv, results.parquet and index.html. If you repeat the command, it "
+        "continues where it stopped.",
         epilog="example: course batch 03 --grid seed 0 1 2 3 --jobs 2",
     )
     command.add_argument(
@@ -74,7 +74,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
         "--runs-per-gpu", type=positive_int, metavar="N", help="runs that share a GPU (default: 1)"
     )
     how.add_argument(
-        "--folder", metavar="DIR", help="working folder of all runs (default: one per run)"
+        "--folder", metavar="DIR", help="working directory of all runs (default: one per run)"
     )
     how.add_argument("--out", metavar="DIR", help="results folder, or a URL such as s3://...")
     how.add_argument(
@@ -102,14 +102,14 @@ def _batch(options: argparse.Namespace) -> int:
 
     handle_sigterm_as_ctrl_c()
     table, name = _make_plan_table(options)
-    how = BatchOptions(
+    batch_options = BatchOptions(
         **{field.name: getattr(options, field.name) for field in fields(BatchOptions)}
     )
-    return batch(open_course(options.root), make_plan(table), name, how)
+    return batch(open_course(options.root), make_plan(table), name, batch_options)
 
 
 def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], str]:
-    """The plan's table and the batch's name: that of the plan's file, or a generated one."""
+    """Return the plan's table and the batch's name: that of the plan's file, or a generated one."""
     from course.batch.plan import read_plan
 
     files = [word for word in options.what if Path(word).suffix in (".yaml", ".yml")]
@@ -128,8 +128,8 @@ def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], st
     _add(table, "gpus", _given(use=use, runs_per_gpu=options.runs_per_gpu))
     if files:
         return table, Path(files[0]).stem
-    what = [table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")]
-    digest = hashlib.sha256(json.dumps([what, table.get("repeats")]).encode()).hexdigest()
+    content = [table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")]
+    digest = hashlib.sha256(json.dumps([content, table.get("repeats")]).encode()).hexdigest()
     return table, f"batch_{Path(options.what[0]).stem}_{digest[:6]}"
 
 
@@ -138,22 +138,22 @@ def _given(**options: object) -> dict[str, object]:
 
 
 def _check_no_repeats(
-    option: str, given: list[list[str]], read: dict[str, object]
+    option: str, pairs: list[list[str]], values: dict[str, object]
 ) -> dict[str, object]:
-    names = [name for name, *_ in given]
+    names = [name for name, *_ in pairs]
     for name in names:
         if names.count(name) > 1:
             raise CourseError(f"{option} sets parameter {name!r} twice.")
-    return read
+    return values
 
 
-def _add(table: dict[str, object], key: str, more: dict[str, object]) -> None:
-    if not more:
+def _add(table: dict[str, object], key: str, values: dict[str, object]) -> None:
+    if not values:
         return
-    before = table.get(key) or {}
-    if not isinstance(before, dict):
-        raise CourseError(f"{key} in the plan must be names and values, not {before!r}.")
-    table[key] = {**before, **more}
+    current = table.get(key) or {}
+    if not isinstance(current, dict):
+        raise CourseError(f"{key} in the plan must be names and values, not {current!r}.")
+    table[key] = {**current, **values}
 
 
 def _case(words: list[str]) -> dict[str, object]:

@@ -27,7 +27,7 @@ class FinishedRuns:
         self._batch, self.folder = batch, batch / "state"
 
     def entries(self) -> dict[str, Entry]:
-        """The entries of all finished runs, by run id; unreadable files are skipped."""
+        """Return the entries of all finished runs, by run id; unreadable files are skipped."""
         entries = {}
         for file in sorted(self.folder.glob("[!.]*.json")):
             try:
@@ -50,7 +50,7 @@ class FinishedRuns:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for one batch; the lock is released even if the process is killed.
+        """Lock the folder in the block; the lock is released even if the process is killed.
 
         Raises:
             CourseError: another batch is running in this folder.

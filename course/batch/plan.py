@@ -1,7 +1,7 @@
 """The plan of a batch, from a YAML file and the command line, checked and expanded into runs.
 
-A plan names notebooks and parameters: fixed ones, a grid (every combination), a list (one setting
-after another) and repeats, which differ in their seed.
+A plan has notebooks and parameters: fixed ones, a grid (every combination), a list of settings, and
+repeats, which differ in their seed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Plan:
     Attributes:
         notebooks: lessons or paths of notebooks.
         parameters: the same in all runs.
-        grid: parameters and their values, of which every combination runs.
+        grid: parameters and their values; every combination runs.
         cases: the settings under `list`.
         seeds: values of the parameter `seed`.
         cell_limit: time limit per cell, in seconds; None for no limit.
@@ -67,7 +67,7 @@ class Plan:
 
     @property
     def title(self) -> str:
-        """What the batch runs, in one line."""
+        """A one-line description of the batch."""
         names = [Path(name).stem for name in self.notebooks]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         over = f" over {', '.join(self.varied)}" if self.varied else ""
@@ -144,7 +144,7 @@ def make_plan(table: Mapping[str, object]) -> Plan:
 
 
 def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun]:
-    """All runs of the plan, in its order, with parameters converted to each notebook's types.
+    """Return all runs of the plan, in order, with parameters converted to each notebook's types.
 
     Raises:
         CourseError: no notebook has a parameter of that name, or a value has the wrong type.
@@ -153,12 +153,12 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
     runs: dict[str, PlannedRun] = {}
     seeds = [{"seed": seed} for seed in plan.seeds] or [{}]
     combinations = [
-        dict(zip(plan.grid, values, strict=True))
-        for values in itertools.product(*plan.grid.values())
+        dict(zip(plan.grid, combination_values, strict=True))
+        for combination_values in itertools.product(*plan.grid.values())
     ]
     for case, combination, seed in itertools.product(plan.cases or ({},), combinations, seeds):
-        given = {**plan.parameters, **case, **combination, **seed}
-        for name, converted in convert_parameters(given.items(), known).items():
+        values = {**plan.parameters, **case, **combination, **seed}
+        for name, converted in convert_parameters(values.items(), known).items():
             parameters = {key: _make_absolute(value) for key, value in converted.items()}
             run = _plan_run(name, parameters, notebooks[name])
             # A notebook without the varied parameter would run again with the same values.
@@ -196,10 +196,10 @@ def _check_set_once(plan: Plan) -> None:
         "list": {name for case in plan.cases for name in case},
         "repeats": {"seed"} if plan.seeds else set(),
     }
-    for (one, names), (other, others) in itertools.combinations(parts.items(), 2):
-        if both := sorted(names & others):
+    for (first, first_names), (second, second_names) in itertools.combinations(parts.items(), 2):
+        if shared := sorted(first_names & second_names):
             raise CourseError(
-                f"Parameter {both[0]!r} is set by {one} and by {other}; remove one of them."
+                f"Parameter {shared[0]!r} is set by {first} and by {second}; remove one of them."
             )
 
 
@@ -209,7 +209,7 @@ def _mapping(table: Mapping[str, object], key: str) -> dict[str, object]:
         raise CourseError(
             f"{key} must be names and values, such as `{key}: {{...}}`, not {value!r}."
         )
-    return {str(name): inner for name, inner in value.items()}
+    return {str(name): item for name, item in value.items()}
 
 
 def _notebooks(value: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`course run`: executes the lessons headless, shows the progress, and writes a report."""
+"""`course run`: executes the lessons, shows the progress, and writes a report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(
     jobs: int | None = None,
     cell_timeout: int | None = None,
 ) -> CourseRun:
-    """Execute lessons, write notebooks, pages and report, and print the progress.
+    """Execute lessons, write the notebooks, pages and report, and print the progress.
 
     Args:
         course: the course whose built notebooks are executed.
@@ -71,16 +71,17 @@ def run(
     )
     for finding in outdated(course):
         print(f"Note: {finding}", file=sys.stderr)
-    started, clock = datetime.now().astimezone(), monotonic()
+    started, start = datetime.now().astimezone(), monotonic()
     expected = _earlier_seconds(course.runs)
     folder = _new_folder(course, out, started)
     make_cifar10_root_absolute()
-    # Kernels run in the current folder, as with papermill, so that a relative path among the
-    # parameters is relative to the folder where the command was started.
-    here = Path.cwd()
-    to_do = [
+    # Kernels run in the current folder, as with papermill, so that relative paths in the parameters
+    # are relative to the folder where the command was started.
+    working_folder = Path.cwd()
+    jobs_to_run = [
         Job(
-            name, course.notebook_path(name), folder / f"{name}.ipynb", here, converted[name],
+            name, course.notebook_path(name), folder / f"{name}.ipynb", working_folder,
+            converted[name],
             exclusive=measures_time(notebooks[name]),
         )
         for name in names
@@ -89,10 +90,10 @@ def run(
         jobs=jobs or jobs_for_this_machine(), preload=tuple(preloadable_modules(notebooks.values()))
     )
     cells = {name: _count_cells(notebooks[name], converted[name]) for name in names}
-    known = set(names) <= set(expected)
+    have_times = set(names) <= set(expected)
     # Without times from earlier runs, all cells are assumed to take equally long.
-    weights = relative_times(to_do, expected if known else cells, workers.jobs)
-    if known:
+    weights = relative_times(jobs_to_run, expected if have_times else cells, workers.jobs)
+    if have_times:
         seconds = sum(weights.values()) / workers.jobs
         print(f"Estimate from the last run: {format_estimate(seconds)}.")
     entries: dict[str, Entry] = {}
@@ -106,7 +107,7 @@ def run(
     progress = LessonProgress(cells, describe, weights)
     try:
         results = engine.run_jobs(
-            to_do, progress, workers=workers, limits=RunLimits(cell=cell_timeout)
+            jobs_to_run, progress, workers=workers, limits=RunLimits(cell=cell_timeout)
         )
         for result in results:
             if result.job.name not in entries:
@@ -116,7 +117,7 @@ def run(
             _link_existing_pages(folder, names)
         finished = CourseRun(
             started,
-            monotonic() - clock,
+            monotonic() - start,
             [entries[name] for name in names],
             list(parameters),
             stopped,
@@ -139,7 +140,7 @@ def run(
 
 
 def jobs_for_this_machine() -> int:
-    """How many lessons can run at once: one if there is a GPU, or as cores and memory allow."""
+    """Return how many lessons to run at once: one if there is a GPU, else by cores and memory."""
     if gpus.visible():
         return 1
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
@@ -148,17 +149,17 @@ def jobs_for_this_machine() -> int:
 def relative_times(
     jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int
 ) -> dict[str, float]:
-    """Each job's share of the total worker time; one that runs alone occupies all workers."""
+    """Return the worker time of each job; an exclusive job occupies all workers."""
     return {job.name: seconds[job.name] * (at_once if job.exclusive else 1) for job in jobs}
 
 
 def measures_time(notebook: NotebookNode) -> bool:
-    """Whether the notebook measures time, so that nothing else may run at the same time."""
+    """Return whether the notebook measures time, so that nothing else may run at the same time."""
     return any(c.cell_type == "code" and _CLOCKS.search(c.source) for c in notebook.cells)
 
 
 def collect_facts(root: Path) -> dict[str, str]:
-    """Facts that the results depend on: torch version, machine, commit of the course, command."""
+    """Return what the results depend on: torch version, machine, commit of the course, command."""
     memory = f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
     machine = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", memory]
     facts = {
@@ -178,7 +179,7 @@ def collect_facts(root: Path) -> dict[str, str]:
 
 
 def _earlier_seconds(runs: Path) -> dict[str, float]:
-    """Seconds that each notebook took in the last run; empty if there is none."""
+    """Return the seconds of each notebook in the last run; empty if there is none."""
     try:
         table = json.loads((runs / "latest" / "results.json").read_text(encoding="utf-8"))
         rows = [row for row in table["notebooks"] if row["status"] == Status.PASSED]
@@ -207,11 +208,11 @@ def _new_folder(course: CourseFolder, out: Path | None, started: datetime) -> Pa
             # Another run started in the same second.
             continue
         return folder
-    raise CourseError(f"{course.runs} is full of folders named {base}; delete some.")
+    raise CourseError(f"{course.runs} has too many folders named {base}; delete some of them.")
 
 
 def point_latest(runs: Path, name: str) -> None:
-    """Make `runs/latest` a link to the folder `name`; a text file where links are not allowed."""
+    """Link `runs/latest` to the folder `name`; write a text file if links are not allowed."""
     latest, temporary = runs / "latest", runs / f".latest-{os.getpid()}"
     if latest.is_dir() and not latest.is_symlink():
         print(f"Note: {latest} is a folder, so it does not point to this run.", file=sys.stderr)
@@ -238,7 +239,7 @@ def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
 
 
 def _line(entry: Entry) -> str:
-    """One notebook on one line of a terminal."""
+    """Return the result of one notebook as one line of text."""
     seconds = format_seconds(entry["seconds"])
     parts = [f"{entry['notebook']:<28}  {entry['status']:<11}  {seconds:>10}"]
     reported = entry["reported"]

@@ -25,10 +25,10 @@ TableRow = dict[str, Any]
 
 
 def make_rows(entries: Iterable[Entry]) -> list[TableRow]:
-    """One row per entry, all with the same columns; a missing value is None.
+    """Return one row per entry, all with the same columns; a missing value is None.
 
-    A parameter `lr` becomes the column `parameter.lr`, a result `accuracy` `result.accuracy`, and
-    the version of torch `version.torch`, so that equal names do not collide.
+    The parameter `lr` is in the column `parameter.lr`, the result `accuracy` in `result.accuracy`,
+    and the version of torch in `version.torch`, so that equal names do not collide.
     """
     entries = list(entries)
     parameters = _names(entry["parameters"] for entry in entries)
@@ -62,7 +62,7 @@ def write_tables(rows: Sequence[TableRow], folder: Path) -> None:
 
 
 def as_csv(rows: Sequence[TableRow]) -> str:
-    """The rows as CSV; lists and dictionaries as JSON, None as an empty field."""
+    """Return the rows as CSV; lists and dictionaries are JSON, None is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if rows:
@@ -72,7 +72,7 @@ def as_csv(rows: Sequence[TableRow]) -> str:
 
 
 def as_parquet(rows: Sequence[TableRow]) -> bytes:
-    """The rows as Parquet; a column is numeric or boolean if all of its values are."""
+    """Return the rows as Parquet; a column is numeric or boolean if all of its values are."""
     names = list(rows[0]) if rows else list(_FIRST)
     columns = {name: _column([_plain(row[name]) for row in rows]) for name in names}
     buffer = io.BytesIO()

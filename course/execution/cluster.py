@@ -1,8 +1,8 @@
 """Executes jobs on the workers of a Dask cluster; results come back over the network.
 
-A worker needs this package. It needs neither the course's files nor a file system shared with the
-machine that runs the batch: the notebook is sent with the job. Other files that a notebook writes
-stay on the worker and are deleted, unless the worker can access the batch's own folder.
+A worker needs this package, but not the course's files or a shared file system: the notebook is
+sent with the job. Other files that a notebook writes are deleted from the worker, unless the worker
+can access the batch's folder.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ClusterExecutor:
         return self._tasks.submit(_execute, job, notebook, limits, self._workers, self._batch)
 
     def result(self, job: Job, future: Future) -> RunResult:
-        """The result of a job that has ended; its executed notebook is written to `job.output`.
+        """Return the result of a finished job, and write its executed notebook to `job.output`.
 
         Raises:
             OSError: the disk is full.
@@ -99,15 +99,16 @@ def _execute(
         machine = _machines[batch]
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         scratch = Path(name)
-        given, executed, folder = scratch / "given.ipynb", scratch / "executed.ipynb", job.folder
-        given.write_bytes(notebook)
+        notebook_file, executed_file = scratch / "given.ipynb", scratch / "executed.ipynb"
+        folder = job.folder
+        notebook_file.write_bytes(notebook)
         if not folder.is_dir():
             folder = scratch / "files"
             folder.mkdir()
-        local = replace(job, notebook=given, output=executed, folder=folder)
+        local = replace(job, notebook=notebook_file, output=executed_file, folder=folder)
         # In Dask's own context, a task could see another task's event loop.
         result = contextvars.Context().run(machine.execute, local, limits, JobListener())
-        return result, executed.read_bytes() if executed.exists() else b""
+        return result, executed_file.read_bytes() if executed_file.exists() else b""
 
 
 def _stop(batch: str) -> None:

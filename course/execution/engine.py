@@ -22,9 +22,9 @@ def run_jobs(
 ) -> list[RunResult]:
     """Execute all jobs and return their results in the order of the jobs.
 
-    A job that fails does not stop the others. Ctrl-C and SIGTERM kill the kernels: running jobs
-    then get the status `STOPPED`, and jobs that had not started get `NOT_RUN`. A second Ctrl-C
-    interrupts as usual. Jobs with `exclusive` run last, one at a time.
+    A job that fails does not stop the others. Ctrl-C and SIGTERM kill the kernels: running jobs get
+    the status `STOPPED`, and jobs that have not started get `NOT_RUN`. A second Ctrl-C interrupts
+    as usual. Exclusive jobs run last, one at a time.
 
     Raises:
         CourseError: no Dask scheduler answers.
@@ -42,8 +42,8 @@ def run_jobs(
     results: dict[str, RunResult] = {}
     failure: Exception | None = None
     with contextlib.closing(executor), _on_interrupt(executor.stop):
-        together = [job for job in jobs if not job.exclusive]
-        for group in [together, *([job] for job in jobs if job.exclusive)]:
+        parallel_jobs = [job for job in jobs if not job.exclusive]
+        for group in [parallel_jobs, *([job] for job in jobs if job.exclusive)]:
             if executor.stopped:
                 break
             futures = {executor.submit(job, limits, listener): job for job in group}
@@ -66,11 +66,11 @@ def run_jobs(
 @contextlib.contextmanager
 def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` in a thread at the first Ctrl-C or SIGTERM; later ones interrupt as usual."""
-    before: dict[int, object] = {}
+    previous_handlers: dict[int, object] = {}
 
     def restore() -> None:
-        while before:
-            signal.signal(*before.popitem())
+        while previous_handlers:
+            signal.signal(*previous_handlers.popitem())
 
     def handle(*_: object) -> None:
         restore()
@@ -80,7 +80,7 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
     # Python allows signal handlers in the main thread only.
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, handle)
+            previous_handlers[number] = signal.signal(number, handle)
     try:
         yield
     finally:

@@ -67,7 +67,7 @@ class ForkedKernel:
     """A kernel of the server, with as much of the interface of `subprocess.Popen` as Jupyter uses.
 
     Attributes:
-        left_running: after the end, names of the processes that the notebook had left running.
+        left_running: names of the processes that were still running when the kernel exited.
     """
 
     stdin = stdout = stderr = None
@@ -76,18 +76,18 @@ class ForkedKernel:
         self._channel = channel
         self.returncode: int | None = None
         self.left_running: list[str] = []
-        if not (answer := channel.recv(64)):
+        if not (reply := channel.recv(64)):
             raise ConnectionError("The kernel server has exited.")
-        self.pid = int(answer)
+        self.pid = int(reply)
 
     def poll(self) -> int | None:
-        """The exit status; None while the kernel is running or being cleaned up."""
+        """Return the exit status; None while the kernel is running or being cleaned up."""
         if self.returncode is None and select.select([self._channel], [], [], 0)[0]:
-            answer = b""
+            reply = b""
             with contextlib.suppress(OSError):
-                answer = self._channel.recv(1 << 16)
-            if answer:
-                report = json.loads(answer)
+                reply = self._channel.recv(1 << 16)
+            if reply:
+                report = json.loads(reply)
                 self.left_running, self.returncode = report["left_running"], report["status"]
             elif self.returncode is None:
                 # The supervisor was killed; ipykernel ends with it.
@@ -95,7 +95,7 @@ class ForkedKernel:
         return self.returncode
 
     def wait(self) -> int:
-        """Wait for the end and return the exit status."""
+        """Wait for the kernel to exit and return the exit status."""
         while self.poll() is None:
             time.sleep(0.01)
         return self.returncode
@@ -106,6 +106,6 @@ class ForkedKernel:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End the kernel and every process that it has started."""
+        """Kill the kernel and every process that it has started."""
         if self.poll() is None:
             self._channel.shutdown(socket.SHUT_WR)

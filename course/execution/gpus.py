@@ -21,7 +21,7 @@ class Gpu:
 
 
 def installed() -> list[Gpu]:
-    """The NVIDIA GPUs of this machine; empty if there is no driver or it does not answer."""
+    """Return the NVIDIA GPUs of this machine; empty if there is no working driver."""
     if shutil.which("nvidia-smi") is None:
         return []
     command = [
@@ -30,10 +30,10 @@ def installed() -> list[Gpu]:
         "--format=csv,noheader,nounits",
     ]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    rows = csv.reader(done.stdout.splitlines(), skipinitialspace=True)
+    rows = csv.reader(completed.stdout.splitlines(), skipinitialspace=True)
     return [
         Gpu(index, name, _mebibytes(memory), _mebibytes(free), driver)
         for index, name, memory, free, driver in (row for row in rows if len(row) == 5)
@@ -41,10 +41,10 @@ def installed() -> list[Gpu]:
 
 
 def visible() -> tuple[str, ...]:
-    """Names of the GPUs that this process may use, as in CUDA_VISIBLE_DEVICES."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is not None:
-        return tuple(name.strip() for name in named.split(",") if name.strip() not in ("", "-1"))
+    """Return the names of the GPUs that this process may use, as in CUDA_VISIBLE_DEVICES."""
+    names = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if names is not None:
+        return tuple(name.strip() for name in names.split(",") if name.strip() not in ("", "-1"))
     return tuple(gpu.index for gpu in installed())
 
 

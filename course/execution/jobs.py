@@ -28,7 +28,7 @@ class Job:
         name: unique among the jobs that run together.
         notebook: the file to execute.
         output: where the executed notebook is written.
-        folder: the kernel's working folder, to which relative paths among the parameters refer.
+        folder: the kernel's working directory; relative paths in the parameters start there.
         parameters: parameter values by name.
         own_folder: whether `folder` belongs to this job alone and is emptied before a retry.
         exclusive: whether no other job may run at the same time, because this one measures time.
@@ -60,8 +60,8 @@ class RunResult:
         cell: index in the executed notebook of the cell that did not pass; None if all did.
         cell_id: that cell's id.
         source: that cell's code.
-        error: what happened.
-        note: a remark that is independent of the status, for example on processes that the
+        error: the error message.
+        note: a note that does not depend on the status, for example about processes that the
             notebook left running.
         started: date and time in ISO format.
         host: name of the machine that executed it.

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def preload(modules: list[str]) -> None:
-    """Import the modules that can be imported; exit if this process cannot be forked afterwards."""
+    """Import the modules, ignoring errors; exit if this process cannot be forked afterwards."""
     # pyplot reads this variable when it is imported; a kernel would set it to the same value.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     for module in modules:
@@ -75,12 +75,12 @@ def preload(modules: list[str]) -> None:
 
 
 def accelerator_files() -> list[str]:
-    """GPU device files that this process has open."""
-    opened = []
+    """Return the GPU device files that this process has open."""
+    files = []
     for link in Path("/proc/self/fd").glob("*"):
         with contextlib.suppress(OSError):
-            opened.append(str(link.readlink()))
-    return [name for name in opened if name.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri"))]
+            files.append(str(link.readlink()))
+    return [name for name in files if name.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri"))]
 
 
 def fork() -> int:
@@ -101,8 +101,8 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
         os.setsid()
         become_kernel(request, fresh=fresh)
     channel.send(str(pid).encode())
-    ended = os.pidfd_open(pid)
-    if ended not in select.select([channel, ended], [], [])[0]:
+    kernel_exit = os.pidfd_open(pid)
+    if kernel_exit not in select.select([channel, kernel_exit], [], [])[0]:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     report = {"status": os.waitstatus_to_exitcode(status), "left_running": end_children()}
@@ -126,7 +126,7 @@ def end_children() -> list[str]:
 
 
 def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
-    """Turn this process into a kernel, like `python -m ipykernel_launcher`. Does not return."""
+    """Run a kernel in this process, like `python -m ipykernel_launcher`. Does not return."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     # ipykernel ends when its parent does.
     environment = {**request["env"], "JPY_PARENT_PID": str(os.getppid())}
@@ -156,8 +156,8 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
 def end_kernel(variables: dict[str, object], status: int) -> None:
     """Exit as Python does, but without destroying the imported modules.
 
-    Destroying them would copy most of the shared memory and take a second. The notebook's own
-    variables are deleted first, because closing a file writes what is still buffered.
+    Destroying them would copy most of the shared memory and take a second. The notebook's variables
+    are deleted first, so that open files are closed and their buffers written.
     """
     variables.clear()
     gc.collect()

@@ -1,9 +1,9 @@
 """Starts and ends the kernels that notebooks are executed in.
 
-Every kernel runs the Python of the command `course`. On Linux, kernels are forked from a server
-process (`kernel_server.py`) that has imported torch and whatever else the notebooks import, which
-saves each of them several seconds. A forked kernel has its own memory, random state, folder and
-environment. On other systems, or if there is no server, each kernel starts as a new process.
+Every kernel uses the Python of the command `course`. On Linux, kernels are forked from a server
+process (`kernel_server.py`) that has already imported torch and the other modules, which saves
+several seconds per kernel. A forked kernel has its own memory, random state, working directory and
+environment. On other systems, or without a server, each kernel starts as a new process.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _LAZY_IMPORTS = {"torch": "torch._dynamo", "matplotlib.pyplot": _FIGURES, "helpe
 
 
 def preloadable_modules(notebooks: Iterable[NotebookNode]) -> list[str]:
-    """Names of the modules that the notebooks import and that can be imported before a fork."""
-    found: set[str] = set()
+    """Return the modules that the notebooks import and that can be imported before a fork."""
+    modules: set[str] = set()
     for notebook in notebooks:
         for cell in notebook.cells:
             if cell.cell_type == "code":
-                found.update(_imports(cell.source))
-    safe = {name for name in found if name.partition(".")[0] in _PRELOADED}
+                modules.update(_imports(cell.source))
+    safe = {name for name in modules if name.partition(".")[0] in _PRELOADED}
     return sorted(safe) + sorted({lazy for name, lazy in _LAZY_IMPORTS.items() if name in safe})
 
 
@@ -136,7 +136,7 @@ class Kernels:
         environment: Mapping[str, str] | None = None,
         base: type[CurrentPythonKernelMixin] = CurrentPythonKernelManager,
     ) -> type[CurrentPythonKernelMixin]:
-        """A kernel manager class for one job; nbclient creates the manager itself, from a class.
+        """Return a kernel manager class for one job; nbclient creates the manager from it.
 
         Args:
             environment: variables that the kernel gets in addition to those of this process.
@@ -147,7 +147,7 @@ class Kernels:
 
     def add(self, process: subprocess.Popen | ForkedKernel) -> None:
         """Register a kernel that has started; after `end_all`, kill it."""
-        self._processes = [each for each in self._processes if each.poll() is None]
+        self._processes = [running for running in self._processes if running.poll() is None]
         self._processes.append(process)
         if self._ended:
             self.end_all()
@@ -172,7 +172,7 @@ def _kill(process: subprocess.Popen | ForkedKernel) -> None:
     if isinstance(process, ForkedKernel) or not hasattr(os, "killpg"):
         process.kill()
     else:
-        # Jupyter starts a kernel as the leader of a group, which holds what the notebook starts.
+        # Jupyter starts each kernel in its own process group, which the notebook's processes join.
         os.killpg(process.pid, signal.SIGKILL)
 
 

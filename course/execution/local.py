@@ -19,7 +19,7 @@ from course.execution.runner import run_job
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """Where jobs run: how many at once, on which cluster, with which kernels and GPUs.
+    """How jobs run: how many at once, on which cluster, with which kernels and GPUs.
 
     Attributes:
         jobs: how many run at once.
@@ -43,7 +43,7 @@ class LocalExecutor:
     def __init__(self, workers: WorkerConfig) -> None:
         self._stopped = threading.Event()
         self._kernels = Kernels(workers.preload)
-        # Jobs that run side by side share the cores.
+        # Jobs that run at the same time share the cores.
         cores = os.cpu_count() or 1
         self._cores_per_job = str(max(1, cores // workers.jobs)) if workers.jobs > 1 else ""
         # Each GPU gets one job before any gets a second.
@@ -86,7 +86,7 @@ class LocalExecutor:
         return replace(result, gpu=gpu, host=socket.gethostname(), versions=versions())
 
     def result(self, job: Job, future: Future[RunResult]) -> RunResult:
-        """The result of a job that has ended.
+        """Return the result of a finished job.
 
         Raises:
             OSError: the disk is full.

@@ -1,7 +1,7 @@
 """Checks the parameters of a run against the notebooks before anything starts.
 
-papermill only warns about a name that a notebook does not have, and guesses a value's type from its
-spelling: `1e3` becomes a float where an integer is meant, `true` a string.
+papermill only warns about an unknown name, and guesses the type of a value from its text: `1e3`
+becomes a float even if an integer is expected, and `true` becomes a string.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from course.course_folder import CourseError
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-# Stands for a default that is an expression, not a literal, so that its type is not known.
+# The default is an expression, not a literal, so its type is not known.
 UNKNOWN = object()
 
 
@@ -30,12 +30,12 @@ class Parameter:
 
 
 def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
-    """The parameters in the cell tagged `parameters`, by name; empty if there is no such cell.
+    """Return the parameters in the cell tagged `parameters`, by name; empty if there is none.
 
     Raises:
         CourseError: the cell is not valid Python.
     """
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for cell in notebook.cells:
         if cell.cell_type != "code" or "parameters" not in cell.metadata.get("tags", []):
             continue
@@ -59,12 +59,12 @@ def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
                 default = UNKNOWN
             for target in targets:
                 if isinstance(target, ast.Name):
-                    found[target.id] = Parameter(default, choices)
-    return found
+                    parameters[target.id] = Parameter(default, choices)
+    return parameters
 
 
 def _choices(annotation: ast.expr) -> tuple[object, ...] | None:
-    """The values in an annotation `Literal["a", "b"]`; None for any other annotation."""
+    """Return the values in an annotation `Literal["a", "b"]`; None for any other annotation."""
     if not isinstance(annotation, ast.Subscript):
         return None
     if ast.unparse(annotation.value).rpartition(".")[2] != "Literal":
@@ -92,11 +92,11 @@ def convert_parameters(
     """
     converted: dict[str, dict[str, object]] = {name: {} for name in known}
     names = sorted({name for parameters in known.values() for name in parameters})
-    seen: set[str] = set()
+    names_so_far: set[str] = set()
     for name, value in given:
-        if name in seen:
+        if name in names_so_far:
             raise CourseError(f"Parameter {name!r} is given twice.")
-        seen.add(name)
+        names_so_far.add(name)
         if name not in names:
             raise CourseError(
                 f"No notebook of this run has a parameter {name!r}.{did_you_mean(name, names)} "
@@ -109,7 +109,7 @@ def convert_parameters(
 
 
 def did_you_mean(word: object, known: Iterable[object]) -> str:
-    """A question that suggests the closest known name; empty if none is close."""
+    """Return a question that suggests the closest known name; empty if none is close."""
     texts = {name.lower(): name for name in known if isinstance(name, str)}
     close = difflib.get_close_matches(str(word).lower(), texts, n=1)
     return f" Did you mean {texts[close[0]]!r}?" if close else ""
@@ -159,7 +159,7 @@ def _to_type_of(value: object, default: object) -> object:
 
 
 def _kind(default: object) -> str:
-    """How a message describes a value like `default`."""
+    """Describe the type of `default` for an error message."""
     if isinstance(default, bool):
         return "true or false"
     names = {int: "an integer", float: "a number", str: "a string"}
@@ -167,7 +167,7 @@ def _kind(default: object) -> str:
 
 
 def _any_value(text: str) -> object:
-    """The Python literal that the text is; otherwise the text itself."""
+    """Return the value of the text as a Python literal; the text itself if it is not a literal."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -18,7 +18,7 @@ _RUNS = (
 
 
 def format_seconds(seconds: float) -> str:
-    """A duration in at most two units: `0.4 s`, `48 s`, `1 min 12 s`, `2 h 5 min`."""
+    """Format a duration in at most two units: `0.4 s`, `48 s`, `1 min 12 s`, `2 h 5 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -30,7 +30,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_estimate(seconds: float) -> str:
-    """A duration as an estimate: `less than a minute`, `about 3 min`, `about 2 h 5 min`."""
+    """Format a duration as an estimate: `less than a minute`, `about 3 min`, `about 2 h 5 min`."""
     minutes = round(seconds / 60)
     if minutes < 1:
         return "less than a minute"
@@ -112,10 +112,12 @@ class LessonProgress(_Progress):
         self.write(self._describe(result) + (f"  ({left})" if left else ""))
 
     def seconds_left(self) -> float:
-        """An estimate of the remaining time, from the fraction of the work that is done."""
+        """Return an estimate of the remaining time, from the fraction of the work that is done."""
         total = sum(self._weights.values())
-        done = sum(w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items())
-        return (monotonic() - self._started) * (total - done) / done if done else 0.0
+        completed = sum(
+            w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items()
+        )
+        return (monotonic() - self._started) * (total - completed) / completed if completed else 0.0
 
     def _left(self) -> str:
         seconds = self.seconds_left()

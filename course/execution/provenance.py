@@ -19,9 +19,9 @@ _PACKAGES = ("torch", "torchvision", "numpy")
 
 
 def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
-    """The ID of a run: the first 16 digits of a hash of its code, its parameters and `helpers`.
+    """Return the id of a run: the first 16 digits of a hash of code, parameters and `helpers`.
 
-    Text cells and stored outputs are not hashed, because nothing that is executed depends on them.
+    Text cells and stored outputs are not hashed, because they do not affect the results.
     """
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     content = json.dumps([code, dict(parameters), helpers_digest()], sort_keys=True, default=str)
@@ -30,7 +30,7 @@ def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
 
 @functools.cache
 def helpers_digest() -> str:
-    """A hash of the files of the packages that notebooks import."""
+    """Return a hash of the files of the packages that notebooks import."""
     digest = hashlib.sha256()
     for package in (helpers, simulated_cuda):
         folder = Path(package.__file__).parent
@@ -44,11 +44,11 @@ def helpers_digest() -> str:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Versions of Python, `helpers` and the packages, found without importing them."""
-    found = {"python": platform.python_version(), "helpers": helpers_digest()}
+    """Return the versions of Python, `helpers` and the packages, without importing them."""
+    versions_by_name = {"python": platform.python_version(), "helpers": helpers_digest()}
     for name in _PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            versions_by_name[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions_by_name

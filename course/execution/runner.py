@@ -1,4 +1,4 @@
-"""Executes one notebook headless through papermill and reports how it ended."""
+"""Executes one notebook with papermill and returns the result."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class ThrottledSaveEngine(NBClientEngine):
-    """papermill's engine, except that it saves every few seconds and not twice for each cell.
+    """papermill's engine, but it saves every few seconds instead of twice per cell.
 
-    A lesson with its figures has a hundred cells and takes 16 ms to write: 3 s per run.
+    A lesson has a hundred cells, and writing it takes 16 ms: 3 s per run.
     """
 
     @classmethod
@@ -70,10 +70,10 @@ def run_job(
     stopping: threading.Event | None = None,
     on_cell_done: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Execute one notebook and return how it ended.
+    """Execute one notebook and return the result.
 
-    The executed notebook is written to `job.output` as far as it got, with the error shown in the
-    cell where it happened. A run that does not pass is retried up to `limits.retries` times.
+    The executed notebook is written to `job.output`, even if a cell fails; that cell then shows the
+    error. A run that does not pass is retried up to `limits.retries` times.
 
     Args:
         job: what to execute.
@@ -92,9 +92,9 @@ def run_job(
         if attempt > 1 and job.own_folder:
             shutil.rmtree(job.folder, ignore_errors=True)
             job.folder.mkdir(parents=True, exist_ok=True)
-        started = datetime.now().astimezone().isoformat(timespec="seconds")
+        start_time = datetime.now().astimezone().isoformat(timespec="seconds")
         result = _execute_once(job, limits, kernels, stopping, on_cell_done)
-        result = replace(result, attempts=attempt, started=started, note=_note(kernels))
+        result = replace(result, attempts=attempt, started=start_time, note=_note(kernels))
         if result.status == Status.PASSED:
             return result
         if stopping.is_set():
@@ -110,24 +110,24 @@ def _execute_once(
     on_cell_done: Callable[[], None],
 ) -> RunResult:
     started = monotonic()
-    reached: int | None = None
+    current: int | None = None
 
     def before_cell(cell: NotebookNode, cell_index: int) -> None:
-        nonlocal reached
+        nonlocal current
         if stopping.is_set():
             raise _Stopped
-        reached = cell_index
+        current = cell_index
 
     def seconds_for(cell: NotebookNode) -> float | None:
-        """How long the next cell may take; nbclient asks before each one."""
+        """Return the time limit of the next cell; nbclient calls this before each one."""
         left = None if limits.run is None else max(0.1, started + limits.run - monotonic())
         return min((limit for limit in (limits.cell, left) if limit is not None), default=None)
 
     def result(status: Status, error: str = "") -> RunResult:
         seconds = monotonic() - started
-        if status in (Status.PASSED, Status.COULD_NOT_RUN) or reached is None:
+        if status in (Status.PASSED, Status.COULD_NOT_RUN) or current is None:
             return RunResult(job, status, seconds, error=error)
-        return _show_failure(RunResult(job, status, seconds, reached, error=unstyle(error)))
+        return _show_failure(RunResult(job, status, seconds, current, error=unstyle(error)))
 
     try:
         execute_notebook(
@@ -169,7 +169,7 @@ def _limit_reached(limits: RunLimits, seconds: float) -> str:
 
 
 def _kernel_death_reason(kernels: type[CurrentPythonKernelManager]) -> str:
-    """Explain the end of the kernel from its exit status."""
+    """Explain the kernel's exit status."""
     status = None if kernels.process is None else kernels.process.poll()
     if status is None or status == -getattr(signal, "SIGKILL", 9):
         return (
@@ -185,11 +185,13 @@ def _kernel_death_reason(kernels: type[CurrentPythonKernelManager]) -> str:
 
 
 def _note(kernels: type[CurrentPythonKernelManager]) -> str:
-    left = getattr(kernels.process, "left_running", [])
-    if not left:
+    processes = getattr(kernels.process, "left_running", [])
+    if not processes:
         return ""
-    what = "1 process was" if len(left) == 1 else f"{len(left)} processes were"
-    return f"{what} still running after the notebook and had to be killed: {', '.join(left[:3])}"
+    what = "1 process was" if len(processes) == 1 else f"{len(processes)} processes were"
+    return (
+        f"{what} still running after the notebook and had to be killed: {', '.join(processes[:3])}"
+    )
 
 
 def _show_failure(result: RunResult) -> RunResult:

@@ -63,7 +63,7 @@ class Answers:
             sent = {id(t): numbers_of(t) for t in known if isinstance(t, torch.Tensor)}
             reply = self._call(request, function, args, kwargs)
             encoder = Encoder(known, sent, self._kept)
-            reply["state"] = [state_of(each, encoder) for each in known]
+            reply["state"] = [state_of(item, encoder) for item in known]
             # After the state, whose tensors it may share.
             reply["value"] = encoder.encode(reply["value"])
         return reply
@@ -109,7 +109,7 @@ class Answers:
     def _callback(self, number: int) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             encoder = Encoder()
-            sent = {"callback": number, "args": [encoder.encode(each) for each in args]}
+            sent = {"callback": number, "args": [encoder.encode(item) for item in args]}
             value, error = unship(self._call_back(sent)["values"], self._find)
             if error is not None:
                 raise error

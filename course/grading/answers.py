@@ -65,11 +65,11 @@ def exercise_points(original: NotebookNode) -> dict[int, int]:
 
 def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
     """The lab that `submitted` belongs to, such as "lab_03", if it is not the original's."""
-    own, theirs = (
+    original_labs, submitted_labs = (
         {name for cell in notebook.cells for name in _LAB.findall(str(cell.get("source", "")))}
         for notebook in (original, submitted)
     )
-    return min(theirs) if theirs and not theirs & own else None
+    return min(submitted_labs) if submitted_labs and not submitted_labs & original_labs else None
 
 
 def lab_of(cells: list[SubmittedCell]) -> str:
@@ -88,12 +88,12 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     the same id, the last one that was changed counts. Nothing else is taken from the student, so a
     changed check is replaced by the original.
     """
-    theirs = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
+    submitted_cells = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
     stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
-    answers, notes = _answers(stubs, theirs)
-    taken = set(answers.values())
-    taken |= {n for n, cell in enumerate(theirs) if _grade_id(cell) in stubs}
-    extras = _extras(original, theirs, taken)
+    answers, notes = _answers(stubs, submitted_cells)
+    known = set(answers.values())
+    known |= {n for n, cell in enumerate(submitted_cells) if _grade_id(cell) in stubs}
+    extras = _extras(original, submitted_cells, known)
     cells, missing, used = [], [], set()
     last = -1
     for cell in original.cells:
@@ -104,49 +104,58 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
             number = int(exercise[1])
             if grade_id not in answers:
                 missing.append(number)
-            elif (place := answers[grade_id]) not in used:
+            elif (index := answers[grade_id]) not in used:
                 # Cells before an answer may define what it needs.
-                cells += _student_cells(theirs, [n for n in extras if last < n < place], number)
-                last = max(last, place)
-                used.add(place)
-                cells += _student_cells(theirs, [place], number)
+                cells += _student_cells(
+                    submitted_cells, [n for n in extras if last < n < index], number
+                )
+                last = max(last, index)
+                used.add(index)
+                cells += _student_cells(submitted_cells, [index], number)
         elif check := _CHECK.match(grade_id):
             number = int(check[1])
-            until = _place_of(
-                grade_id, theirs, min((p for p in taken if p > last), default=1 << 30)
+            end = _index_of(
+                grade_id, submitted_cells, min((p for p in known if p > last), default=1 << 30)
             )
-            cells += _student_cells(theirs, [n for n in extras if last < n < until], number)
-            last = max(last, until - 1)
+            cells += _student_cells(submitted_cells, [n for n in extras if last < n < end], number)
+            last = max(last, end - 1)
             cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
         else:
             cells.append(SubmittedCell(CellKind.GIVEN, cell.source))
-    changed = _changed_checks(original, theirs)
+    changed = _changed_checks(original, submitted_cells)
     if changed:
         notes.append(f"changed checks were restored: {', '.join(changed)}")
     written = {
         int(_EXERCISE.match(grade_id)[1])
-        for grade_id, place in answers.items()
-        if theirs[place].source.strip() != stubs[grade_id].strip()
+        for grade_id, index in answers.items()
+        if submitted_cells[index].source.strip() != stubs[grade_id].strip()
     }
     return SubmissionNotebook(cells, sorted(set(missing)), sorted(written), notes)
 
 
 def _student_cells(
-    theirs: list[NotebookNode], places: list[int], number: int
+    submitted_cells: list[NotebookNode], indices: list[int], number: int
 ) -> list[SubmittedCell]:
-    return [SubmittedCell(CellKind.STUDENT, theirs[n].source, number) for n in places]
+    return [SubmittedCell(CellKind.STUDENT, submitted_cells[n].source, number) for n in indices]
 
 
-def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[str, int], list[str]]:
+def _answers(
+    stubs: dict[str, str], submitted_cells: list[NotebookNode]
+) -> tuple[dict[str, int], list[str]]:
     """The index of the student's cell that answers each cell of the original."""
     answers: dict[str, int] = {}
     notes: list[str] = []
-    code = [n for n, cell in enumerate(theirs) if cell.cell_type == "code"]
-    copies = {grade_id: [n for n in code if _grade_id(theirs[n]) == grade_id] for grade_id in stubs}
-    if twice := [grade_id for grade_id, places in copies.items() if len(places) > 1]:
-        notes.append(f"{', '.join(twice)}: in several cells; the last changed one counts")
-    for grade_id, places in copies.items():
-        written = [n for n in places if theirs[n].source.strip() != stubs[grade_id].strip()]
+    code = [n for n, cell in enumerate(submitted_cells) if cell.cell_type == "code"]
+    copies = {
+        grade_id: [n for n in code if _grade_id(submitted_cells[n]) == grade_id]
+        for grade_id in stubs
+    }
+    if repeated := [grade_id for grade_id, indices in copies.items() if len(indices) > 1]:
+        notes.append(f"{', '.join(repeated)}: in several cells; the last changed one counts")
+    for grade_id, indices in copies.items():
+        written = [
+            n for n in indices if submitted_cells[n].source.strip() != stubs[grade_id].strip()
+        ]
         if written:
             answers[grade_id] = written[-1]
     found = []
@@ -154,13 +163,15 @@ def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[st
         if grade_id in answers:
             continue
         # One cell, even one with the id of another exercise, may contain all answers.
-        place = _by_names(stub, theirs, [n for n in code if _can_be_answer(theirs[n], stubs)])
-        if place is None and not copies[grade_id]:
+        index = _by_names(
+            stub, submitted_cells, [n for n in code if _can_be_answer(submitted_cells[n], stubs)]
+        )
+        if index is None and not copies[grade_id]:
             free = [n for n in code if n not in answers.values()]
-            free = [n for n in free if _can_be_answer(theirs[n], stubs)]
-            place = _by_similarity(stub, theirs, free)
-        if place is not None:
-            answers[grade_id] = place
+            free = [n for n in free if _can_be_answer(submitted_cells[n], stubs)]
+            index = _by_similarity(stub, submitted_cells, free)
+        if index is not None:
+            answers[grade_id] = index
             found.append(grade_id)
         elif copies[grade_id]:
             answers[grade_id] = copies[grade_id][-1]
@@ -169,32 +180,36 @@ def _answers(stubs: dict[str, str], theirs: list[NotebookNode]) -> tuple[dict[st
     return answers, notes
 
 
-def _extras(original: NotebookNode, theirs: list[NotebookNode], taken: set[int]) -> list[int]:
+def _extras(
+    original: NotebookNode, submitted_cells: list[NotebookNode], known: set[int]
+) -> list[int]:
     """The indices of the student's additional cells: neither answers nor cells of the lab."""
     given = {cell.source.strip() for cell in original.cells}
     grade_ids = {_grade_id(cell) for cell in original.cells} - {""}
     return [
         n
-        for n, cell in enumerate(theirs)
+        for n, cell in enumerate(submitted_cells)
         if cell.cell_type == "code"
-        and n not in taken
+        and n not in known
         and cell.source.strip()
         and cell.source.strip() not in given
         and _grade_id(cell) not in grade_ids
     ]
 
 
-def _place_of(grade_id: str, theirs: list[NotebookNode], limit: int) -> int:
+def _index_of(grade_id: str, submitted_cells: list[NotebookNode], limit: int) -> int:
     """The index of the student's copy of a check if it is below `limit`, else `limit`."""
-    return next((n for n, c in enumerate(theirs[:limit]) if _grade_id(c) == grade_id), limit)
+    return next(
+        (n for n, c in enumerate(submitted_cells[:limit]) if _grade_id(c) == grade_id), limit
+    )
 
 
-def _changed_checks(original: NotebookNode, theirs: list[NotebookNode]) -> list[str]:
+def _changed_checks(original: NotebookNode, submitted_cells: list[NotebookNode]) -> list[str]:
     checks = {_grade_id(c): c.source for c in original.cells if _CHECK.match(_grade_id(c))}
     return sorted(
         {
             _grade_id(cell)
-            for cell in theirs
+            for cell in submitted_cells
             if _grade_id(cell) in checks and cell.source.strip() != checks[_grade_id(cell)].strip()
         }
     )
@@ -205,16 +220,20 @@ def _can_be_answer(cell: NotebookNode, stubs: dict[str, str]) -> bool:
     return bool(cell.source.strip()) and not unchanged and not _CHECK.match(_grade_id(cell))
 
 
-def _by_names(stub: str, theirs: list[NotebookNode], places: list[int]) -> int | None:
-    wanted = _defined(stub)
-    if not wanted:
+def _by_names(stub: str, submitted_cells: list[NotebookNode], indices: list[int]) -> int | None:
+    names = _defined(stub)
+    if not names:
         return None
-    matches = [n for n in places if wanted <= _defined(theirs[n].source)]
+    matches = [n for n in indices if names <= _defined(submitted_cells[n].source)]
     return matches[-1] if matches else None
 
 
-def _by_similarity(stub: str, theirs: list[NotebookNode], places: list[int]) -> int | None:
-    scores = {n: difflib.SequenceMatcher(None, stub, theirs[n].source).ratio() for n in places}
+def _by_similarity(
+    stub: str, submitted_cells: list[NotebookNode], indices: list[int]
+) -> int | None:
+    scores = {
+        n: difflib.SequenceMatcher(None, stub, submitted_cells[n].source).ratio() for n in indices
+    }
     best = max(scores, key=lambda n: scores[n], default=None)
     return best if best is not None and scores[best] >= _SIMILAR else None
 

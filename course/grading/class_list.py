@@ -15,11 +15,11 @@ _NAME_COLUMNS = ("full name", "student", "name")
 _ID_COLUMNS = ("identifier", "id", "sis login id")
 
 
-def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submission]:
-    """A submission without a notebook for each student on the class list who submitted nothing.
+def absent_students(class_list: Path, submissions: Sequence[Submission]) -> list[Submission]:
+    """Return a submission without a notebook for each student on the list who submitted nothing.
 
-    The list is a CSV file with a column "name" and optionally "id"; Moodle's grading worksheet and
-    Canvas's exported gradebook are such files. Students are matched by id, or by name.
+    The list is a CSV file with a column "name" and optionally "id", such as Moodle's grading
+    worksheet or Canvas's exported gradebook. Students are matched by id, or else by name.
     """
     try:
         with class_list.open(encoding="utf-8-sig", newline="") as file:
@@ -34,9 +34,10 @@ def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submi
             f"The class list {class_list} has no column "
             f"{' or '.join(map(repr, _NAME_COLUMNS))}; it has {', '.join(rows[0])}."
         )
-    ids = {one.identity.id for one in found} - {""}
-    names = {file_name(one.identity.name).casefold() for one in found}
-    platform = next((one.identity.platform for one in found if one.identity.platform), "")
+    ids = {submission.identity.id for submission in submissions} - {""}
+    names = {file_name(submission.identity.name).casefold() for submission in submissions}
+    platforms = [submission.identity.platform for submission in submissions]
+    platform = next(filter(None, platforms), "")
     absent = []
     for row in rows:
         name = next((row[column].strip() for column in _NAME_COLUMNS if column in row), "")
@@ -47,6 +48,8 @@ def absent_students(class_list: Path, found: Sequence[Submission]) -> list[Submi
         if file_name(name).casefold() in names and not (number and ids):
             continue
         absent.append(Student(name, number, platform))
-    shown = display_names([*(one.identity for one in found), *absent])
+    shown = display_names([*(submission.identity for submission in submissions), *absent])
     problem = "nothing was submitted"
-    return [Submission(shown[who.key], "", problem=problem, identity=who) for who in absent]
+    return [
+        Submission(shown[student.key], "", problem=problem, identity=student) for student in absent
+    ]

@@ -7,7 +7,7 @@ import time
 from course.grading.limits import Stop, StopReason
 from course.grading.sandbox import Sandbox
 
-# If a cell gets less than 1/50 of the wall time, the machine is too busy to judge it.
+# If a cell gets less than 1/50 of the wall time, the machine is too busy to grade it.
 _MAX_SLOWDOWN = 50
 
 

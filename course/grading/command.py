@@ -28,13 +28,13 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
         description="Run every submission in its own sandbox, without network or file access, "
         "grade each exercise with the lab's own checks, and write gradebook.csv, totals.csv, "
         "moodle.csv or canvas.csv, a feedback page per student, and index.html. Run the same "
-        "command again to continue one that was interrupted, or to judge what has changed.",
+        "command again to continue after an interruption, or to grade what has changed.",
     )
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     add = command.add_argument
     add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
-    add("--class-list", type=Path, metavar="CSV", help="also add a row for absent students")
+    add("--class-list", type=Path, metavar="CSV", help="add a row for each absent student")
     add("--due", type=_time, metavar="TIME", help='mark later files as late: "2026-11-20 23:59"')
     add("--anonymous", action="store_true", help="no names in the feedback pages")
     add("--regrade", action="store_true", help="also grade unchanged submissions again")
@@ -82,15 +82,19 @@ def _grade(options: argparse.Namespace) -> int:
         raise CourseError(
             "bubblewrap is not available on this system, so there is no sandbox for the students' "
             f"code. {_UNPROTECTED}. Install it (Debian, Ubuntu: apt-get install bubblewrap), grade "
-            "in a container or virtual machine made for this, or add --no-sandbox."
+            "in a dedicated container or virtual machine, or add --no-sandbox."
         )
     if options.no_sandbox:
-        root = hasattr(os, "geteuid") and os.geteuid() == 0
-        more = ", and change files if this program, running as root, cannot run it as nobody"
-        print(f"course: no sandbox. {_UNPROTECTED}{more if root else ''}.", file=sys.stderr)
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        root_warning = (
+            ", and change files if this program, running as root, cannot run it as nobody"
+        )
+        print(
+            f"course: no sandbox. {_UNPROTECTED}{root_warning if is_root else ''}.", file=sys.stderr
+        )
     memory = int(options.memory * 2**30)
     print(f"{original.stem}: grading the lab's own solution, then the submissions.", flush=True)
-    graded = grade(
+    results = grade(
         original,
         options.submissions,
         out,
@@ -107,25 +111,25 @@ def _grade(options: argparse.Namespace) -> int:
         ),
         _show_progress,
     )
-    with_notes = sum(bool(one.notes) for one in graded)
-    print(f"\n{len(graded)} submissions graded, {with_notes} with notes.")
+    with_notes = sum(bool(graded.notes) for graded in results)
+    print(f"\n{len(results)} submissions graded, {with_notes} with notes.")
     print(f"Report: {out / 'index.html'}")
-    if unknown := unknown_in_manual(read_manual(out), graded):
+    if unknown := unknown_in_manual(read_manual(out), results):
         print(
             f"course: {out / 'manual.csv'} has lines that apply to nobody: {'; '.join(unknown)}. "
             f"Write the names as in {out / 'totals.csv'}.",
             file=sys.stderr,
         )
-    if names := [one.submission.student for one in graded if one.to_review]:
+    if names := [graded.submission.student for graded in results if graded.to_review]:
         print(
             f"course: review the answers of {', '.join(names)}: they use Python's internals, so "
             f"they have no points yet. Enter the points in {out / 'manual.csv'} and grade again.",
             file=sys.stderr,
         )
-    if names := [one.submission.student for one in graded if not one.is_graded]:
+    if names := [graded.submission.student for graded in results if not graded.is_graded]:
         print(
-            f"course: this machine could not judge {', '.join(names)}; their rows have no points. "
-            "Run the command again, with --jobs 1: only they are judged again.",
+            f"course: this machine could not grade {', '.join(names)}; their rows have no points. "
+            "Run the command again with --jobs 1: only these submissions are graded again.",
             file=sys.stderr,
         )
     return 1 if names else 0
@@ -140,14 +144,18 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
     """Add `course similar` to the command line."""
     command = commands.add_parser(
         "similar",
-        help="list suspiciously similar submissions",
+        help="list very similar submissions",
         description="Compare the answers of every pair of submissions, ignoring code that the lab "
         "or its solution contains.",
     )
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
     command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
     command.add_argument(
-        "--threshold", type=fraction, default=0.5, metavar="N", help="from 0 to 1; default: 0.5"
+        "--threshold",
+        type=fraction,
+        default=0.5,
+        metavar="X",
+        help="minimum similarity, from 0 to 1; default: 0.5",
     )
     command.set_defaults(command=_similar)
 
@@ -169,5 +177,8 @@ def _similar(options: argparse.Namespace) -> int:
     for pair in pairs:
         print(f"{pair.similarity:>6.0%}  {pair.first}  and  {pair.second}    e.g. {pair.shared}")
     if not pairs:
-        print(f"No two of {len(submissions)} submissions share {options.threshold:.0%} or more.")
+        print(
+            f"No two of the {len(submissions)} submissions have a similarity of "
+            f"{options.threshold:.0%} or more."
+        )
     return 0

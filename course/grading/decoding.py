@@ -67,7 +67,7 @@ class Decoder:
     def _decode(self, tree: dict[str, Any], depth: int) -> Any:
         (name, value), *others = tree.items()
         if name == "r":
-            return self._known[_place(value)]
+            return self._known[_non_negative(value)]
         if name in CONTAINERS:
             return CONTAINERS[name](self._each(value, depth))
         if name == "d":
@@ -97,18 +97,18 @@ class Decoder:
     def tensor(self, tree: dict[str, Any], own: Tensor | None = None) -> Tensor:
         """Build a tensor; or give `own`, the judge's tensor, the numbers that were sent."""
         if "of" in tree:
-            whole = self._read[_place(tree["of"])].detach()
+            whole = self._read[_non_negative(tree["of"])].detach()
             tensor = whole.as_strided(
-                [_place(n) for n in tree["shape"]],
-                [_place(n) for n in tree["stride"]],
-                whole.storage_offset() + _place(tree["at"]),
+                [_non_negative(n) for n in tree["shape"]],
+                [_non_negative(n) for n in tree["stride"]],
+                whole.storage_offset() + _non_negative(tree["at"]),
             )
             if tensor.numel() > _MOST_NUMBERS:
                 raise Malformed
         elif "same" in tree and own is not None:
             tensor = own
         else:
-            shape = [_place(n) for n in tree["shape"]]
+            shape = [_non_negative(n) for n in tree["shape"]]
             data = base64.b64decode(tree["data"], validate=True)
             size = math.prod(shape) * _dtype(tree["dtype"]).itemsize
             if len(data) != size or size > 4 * _MOST_NUMBERS:
@@ -152,10 +152,10 @@ def stand_in(kind: type[RemoteObject], tree: dict[str, Any]) -> Any:
     name = tree["o"]
     if not (isinstance(name, str) and name.isidentifier()):
         raise Malformed
-    return type(name, (kind,), {"remote_name": ("kept", _place(tree["h"]))})()
+    return type(name, (kind,), {"remote_name": ("kept", _non_negative(tree["h"]))})()
 
 
-def _place(value: Any) -> int:
+def _non_negative(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise Malformed
     return value

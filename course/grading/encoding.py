@@ -49,7 +49,7 @@ class Encoder:
         sent: Mapping[int, Numbers] | None = None,
         kept: list[Any] | None = None,
     ) -> None:
-        self._places = {id(value): place for place, value in enumerate(known)}
+        self._places = {id(value): index for index, value in enumerate(known)}
         self._sent = sent or {}
         self._kept = [] if kept is None else kept
         self._written: list[Tensor] = []
@@ -60,8 +60,8 @@ class Encoder:
         self._items += 1
         if self._items > MOST_ITEMS or depth > DEEPEST:
             return self._stays(value)
-        if (place := self._places.get(id(value))) is not None:
-            return {"r": place}
+        if (index := self._places.get(id(value))) is not None:
+            return {"r": index}
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
@@ -81,15 +81,15 @@ class Encoder:
             return {"Y": str(value).removeprefix("torch.")}
         if isinstance(value, nn.Module):
             tensors = [value.parameters(), value.buffers()]
-            return {"M": [[self.encode(t, depth + 1) for t in each] for each in tensors]} | (
+            return {"M": [[self.encode(t, depth + 1) for t in item] for item in tensors]} | (
                 self._stays(value)
             )
         if isinstance(value, Mapping):
             pairs = value.items()
-            return {"d": [[self.encode(each, depth + 1) for each in pair] for pair in pairs]}
+            return {"d": [[self.encode(item, depth + 1) for item in pair] for pair in pairs]}
         for name, container in (*CONTAINERS.items(), ("s", frozenset)):
             if isinstance(value, container):
-                return {name: [self.encode(each, depth + 1) for each in value]}
+                return {name: [self.encode(item, depth + 1) for item in value]}
         return self._stays(value)
 
     def _stays(self, value: Any) -> dict[str, Any]:
@@ -105,10 +105,10 @@ class Encoder:
     def tensor(self, tensor: Tensor) -> dict[str, Any]:
         """Encode a tensor, as a view of one that is in the message if it shares its memory."""
         known = {"q": tensor.requires_grad}
-        for place, other in enumerate(self._written):
+        for index, other in enumerate(self._written):
             if (offset := _offset_in(tensor, other)) is not None:
                 shape, stride = list(tensor.shape), list(tensor.stride())
-                return {"T": known | {"of": place, "at": offset, "shape": shape, "stride": stride}}
+                return {"T": known | {"of": index, "at": offset, "shape": shape, "stride": stride}}
         numbers = numbers_of(tensor)
         if self._sent.get(id(tensor)) == numbers and id(tensor) in self._places:
             known |= {"same": True}

@@ -26,10 +26,10 @@ _ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
 def write_feedback(
     graded: GradedSubmission, title: str, out: Path, *, anonymous: bool = False
 ) -> Path | None:
-    """Write `feedback/STUDENT.html`: the marks, then the lab as it ran; None if nothing ran.
+    """Write `feedback/STUDENT.html`: the marks, then the executed lab; None if nothing ran.
 
-    Of the outputs of the student's code, only text and images are kept: the page is safe to open.
-    With `anonymous`, neither the page nor its name contains the student's name.
+    Only text and images are kept from the outputs of the student's code, so the page is safe to
+    open. With `anonymous`, neither the page nor its name contains the student's name.
     """
     folder = out / "feedback"
     file = folder / f"{_page_name(graded, anonymous=anonymous)}.ipynb"
@@ -45,7 +45,7 @@ def write_feedback(
         return None
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(file, nbformat.writes(notebook).encode("utf-8", "replace"))
-    # Students get only this page, so it has no link to the marks of others.
+    # Students get only this page, so it does not link to the class's results.
     return write_page(file, index="")
 
 
@@ -56,8 +56,10 @@ def _notebook_of(graded: GradedSubmission, title: str, table: str) -> nbformat.N
             cells.append(new_markdown_cell(_ATTACHED.sub(r"\1", cell.source)))
             continue
         outputs = [
-            new_output("stream", **one) if "name" in one else new_output("display_data", **one)
-            for one in result.get("outputs", [])
+            new_output("stream", **output)
+            if "name" in output
+            else new_output("display_data", **output)
+            for output in result.get("outputs", [])
         ]
         if result.get("error"):
             name, _, value = result["error"].partition(": ")

@@ -1,4 +1,4 @@
-"""`course grade`: judges a folder of submissions; writes gradebook, feedback and a page."""
+"""`course grade`: grades a folder of submissions; writes the gradebook, feedback and a page."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from course.grading.preflight import check_machine, unexpected_marks
 from course.grading.results import StoredResults, read_manual, with_manual
 from course.grading.submissions import Submission, find_submissions
 
-# The lab's own solution is judged again after this many submissions.
+# The lab's own solution is graded again after this many submissions.
 _CANARY_INTERVAL = 10
 _MACHINE_FAILED = "the lab's own solution failed at the same time, so this machine was too busy"
 
 
 @dataclass(frozen=True)
 class GradingOptions:
-    """How to grade: see `grade`. `jobs` submissions run at once; by default one per core."""
+    """The options of `grade`. `jobs` submissions run at once; by default, one per core."""
 
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     jobs: int | None = None
@@ -60,15 +60,16 @@ def grade(
 ) -> list[GradedSubmission]:
     """Grade every submission of one lab and write the results into the folder `out`.
 
-    The lab's own solution is judged first, and again between others: if it does not get every
-    point, the machine is the cause. Code that was stopped for its time or memory is judged again,
-    alone. All files are written after each submission. Submissions that have not changed since an
-    earlier grading into the same folder are not judged again.
+    The lab's own solution is graded first, and again between submissions: if it does not get every
+    point, the machine is the cause. Submissions that exceeded a time or memory limit are graded
+    again, one at a time. All files are written after each submission. Submissions that have not
+    changed since they were last graded into the same folder are not graded again.
 
     Args:
         original: the lab as students got it.
         submissions: a folder or a zip.
-        progress: called after each submission with it, the number judged, and the total.
+        progress: called after each submission, with the submission, the number of graded
+            submissions, and the total.
 
     Returns:
         The graded submissions, sorted by the students' names.
@@ -81,10 +82,10 @@ def grade(
     found = find_submissions(submissions, original.stem, notebook, due=options.due)
     if options.class_list is not None:
         found += absent_students(options.class_list, found)
-        found.sort(key=lambda one: one.student.casefold())
+        found.sort(key=lambda submission: submission.student.casefold())
     if submissions.is_dir() and out.resolve().is_relative_to(submissions.resolve()):
         raise CourseError(
-            f"{out} is inside {submissions}, so the feedback would be graded the next time. Name "
+            f"{out} is inside {submissions}, so the feedback would be graded the next time. Choose "
             "another folder with --out."
         )
     try:
@@ -93,7 +94,7 @@ def grade(
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {out}: {error.strerror or error}. Free some space, "
-            "or name another folder with --out. The results so far are kept."
+            "or choose another folder with --out. The results so far are kept."
         ) from None
 
 
@@ -137,10 +138,10 @@ class _ClassGrader:
             finally:
                 self._judges.end()
         self._write_tables(last=True)
-        return [self.graded[one.student] for one in self.found]
+        return [self.graded[submission.student] for submission in self.found]
 
     def _grade_all(self, waiting: list[Submission]) -> set[str]:
-        """Judge all in parallel; return the students judged while the solution failed."""
+        """Grade all in parallel; return the students graded while the solution failed."""
         suspicious: set[str] = set()
         failed = False
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
@@ -159,7 +160,7 @@ class _ClassGrader:
                     if failed or failed_before:
                         suspicious.update(submission.student for submission in chunk)
             except BaseException:
-                # Ctrl-C, or a full disk: do not wait for the sandboxes that still run.
+                # Ctrl-C or a full disk: do not wait for the sandboxes that are still running.
                 self._cancel.set()
                 pool.shutdown(cancel_futures=True)
                 raise
@@ -172,21 +173,21 @@ class _ClassGrader:
     def _grade_safely(self, submission: Submission) -> GradedSubmission:
         limits, isolated = self.options.limits, self.options.isolated
         try:
-            how = {"isolated": isolated, "cancel": self._cancel, "judges": self._judges}
-            return grade_submission(self.notebook, submission, limits, **how)
+            options = {"isolated": isolated, "cancel": self._cancel, "judges": self._judges}
+            return grade_submission(self.notebook, submission, limits, **options)
         except Canceled:
             raise
         except Exception as error:  # one submission must not stop the grading of the others
-            why = f"the grader failed: {type(error).__name__}: {error}"
-            return ungraded(self.notebook, submission, MarkStatus.NOT_GRADED, why)
+            reason = f"the grader failed: {type(error).__name__}: {error}"
+            return ungraded(self.notebook, submission, MarkStatus.NOT_GRADED, reason)
 
     def _solution_fails(self) -> bool:
         limits, isolated = self.options.limits, self.options.isolated
-        how = {"isolated": isolated, "judges": self._judges}
-        return bool(unexpected_marks(self.original, limits, **how)[0])
+        options = {"isolated": isolated, "judges": self._judges}
+        return bool(unexpected_marks(self.original, limits, **options)[0])
 
     def _regrade_one_by_one(self, suspicious: set[str]) -> None:
-        """Judge again, one at a time, submissions that a busy machine may have affected."""
+        """Grade again, one at a time, the submissions that a busy machine may have affected."""
         for first in list(self.graded.values()):
             doubtful = [self._is_doubtful(mark, first, suspicious) for mark in first.marks]
             if not any(doubtful):
@@ -195,8 +196,10 @@ class _ClassGrader:
             undecided = not all(mark.is_final for mark in second.marks)
             machine_failed = undecided and self._solution_fails()
             marks = [
-                self._decide(two, machine_failed=machine_failed) if doubt else one
-                for doubt, one, two in zip(doubtful, first.marks, second.marks, strict=True)
+                self._decide(second_mark, machine_failed=machine_failed) if doubt else first_mark
+                for doubt, first_mark, second_mark in zip(
+                    doubtful, first.marks, second.marks, strict=True
+                )
             ]
             notes = list(dict.fromkeys([*first.notes, *second.notes]))
             self._finish(replace(second, marks=marks, notes=notes), final=True)
@@ -221,16 +224,20 @@ class _ClassGrader:
             except OSError:
                 raise
             except Exception as error:  # such as an output that nbconvert cannot render
-                why = f"{type(error).__name__}: {error}"
-                shown.notes = [*shown.notes, f"the feedback page could not be written: {why}"]
-            # The page contains the cells now; keeping them would use memory.
+                reason = f"{type(error).__name__}: {error}"
+                shown.notes = [*shown.notes, f"the feedback page could not be written: {reason}"]
+            # The page now contains the cells; keeping them would waste memory.
             shown.cells, graded.cells = shown.cells[:1], graded.cells[:1]
             self.graded[graded.submission.student] = shown
             self._write_tables()
             self.progress(shown, len(self.graded), len(self.found))
 
     def _write_tables(self, *, last: bool = False) -> None:
-        submissions = [self.graded[one.student] for one in self.found if one.student in self.graded]
+        submissions = [
+            self.graded[submission.student]
+            for submission in self.found
+            if submission.student in self.graded
+        ]
         lab = self.original.stem
         files = write_tables(submissions, lab, self.title, self.out)
         if last:

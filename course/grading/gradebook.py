@@ -39,7 +39,7 @@ def write_tables(
 ) -> list[Path]:
     """Write `gradebook.csv`, `totals.csv`, and `moodle.csv` or `canvas.csv` where names have ids.
 
-    The points of an exercise that was not judged, and the student's total, are left empty.
+    If an exercise was not graded, its points and the student's total are empty.
     """
     numbers = [mark.exercise for mark in submissions[0].marks] if submissions else []
     exercises: list[Sequence[object]] = [COLUMNS]
@@ -54,12 +54,12 @@ def write_tables(
             "notes",
         ]
     ]
-    for one in submissions:
-        who = [one.submission.student, one.submission.identity.id]
-        late, notes = "late" if one.submission.late else "", "; ".join(one.notes)
-        points = [mark.points if mark.status.has_points else "" for mark in one.marks]
-        totals.append([*who, _total(one), one.max_points, *points, late, notes])
-        for mark, shown in zip(one.marks, points, strict=True):
+    for graded in submissions:
+        student = [graded.submission.student, graded.submission.identity.id]
+        late, notes = "late" if graded.submission.late else "", "; ".join(graded.notes)
+        points = [mark.points if mark.status.has_points else "" for mark in graded.marks]
+        totals.append([*student, _total(graded), graded.max_points, *points, late, notes])
+        for mark, shown in zip(graded.marks, points, strict=True):
             row = [
                 lab,
                 mark.exercise,
@@ -69,27 +69,29 @@ def write_tables(
                 mark.message,
                 mark.hint or "",
             ]
-            exercises.append([*who, *row, late, one.submission.path, notes])
+            exercises.append([*student, *row, late, graded.submission.path, notes])
     files = [
         _write_csv(out / "gradebook.csv", exercises),
         _write_csv(out / "totals.csv", totals),
     ]
     for platform, write in {"moodle": _moodle, "canvas": _canvas}.items():
-        chosen = [one for one in submissions if one.submission.identity.platform == platform]
+        chosen = [
+            graded for graded in submissions if graded.submission.identity.platform == platform
+        ]
         if chosen:
             files.append(_write_csv(out / f"{platform}.csv", write(chosen, title)))
     return files
 
 
-def _total(one: GradedSubmission) -> object:
-    return one.points if all(mark.status.has_points for mark in one.marks) else ""
+def _total(graded: GradedSubmission) -> object:
+    return graded.points if all(mark.status.has_points for mark in graded.marks) else ""
 
 
-def _comment(one: GradedSubmission) -> str:
+def _comment(graded: GradedSubmission) -> str:
     """A line for each exercise that did not get full points."""
     return "\n".join(
         f"Exercise {mark.exercise}: {mark.description}"
-        for mark in one.marks
+        for mark in graded.marks
         if mark.points != mark.max_points
     )
 
@@ -97,17 +99,24 @@ def _comment(one: GradedSubmission) -> str:
 def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
     """An offline grading worksheet of Moodle.
 
-    Moodle refuses a file without Identifier, Grade or Last modified (grade), ignores empty grades,
-    and reads comments from the column of the feedback type that is called so
+    Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
+    and reads comments from the column named after the feedback type
     (mod/assign/feedback/offline/importgradeslib.php). It keeps a grade that was changed in Moodle
     after the time in the file.
     """
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     rows: list[Sequence[object]] = [MOODLE_COLUMNS]
-    for one in submissions:
-        who = one.submission.identity
+    for graded in submissions:
+        student = graded.submission.identity
         rows.append(
-            (f"Participant {who.id}", who.name, _total(one), one.max_points, now, _comment(one))
+            (
+                f"Participant {student.id}",
+                student.name,
+                _total(graded),
+                graded.max_points,
+                now,
+                _comment(graded),
+            )
         )
     return rows
 
@@ -122,16 +131,16 @@ def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
         (*CANVAS_COLUMNS, title),
         ("    Points Possible", "", "", "", "", submissions[0].max_points),
     ]
-    for one in submissions:
-        who = one.submission.identity
-        rows.append((who.name, who.id, "", "", "", _total(one)))
+    for graded in submissions:
+        student = graded.submission.identity
+        rows.append((student.name, student.id, "", "", "", _total(graded)))
     return rows
 
 
 def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, row) for row in rows])
-    # With a byte order mark, by which Excel recognizes UTF-8.
+    # Excel recognizes UTF-8 by its byte order mark.
     write_atomically(file, text.getvalue().encode("utf-8-sig", "replace"))
     return file
 
@@ -148,7 +157,7 @@ def write_class_page(
     """Write `index.html`: results by exercise, frequent hints, and all marks."""
     environment = page_environment()
     environment.filters["code"] = _with_code
-    exercises = sorted({mark.exercise for one in submissions for mark in one.marks})
+    exercises = sorted({mark.exercise for graded in submissions for mark in graded.marks})
     page = environment.get_template("grades.html.j2").render(
         title=title,
         lab=lab,
@@ -156,10 +165,10 @@ def write_class_page(
         submissions=submissions,
         exercises=[_exercise(number, submissions) for number in exercises],
         hints=most_common_hints(submissions),
-        not_isolated=any(one.cells and not one.isolated for one in submissions),
-        ungraded=[one.submission.student for one in submissions if not one.is_graded],
-        to_review=[one.submission.student for one in submissions if one.to_review],
-        points=[one.points for one in submissions],
+        not_isolated=any(graded.cells and not graded.isolated for graded in submissions),
+        ungraded=[graded.submission.student for graded in submissions if not graded.is_graded],
+        to_review=[graded.submission.student for graded in submissions if graded.to_review],
+        points=[graded.points for graded in submissions],
         files=[path.name for path in files],
         feedback_zip=FEEDBACK_ZIP if (out / FEEDBACK_ZIP).is_file() else "",
         Status=MarkStatus,
@@ -175,7 +184,7 @@ def _with_code(text: str) -> Markup:
 
 
 def _exercise(number: int, submissions: Sequence[GradedSubmission]) -> dict[str, Any]:
-    marks = [mark for one in submissions for mark in one.marks if mark.exercise == number]
+    marks = [mark for graded in submissions for mark in graded.marks if mark.exercise == number]
     passed = sum(mark.status is MarkStatus.PASSED for mark in marks)
     others = Counter(str(mark.status) for mark in marks if mark.status is not MarkStatus.PASSED)
     return {
@@ -183,21 +192,21 @@ def _exercise(number: int, submissions: Sequence[GradedSubmission]) -> dict[str,
         "max_points": marks[0].max_points,
         "passed": passed,
         "count": len(marks),
-        "share": round(100 * passed / len(marks)),
+        "pass_rate": round(100 * passed / len(marks)),
         "others": others.most_common(),
     }
 
 
 def most_common_hints(
-    submissions: Sequence[GradedSubmission], most: int = 12
+    submissions: Sequence[GradedSubmission], limit: int = 12
 ) -> list[dict[str, Any]]:
-    """The most common last hints: exercise, hint, number of students, and text."""
-    found: dict[tuple[int, str], list[str]] = {}
-    for one in submissions:
-        for mark in one.marks:
+    """Return the most common last hints: exercise, hint, number of students, and text."""
+    messages_by_hint: dict[tuple[int, str], list[str]] = {}
+    for graded in submissions:
+        for mark in graded.marks:
             if mark.hint and mark.status is not MarkStatus.PASSED:
-                found.setdefault((mark.exercise, mark.hint), []).append(mark.message)
-    ranked = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+                messages_by_hint.setdefault((mark.exercise, mark.hint), []).append(mark.message)
+    ranked = sorted(messages_by_hint.items(), key=lambda item: (-len(item[1]), item[0]))
     return [
         {
             "exercise": exercise,
@@ -205,6 +214,6 @@ def most_common_hints(
             "count": len(messages),
             "message": Counter(messages).most_common(1)[0][0],
         }
-        for (exercise, hint), messages in ranked[:most]
+        for (exercise, hint), messages in ranked[:limit]
         if hint != "not-written"
     ]

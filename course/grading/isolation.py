@@ -34,10 +34,10 @@ def bubblewrap() -> str | None:
         return None
     command = [program, "--ro-bind", "/", "/", *_UNPRIVILEGED, "true"]
     try:
-        tried = subprocess.run(command, capture_output=True, timeout=60, check=False)
+        completed = subprocess.run(command, capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return program if tried.returncode == 0 else None
+    return program if completed.returncode == 0 else None
 
 
 def environment() -> dict[str, str]:
@@ -71,11 +71,11 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
     # Mounted first, because the course may be inside one of them and must not be hidden.
     for folder in (*_WRITABLE, "/dev/shm"):
         options += ["--size", str(limits.disk_bytes), "--tmpfs", folder]
-    own = own_folders()
-    between = _folders_between(own)
+    folders = own_folders()
+    between = _folders_between(folders)
     for folder in between:
         options += ["--tmpfs", str(folder)]
-    for path in own:
+    for path in folders:
         options += ["--ro-bind", str(path), str(path)]
     # What the checks expect is the judge's alone.
     hidden = sorted((Path(helpers.__file__).parent / "checks").glob("lab_*/"))
@@ -89,13 +89,15 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
 
 def own_folders() -> list[Path]:
     """The folders of Python, its packages and the course outside the system folders."""
-    found = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    folders = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
-        found.add(Path(site.getusersitepackages()))
+        folders.add(Path(site.getusersitepackages()))
     # Each path as it is used, and with its symlinks resolved.
-    found |= {path.resolve() for path in found} | _course_folders()
+    folders |= {path.resolve() for path in folders} | _course_folders()
     return [
-        path for path in sorted(found) if not any(path.is_relative_to(system) for system in _SYSTEM)
+        path
+        for path in sorted(folders)
+        if not any(path.is_relative_to(system) for system in _SYSTEM)
     ]
 
 
@@ -105,16 +107,16 @@ def _course_folders() -> set[Path]:
     return {Path(importlib.util.find_spec(name).origin).parent for name in packages}
 
 
-def _folders_between(own: list[Path]) -> list[Path]:
-    """The folders directly inside a writable folder that contain one of `own`.
+def _folders_between(folders: list[Path]) -> list[Path]:
+    """The folders directly inside a writable folder that contain one of `folders`.
 
     Each gets a mount of its own. Otherwise a student's code could rename the folder and put its
     own course there.
     """
-    found = set()
-    for path in own:
+    between = set()
+    for path in folders:
         for writable in _WRITABLE:
             if path.is_relative_to(writable):
                 parts = path.relative_to(writable).parts
-                found |= {Path(writable, parts[0])} if len(parts) > 1 else set()
-    return sorted(found - set(own))
+                between |= {Path(writable, parts[0])} if len(parts) > 1 else set()
+    return sorted(between - set(folders))

@@ -52,7 +52,7 @@ def read_check(source: str) -> tuple[str, list[str]]:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         if node.func.attr.startswith("exercise_"):
-            return node.func.attr, [ast.unparse(each) for each in node.args]
+            return node.func.attr, [ast.unparse(argument) for argument in node.args]
     raise ValueError(f"no check in {source!r}")
 
 
@@ -91,7 +91,7 @@ def verdict_on(
             reply = ask(call(reply))
         return reply
 
-    answers = [RemoteAnswer(each) for each in names]
+    answers = [RemoteAnswer(answer_name) for answer_name in names]
     trial = RemoteTrial(answers, exercise.seconds, exercise.hints, channel)
     verdict = exercise.judge_in(trial, answers, nullcontext(trial.printed))
     exercise.given.clear()

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What one submission may use: seconds for a cell and for all cells, bytes, processes.
+    """The limits of one submission: seconds per cell and for all cells, bytes, processes.
 
-    The seconds are those in which the code computes or sleeps; time spent waiting for a CPU that
-    other programs use does not count. `grace` is the additional time before the process of a cell
-    is killed.
+    Only time in which the code computes or sleeps counts, not time in which it waits for a CPU that
+    other programs use. `grace` is the additional time, in seconds, before a cell's process is
+    killed.
     """
 
     cell_seconds: float = 30
@@ -39,7 +39,7 @@ class StopReason(enum.StrEnum):
 
     @property
     def depends_on_machine(self) -> bool:
-        """Whether a less busy machine might have given another result."""
+        """Whether the result might be different on a less busy machine."""
         return self in (StopReason.TIME, StopReason.MEMORY, StopReason.KILLED, StopReason.BUSY)
 
     @property
@@ -50,7 +50,7 @@ class StopReason(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Stop:
-    """A reason, and the text that continues the message "its code ..."."""
+    """A reason, and the text that completes the message "its code ..."."""
 
     reason: StopReason
     text: str

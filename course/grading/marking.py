@@ -1,4 +1,4 @@
-"""Judges one submission: the mark of each exercise, and why."""
+"""Grades one submission: the mark of each exercise, and the reason for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from course.grading.submissions import Submission
 
 
 class MarkStatus(enum.StrEnum):
-    """How an exercise was judged."""
+    """The status of an exercise after grading."""
 
     PASSED = "passed"
     WRONG = "wrong"
@@ -42,7 +42,7 @@ class MarkStatus(enum.StrEnum):
 
     @property
     def has_points(self) -> bool:
-        """Whether the points, even if 0, are a judgment of the answer."""
+        """Whether the points, even if 0, are final."""
         return self not in (MarkStatus.NOT_GRADED, MarkStatus.TO_REVIEW)
 
 
@@ -92,7 +92,7 @@ class GradedSubmission:
 
     @property
     def is_graded(self) -> bool:
-        """Whether this machine could judge all of it."""
+        """Whether this machine could grade every exercise."""
         return all(mark.status is not MarkStatus.NOT_GRADED for mark in self.marks)
 
     @property
@@ -107,11 +107,12 @@ class GradedSubmission:
 
 
 def ungraded(
-    original: NotebookNode, submission: Submission, status: MarkStatus, why: str
+    original: NotebookNode, submission: Submission, status: MarkStatus, reason: str
 ) -> GradedSubmission:
-    """A submission in which no exercise could be judged, all for the same reason."""
+    """Return a submission in which no exercise was graded, all for the same reason."""
     marks = [
-        Mark(n, 0, max_points, status, why) for n, max_points in exercise_points(original).items()
+        Mark(n, 0, max_points, status, reason)
+        for n, max_points in exercise_points(original).items()
     ]
     return GradedSubmission(submission, marks)
 
@@ -125,7 +126,7 @@ def grade_submission(
     cancel: threading.Event | None = None,
     judges: Judges | None = None,
 ) -> GradedSubmission:
-    """Judge every exercise of `submission`; `judges` are the processes to use.
+    """Grade every exercise of `submission`, with the processes in `judges`.
 
     Raises:
         Canceled: `cancel` was set.
@@ -137,16 +138,16 @@ def grade_submission(
     if set(merged.missing) == set(points):
         lab = other_lab(original, submission.notebook)
         other = f"; it is {lab.replace('_', ' ')}" if lab else ""
-        why = f"none of this lab's exercises is in the notebook{other}"
-        return ungraded(original, submission, MarkStatus.MISSING, why)
+        reason = f"none of this lab's exercises is in the notebook{other}"
+        return ungraded(original, submission, MarkStatus.MISSING, reason)
     started = time.monotonic()
-    own_judges = judges or Judges()
-    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, own_judges)
+    judges_to_use = judges or Judges()
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, judges_to_use)
     try:
         session.run()
     finally:
         if judges is None:
-            own_judges.end()
+            judges_to_use.end()
     notes = [*merged.notes, *session.notes]
     if submission.others:
         notes.append(f"also submitted, not graded: {', '.join(submission.others)}")
@@ -181,12 +182,12 @@ def _held_back(mark: Mark, used: str) -> Mark:
 
 def _mark_of(session: Session, number: int, max_points: int, *, missing: bool) -> Mark:
     """The mark of exercise `number`, worth `max_points` points."""
-    places = [place for place, cell in enumerate(session.cells) if cell.exercise == number]
+    indices = [index for index, cell in enumerate(session.cells) if cell.exercise == number]
     verdict = session.verdicts.get(number)
     passed = verdict is not None and verdict["passed"]
-    for place in places:
-        stop: Stop | None = session.stops.get(place)
-        if stop and (not passed or session.cells[place].kind is CellKind.CHECK):
+    for index in indices:
+        stop: Stop | None = session.stops.get(index)
+        if stop and (not passed or session.cells[index].kind is CellKind.CHECK):
             text = f"its code {stop.text}"
             status = MarkStatus.STOPPED
             if stop.reason is StopReason.BUSY:
@@ -209,15 +210,15 @@ def _mark_of(session: Session, number: int, max_points: int, *, missing: bool) -
     not_written = verdict["hint"] == "not-written"
     message = verdict["message"]
     if verdict["hint"] is None:
-        # The check had nothing to judge because the answer's own cell failed.
-        errors = (_error_in_answer(session, place) for place in places)
+        # The answer's own cell failed, so there was nothing to check.
+        errors = (_error_in_answer(session, index) for index in indices)
         message = next(filter(None, errors), message)
     status = MarkStatus.NOT_WRITTEN if not_written else MarkStatus.WRONG
     return Mark(number, 0, max_points, status, message, verdict["hint"], stop_reason)
 
 
-def _error_in_answer(session: Session, place: int) -> str:
-    if session.cells[place].kind is not CellKind.STUDENT:
+def _error_in_answer(session: Session, index: int) -> str:
+    if session.cells[index].kind is not CellKind.STUDENT:
         return ""
-    error = session.results.get(place, {}).get("error", "")
+    error = session.results.get(index, {}).get("error", "")
     return f"the answer's cell stops with {error}" if error else ""

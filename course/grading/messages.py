@@ -28,11 +28,11 @@ def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
     channel = sandbox.process.stdout.fileno()
     parts: list[bytes] = []
     total = 0
-    checked = time.monotonic()
+    last_check = time.monotonic()
     while True:
         ready, _, _ = select.select([channel], [], [], _TICK)
-        if not ready or time.monotonic() - checked > _TICK:
-            checked = time.monotonic()
+        if not ready or time.monotonic() - last_check > _TICK:
+            last_check = time.monotonic()
             yield None
         if not ready:
             continue
@@ -76,10 +76,10 @@ def _is_well_formed(message: dict[str, Any], cells: Sequence[SubmittedCell]) -> 
     if "reply" in message:
         return isinstance(message["reply"], dict)
     kind = next(kind for kind in ("begin", "check", "cell") if kind in message)
-    place = message[kind]
-    if type(place) is not int or not 0 <= place < len(cells):
+    index = message[kind]
+    if type(index) is not int or not 0 <= index < len(cells):
         return False
-    if (cells[place].kind is CellKind.CHECK) is not (kind == "check"):
+    if (cells[index].kind is CellKind.CHECK) is not (kind == "check"):
         return False
     if kind == "check":
         return True

@@ -53,17 +53,17 @@ def _collect(value: Any, found: dict[int, Any]) -> None:
     elif isinstance(value, nn.Module):
         inside = [*value._modules.values(), *value._parameters.values(), *value._buffers.values()]
         inside += [*_own_attributes(value).values(), *_noted_by_hooks(value)]
-    for each in inside:
-        _collect(each, found)
+    for item in inside:
+        _collect(item, found)
 
 
 def _own_attributes(value: nn.Module | Optimizer) -> dict[str, Any]:
     """The attributes that the check's own class has, such as a list of what it noted."""
     general = _OF_EVERY_MODULE if isinstance(value, nn.Module) else _OF_EVERY_OPTIMIZER
     return {
-        name: each
-        for name, each in vars(value).items()
-        if name not in general and isinstance(each, bool | int | float | list | set)
+        name: item
+        for name, item in vars(value).items()
+        if name not in general and isinstance(item, bool | int | float | list | set)
     }
 
 
@@ -72,7 +72,7 @@ def _noted_by_hooks(module: nn.Module) -> Iterator[Any]:
     for hook in (*module._forward_hooks.values(), *module._forward_pre_hooks.values()):
         if isinstance(hook, FunctionType):
             cells = [cell.cell_contents for cell in hook.__closure__ or ()]
-            yield from (each for each in (*cells, *(hook.__defaults__ or ())))
+            yield from (item for item in (*cells, *(hook.__defaults__ or ())))
 
 
 class Shipper(cloudpickle.Pickler):
@@ -155,21 +155,24 @@ def state_of(value: Any, encoder: Encoder) -> Any:
     if isinstance(value, Tensor):
         return [encoder.tensor(value)["T"], encode(value.grad) if value.is_leaf else None]
     if isinstance(value, list | set):
-        return [encode(each) for each in value]
+        return [encode(item) for item in value]
     if isinstance(value, dict):
-        return [[encode(key), encode(each)] for key, each in value.items()]
+        return [[encode(key), encode(item)] for key, item in value.items()]
     if isinstance(value, Path):
         content = value.read_bytes() if value.is_file() else None
         if content is None or len(content) > _MOST_BYTES_OF_A_FILE:
             return None
         return base64.b64encode(content).decode()
-    own = {name: encode(each) for name, each in _own_attributes(value).items()}
+    attributes = {name: encode(item) for name, item in _own_attributes(value).items()}
     if isinstance(value, nn.Module):
         registered = [value._parameters, value._buffers]
-        tensors = [{name: encode(each) for name, each in some.items()} for some in registered]
-        return [value.training, *tensors, own]
-    state = [[encode(parameter), encode(each)] for parameter, each in value.state.items()]
-    return [[encode(group) for group in value.param_groups], state, own]
+        tensors = [
+            {name: encode(item) for name, item in tensors_by_name.items()}
+            for tensors_by_name in registered
+        ]
+        return [value.training, *tensors, attributes]
+    state = [[encode(parameter), encode(item)] for parameter, item in value.state.items()]
+    return [[encode(group) for group in value.param_groups], state, attributes]
 
 
 def apply_state(value: Any, state: Any, decoder: Decoder) -> None:
@@ -192,13 +195,13 @@ def _apply(value: Any, state: Any, decoder: Decoder) -> None:
         if isinstance(gradient, Tensor | None) and value.is_leaf:
             _set_gradient(value, gradient)
     elif isinstance(value, list):
-        value[:] = [decode(each) for each in state]
+        value[:] = [decode(item) for item in state]
     elif isinstance(value, set):
-        new = {decode(each) for each in state}
+        new = {decode(item) for item in state}
         value.clear()
         value.update(new)
     elif isinstance(value, dict):
-        new = {decode(key): decode(each) for key, each in state}
+        new = {decode(key): decode(item) for key, item in state}
         value.clear()
         value.update(new)
     elif isinstance(value, Path):
@@ -206,18 +209,18 @@ def _apply(value: Any, state: Any, decoder: Decoder) -> None:
         if state is not None:
             value.write_bytes(base64.b64decode(state, validate=True))
     elif isinstance(value, nn.Module):
-        training, parameters, buffers, own = state
+        training, parameters, buffers, attributes = state
         value.training = training is True
         _register(value._parameters, parameters, decoder)
         _register(value._buffers, buffers, decoder)
-        _set_own(value, own, decoder)
+        _set_own(value, attributes, decoder)
     else:
-        groups, states, own = state
+        groups, states, attributes = state
         value.param_groups[:] = [dict(decode(group)) for group in groups]
-        new = {decode(parameter): dict(decode(each)) for parameter, each in states}
+        new = {decode(parameter): dict(decode(item)) for parameter, item in states}
         value.state.clear()
         value.state.update(new)
-        _set_own(value, own, decoder)
+        _set_own(value, attributes, decoder)
 
 
 def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
@@ -233,18 +236,18 @@ def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
 
 def _register(own: dict[str, Any], trees: dict[str, Any], decoder: Decoder) -> None:
     """Replace registered tensors where the answer's code has replaced them."""
-    for name, was in own.items():
-        now = decoder.decode(trees.get(name))
-        if now is was or not isinstance(now, Tensor | None):
+    for name, old in own.items():
+        new = decoder.decode(trees.get(name))
+        if new is old or not isinstance(new, Tensor | None):
             continue
-        parameter = isinstance(was, nn.Parameter) and now is not None
-        own[name] = nn.Parameter(now.detach(), now.requires_grad) if parameter else now
+        parameter = isinstance(old, nn.Parameter) and new is not None
+        own[name] = nn.Parameter(new.detach(), new.requires_grad) if parameter else new
 
 
 def _set_own(value: nn.Module | Optimizer, trees: dict[str, Any], decoder: Decoder) -> None:
     for name, tree in trees.items():
-        now = decoder.decode(tree)
+        new = decoder.decode(tree)
         # A count that is still the one of the class is not in the object yet.
-        was = getattr(value, name, None)
-        if isinstance(now, bool | int | float) and isinstance(was, int | float):
-            setattr(value, name, now)
+        old = getattr(value, name, None)
+        if isinstance(new, bool | int | float) and isinstance(old, int | float):
+            setattr(value, name, new)

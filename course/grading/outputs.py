@@ -21,20 +21,20 @@ class LimitedStream(io.StringIO):
     _room = MAX_TEXT
 
     def write(self, text: str) -> int:
-        """Keep `text` as long as there is room."""
+        """Keep `text` up to the limit."""
         if self._room > 0:
             super().write(text[: self._room])
             self._room -= len(text)
             if self._room <= 0:
-                super().write("\n... (cut here)")
+                super().write("\n... (truncated)")
         return len(text)
 
     def close(self) -> None:
-        """Do nothing, so that the grader can read the text whatever the student's code does."""
+        """Do nothing, so that the grader can read the text even if the student's code closes it."""
 
 
 def safe_output(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the text and pictures of an output, which are safe to show in a browser."""
+    """Return the text and images of an output, which are safe to show in a browser."""
     kept: dict[str, Any] = {}
     text = data.get("text/plain")
     if isinstance(text, str):

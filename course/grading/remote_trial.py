@@ -62,7 +62,7 @@ class RemoteTrial(Trial):
         channel: Channel,
         seed: int | None = None,
     ) -> None:
-        super().__init__({id(each): each.name for each in answers}, seconds, own_hints, seed)
+        super().__init__({id(item): item.name for item in answers}, seconds, own_hints, seed)
         self._channel = channel
         self._own_hints = own_hints
         self._gpus: int | None = None
@@ -80,7 +80,7 @@ class RemoteTrial(Trial):
 
     def observe(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a part of the check in the answer's process; what it returns is plain data."""
-        self._called = next((each for each in args if isinstance(each, RemoteObject)), None)
+        self._called = next((item for item in args if isinstance(item, RemoteObject)), None)
         result = self._ask("observe", function, args, {})
         if result.error is not None:
             raise self.why(result.error)
@@ -106,12 +106,12 @@ class RemoteTrial(Trial):
     @contextmanager
     def machine_with(self, gpus: int) -> Iterator[None]:
         """Let the block, and the calls in it, see a machine with this number of GPUs."""
-        before, self._gpus = self._gpus, gpus
+        previous, self._gpus = self._gpus, gpus
         try:
             with machine(gpus):
                 yield
         finally:
-            self._gpus = before
+            self._gpus = previous
 
     def watch(self) -> Watch:
         """Return what the answer's process reports of the calls in a block."""
@@ -173,7 +173,7 @@ class RemoteTrial(Trial):
         value = error = None
         try:
             decoder = Decoder()
-            args = [decoder.decode(each) for each in message["args"]]
+            args = [decoder.decode(item) for item in message["args"]]
             value = self._callbacks[message["callback"]](*args)
         except WrongAnswer as wrong:
             error = wrong.with_traceback(None)

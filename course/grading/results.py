@@ -1,4 +1,4 @@
-"""Stores each judged submission, so that grading can resume and judges only what has changed."""
+"""Stores each graded submission, so that grading can resume and skip what has not changed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StoredResults:
             return None
 
     def save(self, graded: GradedSubmission, *, final: bool) -> None:
-        """Store a result; one that is not `final` is judged again the next time."""
+        """Store a result; if it is not `final`, the submission is graded again the next time."""
         data = {
             "key": self._key(graded.submission),
             "final": final and graded.is_graded,
@@ -72,9 +72,10 @@ class StoredResults:
 
 
 def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
-    """The points and comments in `manual.csv`, by student and exercise; creates an empty one.
+    """Return the points and comments in `manual.csv`, by student and exercise.
 
-    An exercise without a number in `points` keeps its mark and gets the comment only.
+    Creates an empty file if there is none. An exercise without a number in `points` keeps its mark
+    and gets only the comment.
     """
     file = out / MANUAL
     if not file.exists():
@@ -112,7 +113,7 @@ def unknown_in_manual(
 def with_manual(
     graded: GradedSubmission, manual: dict[tuple[str, int], tuple[float | None, str]]
 ) -> GradedSubmission:
-    """The submission with the instructor's points and comments in place of the checks'."""
+    """Return the submission with the instructor's points and comments applied."""
     marks = []
     for mark in graded.marks:
         points, comment = manual.get((graded.submission.student, mark.exercise), (None, ""))

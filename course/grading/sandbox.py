@@ -93,9 +93,10 @@ class Sandbox:
         """
         if self._worker is None:
             with contextlib.suppress(psutil.Error):
-                for one in self._process_tree():
-                    if one.cmdline()[-2:] == ["-m", self._module] and "python" in one.name():
-                        self._worker = one.pid
+                for process in self._process_tree():
+                    is_module = process.cmdline()[-2:] == ["-m", self._module]
+                    if is_module and "python" in process.name():
+                        self._worker = process.pid
         wall = time.monotonic() - self._started - self._waited_for_judge
         if self._worker is None:
             return wall / _WALL_PER_SECOND
@@ -110,15 +111,15 @@ class Sandbox:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Do not count the time of the block: the module waits for the judge."""
-        begun = time.monotonic()
+        """Exclude the time of the block, in which the module waits for the judge."""
+        start = time.monotonic()
         yield
-        self._waited_for_judge += time.monotonic() - begun
+        self._waited_for_judge += time.monotonic() - start
 
     def send(self, message: dict[str, Any], over: Callable[[], Stop | None]) -> Stop | None:
-        """Send a line of JSON to the module; return why it could not be sent, if it could not.
+        """Send a line of JSON to the module; return a reason if it could not be sent, else None.
 
-        `over` returns why the module has to stop, while it does not read.
+        `over` is called while the module does not read; it returns a reason to stop, or None.
         """
         assert self.process.stdin is not None
         channel = self.process.stdin.fileno()
@@ -136,15 +137,16 @@ class Sandbox:
         return None
 
     def over_limit(self) -> Stop | None:
-        """The limit that the processes in the sandbox exceed at this moment, if any."""
+        """The limit that the processes in the sandbox exceed now, if any."""
         with contextlib.suppress(psutil.Error):
-            family = self._process_tree()
-            if len(family) > self.limits.processes:
+            processes = self._process_tree()
+            if len(processes) > self.limits.processes:
                 text = f"started more than {self.limits.processes} processes"
                 return Stop(StopReason.PROCESSES, text)
-            files = sum(map(_memory_files, family))
+            files = sum(map(_memory_files, processes))
             # Counting memory that forks share only once is slow, so it is done only if needed.
-            if _sum(family, "rss") + files > self.limits.memory_bytes < _sum(family, "pss") + files:
+            limit = self.limits.memory_bytes - files
+            if _sum(processes, "rss") > limit < _sum(processes, "pss"):
                 text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
                 return Stop(StopReason.MEMORY, text)
         return None
@@ -168,13 +170,14 @@ class Sandbox:
             self._process_tree()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        # Without bubblewrap, a process may have left the group; with it, all end with the first.
-        for one in self._known_processes.values():
+        # Without bubblewrap, a process may have left the group. With it, all processes end with
+        # the first one.
+        for process in self._known_processes.values():
             with contextlib.suppress(psutil.Error):
-                one.kill()
+                process.kill()
         self.process.kill()
         self.process.wait()
-        # The first process inside ends last, and a fork bomb takes a while to end.
+        # The first process in the sandbox ends last, and a fork bomb takes a while to end.
         psutil.wait_procs(self._known_processes.values(), timeout=60)
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
@@ -185,18 +188,18 @@ class Sandbox:
 
     def _process_tree(self) -> list[psutil.Process]:
         first = psutil.Process(self.process.pid)
-        family = [first, *first.children(recursive=True)]
-        self._known_processes |= {one.pid: one for one in family}
-        return family
+        processes = [first, *first.children(recursive=True)]
+        self._known_processes |= {process.pid: process for process in processes}
+        return processes
 
 
 def _sum(processes: list[psutil.Process], kind: str) -> int:
     """Bytes of memory: "rss", or "pss", which counts shared memory once, where it is available."""
     used = 0
-    for one in processes:
+    for process in processes:
         with contextlib.suppress(psutil.Error):
             shared = kind == "pss" and psutil.LINUX
-            used += one.memory_full_info().pss if shared else one.memory_info().rss
+            used += process.memory_full_info().pss if shared else process.memory_info().rss
     return used
 
 
@@ -216,6 +219,6 @@ def _can_run_as_nobody() -> bool:
     """Whether this program runs as root and the user `nobody` can read Python and the course."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return False
-    places = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve()]
-    folders = {path for place in places for path in (place, *place.parents)}
-    return all(path.stat().st_mode & (0o001 if path.is_dir() else 0o004) for path in folders)
+    paths = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve()]
+    folders = {entry for path in paths for entry in (path, *path.parents)}
+    return all(entry.stat().st_mode & (0o001 if entry.is_dir() else 0o004) for entry in folders)

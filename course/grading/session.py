@@ -63,9 +63,9 @@ class Session:
         Raises:
             Canceled: `cancel` was set.
         """
-        between = faults = 0
+        failures_between_cells = faults = 0
         while True:
-            place, stop = self._run_once()
+            index, stop = self._run_once()
             if stop is None:
                 self.fault = None
                 return
@@ -80,22 +80,22 @@ class Session:
                 faults += 1
                 if faults == 2:
                     return
-            elif place is None:
-                between += 1
-                if between == 2:
+            elif index is None:
+                failures_between_cells += 1
+                if failures_between_cells == 2:
                     self._give_up(Stop(stop.reason, f"the code before it {stop.text}"))
                     return
             else:
-                self._skip.add(place)
-                self.stops[place] = stop
+                self._skip.add(index)
+                self.stops[index] = stop
                 error = {"error": f"stopped: it {stop.text}", "outputs": []}
-                self.results.setdefault(place, error)
+                self.results.setdefault(index, error)
 
     def _give_up(self, stop: Stop) -> None:
         self.fault = None
-        for place, cell in enumerate(self.cells):
+        for index, cell in enumerate(self.cells):
             if cell.kind is CellKind.CHECK and cell.exercise not in self.verdicts:
-                self.stops[place] = Stop(stop.reason, f"was not judged: {stop.text}")
+                self.stops[index] = Stop(stop.reason, f"was not graded: {stop.text}")
 
     def _run_once(self) -> tuple[int | None, Stop | None]:
         """Run the remaining cells; return the cell at which the run stopped early, and why."""
@@ -103,12 +103,12 @@ class Session:
         sandbox = Sandbox(_WORKER, self.limits, isolated=self.isolated)
         self.isolated = sandbox.isolated
         try:
-            place, stop = self._follow_with_judge(sandbox)
+            index, stop = self._follow_with_judge(sandbox)
             if stop is not None and not self._student_code_ran:
                 error = f": {sandbox.last_error}" if sandbox.last_error else ""
                 text = f"its process {stop.text} before any student code could run{error}"
                 self.fault = Stop(stop.reason, text)
-            return place, stop
+            return index, stop
         finally:
             sandbox.end()
 
@@ -118,7 +118,7 @@ class Session:
             with self.judges.borrow() as judge:
                 return self._follow(sandbox, judge)
         except JudgeFailed as error:
-            text = f"was not judged: the judge failed: {error}"
+            text = f"was not graded: the judge failed: {error}"
             return self._judging, Stop(StopReason.BUSY, text)
 
     def _follow(self, sandbox: Sandbox, judge: Judge) -> tuple[int | None, Stop | None]:
@@ -132,25 +132,25 @@ class Session:
             "seconds": self.limits.cell_seconds,
             "isolated": sandbox.isolated,
         }
-        place, clock = None, Clock(sandbox, _START_SECONDS)
+        index, clock = None, Clock(sandbox, _START_SECONDS)
         if stop := sandbox.send(task, clock.over):
             return None, stop
         used_before, received = self._used, 0
-        first_of_student: float | None = None
+        student_start: float | None = None
         for line in read_lines(sandbox):
             now = clock.now()
-            if first_of_student is not None:
-                self._used = used_before + now - first_of_student
+            if student_start is not None:
+                self._used = used_before + now - student_start
                 if self._used > self.limits.seconds:
-                    return place, Stop(StopReason.TIME, "used the time for the whole lab")
+                    return index, Stop(StopReason.TIME, "used the time for the whole lab")
             if line is None:
                 if self.cancel.is_set():
                     raise Canceled
                 if stop := sandbox.over_limit() or clock.over():
-                    return place, stop
+                    return index, stop
                 continue
             if isinstance(line, int):
-                return place, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
+                return index, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             message = read_message(line, secret, self.cells)
             # While the judge works, replies are expected; at other times, everything else.
             if message is None or ("reply" in message) is (self._judging is None):
@@ -162,38 +162,38 @@ class Session:
                 if self.cells[message["check"]].exercise in self.verdicts:
                     self._note("wrote into the grader's channel")
                     continue
-                place = self._judging = message["check"]
-                task = {"lab": self._lab, "source": self.cells[place].source}
+                index = self._judging = message["check"]
+                task = {"lab": self._lab, "source": self.cells[index].source}
                 if stop := self._ask_judge(json.dumps(task).encode(), judge, sandbox, clock):
-                    return place, stop
+                    return index, stop
                 continue
             if "reply" in message:
                 # As it was sent: nothing has to be written again.
                 if stop := self._ask_judge(line.partition(b" ")[2], judge, sandbox, clock):
-                    return (None if stop is _RESTART else place), stop
-                place = self._judging
+                    return (None if stop is _RESTART else index), stop
+                index = self._judging
                 continue
             received += len(line)
             if received > self.limits.max_output_bytes:
-                return place, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
+                return index, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             if "begin" in message:
-                place = message["begin"]
+                index = message["begin"]
                 seconds = min(message["seconds"], 10 * self.limits.seconds)
                 clock.start(seconds + self.limits.grace)
-                if self.cells[place].kind is not CellKind.GIVEN and not self._student_code_ran:
-                    self._student_code_ran, first_of_student = True, now
+                if self.cells[index].kind is not CellKind.GIVEN and not self._student_code_ran:
+                    self._student_code_ran, student_start = True, now
                 continue
-            place = message.pop("cell")
+            index = message.pop("cell")
             if message["error"] and not self._student_code_ran:
                 text = f"stopped in the lab's own cells ({message['error']})"
-                return place, Stop(StopReason.FAILED, text)
-            self._keep(place, message)
+                return index, Stop(StopReason.FAILED, text)
+            self._keep(index, message)
             if message["stop"]:
                 text = message["error"].removeprefix("stopped: it ")
-                return place, Stop(StopReason(message["stop"]), text)
-            place = None
+                return index, Stop(StopReason(message["stop"]), text)
+            index = None
             clock.start(self.limits.cell_seconds + self.limits.grace)
-        return place, sandbox.exit_reason()
+        return index, sandbox.exit_reason()
 
     def _ask_judge(
         self, message: bytes, judge: Judge, sandbox: Sandbox, clock: Clock
@@ -202,8 +202,8 @@ class Session:
         with sandbox.waiting():
             answer = judge.exchange(message, self.cancel)
         if "verdict" in answer:
-            verdict, place = answer["verdict"], self._judging
-            self._keep(place, verdict)
+            verdict, index = answer["verdict"], self._judging
+            self._keep(index, verdict)
             self._judging = None
             if verdict["stop"]:
                 # The next cells need a process that is intact.
@@ -216,12 +216,12 @@ class Session:
             clock.start(seconds + self.limits.grace)
         return sandbox.send(answer["request"], clock.over)
 
-    def _keep(self, place: int, result: dict[str, Any]) -> None:
-        cell = self.cells[place]
-        if cell.exercise in self.verdicts and place in self.results:
+    def _keep(self, index: int, result: dict[str, Any]) -> None:
+        cell = self.cells[index]
+        if cell.exercise in self.verdicts and index in self.results:
             # It ran again because of a later exercise; the page shows the run that was judged.
             return
-        self.results[place] = result
+        self.results[index] = result
         if cell.kind is CellKind.CHECK:
             self.verdicts.setdefault(cell.exercise, result)
 

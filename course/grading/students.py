@@ -34,7 +34,7 @@ class Student:
 
 
 def identify_student(path: str, lab: str) -> Student:
-    """The student that a path inside the folder of submissions belongs to.
+    """Return the student that a path in the folder of submissions belongs to.
 
     >>> identify_student("Ada Lovelace_123456_assignsubmission_file_/lab.ipynb", "01_tensors").key
     ('Ada Lovelace', '123456')
@@ -57,7 +57,7 @@ def identify_student(path: str, lab: str) -> Student:
 
 
 def wrapper_depth(paths: Iterable[str], lab: str) -> int:
-    """How many leading folders all paths share that do not belong to a student.
+    """Return the number of leading folders that all paths share and that are not a student's.
 
     >>> wrapper_depth(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
     2
@@ -73,7 +73,7 @@ def wrapper_depth(paths: Iterable[str], lab: str) -> int:
     for depth, folder in enumerate(split[0][:shared]):
         if _MOODLE.match(folder):
             return depth
-    # Below the shared folders are the students' folders, or files named after students.
+    # The shared folders contain the students' folders, or files named after students.
     below = {parts[shared] for parts in split}
     if all(len(parts) == shared + 1 for parts in split):
         marked = all(identify_student(name, lab).platform for name in below)
@@ -92,9 +92,9 @@ def _named_after_students(file: str, lab: str) -> bool:
 
 
 def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
-    """A distinct name for every student: the id is added where two have the same name.
+    """Return a unique name for every student; if two have the same name, their ids are added.
 
-    Names that differ only in case or in characters that file names cannot hold count as the same.
+    Names that differ only in case, or in characters that file names cannot contain, count as equal.
     """
     groups: dict[str, list[tuple[str, str]]] = {}
     for key in dict.fromkeys(student.key for student in students):
@@ -103,15 +103,15 @@ def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
     taken: set[str] = set()
     for keys in groups.values():
         for name, number in keys:
-            wanted = name
+            base_name = name
             if len(keys) > 1 or name == "Participant":
-                wanted = f"{name} {number}".strip()
-            shown, count = wanted, 1
-            while file_name(shown).casefold() in taken:
+                base_name = f"{name} {number}".strip()
+            unique_name, count = base_name, 1
+            while file_name(unique_name).casefold() in taken:
                 count += 1
-                shown = f"{wanted} ({count})"
-            taken.add(file_name(shown).casefold())
-            names[name, number] = shown
+                unique_name = f"{base_name} ({count})"
+            taken.add(file_name(unique_name).casefold())
+            names[name, number] = unique_name
     return names
 
 

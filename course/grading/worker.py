@@ -92,31 +92,31 @@ class CellRunner:
         The process ends after a cell that was stopped: the cell may have been stopped during an
         import, which leaves a partially initialized module.
         """
-        home = Path.cwd()
-        for place, cell in enumerate(self.cells):
+        working_folder = Path.cwd()
+        for index, cell in enumerate(self.cells):
             kind = cell["kind"]
-            if kind == "text" or place in self.skip:
+            if kind == "text" or index in self.skip:
                 continue
             if kind == "check" and cell["exercise"] in self.judged:
                 continue
             if kind == "check":
-                self._check(place)
+                self._check(index)
             else:
                 seconds = max(self.seconds, _GIVEN_SECONDS) if kind == "given" else self.seconds
-                self.send(begin=place, seconds=seconds)
+                self.send(begin=index, seconds=seconds)
                 result = self._execute(cell["source"], seconds)
-                self.send(cell=place, **result)
+                self.send(cell=index, **result)
                 if result["stop"]:
                     return
-            self._clean_up(home)
+            self._clean_up(working_folder)
         self.send(end=True)
 
-    def _check(self, place: int) -> None:
+    def _check(self, index: int) -> None:
         """Do what the judge asks for, until it has its verdict."""
         from course.grading.answering import Answers
 
         answers: Answers | None = None
-        self.send(check=place)
+        self.send(check=index)
         while (request := self._next_request())["do"] != "end":
             if request["do"] == "begin":
                 names, found = request["names"], self.shell.user_ns
@@ -150,21 +150,21 @@ class CellRunner:
         from helpers.checks.limits import CodeLimits, OutOfTime, Stopped, end_threads
 
         shell = self.shell
-        shown = CapturingDisplayPublisher()
+        publisher = CapturingDisplayPublisher()
         values: list[Any] = []
         hook = CapturingDisplayHook(shell=shell, outputs=values)
         streams = LimitedStream(), LimitedStream()
         error: list[str] = []
         stop = ""
 
-        def keep(kind: type, value: BaseException, trace: list[str]) -> None:
+        def save_error(kind: type, value: BaseException, trace: list[str]) -> None:
             error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:MAX_TEXT]]
 
         before = {thread.ident for thread in threading.enumerate()}
-        old = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
-        shell._showtraceback = keep
+        previous = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
+        shell._showtraceback = save_error
         try:
-            shell.display_pub, sys.displayhook = shown, hook
+            shell.display_pub, sys.displayhook = publisher, hook
             sys.stdout, sys.stderr = streams
             with CodeLimits(seconds):
                 result = shell.run_cell(source, store_history=False)
@@ -177,10 +177,10 @@ class CellRunner:
             stop, text = StopReason.TIME, f"took more than {seconds:g} seconds"
         except Stopped:
             stop, text = StopReason.MEMORY, "used more memory than is available"
-        except BaseException as other:
-            error[:] = [f"{type(other).__name__}: {other}"[:500], ""]
+        except BaseException as raised:
+            error[:] = [f"{type(raised).__name__}: {raised}"[:500], ""]
         finally:
-            shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = old
+            shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = previous
             with contextlib.suppress(BaseException):
                 end_threads(before)
         if stop:
@@ -190,8 +190,8 @@ class CellRunner:
             for name, stream in zip(("stdout", "stderr"), streams, strict=True)
             if stream.getvalue()
         ]
-        displayed = [*shown.outputs[:MAX_OUTPUTS], *values[:MAX_OUTPUTS]]
-        outputs += [{"data": safe_output(one["data"])} for one in displayed]
+        displayed = [*publisher.outputs[:MAX_OUTPUTS], *values[:MAX_OUTPUTS]]
+        outputs += [{"data": safe_output(output["data"])} for output in displayed]
         return {
             "outputs": outputs,
             "error": error[0] if error else "",
@@ -199,7 +199,7 @@ class CellRunner:
             "stop": stop,
         }
 
-    def _clean_up(self, home: Path) -> None:
+    def _clean_up(self, working_folder: Path) -> None:
         """Kill processes that the cell left running, and return to the working folder."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         if self.isolated:
@@ -207,8 +207,8 @@ class CellRunner:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(-1, signal.SIGKILL)
         with contextlib.suppress(OSError):
-            home.mkdir(parents=True, exist_ok=True)
-            os.chdir(home)
+            working_folder.mkdir(parents=True, exist_ok=True)
+            os.chdir(working_folder)
 
 
 if __name__ == "__main__":

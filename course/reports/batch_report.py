@@ -90,16 +90,16 @@ def write_batch_report(
 def make_table(
     entries: Sequence[Entry], fixed: Mapping[str, object]
 ) -> tuple[list[str], list[list[TableCell]]]:
-    """The table's header and rows, without the parameters that all runs have in common."""
-    given = dict.fromkeys(name for entry in entries for name in entry["parameters"])
-    parameters = [name for name in given if name not in fixed]
+    """Return the table's header and rows, without the parameters that are the same in all runs."""
+    names = dict.fromkeys(name for entry in entries for name in entry["parameters"])
+    parameters = [name for name in names if name not in fixed]
     results = result_names(entries)
-    several = len({entry["notebook"] for entry in entries}) > 1
-    devices = any(entry["reported"].get("device") for entry in entries)
-    datasets = any(entry["reported"].get("dataset") for entry in entries)
-    header = ["Run", "Status", *(["Notebook"] if several else []), *parameters]
+    has_several_notebooks = len({entry["notebook"] for entry in entries}) > 1
+    has_devices = any(entry["reported"].get("device") for entry in entries)
+    has_datasets = any(entry["reported"].get("dataset") for entry in entries)
+    header = ["Run", "Status", *(["Notebook"] if has_several_notebooks else []), *parameters]
     header += [name.replace("_", " ") for name in results]
-    header += ["Time", *(["Device"] if devices else []), *(["Images"] if datasets else [])]
+    header += ["Time", *(["Device"] if has_devices else []), *(["Images"] if has_datasets else [])]
     rows = []
     for number, entry in enumerate(entries, start=1):
         reported = entry["reported"]
@@ -108,23 +108,23 @@ def make_table(
             TableCell(str(number), str(number), file_link(entry["page"] or entry["file"])),
             TableCell(entry["status"], entry["status"], kind=status),
         ]
-        if several:
+        if has_several_notebooks:
             row.append(_cell(entry["notebook"]))
         row += [_cell(entry["parameters"].get(name)) for name in parameters]
         row += [_cell(reported.get(name)) for name in results]
         row.append(
             TableCell(format_seconds(entry["seconds"]), repr(entry["seconds"]), kind="number")
         )
-        if devices:
+        if has_devices:
             row.append(_cell(reported.get("device")))
-        if datasets:
+        if has_datasets:
             row.append(_cell(reported.get("dataset"), "bad" if reported.get("synthetic") else ""))
         rows.append(row)
     return header, rows
 
 
 def make_charts(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
-    """Charts of each numeric result against each parameter that varies, as SVG."""
+    """Return an SVG chart of each numeric result against each parameter that varies."""
     passed = [entry for entry in entries if entry["status"] == Status.PASSED]
     varying = [
         name
@@ -139,15 +139,15 @@ def make_charts(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
             continue
         for axis in axes:
             series = next((name for name in axes if name != axis), "")
-            points = [_point(entry, result, axis, series) for entry in passed]
-            drawable = [point for point in points if point is not None]
-            if len({repr(point.x) for point in drawable}) > 1:
-                charts.append(chart(drawable, axis, _with_unit(result), series))
+            all_points = [_point(entry, result, axis, series) for entry in passed]
+            points = [point for point in all_points if point is not None]
+            if len({repr(point.x) for point in points}) > 1:
+                charts.append(chart(points, axis, _with_unit(result), series))
     return charts[:_MAX_CHARTS]
 
 
 def _point(entry: Entry, result: str, axis: str, series: str) -> Point | None:
-    """The point of a run; None if it has no finite value."""
+    """Return the point of a run; None if it has no finite value."""
     x, y = entry["parameters"].get(axis), entry["reported"].get(result)
     if not _is_number(y) or not math.isfinite(y):
         return None
@@ -158,7 +158,7 @@ def _point(entry: Entry, result: str, axis: str, series: str) -> Point | None:
 
 
 def _with_unit(result: str) -> str:
-    """A result's name with the unit that it ends in: `training_seconds`, `training (seconds)`."""
+    """Put a unit at the end of a name in parentheses: `training_seconds`, `training (seconds)`."""
     words = result.split("_")
     if len(words) > 1 and words[-1] in ("seconds", "milliseconds", "bytes"):
         return f"{' '.join(words[:-1])} ({words[-1]})"

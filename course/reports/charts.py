@@ -13,7 +13,7 @@ from html import escape
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-# Contrast of at least 3:1 on the page's light and on its dark background, and a marker each.
+# Colors with a contrast of at least 3:1 on the page's light and dark backgrounds.
 COLORS = ("#1b7fc4", "#cf5c0a", "#0f8f69", "#b8659a")
 _MARKERS = "os^D"
 # Replaced by the page's own text color, so that a chart is readable in both themes.
@@ -30,10 +30,10 @@ class Point:
 
 
 def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = "") -> str:
-    """An SVG of the points with a caption; the caption gives the range of the medians.
+    """Return an SVG of the points, with the range of the medians as its caption.
 
-    If x is a number, a line connects the medians of each series. Other values of x are categories,
-    in order of appearance, without a line.
+    If x is a number, a line connects the medians of each series. Otherwise the values of x are
+    categories, in order of appearance, without a line.
     """
     if len({point.series for point in points}) > len(COLORS):
         # Merge series that cannot be distinguished by their colors.
@@ -41,30 +41,44 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
     xs = list(dict.fromkeys(point.x for point in points))
     # A seed is a category, not a quantity.
     numeric = x_name != "seed" and all(_is_number(x) for x in xs)
-    places = {x: float(x) if numeric else number for number, x in enumerate(xs)}
+    positions = {x: float(x) if numeric else index for index, x in enumerate(xs)}
     figure = Figure(figsize=(5, 3.1), layout="constrained")
     axes = figure.subplots()
     medians: list[tuple[str, float]] = []
-    for number, series in enumerate(dict.fromkeys(point.series for point in points)):
-        own = [point for point in points if point.series == series]
-        middle = {
-            x: statistics.median(point.y for point in own if point.x == x)
-            for x in sorted({point.x for point in own}, key=places.get)
+    for index, series in enumerate(dict.fromkeys(point.series for point in points)):
+        series_points = [point for point in points if point.series == series]
+        medians_by_x = {
+            x: statistics.median(point.y for point in series_points if point.x == x)
+            for x in sorted({point.x for point in series_points}, key=positions.get)
         }
-        style = {"color": COLORS[number], "marker": _MARKERS[number], "linestyle": ""}
+        style = {"color": COLORS[index], "marker": _MARKERS[index], "linestyle": ""}
         label = f"{series_name} = {series}" if series else None
-        axes.plot([places[p.x] for p in own], [p.y for p in own], alpha=0.8, label=label, **style)
+        axes.plot(
+            [positions[p.x] for p in series_points],
+            [p.y for p in series_points],
+            alpha=0.8,
+            label=label,
+            **style,
+        )
         if numeric:
-            axes.plot([places[x] for x in middle], list(middle.values()), color=COLORS[number])
+            axes.plot(
+                [positions[x] for x in medians_by_x],
+                list(medians_by_x.values()),
+                color=COLORS[index],
+            )
         suffix = f", {series_name} = {series}" if series else ""
-        medians += [(f"{x_name} = {_show(x)}{suffix}", y) for x, y in middle.items()]
-    if numeric and min(places.values()) > 0 and max(places.values()) / min(places.values()) >= 50:
+        medians += [(f"{x_name} = {_show(x)}{suffix}", y) for x, y in medians_by_x.items()]
+    if (
+        numeric
+        and min(positions.values()) > 0
+        and max(positions.values()) / min(positions.values()) >= 50
+    ):
         axes.set_xscale("log")
     if numeric and len(xs) <= 6:
-        axes.set_xticks(list(places.values()), [_show(x) for x in xs])
+        axes.set_xticks(list(positions.values()), [_show(x) for x in xs])
         axes.minorticks_off()
     elif not numeric:
-        axes.set_xticks(list(places.values()), [_short(str(x)) for x in xs])
+        axes.set_xticks(list(positions.values()), [_short(str(x)) for x in xs])
         axes.set_xlim(-0.5, len(xs) - 0.5)
     ys = [point.y for point in points]
     if min(ys) > 0 and max(ys) / min(ys) >= 50:
@@ -78,7 +92,7 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
 
 
 def _svg(figure: Figure, title: str) -> str:
-    """The figure as an SVG element whose text and axes have the color of the page's text."""
+    """Return the figure as an SVG element; text and axes have the color of the page's text."""
     for axes in figure.axes:
         axes.grid(color=_INK, alpha=0.15)
         axes.spines[["top", "right"]].set_visible(False)
@@ -95,14 +109,14 @@ def _svg(figure: Figure, title: str) -> str:
     svg = buffer.getvalue().partition("<svg")[2]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = svg.replace(_INK, "currentColor")
-    # Ids are unique on the page, which holds several charts.
+    # Ids must be unique on the page, which has several charts.
     prefix = f"c{zlib.crc32(title.encode()):x}-"
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}", svg)
     return f'<svg role="img" aria-label="{escape(title)}"{svg}'.strip()
 
 
 def _title(medians: Sequence[tuple[str, float]], x_name: str, y_name: str) -> str:
-    """What the chart shows: where the medians are lowest and highest."""
+    """Return the chart's finding: the lowest and the highest median."""
     low = min(medians, key=lambda pair: pair[1])
     high = max(medians, key=lambda pair: pair[1])
     if low[1] == high[1]:

@@ -1,4 +1,4 @@
-"""Entries: how a run ended and what its notebook reported, as reports and batches store it."""
+"""Entries: the status of a run and the values that its notebook reported."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ CONTEXT_KEYS = ("device", "dataset", "provenance", "synthetic")
 
 
 def collect_reported(notebook: NotebookNode) -> dict[str, object]:
-    """Everything that a notebook reported; of several values for a name, the last one."""
+    """Return all values that a notebook reported; the last one if a name has several."""
     reported: dict[str, object] = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             values = output.get("data", {}).get(RESULT_TYPE, {})
-            # Kernels send it as JSON; some tools store that as a string.
+            # Kernels send JSON; some tools store it as a string.
             reported.update(json.loads(values) if isinstance(values, str) else values)
     return reported
 
 
 def make_entry(result: RunResult, executed: NotebookNode | None, **extra: object) -> Entry:
-    """The entry of a run that has ended; `executed` is its notebook, None if there is none."""
+    """Return the entry of a finished run; `executed` is its notebook, None if there is none."""
     name = result.job.name
     return {
         "notebook": name,
@@ -55,7 +55,7 @@ def make_entry(result: RunResult, executed: NotebookNode | None, **extra: object
 
 
 def result_names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Names of all results that some runs reported, in order of appearance."""
+    """Return the names of all results that the runs reported, in order of appearance."""
     names = dict.fromkeys(name for entry in entries for name in entry["reported"])
     return [name for name in names if name not in CONTEXT_KEYS]
 
@@ -72,11 +72,11 @@ def format_value(value: object) -> str:
 
 
 def synthetic_box(names: Iterable[str]) -> str:
-    """The terminal warning that some notebooks did not use real images."""
+    """Return the terminal warning that some notebooks did not use real images."""
     lines = [
-        "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10.",
+        "THE IMAGES ARE SYNTHETIC. THEY ARE NOT CIFAR-10.",
         f"This applies to: {', '.join(names)}.",
-        "Their accuracies say nothing about CIFAR-10. To use the real images, say where they are:",
+        "Their accuracies do not apply to CIFAR-10. To use the real images, set their path:",
         "CIFAR10_ROOT=/path/to/cifar-10-python.tar.gz make course",
     ]
     width = max(map(len, lines))

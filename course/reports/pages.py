@@ -1,4 +1,4 @@
-"""Turns executed notebooks into HTML pages that contain their figures."""
+"""Converts executed notebooks to HTML pages that contain their figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def page_environment() -> jinja2.Environment:
-    """The Jinja environment of the report templates, with autoescaping."""
+    """Return the Jinja environment of the report templates, with autoescaping."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -36,7 +36,7 @@ def page_environment() -> jinja2.Environment:
 
 
 def failing_link(entry: Entry) -> str:
-    """Where the failing cell is shown: in the run's page, or otherwise the notebook."""
+    """Return a link to the failing cell in the run's page, or to the notebook if it has no page."""
     if not entry["page"]:
         return file_link(entry["file"])
     anchor = entry["failing_cell_id"]
@@ -44,7 +44,7 @@ def failing_link(entry: Entry) -> str:
 
 
 def file_link(file: str) -> str:
-    """A link to a file of the report; a URL such as s3://... is returned unchanged."""
+    """Return a link to a file of the report; a URL such as s3://... is unchanged."""
     return file if "://" in file else quote(file)
 
 

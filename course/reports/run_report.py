@@ -19,9 +19,9 @@ class CourseRun:
     """A complete run: its start time, duration, parameters and notebooks.
 
     Attributes:
-        entries: how each notebook ended.
+        entries: one per notebook.
         stopped: whether it was stopped before the end.
-        facts: what the results depend on, by name: torch version, machine, commit, command.
+        facts: what the results depend on: torch version, machine, commit, command.
     """
 
     started: datetime
@@ -38,12 +38,12 @@ class CourseRun:
 
     @property
     def synthetic_names(self) -> list[str]:
-        """Names of the notebooks that used images that the program draws."""
+        """Names of the notebooks that used synthetic images."""
         return [entry["notebook"] for entry in self.entries if entry["reported"].get("synthetic")]
 
     @property
     def summary(self) -> str:
-        """One line on how the run ended."""
+        """The result of the run in one line."""
         passed = sum(entry["status"] == Status.PASSED for entry in self.entries)
         line = f"{passed} of {len(self.entries)} notebooks passed in {format_seconds(self.seconds)}"
         return f"{line}; stopped before the end" if self.stopped else line
@@ -53,7 +53,7 @@ def write_report(run: CourseRun, folder: Path) -> Path:
     """Write `index.html`, a self-contained page, and `results.json`; return the page's path."""
     page = folder / "index.html"
     write_atomically(page, page_environment().get_template("index.html.j2").render(run=run))
-    table = {
+    results = {
         "started": run.started.isoformat(timespec="seconds"),
         "seconds": round(run.seconds, 1),
         "parameters": dict(run.parameters),
@@ -70,5 +70,5 @@ def write_report(run: CourseRun, folder: Path) -> Path:
             for entry in run.entries
         ],
     }
-    write_atomically(folder / "results.json", json.dumps(table, indent=1) + "\n")
+    write_atomically(folder / "results.json", json.dumps(results, indent=1) + "\n")
     return page

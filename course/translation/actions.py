@@ -44,11 +44,11 @@ def extract(course: CourseFolder, out: Path) -> None:
 
 def update_all(course: CourseFolder, requested: list[str]) -> None:
     """Update all PO files of the languages; create those of a new language."""
-    found = requested or languages(course)
-    if not found:
+    selected = requested or languages(course)
+    if not selected:
         raise CourseError("there are no languages yet; add one: course translate update es")
     documents = [read_document(course, name) for name in document_names(course)]
-    for language in found:
+    for language in selected:
         if not language.replace("-", "").isalpha():
             raise CourseError(f"{language!r} is not a language code such as es or pt-BR.")
         changed = [d.name for d in documents if update(course, d, language)]
@@ -58,27 +58,31 @@ def update_all(course: CourseFolder, requested: list[str]) -> None:
 
 def check(course: CourseFolder, requested: list[str]) -> int:
     """Print the findings of the automatic checks; return 1 if there are any."""
-    found = [
+    findings = [
         problem for catalog in _select(course, requested) for problem in problems(course, catalog)
     ]
-    for problem in found:
+    for problem in findings:
         print(problem, file=sys.stderr)
-    print(f"{len(found)} findings")
-    return int(bool(found))
+    print(f"{len(findings)} findings")
+    return int(bool(findings))
 
 
 def status(course: CourseFolder) -> None:
     """Print for each language and document how many texts are translated."""
     for language in languages(course):
-        done = total = unreviewed = 0
+        translated = total = unreviewed = 0
         for catalog in catalogs(course, language):
             count, missing = len(catalog.document.messages), len(catalog.missing)
             fuzzy = sum("fuzzy" in entry.flags for entry in catalog.entries.values())
-            done, total, unreviewed = done + count - missing, total + count, unreviewed + fuzzy
+            translated, total, unreviewed = (
+                translated + count - missing,
+                total + count,
+                unreviewed + fuzzy,
+            )
             if missing:
                 print(f"{language}/{catalog.document.name}: {count - missing} of {count}", end="")
                 print(f", {fuzzy} fuzzy" if fuzzy else "")
-        print(f"{language}: {done} of {total} texts translated, {unreviewed} fuzzy")
+        print(f"{language}: {translated} of {total} texts translated, {unreviewed} fuzzy")
 
 
 def export(course: CourseFolder, requested: list[str], *, everything: bool) -> None:
@@ -92,7 +96,7 @@ def export(course: CourseFolder, requested: list[str], *, everything: bool) -> N
 
 def import_files(course: CourseFolder, files: list[Path]) -> int:
     """Store the translations of working files, and check them; return 1 if there are findings."""
-    found = []
+    findings = []
     for file in files:
         try:
             name = file.resolve().relative_to(_working_folder(course)).with_suffix("").as_posix()
@@ -105,16 +109,16 @@ def import_files(course: CourseFolder, files: list[Path]) -> int:
         translations, outdated = read_working_file(file, catalog)
         accept(catalog, translations)
         for english in propose(catalog, outdated):
-            found.append(f"{file}: this English text is no longer there: {english}")
+            findings.append(f"{file}: this English text no longer exists: {english}")
         stored = read_catalog(course, document, language)
         count = len(stored.document.messages)
         print(f"{name}: {len(translations)} stored; {count - len(stored.missing)} of {count} done")
         if outdated:
             print(f"{name}: {len(outdated)} English texts have changed; export them again")
-        found += problems(course, stored)
-    for problem in found:
+        findings += problems(course, stored)
+    for problem in findings:
         print(problem, file=sys.stderr)
-    return int(bool(found))
+    return int(bool(findings))
 
 
 def _select(course: CourseFolder, requested: list[str]) -> list[Catalog]:
@@ -122,9 +126,9 @@ def _select(course: CourseFolder, requested: list[str]) -> list[Catalog]:
     known = [(language, name) for language in languages(course) for name in document_names(course)]
     chosen = [] if requested else known
     for word in requested:
-        inside = Path(word).resolve()
-        if Path(word).exists() and inside.is_relative_to(locale_folder(course)):
-            word = inside.relative_to(locale_folder(course)).as_posix()
+        path = Path(word).resolve()
+        if Path(word).exists() and path.is_relative_to(locale_folder(course)):
+            word = path.relative_to(locale_folder(course)).as_posix()
         word = word.removesuffix(".po")
         matches = [pair for pair in known if word == pair[0] or "/".join(pair).startswith(word)]
         if not matches:

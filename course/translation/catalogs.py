@@ -14,7 +14,7 @@ import polib
 
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
-from course.translation.checks import findings
+from course.translation.checks import find_differences
 from course.translation.documents import Document, document_names, read_document
 
 _FUZZY = "fuzzy"
@@ -90,8 +90,8 @@ def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
 def update(course: CourseFolder, document: Document, language: str) -> bool:
     """Update the PO file of a document to the current English texts; return whether it changed.
 
-    Translations of unchanged texts stay. For a changed text, the translation of the most similar
-    old one is proposed as `fuzzy`, with the old English text. What is no longer used is kept at
+    Translations of unchanged texts are kept. For a changed text, the translation of the most
+    similar old text is added as `fuzzy`, with the old English text. Unused translations are kept at
     the end as obsolete.
     """
     file = _po_file(course, document, language)
@@ -109,10 +109,10 @@ def update(course: CourseFolder, document: Document, language: str) -> bool:
     for message in document.messages:
         entry = polib.POEntry(msgid=message.text, comment=message.comment)
         entry.occurrences = [(document.source, "")]
-        if (before := old.get(message.text)) is not None:
-            entry.msgstr, entry.tcomment = before.msgstr, before.tcomment
-            entry.flags, entry.previous_msgid = list(before.flags), before.previous_msgid
-            if before.obsolete:
+        if (previous := old.get(message.text)) is not None:
+            entry.msgstr, entry.tcomment = previous.msgstr, previous.tcomment
+            entry.flags, entry.previous_msgid = list(previous.flags), previous.previous_msgid
+            if previous.obsolete:
                 entry.previous_msgid = None
         elif similar := difflib.get_close_matches(message.text, unused, 1, _SIMILAR):
             entry.msgstr, entry.tcomment = unused[similar[0]].msgstr, unused[similar[0]].tcomment
@@ -142,21 +142,21 @@ def accept(catalog: Catalog, translations: dict[str, tuple[str, str]]) -> None:
 
 
 def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
-    """Store translations of changed English texts as `fuzzy`; return the texts without a place.
+    """Store translations of changed English texts as `fuzzy`; return the texts without a match.
 
-    Each one becomes the proposal for the most similar text that is not translated yet.
+    Each one is proposed for the most similar text that has no translation.
     """
     stored = _read(catalog.file)
-    empty = {e.msgid: e for e in stored if not e.obsolete and not e.msgstr}
-    unplaced = []
+    untranslated = {e.msgid: e for e in stored if not e.obsolete and not e.msgstr}
+    unmatched = []
     for english, translation in translations.items():
-        if similar := difflib.get_close_matches(english, empty, 1, _SIMILAR):
-            entry = empty.pop(similar[0])
+        if similar := difflib.get_close_matches(english, untranslated, 1, _SIMILAR):
+            entry = untranslated.pop(similar[0])
             entry.msgstr, entry.flags, entry.previous_msgid = translation, [_FUZZY], english
         else:
-            unplaced.append(english)
+            unmatched.append(english)
     _write(catalog.file, stored)
-    return unplaced
+    return unmatched
 
 
 def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
@@ -165,25 +165,25 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
         return []
     file = catalog.file.relative_to(course.root).as_posix()
     known = {message.text for message in catalog.document.messages}
-    found = []
+    findings = []
     for entry in catalog.entries.values():
         if entry.msgid not in known:
-            found.append(
+            findings.append(
                 f"{file}:{entry.linenum}: the English text has changed. To fix it: "
                 f"course translate update"
             )
         elif is_reviewed(entry):
-            found += [
+            findings += [
                 f"{file}:{entry.linenum}: {finding}"
-                for finding in findings(entry.msgid, entry.msgstr, entry.tcomment)
+                for finding in find_differences(entry.msgid, entry.msgstr, entry.tcomment)
             ]
-    absent = [text for text in known if text not in catalog.entries]
-    if absent:
-        found.append(
-            f"{file}: {len(absent)} English texts are not in the file. To fix it: "
+    missing = [text for text in known if text not in catalog.entries]
+    if missing:
+        findings.append(
+            f"{file}: {len(missing)} English texts are not in the file. To fix it: "
             "course translate update"
         )
-    return found
+    return findings
 
 
 def _po_file(course: CourseFolder, document: Document, language: str) -> Path:

@@ -1,6 +1,6 @@
 """Compare a translation with its original: code, links, numbers, tags, tables, placeholders, math.
 
-The translator can allow a difference that is justified with a comment in the PO file:
+A translator can allow a justified difference with a comment in the PO file:
 `# allow numbers: 24 hours are 1 day`.
 """
 
@@ -20,12 +20,12 @@ _HTML_CODE = re.compile(r"<code[^>]*>(.*?)</code>", re.DOTALL)
 _MATH = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
 _COLUMN = re.compile(r"(?<!\\)\|")
 _ALLOWED = re.compile(r"^allow (?P<check>\w+)\b", re.MULTILINE)
-# Up to this many identical words can be a name; more are a sentence that is not translated.
-_LONGEST_NAME = 5
+# A text with more words than this is a sentence, not a name, and must not be identical.
+_MAX_WORDS_IN_NAME = 5
 
 
-def findings(original: str, translation: str, comment: str = "") -> list[str]:
-    """Return a sentence for each difference that a translation must not have.
+def find_differences(original: str, translation: str, comment: str = "") -> list[str]:
+    """Return a sentence for each difference that is not allowed in a translation.
 
     Args:
         original: the English text.
@@ -43,10 +43,10 @@ def findings(original: str, translation: str, comment: str = "") -> list[str]:
 
 def _tokens(text: str) -> Iterator[Token]:
     """Yield all inline tokens, with those of an image's alternative text."""
-    waiting = list(PARSER.parseInline(text))
-    while waiting:
-        token = waiting.pop(0)
-        waiting = [*(token.children or ()), *waiting]
+    queue = list(PARSER.parseInline(text))
+    while queue:
+        token = queue.pop(0)
+        queue = [*(token.children or ()), *queue]
         if token.type != "inline":
             yield token
 
@@ -89,8 +89,8 @@ def _same(
     """Return a check that both texts have the same parts, in any order."""
 
     def check(original: str, translation: str) -> Iterator[str]:
-        wanted, found = Counter(extract(original)), Counter(extract(translation))
-        missing, extra = (wanted - found).elements(), (found - wanted).elements()
+        expected, actual = Counter(extract(original)), Counter(extract(translation))
+        missing, extra = (expected - actual).elements(), (actual - expected).elements()
         for word, parts in (("is missing", missing), ("is not in the English text", extra)):
             if listed := ", ".join(parts):
                 yield f"{listed} {word}. Keep {what} as in the English text."
@@ -99,14 +99,14 @@ def _same(
 
 
 def _numbers(original: str, translation: str) -> Iterator[str]:
-    english, other = (_plain(text) for text in (original, translation))
-    wanted, found = numbers_in(english), numbers_in(other)
-    if missing := ", ".join(f"{value:f}" for value in (wanted - found).elements()):
+    english, translated = (_plain(text) for text in (original, translation))
+    expected, actual = numbers_in(english), numbers_in(translated)
+    if missing := ", ".join(f"{value:f}" for value in (expected - actual).elements()):
         yield f"{missing} is missing. Write numbers in digits, as in English: 3.5, 1,024."
-    extra = set(found) - set(wanted) - words_as_numbers(english)
+    extra = set(actual) - set(expected) - words_as_numbers(english)
     if extra:
-        listed = ", ".join(f"{value:f}" for value in sorted(extra))
-        yield f"{listed} is not in the English text."
+        extra_numbers = ", ".join(f"{value:f}" for value in sorted(extra))
+        yield f"{extra_numbers} is not in the English text."
 
 
 def _plain(text: str) -> str:
@@ -125,9 +125,9 @@ def _without_code(text: str) -> str:
 
 def _columns(original: str, translation: str) -> Iterator[str]:
     if original.startswith("|") and original.endswith("|"):
-        wanted, found = (len(_COLUMN.findall(text)) - 1 for text in (original, translation))
-        if wanted != found or not translation.startswith("|") or not translation.endswith("|"):
-            yield f"the row of the table has {found} columns, and the English one has {wanted}."
+        expected, actual = (len(_COLUMN.findall(text)) - 1 for text in (original, translation))
+        if expected != actual or not translation.startswith("|") or not translation.endswith("|"):
+            yield f"the row of the table has {actual} columns, and the English one has {expected}."
 
 
 def _markup(original: str, translation: str) -> Iterator[str]:
@@ -137,12 +137,12 @@ def _markup(original: str, translation: str) -> Iterator[str]:
             "and that it is one paragraph."
         )
     marks = ("**", "`", "*", "](")
-    english, other = (
+    english, translated = (
         "".join(token.content for token in _tokens(text) if token.type == "text")
         for text in (original, translation)
     )
     for mark in marks:
-        if mark in other and mark not in english:
+        if mark in translated and mark not in english:
             yield (
                 f"{mark} has no effect here and would be shown. Put it directly around a word: "
                 "Markdown ignores it between a letter and a punctuation mark."
@@ -159,7 +159,7 @@ def _spaces(original: str, translation: str) -> Iterator[str]:
 
 def _english(original: str, translation: str) -> Iterator[str]:
     words = re.findall(r"[^\W\d_]{2,}", _plain(original))
-    if original == translation and len(words) > _LONGEST_NAME and has_words(original):
+    if original == translation and len(words) > _MAX_WORDS_IN_NAME and has_words(original):
         yield "the text is not translated: it is the same as in English."
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-# Calls whose arguments, by position or by name, are translated when they are shown.
+# The arguments, by position or by name, that are translated when they are shown.
 _IN_HELPERS = {
     "translate": (0,),
     "Hint": (1, 2),
@@ -40,21 +40,21 @@ class Message:
     at_runtime: bool = False
 
 
-def module_messages(module: Path, place: str) -> tuple[Message, ...]:
+def module_messages(module: Path, location: str) -> tuple[Message, ...]:
     """Return the texts that a module shows."""
-    return _helper_messages(module.read_text(encoding="utf-8"), place)
+    return _helper_messages(module.read_text(encoding="utf-8"), location)
 
 
 # A module is parsed once for all languages.
 @lru_cache(maxsize=256)
-def _helper_messages(code: str, place: str) -> tuple[Message, ...]:
-    return tuple(_messages(code, _IN_HELPERS, place))
+def _helper_messages(code: str, location: str) -> tuple[Message, ...]:
+    return tuple(_messages(code, _IN_HELPERS, location))
 
 
-def cell_messages(code: str, place: str) -> Iterator[Message]:
+def cell_messages(code: str, location: str) -> Iterator[Message]:
     """Yield the captions and boxes of a code cell."""
     lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines())
-    return _messages("\n".join(lines), _IN_CELLS, place)
+    return _messages("\n".join(lines), _IN_CELLS, location)
 
 
 def hint_messages(file: Path) -> Iterator[Message]:
@@ -62,27 +62,27 @@ def hint_messages(file: Path) -> Iterator[Message]:
     for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
         for id, entry in hints.items():
             if isinstance(entry, dict):
-                place = f"hint {id} of {exercise}"
-                yield Message(entry["wrong"], f"{place}, what is wrong", at_runtime=True)
-                yield Message(entry["look"], f"{place}, where to look", at_runtime=True)
+                location = f"hint {id} of {exercise}"
+                yield Message(entry["wrong"], f"{location}, what is wrong", at_runtime=True)
+                yield Message(entry["look"], f"{location}, where to look", at_runtime=True)
 
 
 def _messages(
-    code: str, texts_of: dict[str, tuple[int | str, ...]], place: str
+    code: str, translated_arguments: dict[str, tuple[int | str, ...]], location: str
 ) -> Iterator[Message]:
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         name = call.func.id if isinstance(call.func, ast.Name) else name
-        for argument in _arguments(call, texts_of.get(name, ())):
+        for argument in _arguments(call, translated_arguments.get(name, ())):
             for part in argument.elts if isinstance(argument, ast.Tuple) else (argument,):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
-                    yield Message(part.value, place, at_runtime=True)
+                    yield Message(part.value, location, at_runtime=True)
 
 
-def _arguments(call: ast.Call, wanted: tuple[int | str, ...]) -> Iterator[ast.expr]:
-    for place in wanted:
-        if isinstance(place, int):
-            yield from call.args[place : place + 1]
+def _arguments(call: ast.Call, parameters: tuple[int | str, ...]) -> Iterator[ast.expr]:
+    for parameter in parameters:
+        if isinstance(parameter, int):
+            yield from call.args[parameter : parameter + 1]
         else:
-            yield from (word.value for word in call.keywords if word.arg == place)
+            yield from (keyword.value for keyword in call.keywords if keyword.arg == parameter)

@@ -1,8 +1,8 @@
-"""The course in one language: which notebooks and pages exist in it, and their texts.
+"""The course in one language: its translated notebooks and pages, and their texts.
 
 A notebook is built when all of its texts, and those of `helpers` and the pages, have a reviewed
-translation. After that it stays in the course: a text that changes is shown in English, and
-`course build --check` fails, until its translation is reviewed.
+translation. After that it stays in the course: if an English text changes, the notebook shows it in
+English, and `course build --check` fails until its translation is reviewed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from course.translation.documents import PAGES
 from course.translation.translator import Translator, translated_path
 
 _START_PAGE = "index.md"
-# What every notebook of a language needs: banners, hints, and the sentences in all notebooks.
+# Documents that every notebook needs: banners, hints, and the sentences in all notebooks.
 _SHARED = ("helpers", "pages")
 
 
@@ -46,8 +46,8 @@ class CourseTranslation:
         catalog = self.catalogs[document]
         if catalog.entries and self.output_path(document).is_file():
             return True
-        needed = {document, *(name for name in _SHARED if name in self.catalogs)}
-        return all(self.catalogs[name].complete for name in needed)
+        required = {document, *(name for name in _SHARED if name in self.catalogs)}
+        return all(self.catalogs[name].complete for name in required)
 
     def output_path(self, document: str) -> Path:
         """Return the file that is built from a document; for the pages, the start page."""
@@ -64,24 +64,24 @@ class CourseTranslation:
         return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages])
 
     def translator(self, document: str) -> Translator:
-        """Return the words for the notebook or the pages of a document."""
-        own = dict.fromkeys((document, "pages"))
+        """Return the translator for the notebook or the pages of a document."""
+        names = dict.fromkeys((document, "pages"))
         return Translator(
-            self.language, tuple(self.catalogs[n] for n in own), self.catalogs, self.pages
+            self.language, tuple(self.catalogs[n] for n in names), self.catalogs, self.pages
         )
 
     def runtime_texts(self) -> dict[str, str]:
         """Return the translations that `helpers` needs, by English text or `01: Section`."""
-        found = {}
+        texts = {}
         for catalog in self.catalogs.values():
             for message in catalog.document.messages:
-                new = catalog.translation_of(message.text)
-                if new is not None and message.at_runtime:
-                    found[message.text] = new
-                if new is not None and catalog.document.name.startswith("notebooks/"):
+                translated = catalog.translation_of(message.text)
+                if translated is not None and message.at_runtime:
+                    texts[message.text] = translated
+                if translated is not None and catalog.document.name.startswith("notebooks/"):
                     lesson = Path(catalog.document.name).name[:2]
-                    found |= _section(lesson, message.text, message.comment, new)
-        return found
+                    texts |= _section(lesson, message.text, message.comment, translated)
+        return texts
 
 
 def read_translation(course: CourseFolder, language: str) -> CourseTranslation:

@@ -12,8 +12,8 @@ from course.course_folder import CourseError, CourseFolder
 from course.translation.code_messages import Message, cell_messages, hint_messages, module_messages
 from course.translation.markdown import text_blocks
 
-# The pages for students, from the root of the course. Of the README only the student's part is
-# translated: the start page has the list of lessons, and the rest is for instructors.
+# The pages for students, relative to the root of the course. In the README, only the sections for
+# students are translated: the start page lists the lessons, and the rest is for instructors.
 PAGES = ("README.md", "docs/first_five_minutes.md", "docs/help.md", "docs/glossary.md")
 _NOT_FOR_STUDENTS = (
     "## Lessons",
@@ -59,14 +59,14 @@ def read_document(course: CourseFolder, name: str) -> Document:
     match kind:
         case "notebooks":
             file = course.source_path(stem)
-            return _document(name, _path(course, file), _of_source(file))
+            return _document(name, _path(course, file), _source_messages(file))
         case "labs":
             file = course.lab_source_path(stem)
-            return _document(name, _path(course, file), _of_lab(course, file))
+            return _document(name, _path(course, file), _lab_messages(course, file))
         case "helpers":
-            return _document(name, name, _of_helpers(course.root / "helpers"))
+            return _document(name, name, _helpers_messages(course.root / "helpers"))
         case "pages":
-            return _document(name, "docs", _of_pages(course))
+            return _document(name, "docs", _pages_messages(course))
     raise CourseError(f"there is no document {name!r} to translate.")
 
 
@@ -82,17 +82,17 @@ def page_text(course: CourseFolder, page: str) -> str:
     return student_sections(text) if page == "README.md" else text
 
 
-def _document(name: str, source: str, found: Iterable[Message]) -> Document:
+def _document(name: str, source: str, messages: Iterable[Message]) -> Document:
     """Return a document without duplicate texts; comments list all places of a text."""
     merged: dict[str, Message] = {}
-    for message in found:
-        before = merged.get(message.text)
-        if before is None:
+    for message in messages:
+        previous = merged.get(message.text)
+        if previous is None:
             merged[message.text] = message
-        elif message.comment not in before.comment.split("; "):
-            comment = f"{before.comment}; {message.comment}"
+        elif message.comment not in previous.comment.split("; "):
+            comment = f"{previous.comment}; {message.comment}"
             merged[message.text] = Message(
-                message.text, comment, before.at_runtime or message.at_runtime
+                message.text, comment, previous.at_runtime or message.at_runtime
             )
     return Document(name, source, tuple(merged.values()))
 
@@ -101,7 +101,7 @@ def _path(course: CourseFolder, file: Path) -> str:
     return file.relative_to(course.root).as_posix()
 
 
-def _of_source(file: Path) -> Iterator[Message]:
+def _source_messages(file: Path) -> Iterator[Message]:
     source = read_source(file)
     header = source.header
     yield Message(header.title, "title")
@@ -117,8 +117,8 @@ def _of_source(file: Path) -> Iterator[Message]:
             yield from cell_messages(cell.source, f"cell {number}, shown by its code")
 
 
-def _of_lab(course: CourseFolder, file: Path) -> Iterator[Message]:
-    yield from _of_source(file)
+def _lab_messages(course: CourseFolder, file: Path) -> Iterator[Message]:
+    yield from _source_messages(file)
     checks = course.root / "helpers" / "checks" / f"lab_{file.stem[:2]}"
     if checks.is_dir():
         yield from hint_messages(checks / "hints.toml")
@@ -126,15 +126,15 @@ def _of_lab(course: CourseFolder, file: Path) -> Iterator[Message]:
             yield from module_messages(module, module.name)
 
 
-def _of_helpers(folder: Path) -> Iterator[Message]:
+def _helpers_messages(folder: Path) -> Iterator[Message]:
     for module in sorted(folder.rglob("*.py")):
-        inside = module.relative_to(folder)
+        relative = module.relative_to(folder)
         # The texts of a lab's checks are in the PO file of the lab.
-        if not any(part.startswith("lab_") for part in inside.parts):
-            yield from module_messages(module, inside.as_posix())
+        if not any(part.startswith("lab_") for part in relative.parts):
+            yield from module_messages(module, relative.as_posix())
 
 
-def _of_pages(course: CourseFolder) -> Iterator[Message]:
+def _pages_messages(course: CourseFolder) -> Iterator[Message]:
     for block in text_blocks(START_PAGE.read_text(encoding="utf-8")):
         yield Message(block.text, f"index.md, {block.kind}")
     for page in PAGES:

@@ -1,7 +1,7 @@
-"""Find the texts to translate in Markdown, and put translations in their places.
+"""Find the texts to translate in Markdown, and replace them with their translations.
 
-A text is a heading, a paragraph, a row of a table, or the text between two block tags of HTML.
-Code blocks, link targets and everything between the texts stay as they are.
+A text is a heading, a paragraph, a row of a table, or the text between two HTML block tags. Code
+blocks, link targets and everything between the texts are not changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 
 @dataclass(frozen=True)
 class TextBlock:
-    """One text: its kind, the text on one line, and its position in the Markdown.
+    """A text to translate: its kind, the text on one line, and its position in the Markdown.
 
     `indent` is the prefix of continuation lines.
     """
@@ -86,24 +86,24 @@ def _all_text_blocks(markdown: str) -> Iterator[TextBlock]:
             case "table_open" | "table_close":
                 in_table = token.type == "table_open"
             case "tr_open":
-                first, after = token.map
-                text = "".join(lines[first:after]).strip()
+                first, end = token.map
+                text = "".join(lines[first:end]).strip()
                 start = starts[first] + lines[first].index(text)
                 yield TextBlock("table row", text, start, start + len(text))
             case "inline" if not in_table:
                 yield _inline(kind, token, lines, starts)
             case "html_block":
-                first, after = token.map
-                yield from _html(markdown[starts[first] : starts[after]], starts[first])
+                first, end = token.map
+                yield from _html(markdown[starts[first] : starts[end]], starts[first])
 
 
 def _inline(kind: str, token: Token, lines: list[str], starts: list[int]) -> TextBlock:
-    first, after = token.map
-    words = token.content.split("\n")
+    first, last = token.map
+    content_lines = token.content.split("\n")
     line = lines[first].rstrip("\n")
-    column = line.rfind(words[0])
+    column = line.rfind(content_lines[0])
     start = starts[first] + column
-    end = starts[after - 1] + lines[after - 1].rfind(words[-1]) + len(words[-1])
+    end = starts[last - 1] + lines[last - 1].rfind(content_lines[-1]) + len(content_lines[-1])
     # Continuation lines of a list item are indented; those of a block quote repeat the `>`.
     indent = "".join(mark if mark == ">" else " " for mark in line[:column])
     return TextBlock(kind, _SOFT_BREAK.sub(" ", token.content), start, end, indent)
@@ -112,9 +112,9 @@ def _inline(kind: str, token: Token, lines: list[str], starts: list[int]) -> Tex
 def _html(block: str, offset: int) -> Iterator[TextBlock]:
     position = 0
     for tag in [*_BLOCK_TAG.finditer(block), None]:
-        inside = block[position : tag.start() if tag else len(block)]
-        text = inside.strip()
+        content = block[position : tag.start() if tag else len(block)]
+        text = content.strip()
         if text:
-            start = offset + position + inside.index(text)
+            start = offset + position + content.index(text)
             yield TextBlock("HTML", " ".join(text.split()), start, start + len(text))
         position = tag.end() if tag else len(block)

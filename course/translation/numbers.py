@@ -1,7 +1,7 @@
 """The numbers in a sentence, so that a translation can be compared with its original.
 
-"14 million" and "1,400 万" are the same number. A number word such as "two" may become a digit in
-a translation, because Japanese, Korean and Chinese count in digits where English uses words.
+"14 million" and "1,400 万" are the same number. A word such as "two" may become a digit in a
+translation, because Japanese, Korean and Chinese often use digits where English uses words.
 """
 
 from __future__ import annotations
@@ -73,27 +73,27 @@ def numbers_in(text: str) -> Counter[Decimal]:
     """Return the numbers written in digits, with how often each occurs."""
     values: list[Decimal] = []
     end_of_scaled = 0
-    for found in _NUMBER.finditer(text):
-        scale = found["scale"]
-        value = Decimal(found["digits"].replace(",", "")) * _SCALES.get(scale, 1)
+    for match in _NUMBER.finditer(text):
+        scale = match["scale"]
+        value = Decimal(match["digits"].replace(",", "")) * _SCALES.get(scale, 1)
         # 6 万 5,536 is one number.
-        if end_of_scaled and not text[end_of_scaled : found.start()].strip() and values[-1] > value:
+        if end_of_scaled and not text[end_of_scaled : match.start()].strip() and values[-1] > value:
             values[-1] += value
         else:
             values.append(value)
-        end_of_scaled = found.end() if scale and scale in _CJK_SCALES else 0
+        end_of_scaled = match.end() if scale and scale in _CJK_SCALES else 0
     return Counter(value.normalize() for value in values)
 
 
 def words_as_numbers(text: str) -> set[Decimal]:
     """Return the numbers that an English text may mean with its words."""
-    found = set()
+    values = set()
     for word in re.findall(r"[a-z]+(?:-[a-z]+)*", text.lower()):
         parts = word.split("-")
-        found |= {value for part in parts for value in _values_of(part)}
+        values |= {value for part in parts for value in _values_of(part)}
         if len(parts) == 2 and parts[0] in _TENS:
-            found |= {_values_of(parts[0])[0] + value for value in _values_of(parts[1])}
-    return {Decimal(value).normalize() for value in found}
+            values |= {_values_of(parts[0])[0] + value for value in _values_of(parts[1])}
+    return {Decimal(value).normalize() for value in values}
 
 
 def _values_of(word: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The files besides notebooks that are built for a language: pages, and texts of `helpers`."""
+"""The files other than notebooks that are built for a language: pages, and texts of `helpers`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from course.translation.translator import translated_path
 
 
 def generated_files(translation: CourseTranslation) -> dict[Path, str]:
-    """Return the content of each file, besides notebooks, that is built for a language."""
+    """Return the content of each file, except notebooks, that is built for a language."""
     root = translation.course.root
     files = {}
     if translation.is_published("pages"):

@@ -18,7 +18,7 @@ from course.translation.markdown import structure, translate_markdown
 from helpers.language import ENGLISH
 
 _LINK = re.compile(r"(?P<before>\]\(|(?:href|src)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
-_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
+_EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _COLAB = re.compile(
     r"(?P<site>https://colab\.research\.google\.com/github/[^/]+/[^/]+/blob/[^/]+/)(?P<path>[^#?]+)"
 )
@@ -26,14 +26,14 @@ _COLAB = re.compile(
 
 @dataclass(frozen=True)
 class Translator:
-    """The texts of one document in one language, and English where a translation is missing.
+    """Translates the texts of one document; a text without a translation stays English.
 
     Attributes:
         language: its code.
         catalogs: where to look a text up, in this order.
         others: the catalogs of the documents that this one links to, by name.
         pages: the English paths of the notebooks and pages that exist in this language.
-        missing: the texts that were looked up and have no reviewed translation.
+        missing: the texts that were looked up but have no reviewed translation.
     """
 
     language: str = ENGLISH
@@ -44,17 +44,17 @@ class Translator:
 
     def translate(self, text: str, /, **values: Any) -> str:
         """Return a text in the language, with `{name}` replaced by the values."""
-        found = _first(self.catalogs, text)
-        if found is None:
+        translated = _first_translation(self.catalogs, text)
+        if translated is None:
             if self.catalogs and text not in self.missing:
                 self.missing.append(text)
-            found = text
-        return found.format(**values) if values else found
+            translated = text
+        return translated.format(**values) if values else translated
 
     def title(self, document: str, text: str) -> str:
         """Return the title or promise of another notebook, in the language of its link."""
-        translated = f"{document}.ipynb" in self.pages and self.others.get(document)
-        return (translated and translated.translation_of(text)) or text
+        catalog = f"{document}.ipynb" in self.pages and self.others.get(document)
+        return (catalog and catalog.translation_of(text)) or text
 
     def markdown(self, text: str) -> str:
         """Return Markdown with every text translated.
@@ -64,13 +64,13 @@ class Translator:
         """
         if not self.catalogs:
             return text
-        new = translate_markdown(text, self.translate)
-        if structure(new) != structure(text):
+        translated = translate_markdown(text, self.translate)
+        if structure(translated) != structure(text):
             raise CourseError(
                 f"{self.catalogs[0].file}: with the translations, the structure of headings, lists "
-                f"and tables differs from the English one:\\n{new}"
+                f"and tables differs from the English one:\\n{translated}"
             )
-        return new
+        return translated
 
     def links(self, text: str, page: str) -> str:
         """Return Markdown of an English page with its links adapted to the translated page."""
@@ -85,18 +85,18 @@ class Translator:
         return code if self.language == ENGLISH else with_language(code, self.language)
 
     def translated_page(self, page: str) -> str:
-        """Return where the translation of a page is, or the page itself if there is none."""
+        """Return the path of the translation of a page, or of the page if there is none."""
         return translated_path(page, self.language) if page in self.pages else page
 
     def _target(self, target: str, page: str) -> str:
-        if found := _COLAB.fullmatch(target):
-            return found["site"] + self.translated_page(found["path"])
-        if _ELSEWHERE.match(target):
+        if match := _COLAB.fullmatch(target):
+            return match["site"] + self.translated_page(match["path"])
+        if _EXTERNAL.match(target):
             return target
-        path, mark, anchor = target.partition("#")
-        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
-        here = posixpath.dirname(translated_path(page, self.language))
-        return posixpath.relpath(self.translated_page(wanted), here) + mark + anchor
+        path, hash_sign, anchor = target.partition("#")
+        target_page = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+        folder = posixpath.dirname(translated_path(page, self.language))
+        return posixpath.relpath(self.translated_page(target_page), folder) + hash_sign + anchor
 
 
 def translated_path(page: str, language: str) -> str:
@@ -108,7 +108,7 @@ def translated_path(page: str, language: str) -> str:
 
 
 def name_of(language: str) -> str:
-    """Return what a language is called in itself, `español` for `es`; its code if unknown."""
+    """Return the name of a language in that language, `español` for `es`; its code if unknown."""
     try:
         return Locale.parse(language, sep="-").get_display_name() or language
     except UnknownLocaleError:
@@ -126,24 +126,24 @@ def with_language(code: str, language: str) -> str:
             line = lines[call.end_lineno - 1].encode()
             end = call.end_col_offset - 1
             comma = ", " if call.args or call.keywords else ""
-            new = f'{comma}language="{language}"'.encode()
-            lines[call.end_lineno - 1] = (line[:end] + new + line[end:]).decode()
+            argument = f'{comma}language="{language}"'.encode()
+            lines[call.end_lineno - 1] = (line[:end] + argument + line[end:]).decode()
     return "\n".join(lines)
 
 
 def without_language(code: str) -> str:
-    """Return code without what `with_language` added."""
+    """Remove the arguments that `with_language` added."""
     return re.sub(r'(lesson\.start\([^\n]*?)(?:, )?language="[\w-]+"\)', r"\1)", code)
 
 
 def is_same_code(original: NotebookNode, translation: NotebookNode) -> bool:
     """Return whether two notebooks have the same code, except for the language."""
-    one, other = (
+    original_code, translated_code = (
         [without_language(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
         for notebook in (original, translation)
     )
-    return one == other
+    return original_code == translated_code
 
 
-def _first(catalogs: tuple[Catalog, ...], text: str) -> str | None:
+def _first_translation(catalogs: tuple[Catalog, ...], text: str) -> str | None:
     return next((t for c in catalogs if (t := c.translation_of(text)) is not None), None)

@@ -25,15 +25,15 @@ def working_text(catalog: Catalog, *, everything: bool = False) -> str:
     blocks = []
     for message in catalog.document.messages:
         entry = catalog.entries.get(message.text)
-        reviewed = entry is not None and is_reviewed(entry)
-        if entry is None or (reviewed and not everything):
+        is_done = entry is not None and is_reviewed(entry)
+        if entry is None or (is_done and not everything):
             continue
         lines = [f"@ {_id(message.text)} {message.comment}", _prefix(">", message.text)]
-        if not reviewed and entry.msgstr:
+        if not is_done and entry.msgstr:
             if entry.previous_msgid:
                 lines.append(_prefix("~", entry.previous_msgid))
             lines.append(_prefix("?", entry.msgstr))
-        lines.append(_prefix("=", entry.msgstr if reviewed else ""))
+        lines.append(_prefix("=", entry.msgstr if is_done else ""))
         if entry.tcomment:
             lines.append(_prefix("#", entry.tcomment))
         blocks.append("\n".join(lines))
@@ -45,8 +45,8 @@ def read_working_file(
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """Return the translations in a working file with their comments, by English text.
 
-    The second result has those of English texts that have changed since the file was written.
-    Blocks without a translation are left out. The English lines may be missing.
+    The second result has the translations of English texts that have changed since the file was
+    written. Blocks without a translation are skipped. The English lines may be missing.
 
     Raises:
         CourseError: a block has unexpected lines, or belongs to no text of the catalog.
@@ -56,31 +56,31 @@ def read_working_file(
     starts = list(_BLOCK.finditer(content))
     if not starts:
         raise CourseError(f"{file} has no blocks; each one starts with a line `@ ID`.")
-    found, outdated = {}, {}
+    translations, outdated = {}, {}
     for start, next_start in zip(starts, [*starts[1:], None], strict=True):
         text = texts.get(start["id"])
-        where = f"{file}, line {content.count(chr(10), 0, start.start()) + 1}"
+        location = f"{file}, line {content.count(chr(10), 0, start.start()) + 1}"
         block = content[start.start() : next_start.start() if next_start else len(content)]
         lines = [line.rstrip() for line in block.splitlines()[1:] if line.strip()]
         for line in lines:
             if not line.startswith((">", "~", "?", "=", "#")):
                 raise CourseError(
-                    f"{where}: the line {line[:40]!r} has no marker. Start each line of a "
+                    f"{location}: the line {line[:40]!r} has no marker. Start each line of a "
                     "translation with `= `."
                 )
         translation, english = _unprefix("=", lines), _unprefix(">", lines)
         if not translation.strip():
             continue
         if text is not None:
-            found[text] = (translation, _unprefix("#", lines))
+            translations[text] = (translation, _unprefix("#", lines))
         elif english:
             outdated[english] = translation
         else:
             raise CourseError(
-                f"{where}: there is no text {start['id']} in {catalog.document.name}. If the "
+                f"{location}: there is no text {start['id']} in {catalog.document.name}. If the "
                 "English text has changed, write the working file again: course translate export"
             )
-    return found, outdated
+    return translations, outdated
 
 
 def _id(text: str) -> str:

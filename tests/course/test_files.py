@@ -28,5 +28,5 @@ def test_write_atomically_keeps_the_old_content_when_the_disk_is_full(tmp_path, 
 @pytest.mark.parametrize("text", ["<<<<<<< HEAD", "", "[]"])
 def test_read_notebook_rejects_files_that_are_not_notebooks(tmp_path, text):
     (tmp_path / "a.ipynb").write_text(text)
-    with pytest.raises(CourseError, match=r"a\.ipynb is not a readable notebook"):
+    with pytest.raises(CourseError, match=r"a\.ipynb is not a valid notebook"):
         read_notebook(tmp_path / "a.ipynb")

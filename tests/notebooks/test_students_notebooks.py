@@ -71,7 +71,7 @@ def test_the_students_notebook_holds_no_marks_no_outputs_and_no_unknown_metadata
     assert [mark for mark in MARKS if mark in text] == []
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs and cell.execution_count is None for cell in code)
-    # The set-up cell is collapsed in JupyterLab ("jupyter") and in Colab ("cellView").
+    # The setup cell is collapsed in JupyterLab ("jupyter") and in Colab ("cellView").
     collapsed = {"jupyter", "cellView"}
     for cell in notebook.cells:
         extra = collapsed if "bootstrap" in cell.metadata.get("tags", []) else set()

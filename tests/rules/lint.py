@@ -19,7 +19,7 @@ from course.authoring.stored_outputs import first_line
 LONGEST_CELL = 18
 # An answer of a lab may be several small functions that belong together.
 LONGEST_ANSWER = 34
-# The set-up cell, which is collapsed, may be longer.
+# The setup cell, which is collapsed, may be longer.
 LONGEST_BOOTSTRAP = 36
 
 _FENCED = re.compile(r"^( *)(```|~~~).*?^\1\2`*~*\s*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)

@@ -1,6 +1,6 @@
 import pytest
 
-from course.authoring.targets import assembled
+from course.authoring.targets import assemble_from_source
 
 TEXT = "# %% [markdown]\n# ## A section\n\n# %%\n1 + 1\n"
 
@@ -13,7 +13,7 @@ def course(small_course):
 
 
 def test_lesson_follows_opening_and_set_up_cell(course):
-    notebook = assembled(course.folder, "01_first")
+    notebook = assemble_from_source(course.folder, "01_first")
     kinds = [cell.cell_type for cell in notebook.cells]
     assert kinds == ["markdown", "code", "markdown", "code", "markdown"]
     assert notebook.cells[1].metadata.tags == ["bootstrap"]
@@ -21,41 +21,44 @@ def test_lesson_follows_opening_and_set_up_cell(course):
 
 
 def test_opening_has_title_promise_time_and_objectives(course):
-    opening = assembled(course.folder, "01_first").cells[0].source
+    opening = assemble_from_source(course.folder, "01_first").cells[0].source
     assert opening.startswith("# First\n\nYou see what happens.\n\nAbout 5 minutes.")
     assert "- see it" in opening
 
 
 def test_badge_opens_published_copy(course):
-    opening = assembled(course.folder, "01_first").cells[0].source
+    opening = assemble_from_source(course.folder, "01_first").cells[0].source
     site = "https://colab.research.google.com/github/somebody/a-course/blob/v7"
     assert f"({site}/notebooks/01_first.ipynb)" in opening
 
 
 def test_closing_links_to_next_lesson(course):
-    closing = assembled(course.folder, "01_first").cells[-1].source
+    closing = assemble_from_source(course.folder, "01_first").cells[-1].source
     assert "Continue: [Second](02_second.ipynb)" in closing
 
 
 def test_last_lesson_links_to_no_other(course):
-    assert "Continue" not in assembled(course.folder, "02_second").cells[-1].source
+    assert "Continue" not in assemble_from_source(course.folder, "02_second").cells[-1].source
 
 
 def test_closing_links_to_lab_if_there_is_one(course):
-    assert "labs/" not in assembled(course.folder, "01_first").cells[-1].source
+    assert "labs/" not in assemble_from_source(course.folder, "01_first").cells[-1].source
     course.folder.labs.mkdir()
     (course.folder.labs / "01_first.ipynb").write_text("{}")
-    assert "(../labs/01_first.ipynb)" in assembled(course.folder, "01_first").cells[-1].source
+    assert (
+        "(../labs/01_first.ipynb)"
+        in assemble_from_source(course.folder, "01_first").cells[-1].source
+    )
 
 
 def test_cells_keep_ids_when_others_change(course):
-    before = [cell.id for cell in assembled(course.folder, "01_first").cells]
+    before = [cell.id for cell in assemble_from_source(course.folder, "01_first").cells]
     course.write("01_first", TEXT.replace("A section", "Another") + "\n# %%\n2\n", title="First")
-    after = [cell.id for cell in assembled(course.folder, "01_first").cells]
+    after = [cell.id for cell in assemble_from_source(course.folder, "01_first").cells]
     assert len(set(before) - set(after)) == 1
 
 
 def test_equal_cells_have_different_ids(course):
     course.write("01_first", "# %%\n1\n\n# %%\n1\n")
-    ids = [cell.id for cell in assembled(course.folder, "01_first").cells]
+    ids = [cell.id for cell in assemble_from_source(course.folder, "01_first").cells]
     assert len(set(ids)) == len(ids)

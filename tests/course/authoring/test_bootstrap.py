@@ -1,4 +1,4 @@
-"""The set-up cell, run in a Python where the course is not installed."""
+"""The setup cell, run in a Python where the course is not installed."""
 
 import os
 import shutil

@@ -121,7 +121,7 @@ def test_finished_batch_runs_nothing_when_repeated(course, done, monkeypatch, ca
     nothing_may_start(monkeypatch)
     words = ["--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "0.001", "--out", str(done)]
     assert cli.main(["--root", str(course.root), "batch", "01", *words]) == 0
-    assert "4 of 4 runs are already done; 0 to go." in capsys.readouterr().out
+    assert "4 of 4 runs are already finished; 0 remaining." in capsys.readouterr().out
     assert rows_of(done) == before
 
 
@@ -140,7 +140,7 @@ def test_changed_code_runs_again(cells, tmp_path, capsys):
     for code in ("1", "2"):
         nbformat.write(cells.notebook(cells.code(code, count=None)), file)
         assert cli.main(["batch", str(file), "--out", str(tmp_path / "out")]) == 0
-    assert "already done" not in capsys.readouterr().out
+    assert "already finished" not in capsys.readouterr().out
     assert len(rows_of(tmp_path / "out")) == 1
 
 
@@ -157,9 +157,9 @@ def test_failed_run_names_its_cell_and_retry_failed_runs_only_it(batch, capsys):
     assert 'href="../index.html"' in shown
     capsys.readouterr()
     assert batch("--grid", "x", 1, 2, "-p", "mode", "bad") == 1
-    assert "2 of 2 runs are already done" in capsys.readouterr().out
+    assert "2 of 2 runs are already finished" in capsys.readouterr().out
     assert batch("--grid", "x", 1, 2, "-p", "mode", "bad", "--retry-failed") == 1
-    assert "1 of 2 runs are already done" in capsys.readouterr().out
+    assert "1 of 2 runs are already finished" in capsys.readouterr().out
     assert rows_of(batch.out)[0] == good
 
 
@@ -295,7 +295,7 @@ def test_ctrl_c_keeps_finished_runs_and_leaves_no_kernel(course, tmp_path):
     # The hanging cell sleeps for 600 s.
     assert time.monotonic() - started < 120
     assert run.returncode == 130
-    assert "Stopped with 2 runs to go" in output
+    assert "Stopped; 2 runs remaining" in output
     assert not alive(int(pids[0].read_text()))
     assert not [process for process in processes if alive(process.pid)]
     assert [row["parameter.mode"] for row in rows_of(out)] == ["good"]

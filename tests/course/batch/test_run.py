@@ -256,7 +256,7 @@ def test_existing_folder_named_latest_is_not_replaced(tmp_path, capsys):
 def test_file_that_is_not_a_notebook_is_rejected(small_course, capsys):
     small_course.folder.notebook_path("01_broken").write_text("<<<<<<< HEAD")
     assert cli.main(["--root", str(small_course.root), "run"]) == 1
-    assert "01_broken.ipynb is not a readable notebook" in capsys.readouterr().err
+    assert "01_broken.ipynb is not a valid notebook" in capsys.readouterr().err
 
 
 def test_synthetic_images_are_announced_on_the_terminal_without_a_failure(
@@ -267,7 +267,7 @@ def test_synthetic_images_are_announced_on_the_terminal_without_a_failure(
     small_course.write("01_synthetic", "# %%\n" + source + "\n")
     small_course.put("01_synthetic", assembled(small_course.folder, "01_synthetic"))
     assert cli.main(["--root", str(small_course.root), "run"]) == 0
-    assert "THE IMAGES ARE DRAWN BY THE PROGRAM. THEY ARE NOT CIFAR-10." in capsys.readouterr().out
+    assert "THE IMAGES ARE SYNTHETIC. THEY ARE NOT CIFAR-10." in capsys.readouterr().out
 
 
 def test_lesson_that_runs_alone_takes_all_places():

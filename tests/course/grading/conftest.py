@@ -1,4 +1,4 @@
-"""A lab to submit, and one class that is judged once for all tests that look at it."""
+"""A lab to submit, and one class that is graded once for all tests that look at it."""
 
 import csv
 import ctypes
@@ -22,7 +22,7 @@ def builder():
     return ClassBuilder()
 
 
-class JudgedClass:
+class GradedClass:
     """A class of seven, submitted as a zip from Moodle, and what grading it wrote."""
 
     options = GradingOptions(limits=SandboxLimits(cell_seconds=10), jobs=2)
@@ -72,8 +72,8 @@ class JudgedClass:
 
 
 @pytest.fixture(scope="session")
-def judged_class(builder, tmp_path_factory):
-    return JudgedClass(builder, tmp_path_factory.mktemp("class"))
+def graded_class(builder, tmp_path_factory):
+    return GradedClass(builder, tmp_path_factory.mktemp("class"))
 
 
 @pytest.fixture

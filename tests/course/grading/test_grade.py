@@ -102,47 +102,47 @@ def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, nam
     assert processes_left() == []
 
 
-def test_points_and_reviews_of_a_class(builder, judged_class):
+def test_points_and_reviews_of_a_class(builder, graded_class):
     whole = sum(builder.of.values())
-    assert judged_class.of("<b>Eve</b>").points == whole
-    assert judged_class.of("Ada 3").points == whole - builder.of[3]
-    assert judged_class.of("Ada 4").points == whole - builder.of[2]
-    assert judged_class.of("Sur").points == whole
-    assert judged_class.of("Frames").points == 0
-    assert {m.status for m in judged_class.of("Frames").marks} == {MarkStatus.TO_REVIEW}
-    assert {m.status for m in judged_class.of("Absent").marks} == {MarkStatus.MISSING}
+    assert graded_class.of("<b>Eve</b>").points == whole
+    assert graded_class.of("Ada 3").points == whole - builder.of[3]
+    assert graded_class.of("Ada 4").points == whole - builder.of[2]
+    assert graded_class.of("Sur").points == whole
+    assert graded_class.of("Frames").points == 0
+    assert {m.status for m in graded_class.of("Frames").marks} == {MarkStatus.TO_REVIEW}
+    assert {m.status for m in graded_class.of("Absent").marks} == {MarkStatus.MISSING}
 
 
-def test_os_exit_is_reported_as_the_end_of_the_process(judged_class):
-    stopped = next(m for m in judged_class.of("Ada 4").marks if m.exercise == 2)
+def test_os_exit_is_reported_as_the_end_of_the_process(graded_class):
+    stopped = next(m for m in graded_class.of("Ada 4").marks if m.exercise == 2)
     assert stopped.message == "its code ended the process with exit status 0"
 
 
-def test_tables_have_ids_totals_and_no_formulas(builder, judged_class):
-    rows = judged_class.rows()
+def test_tables_have_ids_totals_and_no_formulas(builder, graded_class):
+    rows = graded_class.rows()
     assert len(rows) == 7 * len(builder.of)
     assert {row["status"] for row in rows if row["student"] == "'=Bob"} == {"unreadable"}
-    totals = {row["student"]: row for row in judged_class.rows("totals.csv")}
+    totals = {row["student"]: row for row in graded_class.rows("totals.csv")}
     assert (totals["Ada 3"]["id"], totals["Ada 3"]["points"]) == ("3", "12")
     assert totals["Frames"]["points"] == ""
-    moodle = {row["Identifier"]: row for row in judged_class.rows("moodle.csv")}
+    moodle = {row["Identifier"]: row for row in graded_class.rows("moodle.csv")}
     assert moodle["Participant 4"]["Full name"] == "Ada"
     assert moodle["Participant 4"]["Grade"] == "11"
     assert moodle["Participant 9"]["Grade"] == "0"
     assert "Exercise 2: stopped" in moodle["Participant 4"]["Feedback comments"]
 
 
-def test_feedback_zip_has_the_names_that_moodle_gave(judged_class):
-    with zipfile.ZipFile(judged_class.out / "feedback.zip") as archive:
+def test_feedback_zip_has_the_names_that_moodle_gave(graded_class):
+    with zipfile.ZipFile(graded_class.out / "feedback.zip") as archive:
         assert "Ada_3_assignsubmission_file_/feedback.html" in archive.namelist()
 
 
-def test_class_page_links_to_feedback(builder, judged_class):
-    page = (judged_class.out / "index.html").read_text()
+def test_class_page_links_to_feedback(builder, graded_class):
+    page = (graded_class.out / "index.html").read_text()
     assert "7 submissions" in page
     assert 'href="feedback/Ada%203.html"' in page
     whole = sum(builder.of.values())
-    feedback = (judged_class.out / "feedback" / "Ada 3.html").read_text()
+    feedback = (graded_class.out / "feedback" / "Ada 3.html").read_text()
     assert f"{whole - builder.of[3]} of {whole} points" in feedback
 
 
@@ -156,14 +156,14 @@ class _Text(HTMLParser):
         self.text += data
 
 
-def test_feedback_shows_hints_unchanged(judged_class):
-    feedback = (judged_class.out / "feedback" / "Ada 3.html").read_text()
+def test_feedback_shows_hints_unchanged(graded_class):
+    feedback = (graded_class.out / "feedback" / "Ada 3.html").read_text()
     assert not re.search(r"&amp;#\d+;|&&#", feedback)
     assert "wrong: `add_ramp`" in _Text(feedback).text or "add_ramp" in _Text(feedback).text
 
 
-def test_pages_contain_no_code_of_a_student_that_a_browser_runs(judged_class):
-    pages = [file.read_text() for file in judged_class.out.rglob("*.html")]
+def test_pages_contain_no_code_of_a_student_that_a_browser_runs(graded_class):
+    pages = [file.read_text() for file in graded_class.out.rglob("*.html")]
     assert len(pages) == 6
     for page in pages:
         assert "<script>steal()" not in page
@@ -171,30 +171,30 @@ def test_pages_contain_no_code_of_a_student_that_a_browser_runs(judged_class):
         assert "<b>Eve</b>" not in page
 
 
-def test_manual_points_survive_and_nothing_is_judged_again(judged_class, monkeypatch):
-    monkeypatch.setattr(grading, "grade_submission", lambda *a, **k: pytest.fail("judged again"))
-    monkeypatch.setattr(grading, "check_machine", lambda *a, **k: pytest.fail("judged again"))
-    manual = judged_class.out / "manual.csv"
+def test_manual_points_survive_and_nothing_is_graded_again(graded_class, monkeypatch):
+    monkeypatch.setattr(grading, "grade_submission", lambda *a, **k: pytest.fail("graded again"))
+    monkeypatch.setattr(grading, "check_machine", lambda *a, **k: pytest.fail("graded again"))
+    manual = graded_class.out / "manual.csv"
     before = manual.read_bytes()
     manual.write_text("student,exercise,points,comment\nAda 3,3,1.5,almost\nFrames,6,2,\n")
     try:
-        graded = {one.submission.student: one for one in judged_class.grade()}
+        graded = {one.submission.student: one for one in graded_class.grade()}
         mark = graded["Ada 3"].marks[2]
         assert (mark.points, mark.status, mark.message) == (1.5, MarkStatus.MANUAL, "almost")
         assert graded["Frames"].points == 2
-        page = (judged_class.out / "feedback" / "Ada 3.html").read_text()
+        page = (graded_class.out / "feedback" / "Ada 3.html").read_text()
         assert "13.5 of 14 points" in page
         assert "almost" in page
-        assert len(judged_class.progress) == 7
+        assert len(graded_class.progress) == 7
     finally:
         manual.write_bytes(before)
-        judged_class.grade()
+        graded_class.grade()
 
 
-def test_anonymous_feedback_has_no_names(judged_class, monkeypatch):
-    one = judged_class.of("Ada 3")
+def test_anonymous_feedback_has_no_names(graded_class, monkeypatch):
+    one = graded_class.of("Ada 3")
     assert one.cells == one.cells[:1]
-    page = grading.write_feedback(one, "A lab", judged_class.folder / "anonymous", anonymous=True)
+    page = grading.write_feedback(one, "A lab", graded_class.folder / "anonymous", anonymous=True)
     assert page.name == "participant-3.html"
     assert "Ada" not in page.read_text()
 
@@ -219,7 +219,7 @@ def test_canceling_does_not_wait_for_sandboxes(builder, processes_left):
 
 def test_results_inside_the_submissions_are_refused(builder, tmp_path):
     Member("Ada", builder.solution, {}).write(tmp_path / "in")
-    with pytest.raises(CourseError, match="Name another folder"):
+    with pytest.raises(CourseError, match="Choose another folder"):
         grade(LAB, tmp_path / "in", tmp_path / "in" / "out")
 
 
@@ -240,7 +240,7 @@ def test_another_lab_is_named_in_one_sentence(builder):
 
 
 class Judges:
-    """Replaces judging: returns what a test wants for each student and attempt."""
+    """Replaces grading: returns the marks that a test sets for each student and attempt."""
 
     def __init__(self, monkeypatch, builder, tmp_path, results, canaries=()):
         self.builder, self.results, self.asked = builder, results, []
@@ -276,7 +276,7 @@ SLOW = Mark(1, 0, 2, MarkStatus.STOPPED, "its code took too long", stop=StopReas
 WRONG = Mark(1, 0, 2, MarkStatus.WRONG, "wrong", "a-hint")
 
 
-def test_stop_for_time_is_judged_again_alone_before_it_costs_points(builder, tmp_path, monkeypatch):
+def test_stop_for_time_is_graded_again_before_it_costs_points(builder, tmp_path, monkeypatch):
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
     graded = judges.grade()
     assert judges.asked == ["Ada", "Bob", "Ada"]
@@ -290,14 +290,14 @@ def test_a_stop_for_time_counts_if_it_happens_twice_and_the_solution_passes(
     assert judges.grade()["Ada"].marks[0].status is MarkStatus.STOPPED
 
 
-def test_a_stop_for_time_is_not_judged_if_the_solution_fails_too(builder, tmp_path, monkeypatch):
+def test_a_stop_for_time_is_not_graded_if_the_solution_fails_too(builder, tmp_path, monkeypatch):
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]}, canaries=[True])
     mark = judges.grade()["Ada"].marks[0]
     assert mark.status is MarkStatus.NOT_GRADED
     assert "this machine was too busy" in mark.message
 
 
-def test_submissions_beside_a_failing_solution_are_judged_again(builder, tmp_path, monkeypatch):
+def test_submissions_next_to_a_failing_solution_are_graded_again(builder, tmp_path, monkeypatch):
     names = {f"s{n:02}": [None] for n in range(10)} | {"s03": [WRONG, None], "s07": [WRONG, WRONG]}
     judges = Judges(monkeypatch, builder, tmp_path, dict(sorted(names.items())), canaries=[True])
     graded = judges.grade()
@@ -315,7 +315,7 @@ def test_unexpected_error_affects_only_one_submission(builder, tmp_path, monkeyp
     assert graded["Bob"].points == graded["Bob"].max_points
 
 
-def test_an_interrupted_grading_keeps_what_was_judged_and_resumes(builder, tmp_path, monkeypatch):
+def test_an_interrupted_grading_keeps_what_was_graded_and_resumes(builder, tmp_path, monkeypatch):
     stop = KeyboardInterrupt()
     judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None], "Bob": [stop, None]})
     with pytest.raises(KeyboardInterrupt):
@@ -346,6 +346,6 @@ def test_failing_feedback_page_does_not_change_marks(builder, tmp_path, monkeypa
     assert any("the feedback page could not be written" in note for note in graded.notes)
 
 
-def test_unjudged_submissions_have_no_points(builder):
+def test_ungraded_submissions_have_no_points(builder):
     one = ungraded(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
     assert not one.is_graded

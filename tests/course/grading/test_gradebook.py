@@ -40,7 +40,7 @@ def page_of(tmp_path):
 NOT_GRADED, TO_REVIEW = MarkStatus.NOT_GRADED, MarkStatus.TO_REVIEW
 
 
-def test_what_was_not_judged_has_no_points_rather_than_0(tmp_path):
+def test_what_was_not_graded_has_no_points_rather_than_0(tmp_path):
     everybody = [
         graded("Ada", Mark(1, 0, 3, NOT_GRADED)),
         graded("Bob", Mark(1, 0, 3, MarkStatus.STOPPED)),
@@ -86,12 +86,12 @@ def test_late_submissions_are_marked(tmp_path, page_of):
     assert ">late<" in page_of(one)
 
 
-def test_page_names_who_could_not_be_judged(page_of):
+def test_page_names_who_could_not_be_graded(page_of):
     page = page_of(
         graded("Ada", Mark(1, 0, 3, NOT_GRADED)), graded("Bob", Mark(1, 3, 3, MarkStatus.PASSED))
     )
-    assert "1 could not be judged" in page
-    assert "only these are judged again: Ada." in page
+    assert "1 could not be graded" in page
+    assert "only these are graded again: Ada." in page
 
 
 def test_page_says_when_there_was_no_sandbox(page_of):

@@ -1,4 +1,4 @@
-"""A machine that cannot judge a lab grades nobody, and says why."""
+"""A machine that cannot grade a lab grades no submission, and gives the reason."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_nothing_is_graded_if_the_sandbox_does_not_start(builder, broken_bubblew
 
 
 def test_a_memory_limit_too_low_for_python_is_named(lab):
-    expected = r"used more than 0\.0 GiB(.|\n)*Higher limits may help \(--memory"
+    expected = r"used more than 0\.0 GiB(.|\n)*Raise the limits \(--memory"
     with pytest.raises(CourseError, match=expected):
         check_machine(lab, SandboxLimits(memory_bytes=1 << 20), isolated=False)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.translation.checks import findings
+from course.translation.checks import find_differences
 
 GOOD = [
     ("The **CPU** has 2 cores.", "La **CPU** tiene 2 núcleos."),
@@ -49,20 +49,20 @@ BAD = [
 
 @pytest.mark.parametrize(("original", "translation"), GOOD)
 def test_accepts_good_translation(original, translation):
-    assert findings(original, translation) == []
+    assert find_differences(original, translation) == []
 
 
 @pytest.mark.parametrize(("check", "original", "translation"), BAD)
 def test_finds_mistake(check, original, translation):
-    assert check in [finding.split(":")[0] for finding in findings(original, translation)]
+    assert check in [finding.split(":")[0] for finding in find_differences(original, translation)]
 
 
 @pytest.mark.parametrize(("check", "original", "translation"), BAD)
 def test_comment_allows_one_check(check, original, translation):
-    found = findings(original, translation, f"allow {check}: there is a reason")
+    found = find_differences(original, translation, f"allow {check}: there is a reason")
     assert check not in [finding.split(":")[0] for finding in found]
 
 
 def test_finding_says_what_to_do():
-    [finding] = findings("Call `x.to(d)`.", "Llama a x.")
+    [finding] = find_differences("Call `x.to(d)`.", "Llama a x.")
     assert finding == "code: x.to(d) is missing. Keep `code` as in the English text."

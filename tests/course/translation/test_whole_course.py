@@ -7,11 +7,11 @@ import polib
 import pytest
 
 from course.authoring.assemble import assemble_lab
-from course.authoring.targets import assembled
+from course.authoring.targets import assemble_from_source
 from course.course_folder import open_course
 from course.grading.answers import CellKind, merge_answers
 from course.translation.catalogs import Catalog
-from course.translation.checks import findings
+from course.translation.checks import find_differences
 from course.translation.course_translation import CourseTranslation
 from course.translation.documents import document_names, read_document
 from course.translation.translator import is_same_code
@@ -40,7 +40,7 @@ def test_program_checks_accept_every_text(translation):
         f"{name}: {finding}"
         for name, catalog in translation.catalogs.items()
         for text, entry in catalog.entries.items()
-        for finding in findings(text, entry.msgstr)
+        for finding in find_differences(text, entry.msgstr)
     ]
     assert found == []
 
@@ -57,7 +57,10 @@ def test_translated_notebook_has_the_same_code_and_no_english_text(translation, 
             english = assemble_lab(COURSE, name, answers=False)
             notebook = assemble_lab(COURSE, name, answers=False, translator=translator)
         else:
-            english, notebook = assembled(COURSE, name), assembled(COURSE, name, translator)
+            english, notebook = (
+                assemble_from_source(COURSE, name),
+                assemble_from_source(COURSE, name, translator),
+            )
         assert translator.missing == []
         assert is_same_code(english, notebook)
         if document.startswith("labs/"):
