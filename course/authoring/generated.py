@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from course.authoring.labs import exercise_points
-from course.authoring.sources import Source
+from course.authoring.sources import Header, Source
 from course.course_folder import CourseFolder
 from course.translation.translator import Translator
 
@@ -16,19 +16,12 @@ BADGE = Path(__file__).parents[2] / "docs" / "site" / "static" / "colab-badge.pn
 
 def lesson_opening(course: CourseFolder, source: Source, translator: Translator) -> list[str]:
     """Return the paragraphs above a lesson's setup cell."""
-    path = f"notebooks/{source.name}.ipynb"
     header = source.header
     time = translator.translate("About {minutes} minutes.", minutes=header.minutes)
-    opening = [
-        f"# {translator.translate(header.title)}",
-        translator.translate(header.promise),
-        f"{time} {_badge(course, path)}",
-        f"**{translator.translate('After this lesson, you can')}**",
-        _bullets(map(translator.translate, header.objectives)),
-    ]
-    return opening + _needed(
-        translator, [translator.translate(entry) for entry in header.prerequisites]
-    )
+    objectives = translator.translate("After this lesson, you can")
+    badge = _badge(course, f"notebooks/{source.name}.ipynb")
+    opening = _opening(translator, header, "", f"{time} {badge}", objectives)
+    return opening + _prerequisites(translator, header)
 
 
 def lab_opening(
@@ -45,7 +38,6 @@ def lab_opening(
     `root` is the path from the notebook to the folder of the course.
     """
     header, points = source.header, exercise_points(source)
-    title = translator.translate(header.title)
     kind = translator.translate("Lab with answers") if answers else translator.translate("Lab")
     time = translator.translate(
         "About {minutes} minutes, {exercises} exercises, {points} points.",
@@ -53,22 +45,16 @@ def lab_opening(
         exercises=len(points),
         points=sum(points.values()),
     )
-    parts = [
-        f"# {kind}: {title}",
-        translator.translate(header.promise),
-        f"{time} {_badge(course, f'labs/{source.name}.ipynb')}",
-        f"**{translator.translate('What you practice')}**",
-        _bullets(map(translator.translate, header.objectives)),
-    ]
-    needed = [translator.translate(entry) for entry in header.prerequisites]
+    objectives = translator.translate("What you practice")
+    badge = _badge(course, f"labs/{source.name}.ipynb")
+    parts = _opening(translator, header, f"{kind}: ", f"{time} {badge}", objectives)
+    links = []
     if lesson is not None:
         document = f"notebooks/{source.name}"
         link = f"[{translator.title(document, lesson.header.title)}]({root}/{document}.ipynb)"
         colab = f"[{translator.translate('in Colab')}]({_colab_url(course, f'{document}.ipynb')})"
-        needed.insert(
-            0, translator.translate("The lesson: {link} ({colab})", link=link, colab=colab)
-        )
-    parts += _needed(translator, needed)
+        links = [translator.translate("The lesson: {link} ({colab})", link=link, colab=colab)]
+    parts += _prerequisites(translator, header, links)
     parts.append(
         translator.translate(
             "In each exercise, replace the line that raises `NotImplementedError`, or edit the "
@@ -80,8 +66,21 @@ def lab_opening(
     return parts
 
 
-def _needed(translator: Translator, entries: list[str]) -> list[str]:
+def _opening(
+    translator: Translator, header: Header, kind: str, time: str, objectives: str
+) -> list[str]:
+    return [
+        f"# {kind}{translator.translate(header.title)}",
+        translator.translate(header.promise),
+        time,
+        f"**{objectives}**",
+        _bullets(map(translator.translate, header.objectives)),
+    ]
+
+
+def _prerequisites(translator: Translator, header: Header, links: Sequence[str] = ()) -> list[str]:
     title = translator.translate("Before you start, you need")
+    entries = [*links, *map(translator.translate, header.prerequisites)]
     return [f"**{title}**", _bullets(entries)] if entries else []
 
 

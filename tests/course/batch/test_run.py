@@ -12,7 +12,7 @@ import pytest
 
 from course import cli
 from course.authoring.stored_outputs import RESULT_TYPE
-from course.authoring.targets import assembled
+from course.authoring.targets import assemble_from_source
 from course.batch import run as run_module
 from course.execution.jobs import Job
 
@@ -62,7 +62,7 @@ def course(make_small_course):
         course.write(name, PARAMETERS + text, title=f"Title of {name}")
     for name in LESSONS:
         # A run does not look at stored outputs, so these are not executed beforehand.
-        course.put(name, assembled(course.folder, name))
+        course.put(name, assemble_from_source(course.folder, name))
     return course
 
 
@@ -265,7 +265,7 @@ def test_synthetic_images_are_announced_on_the_terminal_without_a_failure(
     reported = f'{{"{RESULT_TYPE}": {{"synthetic": True}}, "text/plain": "Results"}}'
     source = f"from IPython.display import display\ndisplay({reported}, raw=True)"
     small_course.write("01_synthetic", "# %%\n" + source + "\n")
-    small_course.put("01_synthetic", assembled(small_course.folder, "01_synthetic"))
+    small_course.put("01_synthetic", assemble_from_source(small_course.folder, "01_synthetic"))
     assert cli.main(["--root", str(small_course.root), "run"]) == 0
     assert "THE IMAGES ARE SYNTHETIC. THEY ARE NOT CIFAR-10." in capsys.readouterr().out
 
