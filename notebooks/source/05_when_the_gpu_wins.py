@@ -136,8 +136,8 @@ print(*(f"{1e3 * seconds_taken:.1f}" for seconds_taken in times), "ms")
 #
 # **The clock does not wait for the GPU.** A call returns as soon as the work is in a *queue*, so
 # you measure the kernel launches, not the kernels. Before you read the clock, call
-# `torch.accelerator.synchronize()` (`torch.cuda.synchronize()` for any kind of GPU): it waits until
-# the queue is empty. On a CPU a call returns when it is done.
+# `torch.accelerator.synchronize()`, which is like `torch.cuda.synchronize()` but works on any kind
+# of GPU: it waits until the queue is empty. On a CPU a call returns when it is done.
 #
 # `timing.measure` calls the function first without timing it, waits for the device, repeats, and
 # returns the median and the *interquartile range* (IQR), the width of the range with the middle

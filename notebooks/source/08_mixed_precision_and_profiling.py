@@ -221,8 +221,8 @@ torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.conv.fp32_precis
 #
 # - **16 bits**: matrix products, convolutions. They cost the most time, and tensor cores sum in
 #   fp32.
-# - **fp32**: operations that overflow or lose digits easily: `exp`, `log`, `pow`, softmax, norms
-#   (but not `BatchNorm`), sums, losses.
+# - **fp32**: operations that overflow or lose digits easily: `exp`, `log`, `pow`, softmax, vector
+#   norms, normalization layers (but not `BatchNorm`), sums, losses.
 # - **widest**: a few operations with several inputs, such as `torch.dot`, use the input dtype with
 #   the most bits.
 #

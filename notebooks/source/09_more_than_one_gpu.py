@@ -535,10 +535,10 @@ figures.plot_scaling(runs, published, title="The published efficiencies are with
 # DDP needs memory for the *whole* model on every GPU. Training with Adam in mixed precision takes
 # 16 bytes per parameter: 2 for the weight in bf16, 2 for its gradient, and 12 for Adam's two states
 # and a copy of the weight in `float32`. (With `autocast`, it is 4 + 4 + 8, also 16, and 2 more
-# during a step for 16-bit copies of the weights; DDP sends twice the bytes.) With **ZeRO**, each of
-# N GPUs keeps only a share, a *shard*: of Adam's states (ZeRO-1), also of the gradients (ZeRO-2),
-# also of the weights (ZeRO-3), which it gathers when they are needed. PyTorch's **FSDP** (fully
-# sharded data parallel) is like ZeRO-3.
+# during a step for 16-bit copies of the weights; DDP then sends 4 bytes per gradient instead of 2.)
+# With **ZeRO**, each of N GPUs keeps only a share, a *shard*: of Adam's states (ZeRO-1), also of
+# the gradients (ZeRO-2), also of the weights (ZeRO-3), which it gathers when they are needed.
+# PyTorch's **FSDP** (fully sharded data parallel) is like ZeRO-3.
 
 
 # %%

@@ -73,7 +73,7 @@ def _why_not_loaded(
 ) -> WrongAnswer:
     text = str(error)
     if path.stat().st_size == 0:
-        return trial.wrong("not-in-the-file", what=translate("nothing"))
+        return trial.wrong("empty-file")
     if any(words in text for words in ("deserialize", "CUDA device", "device ordinal")):
         details = {"gpus": format_gpu_count(gpus), "saved": saved_on}
         return trial.wrong("needs-its-gpu", error=one_line(error).split(". ")[0], **details)

@@ -28,9 +28,8 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
         details = ", ".join(map(str, after))
         trial.expect(after == {device}, "judged-elsewhere", before=device, after=details)
         trial.expect(not any(net.modes), "train-mode")
-        names = {True: "training", False: "evaluation"}
         kept = net.training == training
-        trial.expect(kept, "mode-left", before=names[training], after=names[net.training])
+        trial.expect(kept, "mode-left", before=training, after=net.training)
         trial.expect(not any(net.gradients), "keeps-gradients")
         trial.expect(not trial.gradients_left_off, "gradients-left-off")
         _judge_share(trial, float(found), correct, images, sizes, shares)

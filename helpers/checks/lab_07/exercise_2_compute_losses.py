@@ -42,7 +42,7 @@ def exercise_2(trial: Trial, compute_losses: Answer) -> None:
             close = abs(found - wanted) < 1e-2 + 1e-2 * abs(wanted)
             trial.expect(close, "other-losses", found=f"{found:.4f}", wanted=f"{wanted:.4f}")
         modes = {each.training for each in net.modules()}
-        trial.expect(modes == {training}, "mode-changed", before=_mode(training))
+        trial.expect(modes == {training}, "mode-changed", before=training)
         trial.expect(not trial.gradients_left_off, "gradients-off")
         off = any(not parameter.requires_grad for parameter in net.parameters())
         trial.expect(not off, "parameters-frozen")
@@ -72,7 +72,3 @@ def _noting_mode(modes: set[bool]) -> Callable[..., None]:
         modes.add(layer.training)
 
     return hook
-
-
-def _mode(training: bool) -> str:
-    return "training" if training else "evaluation"

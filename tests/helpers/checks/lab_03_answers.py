@@ -888,6 +888,11 @@ def leaves_the_second_stub(path, net, optimizer):
     raise NotImplementedError("exercise 5: write load_checkpoint")
 
 
+@answers.wrong(5, "empty-file", handed_in=as_save)
+def only_creates_the_file(path, net, optimizer, epoch):
+    path.touch()
+
+
 MEMORY = {}
 
 
