@@ -95,7 +95,8 @@ class BatchRunner(JobListener):
         """Execute the missing runs, write tables and page, and print a summary."""
         make_cifar10_root_absolute()
         # nbclient logs dead kernels and timeouts, which would break up the progress bar.
-        logging.getLogger("papermill").addHandler(logging.NullHandler())
+        for library in ("papermill", "asyncio"):
+            logging.getLogger(library).addHandler(logging.NullHandler())
         started = monotonic()
         results: list[RunResult] = []
         try:

@@ -103,7 +103,8 @@ def run(
         return _line(entry)
 
     # nbclient logs dead kernels and timeouts, which would break up the progress bar.
-    logging.getLogger("papermill").addHandler(logging.NullHandler())
+    for library in ("papermill", "asyncio"):
+        logging.getLogger(library).addHandler(logging.NullHandler())
     progress = LessonProgress(cells, describe, weights)
     try:
         results = engine.run_jobs(

@@ -57,7 +57,8 @@ class RunResult:
     """The result of executing one notebook.
 
     Attributes:
-        cell: index in the executed notebook of the cell that did not pass; None if all did.
+        cell: index of the cell that did not pass, in the notebook as it was before papermill added
+            a cell with the parameters; None if all did.
         cell_id: that cell's id.
         source: that cell's code.
         error: the error message.

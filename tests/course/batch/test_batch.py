@@ -148,9 +148,9 @@ def test_failed_run_names_its_cell_and_retry_failed_runs_only_it(batch, capsys):
     assert batch("--grid", "x", 1, 2, "-p", "mode", "bad") == 1
     good, bad = rows_of(batch.out)
     assert (good["status"], bad["status"]) == ("passed", "failed")
-    assert (bad["error"], bad["failing_cell"]) == ("ValueError: no <2>", "3")
+    assert (bad["error"], bad["failing_cell"]) == ("ValueError: no <2>", "2")
     page = (batch.out / "index.html").read_text(encoding="utf-8")
-    link = page.split('">cell 3</a>')[0].rpartition('href="')[2]
+    link = page.split('">cell 2</a>')[0].rpartition('href="')[2]
     file, _, anchor = link.partition("#")
     shown = (batch.out / file).read_text(encoding="utf-8")
     assert "no &lt;2&gt;" in shown.split(f'id="{anchor}"')[1]

@@ -51,6 +51,7 @@ import os
 from IPython.display import display
 display({"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"}, raw=True)
 print(os.path.basename(os.getcwd()))
+print("x" * 2_000_000)
 """,
 }
 

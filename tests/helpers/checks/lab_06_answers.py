@@ -710,6 +710,12 @@ def with_adam_and_shifted_labels(net, images, labels, epochs):
             optimizer.step()
 
 
+@answers.right(6)
+def with_one_image_per_batch(net, images, labels, epochs):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.002)
+    _learn(net, images, labels, 2, optimizer=optimizer, batch=1)
+
+
 @answers.wrong(6, "few-steps")
 def with_large_batches(net, images, labels, epochs):
     _learn(net, images, labels, epochs, optimizer=_sgd(net, 0.001), batch=120)
