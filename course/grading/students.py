@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 # "Ada Lovelace_123456_assignsubmission_file_": a folder, or the beginning of a file's name.
-_MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_\w+?_?)(?=/|$|[^/]*$)")
+_MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[A-Za-z0-9]+_?)")
 # "lovelaceada_LATE_12345_678910_lab-2.ipynb"
 _CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE)
 
@@ -40,6 +40,8 @@ def identify_student(path: str, lab: str) -> Student:
     ('Ada Lovelace', '123456')
     >>> identify_student("lovelaceada_LATE_12345_678910_01_tensors-2.ipynb", "01_tensors").key
     ('lovelaceada', '12345')
+    >>> identify_student("lovelaceada_12345_678910_Mine.zip/01_tensors.ipynb", "01_tensors").key
+    ('lovelaceada', '12345')
     >>> identify_student("ada/01_tensors/01_tensors.ipynb", "01_tensors").key
     ('ada', '')
     >>> identify_student("01_tensors_ada.ipynb", "01_tensors").key
@@ -48,8 +50,10 @@ def identify_student(path: str, lab: str) -> Student:
     first, *rest = PurePosixPath(path).parts
     if match := _MOODLE.match(path):
         return Student(match["name"], match["id"], "moodle", match["root"])
-    if not rest and (match := _CANVAS.match(path)):
-        return Student(match["name"], match["id"], "canvas", path, bool(match["late"]))
+    # Canvas has no folders, but a student may have submitted a zip.
+    is_file = not rest or first.lower().endswith(".zip")
+    if is_file and (match := _CANVAS.match(first)):
+        return Student(match["name"], match["id"], "canvas", first, bool(match["late"]))
     if rest:
         return Student(first, root=first)
     stem = re.sub(r"(\.ipynb)?(\.txt|\.json|\.zip)?$", "", first)

@@ -342,3 +342,43 @@ def test_class_list_without_names_is_an_error(tmp_path):
     put(tmp_path, "list.csv", "email\nada@example.org\n")
     with pytest.raises(CourseError, match="no column"):
         absent_students(tmp_path / "list.csv", [])
+
+
+@pytest.mark.parametrize(
+    ("path", "identity"),
+    [
+        (
+            "Ada Lovelace_123_assignsubmission_file_/lab.ipynb",
+            ("Ada Lovelace", "123", "moodle", "Ada Lovelace_123_assignsubmission_file_"),
+        ),
+        (
+            "Participant_103_assignsubmission_file_01_tensors.ipynb",
+            ("Participant", "103", "moodle", "Participant_103_assignsubmission_file_"),
+        ),
+        (
+            "wellslane_334244_394803489_Mine.zip/01_tensors.ipynb",
+            ("wellslane", "334244", "canvas", "wellslane_334244_394803489_Mine.zip"),
+        ),
+    ],
+)
+def test_platforms_get_their_own_names_back(path, identity):
+    one = identify_student(path, LAB)
+    assert (one.name, one.id, one.platform, one.root) == identity
+
+
+def test_student_who_submitted_a_zip_to_canvas_is_not_absent(tmp_path):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("lab/x.ipynb", a_notebook())
+    with zipfile.ZipFile(tmp_path / "canvas.zip", "w") as archive:
+        archive.writestr("wellslane_334244_1_Mine.zip", content.getvalue())
+        archive.writestr("smithbob_340934_2_x.ipynb", a_notebook())
+        archive.writestr("smithbob_340934_3_screenshot.png", b"")
+    found = find_submissions(tmp_path / "canvas.zip", LAB)
+    assert [(one.student, one.notebook is not None) for one in found] == [
+        ("smithbob", True),
+        ("wellslane", True),
+    ]
+    students = tmp_path / "gradebook.csv"
+    students.write_text('Student,ID\n"Wells, Lane",334244\n"Smith, Bob",340934\n"Doe, Jo",1\n')
+    assert [one.student for one in absent_students(students, found)] == ["Doe, Jo"]
