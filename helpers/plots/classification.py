@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers.evaluation import Evaluation
 from helpers.history import History
-from helpers.plots.style import COLORS, new_figure
+from helpers.plots.style import OTHER_COLORS, new_figure, text_color_on
 
 
 def draw_images(
@@ -48,9 +48,10 @@ def plot_accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Fi
     figure, axis = new_figure()
     names = list(per_class)
     percentages = [100 * accuracy for accuracy in per_class.values()]
-    bars = axis.bar(names, percentages)
-    axis.bar_label(bars, fmt="%.0f", label_type="center", color="white")
-    axis.axhline(100 * overall, color=COLORS[1], linestyle="--", label=f"overall {overall:.1%}")
+    bars = axis.bar(names, percentages, color=OTHER_COLORS[0])
+    number_color = text_color_on(OTHER_COLORS[0])
+    axis.bar_label(bars, fmt="%.0f", label_type="center", color=number_color)
+    axis.axhline(100 * overall, color="black", linestyle="--", label=f"overall {overall:.1%}")
     axis.set_xlabel("class")
     axis.set_ylabel("accuracy [% of its test images]")
     axis.set_ylim(0, 100)

@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 
 from helpers.plots.shapes import arrow, box
 from helpers.plots.style import (
-    COLORS,
     CPU_AREA,
     CPU_COLOR,
     DARK_RED,
@@ -15,8 +14,6 @@ from helpers.plots.style import (
     new_figure,
     show,
 )
-
-_GREEN = COLORS[2]
 
 
 def _tensor(axis: Axes, x: float, y: float, name: str, values: Sequence[int], color: str) -> None:
@@ -44,11 +41,11 @@ def draw_two_memories() -> None:
     failing.text(9.6, 0.75, "+", ha="center", va="center", fontsize=14)
     failing.plot([9.95, 11.0], [0.95, 2.5], color="#333333", linewidth=1.2)
     failing.plot([4.5, 9.3], [1.6, 0.8], color="#333333", linewidth=1.2, linestyle=":")
-    failing.text(6.5, 1.27, "✗", ha="center", va="center", fontsize=20, color=GPU_COLOR)
+    failing.text(6.5, 1.27, "✗", ha="center", va="center", fontsize=20, color=DARK_RED)
     failing.text(6.5, 2.0, "no access", ha="center", fontsize=9, color=DARK_RED)
     fixed.text(0.1, 4.25, "x + y.to(device)", fontsize=11, family="monospace")
-    _tensor(fixed, 11.2, 1.4, "copy of y", (10, 20, 30), CPU_COLOR)
-    _tensor(fixed, 11.2, 0.25, "sum", (11, 22, 33), _GREEN)
+    _tensor(fixed, 11.2, 1.4, "copy of y", (10, 20, 30), GPU_COLOR)
+    _tensor(fixed, 11.2, 0.25, "sum", (11, 22, 33), GPU_COLOR)
     arrow(fixed, (4.5, 1.75), (9.0, 1.75), color=CPU_COLOR)
     fixed.text(6.5, 2.0, "a copy", ha="center", fontsize=9, color=CPU_COLOR)
     figure.suptitle(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from helpers.plots.style import COLORS, new_figure
+from helpers.plots.style import OTHER_COLORS, new_figure
 from helpers.speedups import Speedup
 
 NO_GAIN_COLOR = "#B0B0B0"
@@ -42,7 +42,7 @@ def plot_speedups(
 def _draw_panel(axis: Axes, speedups: Sequence[Speedup], label: str) -> None:
     for row, speedup in enumerate(speedups):
         is_total = speedup.name in ("what helped", "everything")
-        color = COLORS[2] if is_total else COLORS[0]
+        color = OTHER_COLORS[0] if is_total else OTHER_COLORS[1]
         if not (speedup.differs and speedup.ratio > 1):
             color = NO_GAIN_COLOR
         axis.barh(row, speedup.ratio - 1, left=1, color=color, height=0.65)

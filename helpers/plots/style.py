@@ -42,11 +42,13 @@ def device_color(name: str) -> str:
 def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: float = 3.5) -> Any:
     """Return `(figure, axes)` as `plt.subplots` does, in the course's style.
 
+    Lines and bars without a color of their own get `OTHER_COLORS`, never a device's color.
+
     Args:
         rows, columns: the number of axes; for more than one, `axes` is a 2-D array.
         width, height: the size of the figure in inches.
     """
-    with plt.rc_context({"axes.prop_cycle": plt.cycler(color=COLORS)}):
+    with plt.rc_context({"axes.prop_cycle": plt.cycler(color=OTHER_COLORS)}):
         figure, axes = plt.subplots(
             rows,
             columns,

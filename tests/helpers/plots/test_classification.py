@@ -5,11 +5,12 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from matplotlib.colors import to_hex
 
 from helpers.evaluation import Evaluation
 from helpers.history import History
 from helpers.plots import classification as plots
-from helpers.plots.style import show
+from helpers.plots.style import CPU_COLOR, GPU_COLOR, show
 
 CLASSES = ("ant", "bee", "cow")
 
@@ -53,6 +54,14 @@ def test_loss_curve_title_says_whether_the_loss_falls(losses, title):
 def test_bars_title_names_the_best_and_the_worst_class():
     figure = plots.plot_accuracy_by_class({"ant": 0.5, "bee": 0.9, "cow": 0.1}, 0.5)
     assert figure.axes[0].get_title() == "Recognized best: bee; worst: cow"
+
+
+def test_bars_and_overall_line_use_no_color_of_a_device():
+    axis = plots.plot_accuracy_by_class({"ant": 0.5, "bee": 0.9}, 0.7).axes[0]
+    colors = {to_hex(artist.get_facecolor()).upper() for artist in axis.patches}
+    colors |= {to_hex(line.get_color()).upper() for line in axis.lines}
+    assert colors
+    assert not colors & {CPU_COLOR, GPU_COLOR}
 
 
 def test_confusion_matrix_names_most_common_mistake_by_share():

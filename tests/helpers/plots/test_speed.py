@@ -2,11 +2,13 @@
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.colors import to_hex
 
 from helpers.history import History
 from helpers.plots import speed as plots
 from helpers.plots.speed import Curve
 from helpers.plots.speedups import plot_speedups
+from helpers.plots.style import CPU_COLOR, GPU_COLOR
 from helpers.records import Record
 from helpers.speedups import Speedup
 from helpers.timing import Measurement
@@ -159,6 +161,13 @@ def test_plot_speedups_counts_changes_that_help_and_grays_out_the_rest():
     assert texts[:4] == ["2.00", "0.50", "1.01, no difference", "not measured"]
     colors = [bar.get_facecolor() for bar in figure.axes[0].patches]
     assert colors[0] != colors[1] == colors[2] == colors[3]
+
+
+def test_plot_speedups_uses_no_color_of_a_device():
+    axis = plot_speedups(CUMULATIVE).axes[0]
+    colors = {to_hex(bar.get_facecolor()).upper() for bar in axis.patches}
+    assert len(colors) == 3
+    assert not colors & {CPU_COLOR, GPU_COLOR}
 
 
 def test_plot_speedups_has_a_second_panel_for_changes_alone():

@@ -167,3 +167,10 @@ def test_box_stands_out_in_both_themes(style, theme):
     values = dict(part.split(":", 1) for part in style.split(";"))
     edge = values["border"].split()[-1]
     assert max(contrast(edge, theme), contrast(values["background"], theme)) >= 3
+
+
+def test_lines_and_bars_without_a_color_do_not_get_a_devices_color():
+    figure, axis = new_figure()
+    drawn = {axis.plot([0, 1])[0].get_color() for _ in range(2 * len(COLORS))}
+    plt.close(figure)
+    assert not drawn & {CPU_COLOR, GPU_COLOR}
