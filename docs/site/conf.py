@@ -87,8 +87,8 @@ html_theme_options = {
 }
 copyright = f"{project}, MIT license"
 
-# Copy the code only, without prompts of examples.
-copybutton_selector = "div.cell_input div.highlight pre, div.highlight pre"
+# Copy the code only, without prompts of examples. Outputs have no button: each one is a tab stop.
+copybutton_selector = "div.highlight:not(.cell_output *) pre"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

@@ -92,6 +92,15 @@ def test_page_omits_set_up_cell_and_results(built, notebook):
     assert "vnd.gpu-course.result" not in text
 
 
+def test_search_buttons_are_labeled_with_their_visible_text(built):
+    """A small screen shows only the icon, so the text alone is not a label."""
+    _, folder = built
+    buttons = soup(folder / "index.html").select(".search-button-field")
+    assert buttons
+    for button in buttons:
+        assert button["aria-label"] == " ".join(button.get_text().split())
+
+
 def test_search_index_has_words_of_lessons(built):
     _, folder = built
     index = (folder / "searchindex.js").read_text(encoding="utf-8")
