@@ -79,6 +79,12 @@ def _root_mean_square_norm(machine, input, normalized_shape, weight=None, *rest,
     first_decides(machine, "__fused_rms_norm", {"input": input, "weight": weight})
 
 
+def _native_batch_norm(machine, input, weight, bias, running_mean, running_var, *rest, **more):
+    names = ("input", "weight", "bias", "running_mean", "running_var")
+    tensors = (input, weight, bias, running_mean, running_var)
+    first_decides(machine, "_native_batch_norm", dict(zip(names, tensors, strict=True)))
+
+
 def _flat(tensors: Sequence[Any]) -> list[Tensor]:
     """The tensors passed as `f(a, b)` or as `f([a, b])`."""
     one = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
@@ -152,6 +158,25 @@ def _searchsorted(machine, sorted_sequence, input, *rest, sorter=None, **more):
         )
 
 
+def _cholesky_solve(machine, input, input2, *rest, **more):
+    here, there = _place(machine, input), _place(machine, input2)
+    if here != there:
+        raise RuntimeError(
+            f"Expected b and A to be on the same device, but found b on {here} and A on {there} "
+            "instead."
+        )
+
+
+def _segment_reduce(machine, data, *rest, lengths=None, offsets=None, **more):
+    for name, tensor in (("lengths", lengths), ("offsets", offsets)):
+        if isinstance(tensor, Tensor) and index_of(tensor) != index_of(data):
+            raise RuntimeError(
+                f"Expected data.get_device() == {name}_value.get_device() to be true, but got "
+                "false.  (Could this error message be improved?  If so, please report an "
+                "enhancement request to PyTorch.)"
+            )
+
+
 def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
     """The same check for `torch.name` and `Tensor.name`."""
     return {getattr(torch, name): check, getattr(Tensor, name): check}
@@ -169,6 +194,9 @@ CHECKS: dict[Callable[..., Any], Check] = {
     torch.linalg.multi_dot: _multi_dot,
     torch.gradient: _gradient,
     torch.searchsorted: _searchsorted,
+    torch.segment_reduce: _segment_reduce,
+    torch.native_batch_norm: _native_batch_norm,
+    **_as_method("cholesky_solve", _cholesky_solve),
     **_as_method("take_along_dim", _take_along_dim),
     **_as_method("quantile", _quantile),
     **_as_method("nanquantile", _quantile),

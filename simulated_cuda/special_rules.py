@@ -92,6 +92,27 @@ def _masked_fill(machine, func, args, kwargs):
     return source
 
 
+@_rule("_unsafe_masked_index")
+def _masked_index(machine, func, args, kwargs):
+    """`index`, then `masked_fill` of the result."""
+    _index(machine, func, (args[0], args[2]), kwargs)
+    return _masked_fill(machine, func, args[:2], kwargs)
+
+
+@_rule("_unsafe_masked_index_put_accumulate")
+def _masked_index_put(machine, func, args, kwargs):
+    """`masked_fill` of the values, then `index_put`, which accumulates and accepts no scalar."""
+    values = _masked_fill(machine, func, (args[3], args[1]), kwargs)
+    source = index_of(args[0])
+    if values == CPU != source:
+        raise RuntimeError(
+            f"expected device {machine.name(source)} but got device cpu for value tensor"
+        )
+    if values != source:
+        raise _two_devices(machine, source, values)
+    return source
+
+
 @_rule("where")
 def _where(machine, func, args, kwargs):
     """`where` moves all CPU scalars to the device before it checks."""
@@ -170,6 +191,7 @@ RULES["histogram"] = _not_on_cuda("histogram.bins_tensor")
 RULES["_histogramdd_from_bin_tensors"] = _not_on_cuda("_histogramdd_from_bin_tensors")
 RULES["complex"] = _through_out("real", "imag")
 RULES["polar"] = _through_out("abs", "angle")
+RULES["linalg_lstsq"] = _through_out("self", "b")
 RULES["addr_"] = _through_out("self", "vec1", "vec2")
 
 

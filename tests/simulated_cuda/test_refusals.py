@@ -97,6 +97,45 @@ def test_different_dtypes_are_named_as_on_cuda(gpu):
         torch.ones(2, 2, device=gpu) @ torch.ones(2, 2, device=gpu).double()
 
 
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (torch.cholesky_solve, "Expected b and A to be on the same device, but found b on cuda:0"),
+        (torch.linalg.lstsq, "got b is on cpu, .* wrapper_CUDA_out_linalg_lstsq_out"),
+        (
+            lambda x, y: torch.segment_reduce(x, "sum", lengths=y[0].long()),
+            "Expected data.get_device.* == lengths_value.get_device.* to be true",
+        ),
+        (
+            lambda x, y: torch.native_batch_norm(x, y[0], None, None, None, True, 0.1, 1e-5),
+            "got weight is on cpu, .* wrapper_CUDA__native_batch_norm",
+        ),
+        (
+            lambda x, y: torch.ops.aten._unsafe_masked_index(x, y.bool(), [y.long()], 0),
+            "expected self and mask to be on the same device",
+        ),
+        (
+            lambda x, y: torch.ops.aten._unsafe_masked_index_put_accumulate(
+                x, y[0].bool(), [y[0].long()], y[0]
+            ),
+            "expected device cuda:0 but got device cpu for value tensor",
+        ),
+    ],
+)
+def test_operators_with_their_own_device_check(gpu, program, message):
+    with pytest.raises(RuntimeError, match=message):
+        program(torch.eye(2, device=gpu), torch.eye(2))
+
+
+def test_masked_index_accepts_indices_on_the_cpu(gpu):
+    x, index = torch.arange(4.0, device=gpu), torch.tensor([1, 2])
+    mask = torch.tensor([True, False], device=gpu)
+    picked = torch.ops.aten._unsafe_masked_index(x, mask, [index], 0)
+    assert (picked.device, picked.tolist()) == (gpu, [1, 0])
+    added = torch.ops.aten._unsafe_masked_index_put_accumulate(x, mask, [index], picked)
+    assert (added.device, added.tolist()) == (gpu, [0, 2, 2, 3])
+
+
 def test_apply_runs_on_cpu_tensors_only(gpu):
     with pytest.raises(TypeError, match=r"^apply_ is only implemented on CPU tensors"):
         torch.ones(2, device=gpu).apply_(lambda value: value + 1)

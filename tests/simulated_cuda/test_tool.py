@@ -155,6 +155,60 @@ def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
     ], done.stderr  # fmt: skip
 
 
+CHILDREN = """
+import subprocess, sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Devices(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return str(torch.ones(1, device=f"cuda:{index}").device)
+
+if __name__ == "__main__":
+    workers = DataLoader(Devices(), num_workers=2, multiprocessing_context="spawn")
+    print(sorted(device for (device,) in workers))
+    program = "import torch; print(torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30)"
+    print(subprocess.check_output([sys.executable, "-c", program], text=True).strip())
+"""
+
+
+@pytest.mark.slow
+def test_command_simulates_gpus_in_data_loader_workers_and_subprocesses(tmp_path):
+    (tmp_path / "load.py").write_text(CHILDREN)
+    command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "load.py")
+    done = run(tmp_path, *command)
+    assert done.stdout.splitlines() == ["['cuda:0', 'cuda:1']", "2 16"], done.stderr
+
+
+DISTRIBUTED = """
+import os
+import torch
+import torch.distributed as dist
+
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("gloo")
+total = torch.full((1,), rank + 1.0, device="cuda")
+dist.all_reduce(total)
+with open(f"{rank}.txt", "w") as file:
+    print(torch.cuda.device_count(), total.device, total.item(), file=file)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_command_simulates_gpus_under_torchrun(tmp_path):
+    (tmp_path / "train.py").write_text(DISTRIBUTED)
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    done = run(tmp_path, "-m", "simulated_cuda", "--gpus", "2", *launcher, "train.py")
+    assert done.returncode == 0, done.stderr
+    written = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
+    assert written == ["2 cuda:0 3.0\n", "2 cuda:1 3.0\n"]
+
+
 def test_command_names_missing_program(tmp_path):
     done = run(tmp_path, "-m", "simulated_cuda", "missing.py")
     assert done.returncode == 2
