@@ -29,7 +29,7 @@ __all__ = ["NAME", "disable", "enable", "is_enabled", "simulated"]
 # Stored on torch, not in this module, so that it is found again after this module is reloaded.
 _KEPT_ON_TORCH = "_course_simulated_cuda"
 # The versions whose device checks and messages were compared with the simulation.
-TESTED_TORCH = ("2.11", "2.14")
+TESTED_TORCH = ("2.11", "2.13", "2.14")
 
 
 def _installation() -> Installation | None:
@@ -84,7 +84,7 @@ def enable(
     version = ".".join(torch.__version__.split(".")[:2])
     if version not in TESTED_TORCH:
         warnings.warn(
-            f"The simulated GPU was tested with torch {' and '.join(TESTED_TORCH)}; this is torch "
+            f"The simulated GPU was tested with torch {', '.join(TESTED_TORCH)}; this is torch "
             f"{torch.__version__}. Some device checks and messages may differ from CUDA's.",
             stacklevel=2,
         )

@@ -55,7 +55,11 @@ def invalid_ordinal() -> Exception:
         "CUDA error: invalid device ordinal\n"
         "GPU device may be out of range, do you have enough GPUs?\n"
     )
-    return CUDA_ERROR(text if _VERSION >= (2, 14) else text + _ADVICE)
+    if _VERSION < (2, 13):
+        text += _ADVICE
+    elif _VERSION == (2, 13):
+        text += "For more detailed error information, run with CUDA_LOG_FILE=stderr\n"
+    return CUDA_ERROR(text)
 
 
 class NotSimulatedError(RuntimeError):
