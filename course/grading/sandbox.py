@@ -175,6 +175,8 @@ class Sandbox:
         for process in self._known_processes.values():
             with contextlib.suppress(psutil.Error):
                 process.kill()
+        if self._folder is not None:
+            self._kill_detached(str(self._folder))
         self.process.kill()
         self.process.wait()
         # The first process in the sandbox ends last, and a fork bomb takes a while to end.
@@ -185,6 +187,13 @@ class Sandbox:
         self._errors.unlink(missing_ok=True)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _kill_detached(self, home: str) -> None:
+        """Kill processes that have left the family, which they do by two forks."""
+        for one in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if one.environ().get("HOME") == home:
+                    one.kill()
 
     def _process_tree(self) -> list[psutil.Process]:
         first = psutil.Process(self.process.pid)

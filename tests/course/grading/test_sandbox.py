@@ -9,6 +9,7 @@ import time
 import venv
 from pathlib import Path
 
+import psutil
 import pytest
 
 import helpers
@@ -131,9 +132,9 @@ def run_module(tmp_path, monkeypatch):
     monkeypatch.setattr(isolation, "_course_folders", lambda: {package})
     sandboxes = []
 
-    def run(code, limits=None):
+    def run(code, limits=None, *, isolated=True):
         (package / "probe.py").write_text(code)
-        sandboxes.append(Sandbox("helpers.probe", limits or SandboxLimits()))
+        sandboxes.append(Sandbox("helpers.probe", limits or SandboxLimits(), isolated=isolated))
         return sandboxes[-1]
 
     yield run
@@ -191,6 +192,27 @@ def test_the_exit_status_says_how_it_ended(run_module, code, reason, text):
     stop = run_module(code).exit_reason()
     assert stop.reason is reason
     assert stop.text.startswith(text)
+
+
+@pytest.mark.skipif(not psutil.LINUX, reason="needs the environment of other processes")
+def test_detached_process_ends_with_a_sandbox_without_bubblewrap(run_module):
+    code = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if (pid := os.fork()) == 0:\n"
+        "        time.sleep(600)\n"
+        "    print(pid, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    sandbox = run_module(code, isolated=False)
+    pid = int(sandbox.process.stdout.readline())
+    sandbox.process.wait()
+    assert psutil.pid_exists(pid)
+    sandbox.end()
+    # Where nothing reaps orphans, it stays a zombie.
+    assert wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
 
 @pytest.mark.slow
