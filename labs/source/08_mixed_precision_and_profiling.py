@@ -178,7 +178,8 @@ check.exercise_4(training_step)
 #
 # Write `utilization(kernels)`. It gets a list of such pairs and returns the fraction of time, from
 # 0 to 1, in which at least one kernel runs. Time runs from the earliest start of a kernel to the
-# latest end. For an empty list, return 0.
+# latest end. (The figure in the lesson also counts the launch before the first kernel.) For an
+# empty list, return 0.
 
 
 # %% exercise=5

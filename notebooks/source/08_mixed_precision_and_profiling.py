@@ -545,8 +545,9 @@ show(
 # ## Three slow loops (10 minutes)
 #
 # `helpers/slow_loops.py` has three training loops, each with one mistake. Do not open it yet: find
-# the mistakes in the profiles. On a GPU, a name such as `forward` has two rows, its time on the CPU
-# and on the GPU; `cpu_averages` keeps the first.
+# the mistakes in the profiles. On a CPU, one of the mistakes costs no time, so read the counts too.
+# On a GPU, a name such as `forward` has two rows, its time on the CPU and on the GPU;
+# `cpu_averages` keeps the first.
 
 # %%
 from helpers.slow_loops import loop_a, loop_b, loop_c
@@ -584,33 +585,35 @@ for loop, found in profiles.items():
 
 # %% [markdown]
 # `aten::_local_scalar_dense` copies one number from the device to Python: it is what `.item()`
-# calls.
+# calls. The number of all operations includes those that other operations call.
 #
 # **Think first:** what is wrong in each loop, and what would you change? Then open the file.
 #
 # <details><summary>Answer: loop A</summary>
 #
-# Two `.item()` per step. Each waits until the GPU has finished everything in its queue; then the
-# GPU waits for the next launch. On a CPU this costs nothing: the bar "log" is short, and only the
-# *count* shows the mistake. Add up the tensors on the device, as loops B and
-# C do, and call `.item()` once per epoch.
+# A synchronization: two `.item()` per step. Each waits until the GPU has finished everything in its
+# queue; then the GPU waits for the next launch. On a GPU, "log" therefore looks long, although the
+# work that it waits for is forward and backward. On a CPU this costs nothing: the bar "log" is
+# short, and only the *count* shows the mistake. Add up the tensors on the device, as loops B and C
+# do, and call `.item()` once per epoch.
 #
 # </details>
 #
 # <details><summary>Answer: loop B</summary>
 #
-# "data" is a large part of the step, and no operation count explains it: the time is spent outside
-# PyTorch, on images that are rotated one by one on the CPU. Augment whole batches on the device,
-# prepare images in worker processes, or choose a cheaper augmentation
+# A slow input pipeline: "data" is a large part of the step, and the operation counts do not explain
+# it. The file shows why: images are rotated one by one on the CPU, outside PyTorch. Augment whole
+# batches on the device, prepare images in worker processes, or choose a cheaper augmentation
 # ([lesson 05](05_when_the_gpu_wins.ipynb)).
 #
 # </details>
 #
 # <details><summary>Answer: loop C</summary>
 #
-# 64 calls of the loss per step, one per image, and many times the operations of the other loops, in
-# forward and backward: tiny kernels. `F.cross_entropy(scores, targets, reduction="none")` returns
-# all 64 losses in one call; multiply them by the weights and take the mean.
+# Tiny kernels: the loop weights the loss of each image, with 64 calls of the loss per step and many
+# times the operations of the other loops, in forward and backward.
+# `F.cross_entropy(scores, targets, reduction="none")` returns all 64 losses in one call; multiply
+# them by the weights and take the mean.
 #
 # </details>
 #
