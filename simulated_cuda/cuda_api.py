@@ -1,4 +1,4 @@
-"""Replacements for the functions of `torch.cuda` about devices, and for what is not simulated."""
+"""Replacements for device functions of `torch.cuda` and for functions that are not simulated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .machine import Machine
 from .places import CPU, index_of
 from .settings import NAME
 
-# Ampere: programs that query it use every feature that the simulation supports.
+# Ampere: programs that check the capability then use bfloat16 and TF32, which are supported.
 CAPABILITY = (8, 0)
 
 
@@ -56,7 +56,7 @@ class DeviceProperties:
 
 
 def device_number(machine: Machine, device: Any = None) -> int:
-    """The index of the device passed to a function of `torch.cuda`; the current one for None."""
+    """Return the index of `device`, an argument of `torch.cuda` functions; None means current."""
     if device is None:
         return machine.current
     where = machine.resolve(device)
@@ -66,7 +66,7 @@ def device_number(machine: Machine, device: Any = None) -> int:
 
 
 def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
-    """The replacement of each of `torch.cuda`'s functions, by name."""
+    """Return the replacements for functions of `torch.cuda`, by name."""
 
     def get_device_properties(device: Any = None) -> DeviceProperties:
         try:
@@ -97,7 +97,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "is_bf16_supported": lambda including_emulation=True: True,
         "is_tf32_supported": lambda: True,
         "init": machine.touch,
-        # Activation checkpointing saves the generators' states only if this is set.
+        # Activation checkpointing saves the states of generators only if this is True.
         "_initialized": True,
         "_lazy_call": lambda callable, **kwargs: callable(),
         "_is_in_bad_fork": lambda: machine.forked,
@@ -146,19 +146,19 @@ _ADVICE_ON_INTERNALS = "It gives access to CUDA itself. Run this code on a machi
 
 
 def _not_simulated(name: str, advice: str) -> Callable[..., Any]:
-    """A function or class that raises `NotSimulatedError` when it is called."""
+    """Return a function or class that raises `NotSimulatedError` when called."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise messages.not_simulated(f"torch.cuda.{name}", advice)
 
     if isinstance(getattr(torch.cuda, name, None), type):
-        # Other code asks isinstance(x, torch.cuda.MemPool).
+        # A class, so that isinstance(x, torch.cuda.MemPool) still works.
         return type(name, (), {"__module__": "torch.cuda", "__new__": refuse})
     return refuse
 
 
 def export(*args: Any, **kwargs: Any) -> Any:
-    """The replacement of `torch.export.export`."""
+    """Raise `NotSimulatedError`; replaces `torch.export.export`."""
     raise messages.not_simulated(
         "torch.export",
         "Export the model on the CPU before simulated_cuda.enable() or after "
@@ -167,7 +167,7 @@ def export(*args: Any, **kwargs: Any) -> Any:
 
 
 def set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Wrap `torch.set_default_tensor_type`, for types such as `torch.cuda.FloatTensor`."""
+    """Wrap `torch.set_default_tensor_type` to support types such as `torch.cuda.FloatTensor`."""
 
     def set_default(t: Any, /) -> None:
         name = t if isinstance(t, str) else f"{t.__module__}.{t.__qualname__}"
@@ -182,12 +182,12 @@ def set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[Any], 
 
 
 def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
-    """A type such as `torch.cuda.FloatTensor`, for creating tensors and for `isinstance`."""
+    """Return a type such as `torch.cuda.FloatTensor`, to create tensors or use in `isinstance`."""
 
     class _Type(type):
         def __instancecheck__(cls, value: Any) -> bool:
-            is_one = isinstance(value, torch.Tensor) and value.dtype == dtype
-            return is_one and index_of(value) >= 0
+            has_dtype = isinstance(value, torch.Tensor) and value.dtype == dtype
+            return has_dtype and index_of(value) >= 0
 
         def __call__(cls, *args: Any) -> torch.Tensor:
             if len(args) == 1 and not isinstance(args[0], int):
@@ -198,7 +198,7 @@ def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
 
 
 def identity_compiler(name: str) -> Callable[..., Any]:
-    """The replacement of a compiler: returns the function itself, with a warning."""
+    """Return a replacement for a compiler that warns and returns the function unchanged."""
 
     def compile_nothing(model: Any = None, *args: Any, **options: Any) -> Any:
         warnings.warn(

@@ -1,7 +1,7 @@
-"""Autograd: a gradient is on its tensor's device, in `.grad`, in hooks and in custom functions.
+"""Handlers that set the devices of gradients in `.grad`, in hooks and in custom functions.
 
-PyTorch's engine computes gradients in C++, where no mode intercepts them, so that their device is
-noted when Python code first sees them.
+PyTorch's autograd engine computes gradients in C++, where no mode can intercept them. Their device
+is therefore set when Python code first accesses them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HOOKED = "simulated_cuda"
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for gradients, `.data`, hooks, and the start of a backward pass."""
+    """Return the handlers for gradients, `.data`, hooks and the start of a backward pass."""
     return {
         _grad: get_gradient,
         Tensor.grad.__set__: set_gradient,
@@ -37,7 +37,7 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 
 def get_gradient(mode, func, args, kwargs):
-    """`tensor.grad`: on the tensor's device, unless one of the two was moved."""
+    """`tensor.grad`: on the tensor's device, unless the tensor or its gradient was moved."""
     gradient = func(*args)
     if gradient is not None:
         settle(mode, gradient, index_of(args[0]))
@@ -45,7 +45,7 @@ def get_gradient(mode, func, args, kwargs):
 
 
 def settle(mode, gradient: Tensor, where: int) -> None:
-    """Note the device of a gradient that autograd computed; a known device is kept."""
+    """Set the device of a gradient that autograd computed, unless it is already known."""
     try:
         storage = storage_of(gradient)
     except (NotImplementedError, RuntimeError):
@@ -64,17 +64,17 @@ def settle(mode, gradient: Tensor, where: int) -> None:
 def set_gradient(mode, func, args, kwargs):
     """`tensor.grad = gradient`, which must be on the tensor's device."""
     owner, gradient = args
-    here = index_of(owner)
-    there = index_of(gradient) if isinstance(gradient, Tensor) else here
-    if here == there:
+    owner_index = index_of(owner)
+    gradient_index = index_of(gradient) if isinstance(gradient, Tensor) else owner_index
+    if owner_index == gradient_index:
         return func(*args)
-    if CPU in (here, there):
-        kinds = ("cpu", "cuda") if there == CPU else ("cuda", "cpu")
+    if CPU in (owner_index, gradient_index):
+        kinds = ("cpu", "cuda") if gradient_index == CPU else ("cuda", "cpu")
         places = f"with device type '{kinds[0]}'", f"with device type '{kinds[1]}'"
     else:
         # PyTorch prints the indices as characters.
         text = "located on device with index"
-        places = f"{text} '{chr(there)}'", f"{text} '{chr(here)}'"
+        places = f"{text} '{chr(gradient_index)}'", f"{text} '{chr(owner_index)}'"
     raise RuntimeError(
         f"attempting to assign a gradient {places[0]} to a tensor {places[1]}. Please ensure that "
         "the gradient and the tensor are on the same device"
@@ -82,7 +82,7 @@ def set_gradient(mode, func, args, kwargs):
 
 
 def set_data(mode, func, args, kwargs):
-    """`tensor.data = other`: the tensor moves to the device of `other`, its gradient does not."""
+    """`tensor.data = other`: moves the tensor to the device of `other`, but not its gradient."""
     owner, other = args
     gradient = _grad(owner)
     if gradient is not None and index_of(owner) != index_of(other):
@@ -117,12 +117,12 @@ def _check_seeds(mode, outputs: object, seeds: object) -> None:
     pairs = zip(_as_tuple(outputs), _as_tuple(seeds), strict=False)
     for number, (output, seed) in enumerate(pairs):
         if isinstance(output, Tensor) and isinstance(seed, Tensor):
-            here, there = index_of(output), index_of(seed)
-            if here != there:
+            output_index, seed_index = index_of(output), index_of(seed)
+            if output_index != seed_index:
                 name = mode.machine.name
                 raise RuntimeError(
-                    f"invalid gradient at index {number} - expected device {name(here)} "
-                    f"but got {name(there)}"
+                    f"invalid gradient at index {number} - expected device {name(output_index)} "
+                    f"but got {name(seed_index)}"
                 )
 
 
@@ -131,7 +131,7 @@ def _as_tuple(values: object) -> tuple:
 
 
 def register_hook(mode, func, args, kwargs):
-    """`tensor.register_hook(hook)`: the hook gets a gradient on the tensor's device."""
+    """`tensor.register_hook(hook)`: passes the hook a gradient on the tensor's device."""
     tensor, hook = args
     where = index_of(tensor)
 
@@ -143,7 +143,7 @@ def register_hook(mode, func, args, kwargs):
 
 
 def get_grad_fn(mode, func, args, kwargs):
-    """`tensor.grad_fn`, prepared so that hooks of the node get gradients on the tensor's device."""
+    """`tensor.grad_fn`: hooks of the node receive gradients on the tensor's device."""
     node = func(*args)
     where = index_of(args[0])
     if node is None or where < 0 or _HOOKED in node.metadata:
@@ -161,7 +161,7 @@ def get_grad_fn(mode, func, args, kwargs):
 
 
 def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap PyTorch's function that starts the engine, to activate the mode for hooks."""
+    """Wrap PyTorch's function that starts the engine, so that the mode is active in hooks."""
 
     def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
         thread.backward_depth += 1
@@ -177,7 +177,7 @@ def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `saved_tensors_hooks.__init__`: the pack hook gets tensors with a device."""
+    """Wrap `saved_tensors_hooks.__init__` to set the device of tensors before the pack hook."""
 
     def __init__(hooks: Any, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
         def pack(tensor: Tensor) -> Any:
@@ -194,9 +194,9 @@ def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., An
 
 
 def applying_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `Function.apply`, to store the devices of its outputs for their gradients."""
+    """Wrap `Function.apply` to store the devices of its outputs, for the backward pass."""
 
-    # The attribute of the class: a class method, implemented in C in some versions of PyTorch.
+    # The class attribute itself is needed: some versions of PyTorch implement `apply` in C.
     method = getattr_static(torch.autograd.Function, "apply")
 
     def apply_and_remember(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -214,12 +214,12 @@ def applying_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
 def _place_of_output(value: Any) -> int:
     if not isinstance(value, Tensor):
         return CPU
-    # Within an operation, such as one of another library, nothing is noted yet.
+    # Inside another operation, the device of the output is not set yet.
     return index_of(value) if place_of(value).sure else thread.running
 
 
 def backward_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a custom function's `backward`: each gradient is on the device of its output."""
+    """Wrap a custom function's `backward` to set each gradient's device to its output's."""
 
     def apply_with_places(node: Any, *gradients: Any) -> Any:
         for gradient, where in zip(gradients, getattr(node, "places_of_outputs", ()), strict=False):
@@ -231,7 +231,7 @@ def backward_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def module_hooks_with_places(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the methods that set up a module's backward hooks, to store its tensors' device."""
+    """Wrap the methods that set up a module's backward hooks to store its tensors' device."""
 
     def begin_and_remember(hooks: Any, values: Any) -> Any:
         places = [index_of(value) for value in _as_tuple(values) if isinstance(value, Tensor)]
@@ -242,7 +242,7 @@ def module_hooks_with_places(mode, begin: Callable[..., Any]) -> Callable[..., A
 
 
 def hook_arguments_with_places(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that passes gradients to a module's backward hooks, to note their device."""
+    """Wrap the method that passes gradients to a module's backward hooks to set their device."""
 
     def packed(hooks: Any, indices: Any, values: Any, size: int) -> Any:
         for value in values:

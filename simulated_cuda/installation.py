@@ -1,4 +1,4 @@
-"""Installs the replacements in PyTorch, and restores PyTorch."""
+"""Installing the simulated GPU in PyTorch, and removing it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TYPES = {
 
 
 class Installation:
-    """One simulated machine in PyTorch, and what it replaced there."""
+    """A simulated machine, and the attributes of PyTorch that it replaces."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -57,7 +57,7 @@ class Installation:
         self._allocations: EveryAllocation | None = None
 
     def install(self) -> None:
-        """Replace the functions that deal with devices, then activate the mode."""
+        """Replace PyTorch's device functions, then activate the mode."""
         try:
             places.install()
             self._replace_all()
@@ -88,7 +88,7 @@ class Installation:
         places.forget_all()
 
     def _replace(self, owner: object, name: str, replacement: object) -> None:
-        # vars, not getattr: a static or class method is restored as the class stores it.
+        # getattr would unwrap static and class methods, which could not be restored then.
         original = vars(owner).get(name, _MISSING)
         self._replaced.append((owner, name, original))
         setattr(owner, name, replacement)
@@ -102,9 +102,9 @@ class Installation:
         self._replace(owner, name, wrapper(getattr(owner, name)))
 
     def _with_simulated_default(self, set_default: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap PyTorch's mode for a default device, which may run before or after the mode.
+        """Wrap PyTorch's default device mode, which may run before or after the simulator's mode.
 
-        If it runs after, the operation is already directed to the CPU and must stay there.
+        If it runs after, the device argument is already the CPU and must not be replaced.
         """
         ours = self.mode
 
@@ -150,7 +150,7 @@ class Installation:
 
     def _replace_functions_of_torch(self) -> None:
         machine, mode = self.machine, self.mode
-        # cuDNN, which would pack the weights of recurrent networks, is not used.
+        # With cuDNN, recurrent networks would pack their weights for a real GPU.
         self._replace(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
         self._wrap(torch._C._nn, "_parse_to", lambda parse: moving.parsing_places(mode, parse))
         self._wrap(torch._C, "_group_tensors_by_device_and_dtype",
@@ -202,9 +202,9 @@ class Installation:
 
 
 def _distinct(module: ModuleType, name: str, replacement: Any) -> Any:
-    """A separate function for every name: PyTorch's compiler has a table keyed by function.
+    """Return a separate function for every name: PyTorch's compiler has a table keyed by function.
 
-    It has the module and the name of the function that it replaces, by which pickle finds it.
+    The function gets the module and name of the function that it replaces, so it can be pickled.
     """
     if isinstance(replacement, type) or not callable(replacement):
         return replacement
@@ -217,7 +217,7 @@ def _distinct(module: ModuleType, name: str, replacement: Any) -> Any:
 
 
 def push_at_bottom(mode: SimulatedCUDA) -> None:
-    """Put the mode below all others, so that leaving one of those does not remove this one."""
+    """Put the mode below all others, so that exiting another mode does not remove it."""
     others = [_pop_mode() for _ in range(len(_get_current_function_mode_stack()))]
     # PyTorch requires the mode of the default device to be the lowest.
     default = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
@@ -229,7 +229,7 @@ def push_at_bottom(mode: SimulatedCUDA) -> None:
 
 
 def remove_from_stack(mode: SimulatedCUDA) -> None:
-    """Remove the mode, at any position in the stack."""
+    """Remove the mode from any position in the stack."""
     stack = [_pop_mode() for _ in range(len(_get_current_function_mode_stack()))]
     for other in reversed(stack):
         if other is not mode:

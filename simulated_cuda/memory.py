@@ -1,7 +1,7 @@
 """The memory of each simulated device, managed by the rules of PyTorch's caching allocator.
 
-This is only accounting: the tensors themselves are in the CPU's memory. All sizes are in bytes. The
-rules are those of c10/cuda/CUDACachingAllocator.cpp with its default settings, for one stream.
+Only sizes and addresses are tracked; the data of the tensors is in CPU memory. All sizes are in
+bytes. The rules follow c10/cuda/CUDACachingAllocator.cpp with default settings and one stream.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
 
 _OF_BLOCKS = ("allocated_bytes", "requested_bytes", "allocation")
 METRICS = (*_OF_BLOCKS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
-# The number of requests and frees that are processed together.
+# The number of pending blocks that triggers `_process`.
 _MANY = 4096
 
 
@@ -35,24 +35,24 @@ class DeviceMemory:
         self.limit: int | None = None  # set by set_per_process_memory_fraction
         self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
-        # What a series of requests, or of frees, changes `_OF_BLOCKS` of each pool by.
+        # Changes of `_OF_BLOCKS` that are not in `statistics` yet, for the large and small pools.
         self._changes = ([0, 0, 0], [0, 0, 0])
         self._freeing = False
         self.out_of_memory_errors = self.retries = 0
-        self._segments: dict[int, Block] = {}  # the first block of each, by address
-        # The unused blocks of the large and of the small pool, sorted by size and address.
+        self._segments: dict[int, Block] = {}  # the first block of each segment, by address
+        # Unused blocks of the large and small pools, sorted by size and address.
         self._unused: tuple[list[tuple[int, int, Block]], ...] = ([], [])
         self._address = 0x7F0000000000
-        # Blocks in the order in which they were requested and freed, to be processed together:
-        # one by one between operations would take several times as long. A block that occurs for
-        # the second time was freed; Python may free a tensor at any time, also in `_process`.
+        # Requested and freed blocks, in order. They are processed in batches, which is several
+        # times faster than after every operation. The second occurrence of a block means that it
+        # was freed. A deque is needed because Python may free a tensor during `_process`.
         self._pending: deque[Block] = deque()
-        # The bytes that will be reserved at most after that.
+        # An upper bound on the bytes reserved after the pending blocks are processed.
         self._reserved_at_most = 0
         self._lock = threading.Lock()
 
     def collect(self) -> None:
-        """Update the statistics; the peak of unused parts of segments is only observed here."""
+        """Update the statistics. The peaks of `inactive_split` metrics are updated only here."""
         with self._lock:
             self._process()
             for small in (0, 1):
@@ -61,12 +61,15 @@ class DeviceMemory:
                 self.statistics["inactive_split_bytes"].set_to(small, sum(parts))
 
     def current(self, metric: str) -> int:
-        """The current number of a metric, of both pools."""
+        """Return the current value of a metric, summed over both pools."""
         self.collect()
         return self.statistics[metric].current[2]
 
     def claim(self, nbytes: int) -> Block | None:
-        """Allocate `nbytes` bytes, or raise `torch.OutOfMemoryError`; None for 0 bytes."""
+        """Allocate a block of `nbytes` bytes and return it, or None for 0 bytes.
+
+        Raises `torch.OutOfMemoryError` if the block does not fit.
+        """
         if nbytes == 0:
             return None
         size = rounded(nbytes)
@@ -79,7 +82,7 @@ class DeviceMemory:
         return block
 
     def check(self, nbytes: int) -> None:
-        """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit; allocate nothing."""
+        """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit, without allocating them."""
         size = rounded(nbytes)
         if nbytes and self._reserved_at_most + segment_size(size) > self._available:
             with self._lock:
@@ -97,29 +100,29 @@ class DeviceMemory:
         self._pending.append(block)
 
     def empty_cache(self) -> None:
-        """Return the segments of which no part is used to the device."""
+        """Release unused segments to the device, as `torch.cuda.empty_cache` does."""
         with self._lock:
             self._process()
             self._return_unused_segments()
 
     def explain_failed_allocation(self, error: RuntimeError) -> None:
-        """Raise the device's out-of-memory error if `error` is the CPU's."""
-        wanted = _CPU_IS_FULL.search(str(error))
-        if wanted:
+        """Raise CUDA's out-of-memory error if `error` is the CPU allocator's."""
+        match = _CPU_IS_FULL.search(str(error))
+        if match:
             self.collect()
-            self._refuse(int(wanted[1]))
+            self._refuse(int(match[1]))
 
     def reset_peaks(self) -> None:
-        """Set the peak numbers to the current ones."""
+        """Reset the peak values to the current values."""
         self.collect()
-        for each in self.statistics.values():
-            each.reset_peak()
+        for statistic in self.statistics.values():
+            statistic.reset_peak()
 
     def reset_accumulated(self) -> None:
-        """Set the numbers of everything allocated and freed so far to zero."""
+        """Reset the counts of allocations, frees, errors and retries to zero."""
         self.collect()
-        for each in self.statistics.values():
-            each.reset_accumulated()
+        for statistic in self.statistics.values():
+            statistic.reset_accumulated()
         self.out_of_memory_errors = self.retries = 0
 
     def snapshot(self) -> list[dict[str, Any]]:
@@ -129,7 +132,10 @@ class DeviceMemory:
             return [described(first, self.index) for first in self._segments.values()]
 
     def _find(self, nbytes: int, size: int) -> int:
-        """Return the position of the smallest unused block of at least `size` bytes."""
+        """Return the position of the smallest unused block of at least `size` bytes.
+
+        Reserves a new segment if there is no such block.
+        """
         unused = self._unused[size <= SMALL]
         position = bisect_left(unused, (size,))
         if position == len(unused):
@@ -138,7 +144,7 @@ class DeviceMemory:
         return position
 
     def _process(self) -> None:
-        """Place the blocks that were requested, and free those that were freed, in this order."""
+        """Allocate and free the pending blocks in order, and update the statistics."""
         pending = self._pending
         try:
             while pending:
@@ -157,7 +163,7 @@ class DeviceMemory:
             self._reserved_at_most = self._reserved()
 
     def _place(self, block: Block) -> None:
-        """Give a block the first part of the smallest unused block, or all of it."""
+        """Allocate a block from the smallest unused block that fits, and split off the rest."""
         size, small = block.size, block.small
         unused = self._unused[small]
         whole = unused.pop(self._find(block.requested, size))[2]
@@ -179,7 +185,7 @@ class DeviceMemory:
             before.next = block
 
     def _free(self, block: Block) -> None:
-        """Make a block unused, and merge it with unused neighbors."""
+        """Mark a block as unused and merge it with unused neighbors."""
         block.used = False
         unused = self._unused[block.small]
         before, after = block.previous, block.next
@@ -207,7 +213,10 @@ class DeviceMemory:
         changes[2] += 1
 
     def _count_changes(self) -> None:
-        """Count a series of requests, or of frees, together: peaks are only between them."""
+        """Add the changes of a run of allocations, or of frees, to the statistics.
+
+        A peak can only occur at the end of a run, so the values in between are not needed.
+        """
         for small, changes in enumerate(self._changes):
             if changes[2]:
                 for metric, change in zip(_OF_BLOCKS, changes, strict=True):
@@ -218,10 +227,10 @@ class DeviceMemory:
         return self.statistics["reserved_bytes"].current[2]
 
     def _reserve(self, nbytes: int, size: int) -> None:
-        """Request a segment for a block of `size` bytes from the device."""
+        """Reserve a segment for a block of `size` bytes."""
         wanted, small = segment_size(size), size <= SMALL
         if self._reserved() + wanted > self._available:
-            # The allocator returns unused segments to the device and tries again.
+            # Like PyTorch's allocator, release unused segments and retry.
             self._return_unused_segments()
             self.retries += 1
             if self._reserved() + wanted > self._available:
@@ -245,7 +254,7 @@ class DeviceMemory:
         self.out_of_memory_errors += 1
         self._count_changes()
         reserved, allocated = self._reserved(), self.statistics["allocated_bytes"].current[2]
-        # The message names the size of the segment, not that of the tensor.
+        # PyTorch's message reports the size of the segment, not of the tensor.
         wanted = segment_size(rounded(nbytes))
         raise torch.OutOfMemoryError(
             messages.out_of_memory(

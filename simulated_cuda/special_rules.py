@@ -1,6 +1,7 @@
-"""Primitive operations with their own device checks, or with a different decomposition on CUDA.
+"""Rules for primitive operations with their own device checks or another decomposition on CUDA.
 
-Each rule returns the device of the result, or raises CUDA's error. File names are PyTorch's.
+Each rule returns the index of the result's device or raises CUDA's error. File names in comments
+refer to PyTorch's source.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def refuse(machine: Machine, name: str, where: int, others: int, method: str) -> None:
-    """Raise the error of a generated wrapper for its argument `name`."""
+    """Raise the error of PyTorch's generated CUDA wrapper for the argument `name`."""
     places = str(machine.name(where)), str(machine.name(others))
     raise RuntimeError(messages.wrong_argument(name, *places, method))
 
 
 def first_decides(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
-    """Make the check of a generated wrapper on the given arguments; return their device."""
+    """Check that all tensors are on the first tensor's device, and return its index.
+
+    PyTorch's generated CUDA wrappers make this check. Arguments that are None are skipped.
+    """
     places = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
     first = next(iter(places.values()))
     for name, where in places.items():
@@ -62,7 +66,7 @@ def _index(machine, func, args, kwargs):
 
 @_rule("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_")
 def _index_put(machine, func, args, kwargs):
-    """The values must be on the tensor's device or a CPU scalar; indices may be anywhere."""
+    """Values must be on the tensor's device or be a CPU scalar; indices may be on any device."""
     source, values = index_of(args[0]), args[2]
     if index_of(values) != source and not (index_of(values) == CPU and values.dim() == 0):
         raise _two_devices(machine, source, index_of(values))
@@ -71,7 +75,7 @@ def _index_put(machine, func, args, kwargs):
 
 @_rule("index_fill", "index_fill_")
 def _index_fill(machine, func, args, kwargs):
-    """The index must be on the tensor's device; the value is converted to a number."""
+    """The index must be on the tensor's device. The value is not checked: it becomes a number."""
     places = index_of(args[0]), index_of(args[2])
     if places[0] != places[1]:
         raise _two_devices(machine, *places)
@@ -94,14 +98,14 @@ def _masked_fill(machine, func, args, kwargs):
 
 @_rule("_unsafe_masked_index")
 def _masked_index(machine, func, args, kwargs):
-    """`index`, then `masked_fill` of the result."""
+    """Runs as `index` followed by `masked_fill`."""
     _index(machine, func, (args[0], args[2]), kwargs)
     return _masked_fill(machine, func, args[:2], kwargs)
 
 
 @_rule("_unsafe_masked_index_put_accumulate")
 def _masked_index_put(machine, func, args, kwargs):
-    """`masked_fill` of the values, then `index_put`, which accumulates and accepts no scalar."""
+    """Runs as `masked_fill` of the values, then an accumulating `index_put` (no CPU scalars)."""
     values = _masked_fill(machine, func, (args[3], args[1]), kwargs)
     source = index_of(args[0])
     if values == CPU != source:
@@ -115,7 +119,7 @@ def _masked_index_put(machine, func, args, kwargs):
 
 @_rule("where")
 def _where(machine, func, args, kwargs):
-    """`where` moves all CPU scalars to the device before it checks."""
+    """`where` moves all CPU scalars to the device before the check."""
     arguments = [
         argument
         for argument in tensor_arguments(func, args, kwargs)
@@ -126,7 +130,7 @@ def _where(machine, func, args, kwargs):
 
 @_rule("mse_loss")
 def _mse_loss(machine, func, args, kwargs):
-    """The difference accepts a CPU scalar; the mean of the difference does not."""
+    """The subtraction accepts a CPU scalar; the mean that follows does not."""
     where = iterate(machine, list(tensor_arguments(func, args, kwargs)))
     if args[2:3] != (0,) and not any(tensor.dim() for tensor in args[:2]):
         names = [str(machine.name(index_of(tensor))) for tensor in args[:2]]
@@ -136,25 +140,25 @@ def _mse_loss(machine, func, args, kwargs):
 
 @_rule("embedding")
 def _embedding(machine, func, args, kwargs):
-    """An embedding is `index_select` on its weight."""
+    """Runs as `index_select` on the weight."""
     return first_decides(machine, "_index_select", {"self": args[0], "index": args[1]})
 
 
 @_rule("mv")
 def _matrix_vector(machine, func, args, kwargs):
-    """`mv` adds to a result that it creates on the vector's device."""
+    """Runs as `addmv_` on a result that is created on the vector's device."""
     return first_decides(machine, "addmv_", {"self": args[1], "mat": args[0], "vec": args[1]})
 
 
 @_rule("_trilinear")
 def _trilinear(machine, func, args, kwargs):
-    """The sum of products of three tensors runs as two batched matrix products."""
+    """Runs as two batched matrix products on CUDA."""
     first_decides(machine, "bmm", {"self": args[0], "mat2": args[1]})
     return first_decides(machine, "bmm", {"self": args[0], "mat2": args[2]})
 
 
 def _through_out(*names: str) -> Rule:
-    """The rule of operations that write to a result created on the first tensor's device."""
+    """Return the rule for operations that create their result on the first tensor's device."""
 
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
         tensors = dict(zip(names, args, strict=False))
@@ -165,7 +169,10 @@ def _through_out(*names: str) -> Rule:
 
 
 def _result_with(position: int) -> Rule:
-    """The rule of element-wise operations that create their result before they check anything."""
+    """Return the rule for element-wise operations that create their result before the check.
+
+    The result is created on the device of the argument at `position`.
+    """
 
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
         like = args[position]
@@ -197,28 +204,28 @@ RULES["addr_"] = _through_out("self", "vec1", "vec2")
 
 @_rule("masked_scatter")
 def _masked_scatter(machine, func, args, kwargs):
-    """`masked_scatter` is `masked_scatter_` on a copy."""
+    """Runs as `masked_scatter_` on a copy."""
     names = ("self", "mask", "source")
     return first_decides(machine, "_masked_scatter_", dict(zip(names, args, strict=False)))
 
 
 @_rule("_ctc_loss")
 def _ctc_loss(machine, func, args, kwargs):
-    """The targets may be on any device; the lengths may not."""
+    """Targets may be on any device; lengths must be on the same device as the input."""
     arguments = [a for a in tensor_arguments(func, args, kwargs) if a.name != "targets"]
     return check_each(machine, func, arguments)
 
 
 @_rule("put")
 def _put(machine, func, args, kwargs):
-    """`put` is `put_` on a copy."""
+    """Runs as `put_` on a copy."""
     names = ("self", "index", "source")
     return first_decides(machine, "_put_", dict(zip(names, args, strict=False)))
 
 
 @_rule("stack", "_stack")
 def _stack(machine, func, args, kwargs):
-    """`stack` is `cat` after adding a dimension to each tensor."""
+    """Runs as `cat` after a dimension is added to each tensor."""
     arguments = list(tensor_arguments(func, args, kwargs))
     has_out = any(argument.is_out for argument in func._schema.arguments)
     return check_each(machine, func, arguments, "cat_out_out" if has_out else "cat")
@@ -226,7 +233,7 @@ def _stack(machine, func, args, kwargs):
 
 @_rule("_scaled_dot_product_flash_attention_for_cpu")
 def _masked_attention(machine, func, args, kwargs):
-    """CUDA uses another kernel for attention with a mask if the sizes allow it."""
+    """On CUDA, attention with a mask uses another kernel if the sizes allow it."""
     mask = kwargs.get("attn_mask")
     if mask is None or len({index_of(tensor) for tensor in args[:3]}) > 1:
         return check_each(machine, func, list(tensor_arguments(func, args, kwargs)))
@@ -234,19 +241,22 @@ def _masked_attention(machine, func, args, kwargs):
 
 
 def check_attention_mask(machine: Machine, query: torch.Tensor, mask: torch.Tensor) -> int:
-    """The mask must be on the query's device; the message depends on the selected kernel."""
-    here, there = index_of(query), index_of(mask)
-    if here == CPU and there != CPU:
+    """Check that the mask is on the query's device, and return that device's index.
+
+    The error message depends on the kernel that CUDA would select.
+    """
+    query_index, mask_index = index_of(query), index_of(mask)
+    if query_index == CPU and mask_index != CPU:
         raise NotImplementedError(messages.no_kernel("_scaled_dot_product_flash_attention_for_cpu"))
-    if here != there and query.shape[-1] % (4 if query.dtype == torch.float32 else 8):
-        raise _two_devices(machine, here, there)
+    if query_index != mask_index and query.shape[-1] % (4 if query.dtype == torch.float32 else 8):
+        raise _two_devices(machine, query_index, mask_index)
     method = "__scaled_dot_product_efficient_attention"
     return first_decides(machine, method, {"query": query, "attn_bias": mask})
 
 
 @_rule("native_batch_norm")
 def _batch_norm(machine, func, args, kwargs):
-    """cuDNN normalizes the batch if the input allows it (native/Normalization.cpp)."""
+    """Runs in cuDNN if the input meets its conditions (native/Normalization.cpp)."""
     signal, weight, bias, mean, variance, training = args[:6]
     complete = weight is not None and bias is not None
     statistics = (mean is None) == (variance is None) and (mean is not None or training)
