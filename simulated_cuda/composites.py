@@ -1,6 +1,6 @@
-"""Device checks in PyTorch's public functions, made before any primitive operation runs.
+"""Device checks that PyTorch's public functions make before any primitive operation runs.
 
-Each check takes the simulated machine and the function's own arguments, and raises CUDA's error.
+Each check takes the simulated machine and the function's arguments, and raises CUDA's error.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ def _attention(machine, query, key, value, attn_mask=None, *rest, **more):
 
 
 def _recurrent(machine, input, second, third, *rest, **more):
-    """`_VF.lstm` and similar: the packed form takes the batch sizes before the hidden state."""
+    """`_VF.lstm`, `_VF.gru`, ...: for packed input, batch sizes come before the hidden state."""
     packed = isinstance(second, Tensor) and second.dtype == torch.int64
     hidden, weights = (third, rest[0]) if packed else (second, third)
     hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
-    here = index_of(input)
+    input_index = index_of(input)
     for name, tensors in (("hidden", hiddens), ("parameter", weights)):
         for tensor in tensors:
-            if index_of(tensor) != here:
+            if index_of(tensor) != input_index:
                 raise RuntimeError(
                     f"Input and {name} tensors are not at the same device, found input tensor at "
-                    f"{machine.name(here)} and {name} tensor at {_place(machine, tensor)}"
+                    f"{machine.name(input_index)} and {name} tensor at {_place(machine, tensor)}"
                 )
 
 
 def _recurrent_cell(method: str, last: str) -> Check:
-    """On CUDA a cell is two matrix products followed by one fused kernel."""
+    """Return the check of a recurrent cell: on CUDA, two matrix products and a fused kernel."""
     names = ("input_gates", "hidden_gates", last, "input_bias", "hidden_bias")
 
     def check(machine, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
@@ -86,9 +86,9 @@ def _native_batch_norm(machine, input, weight, bias, running_mean, running_var, 
 
 
 def _flat(tensors: Sequence[Any]) -> list[Tensor]:
-    """The tensors passed as `f(a, b)` or as `f([a, b])`."""
-    one = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-    return [tensor for tensor in (tensors[0] if one else tensors) if isinstance(tensor, Tensor)]
+    """Return the tensors passed as `f(a, b)` or `f([a, b])`."""
+    nested = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
+    return [tensor for tensor in (tensors[0] if nested else tensors) if isinstance(tensor, Tensor)]
 
 
 def _meshgrid(machine, *tensors, **more):
@@ -178,7 +178,7 @@ def _segment_reduce(machine, data, *rest, lengths=None, offsets=None, **more):
 
 
 def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
-    """The same check for `torch.name` and `Tensor.name`."""
+    """Return the same check for `torch.name` and `Tensor.name`."""
     return {getattr(torch, name): check, getattr(Tensor, name): check}
 
 

@@ -1,4 +1,4 @@
-"""Creating tensors: on the requested device or the default one, if they fit in its memory."""
+"""Handlers that create tensors on the requested or default device, if its memory is sufficient."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch.utils import _device as default_device
 from . import generators
 from .places import CPU, Place, bytes_of, index_of, put_all, storage_of
 
-# These share memory with their input if they can; on a device the result must be a copy.
+# Functions that share memory with their input if possible. On a GPU, the result must be a copy.
 _SHARING = {torch.as_tensor, torch.asarray}
-# The memory for what these create is checked after the call: their data exists already.
+# For these, device memory is checked after the call, because their data is already in CPU memory.
 _FROM_DATA = {torch.tensor, *_SHARING, torch.nested.nested_tensor}
-# The result has one element for each step, in a closed form.
+# The extra element of each range (`torch.range` includes its end), and the position of `steps`.
 _RANGES = {torch.arange: 0, torch.range: 1}
 _SPACINGS = {torch.linspace: 2, torch.logspace: 2}
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for all functions that create a tensor on the default device."""
+    """Return the handlers for all functions that create a tensor on the default device."""
     return dict.fromkeys(default_device._device_constructors(), make)
 
 
@@ -64,7 +64,7 @@ def make(mode, func, args, kwargs):
 
 
 def making(mode, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a factory that modes do not intercept."""
+    """Wrap a factory function that modes do not intercept."""
 
     def make_on_device(*args: Any, **kwargs: Any) -> Any:
         return make(mode, function, args, kwargs)
@@ -73,7 +73,7 @@ def making(mode, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def moving_copy(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | None = None):
-    """A copy of `tensor` on device `where`, made as by `.to`: autograd sees it."""
+    """Return a copy of `tensor` on device `where`. Like `.to`, the copy is differentiable."""
     if where >= 0:
         mode.memories[where].check(bytes_of(tensor, dtype))
     result = tensor.to(dtype or tensor.dtype, copy=True)
@@ -83,7 +83,7 @@ def moving_copy(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | Non
 
 
 def check_generator(generator: torch.Generator, where: int) -> None:
-    """Refuse a generator of another device type, as every random operation does."""
+    """Raise RuntimeError for a generator of another device type, as random operations do."""
     of_gpu = generator.device.type == "cuda"
     if of_gpu != (where >= 0):
         wanted, found = ("cuda", "cpu") if where >= 0 else ("cpu", "cuda")
@@ -91,7 +91,7 @@ def check_generator(generator: torch.Generator, where: int) -> None:
 
 
 def _default_place(mode, func, source: torch.Tensor | None) -> int | None:
-    """The device of a tensor that is created without a `device` argument."""
+    """Return the index of the device for a tensor created without a `device` argument."""
     if source is not None:
         return index_of(source)
     default = default_device.CURRENT_DEVICE
@@ -101,19 +101,19 @@ def _default_place(mode, func, source: torch.Tensor | None) -> int | None:
 
 
 def _is_small(args: tuple, kwargs: dict) -> bool:
-    """Whether the arguments, all integers and shapes, request at most a million elements."""
-    most = 1
+    """Return whether the arguments are integers and shapes for at most a million elements."""
+    max_elements = 1
     named = (kwargs.get(name, ()) for name in ("size", "end", "steps"))
     for value in (*args, *named):
         for number in value if isinstance(value, list | tuple) else (value,):
             if type(number) is not int:
                 return False
-            most *= abs(number) + 1
-    return most <= 1_000_000
+            max_elements *= abs(number) + 1
+    return max_elements <= 1_000_000
 
 
 def _check_memory(mode, func, args, kwargs, where: int) -> None:
-    """Refuse a tensor that does not fit in the device's memory before the CPU allocates it."""
+    """Raise `torch.OutOfMemoryError` before the CPU allocates a tensor that does not fit."""
     if "generator" in kwargs or "out" in kwargs:
         return
     try:
@@ -124,15 +124,15 @@ def _check_memory(mode, func, args, kwargs, where: int) -> None:
                 return
             nbytes = shape.untyped_storage().nbytes()
     except (ArithmeticError, RuntimeError, TypeError, ValueError, NotImplementedError):
-        # The call itself reports an invalid argument; some functions have no meta kernel.
+        # An invalid argument, which the real call will report, or a function without a meta kernel.
         return
     mode.memories[where].check(nbytes)
 
 
 def _nbytes_of_range(func, args, kwargs) -> int | None:
-    """The size of `arange`, `linspace` and similar in bytes; None for other functions.
+    """Return the size of `arange`, `linspace` and similar in bytes; None for other functions.
 
-    PyTorch's meta kernels of these would import its compiler, which takes seconds.
+    The meta kernels of these functions import PyTorch's compiler, which takes seconds.
     """
     if func in _RANGES:
         given = dict(zip(("start", "end", "step"), args, strict=False))

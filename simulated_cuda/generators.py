@@ -1,6 +1,6 @@
-"""Random numbers: each simulated device has a generator of its own, seeded as CUDA's are.
+"""Random numbers: each simulated device has its own generator, with the same seeding as on CUDA.
 
-The numbers are those of the CPU's generator with the same seed, not those of a real GPU.
+A generator returns the same numbers as the CPU's generator with that seed, not those of a real GPU.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .places import CPU
 
 _RealGenerator = torch.Generator
 
-# Functions that draw random numbers without a generator argument or with an optional one.
+# Random functions without a generator argument, or with an optional one.
 _RANDOM = """
 alpha_dropout alpha_dropout_ bernoulli bernoulli_ binomial cauchy_ dropout dropout1d dropout2d
 dropout3d dropout_ exponential_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout
@@ -45,11 +45,11 @@ class SimulatedGenerator(_RealGenerator):
     device: Any = torch.device("cuda", 0)
 
     def graphsafe_get_state(self) -> torch.Generator:
-        """A copy with the same state."""
+        """Return a copy with the same state."""
         return self.clone_state()
 
     def clone_state(self) -> torch.Generator:
-        """A copy with the same state, on the same device."""
+        """Return a copy with the same state and device."""
         copy = SimulatedGenerator()
         copy.device = self.device
         copy.set_state(self.get_state())
@@ -57,7 +57,7 @@ class SimulatedGenerator(_RealGenerator):
 
 
 def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
-    """The default generator of each device, created with the current seed at the first use."""
+    """Return the default generator of each device, created with the current seed on first use."""
     if not machine.generators:
         for device in machine.devices:
             generator = SimulatedGenerator()
@@ -69,7 +69,7 @@ def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
 
 @contextmanager
 def drawing_on(machine: Machine, where: int) -> Iterator[None]:
-    """Let operations draw from the default generator of device `where` instead of the CPU's."""
+    """Use the default generator of device `where` instead of the CPU's inside a `with` block."""
     cpu, own = torch.default_generator, default_generators(machine)[where]
     before = cpu.get_state()
     cpu.set_state(own.get_state())
@@ -81,7 +81,7 @@ def drawing_on(machine: Machine, where: int) -> Iterator[None]:
 
 
 def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for random operations on a simulated device."""
+    """Return the handlers for random operations on a simulated device."""
     functions = {
         getattr(owner, name) for owner in _OWNERS for name in _RANDOM.split()
         if hasattr(owner, name)
@@ -97,7 +97,7 @@ def _draw(mode, func, args, kwargs, where):
 
 
 class _Factory(type):
-    """Keeps `torch.Generator(...)` and `isinstance(x, torch.Generator)` working."""
+    """Implements `torch.Generator(...)` and `isinstance(x, torch.Generator)`."""
 
     machine: Machine
 
@@ -106,7 +106,7 @@ class _Factory(type):
         if where is None or where == CPU:
             return _RealGenerator(device)
         generator = SimulatedGenerator()
-        # PyTorch gives a generator created for "cuda" no index.
+        # In PyTorch, the device of a generator created with "cuda" has no index.
         generator.device = (
             torch.device(device) if isinstance(device, str) else cls.machine.name(where)
         )
@@ -120,14 +120,14 @@ class _Factory(type):
 
 
 def generator_class(machine: Machine) -> type:
-    """The replacement of `torch.Generator`."""
+    """Return the replacement for `torch.Generator`."""
     return _Factory("Generator", (), {"__module__": "torch", "machine": machine})
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
-    """The replacements of `torch.cuda`'s functions for seeds and generator states, by name."""
+    """Return the replacements for seed and generator functions of `torch.cuda`, by name."""
 
-    def of(device: Any) -> SimulatedGenerator:
+    def generator_of(device: Any) -> SimulatedGenerator:
         where = machine.resolve(device)
         if where is None or where == CPU:
             raise ValueError(f"Expected a cuda device, but got: {device}")
@@ -151,10 +151,10 @@ def replacements(machine: Machine) -> dict[str, Any]:
         manual_seed_all(_RealGenerator().seed())
 
     def get_rng_state(device: Any = "cuda") -> torch.Tensor:
-        return of(device).get_state()
+        return generator_of(device).get_state()
 
     def set_rng_state(new_state: torch.Tensor, device: Any = "cuda") -> None:
-        of(device).set_state(new_state)
+        generator_of(device).set_state(new_state)
 
     return {
         "default_generators": default_generators(machine),

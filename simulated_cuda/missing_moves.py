@@ -1,7 +1,7 @@
-"""Mutation testing for device code: which `.to(device)` could be missing without a failing test?
+"""Mutation testing for device code: find moves, such as `.to(device)`, that no test requires.
 
-Each move is removed in turn from a copy of the project, whose tests run with simulated GPUs. A
-removal that no test notices is a line that a GPU user would be the first to test.
+One move at a time is removed from a copy of the project, and the tests run with simulated GPUs. If
+they still pass, nothing would detect this mistake before the program runs on a real GPU.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TESTS_FAILED = 1
 
 @dataclass(frozen=True)
 class Move:
-    """One removable piece of source text, `start` to `end` in bytes, in the file `path`."""
+    """Source text that can be removed: bytes `start` to `end` of the file `path`."""
 
     path: Path
     line: int
@@ -38,12 +38,12 @@ class Move:
     text: str
 
     def removed_from(self, source: bytes) -> bytes:
-        """The source without this move."""
+        """Return the source without this move."""
         return source[: self.start] + source[self.end :]
 
 
 def moves_in(path: Path) -> list[Move]:
-    """The calls of `.to(device)` and `.cuda()`, and the arguments `device=...`, of one file."""
+    """Return all calls of `.to(device)` and `.cuda()` and all `device=...` arguments in a file."""
     source = path.read_bytes()
     lines = [0]
     for line in source.splitlines(keepends=True):
@@ -52,7 +52,7 @@ def moves_in(path: Path) -> list[Move]:
     def offset(line: int, column: int) -> int:
         return lines[line - 1] + column
 
-    found = []
+    moves = []
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
@@ -63,12 +63,12 @@ def moves_in(path: Path) -> list[Move]:
             elif source[start:end].startswith(b"device"):
                 start = len(source[:start].rstrip(b" \n,"))
             text = " ".join(source[start:end].decode().split())
-            found.append(Move(path, first[0], start, end, text))
-    return sorted(found, key=lambda move: move.start)
+            moves.append(Move(path, first[0], start, end, text))
+    return sorted(moves, key=lambda move: move.start)
 
 
 def _removable(call: ast.Call) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """The first and last position of each removable piece of a call."""
+    """Yield the start and end, as (line, column), of each removable part of a call."""
     end = call.end_lineno, call.end_col_offset
     function = call.func
     if isinstance(function, ast.Attribute):
@@ -93,31 +93,35 @@ def _removable(call: ast.Call) -> Iterator[tuple[tuple[int, int], tuple[int, int
 
 
 def _is_device(value: ast.expr) -> bool:
-    """Whether an expression looks like a device other than the CPU."""
+    """Return whether an expression looks like a device other than the CPU."""
     text = ast.unparse(value)
     return bool(_DEVICE_NAME.search(text)) and not text.startswith(("'cpu", "torch.device('cpu"))
 
 
 def _is_other(function: ast.expr) -> bool:
-    """Whether a function with a `device` argument does not create a tensor or a module."""
+    """Return whether a function takes a `device` argument but creates no tensor or module."""
     text = ast.unparse(function)
     return text.endswith(("autocast", "Generator", "synchronize", ".to"))
 
 
 def _python_files(paths: Sequence[Path]) -> list[Path]:
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
-        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return found
+        files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return files
 
 
 def main(paths: Sequence[Path], arguments: Sequence[str], wanted: settings.Settings) -> int:
-    """Test all removals and print a report; the exit status is 1 if one was not noticed.
+    """Test all removals and print a report.
 
     Args:
-        paths: files and folders whose moves are removed, inside the current folder.
+        paths: files and folders to search for moves, inside the current folder.
         arguments: arguments for pytest.
-        wanted: what to simulate.
+        wanted: the simulated GPUs.
+
+    Returns:
+        The exit status: 0 if a test failed for every removal, 1 if not, and 2 if a path is invalid
+        or the tests fail before any removal.
     """
     root = Path.cwd()
     for path in paths:
@@ -131,10 +135,10 @@ def main(paths: Sequence[Path], arguments: Sequence[str], wanted: settings.Setti
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / root.name
         shutil.copytree(root, copy, ignore=_IGNORED, symlinks=True)
-        began = time.monotonic()
+        start_time = time.monotonic()
         status, output = _run_tests(copy, arguments, wanted, None)
-        # Without a move, a program may loop forever.
-        timeout = 60 + 20 * (time.monotonic() - began)
+        # A removal may cause an infinite loop.
+        timeout = 60 + 20 * (time.monotonic() - start_time)
         if status != 0:
             print(output, file=sys.stderr)
             print("The tests must pass before moves are removed; see above.", file=sys.stderr)
@@ -172,18 +176,18 @@ def _run_tests(
     """Run pytest in `folder`; return its exit status and its output."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     sources = [str(path) for path in (folder / "src", folder) if path.is_dir()]
-    own = str(Path(__file__).resolve().parents[1])
+    root = str(Path(__file__).resolve().parents[1])
     before = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = os.pathsep.join([*sources, *([before] if before else []), own])
+    environment["PYTHONPATH"] = os.pathsep.join([*sources, *([before] if before else []), root])
     command = [
         sys.executable, "-m", "pytest", "-x", "-q", "-p", "simulated_cuda.pytest_plugin",
         f"--simulated-cuda={wanted.gpus}", f"--simulated-cuda-memory={wanted.memory}", *arguments,
     ]  # fmt: skip
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=folder, env=environment, timeout=timeout, capture_output=True, text=True,
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return _TESTS_FAILED, ""
-    return done.returncode, done.stdout + done.stderr
+    return completed.returncode, completed.stdout + completed.stderr

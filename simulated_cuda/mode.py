@@ -1,7 +1,7 @@
-"""The mode that intercepts every operation: runs it on the CPU and tracks its result's device.
+"""A mode that intercepts every operation, runs it on the CPU and tracks its result's device.
 
-If all tensors of an operation are on one device, as in nearly all operations, it runs directly.
-Tensors from several devices go to `mixed_devices.py`, which makes the checks that CUDA makes.
+If all tensors are on one device, as in nearly all operations, the operation runs directly.
+Operations on several devices go to `mixed_devices.py`, which makes the same checks as CUDA.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DeviceHandler = Callable[
     ["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any], int], Any
 ]
 
-# Results of `_common_place`, besides a device index and `CPU`.
+# Results of `_common_place` other than a device index or `CPU`.
 _NO_TENSOR = -2
 _MIXED = -3
 
@@ -70,7 +70,7 @@ class SimulatedCUDA(TorchFunctionMode):
         }
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Run one operation; raises CUDA's errors, without the simulator's frames."""
+        """Run one operation, or raise CUDA's error without the simulator's frames."""
         try:
             handler = self.handlers.get(func)
             if handler is not None:
@@ -93,12 +93,12 @@ class SimulatedCUDA(TorchFunctionMode):
                 return mixed_devices.run(self, func, args, kwargs)
             return func(*args, **kwargs)
         except Exception as error:
-            # The traceback is set before raising again, so that this frame is not added either.
+            # Set the traceback before raising again, so that it does not include this frame.
             error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
             raise
 
     def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, where: int) -> Any:
-        """Run an operation whose tensors are all on device `where`; note its result there."""
+        """Run an operation whose tensors are all on device `where`; set its result's device."""
         if self.machine.forked:
             raise messages.initialization_error()
         before = thread.running
@@ -115,7 +115,7 @@ class SimulatedCUDA(TorchFunctionMode):
         finally:
             thread.running = before
         if type(result) is torch.Tensor:
-            # A shortcut for `put_all`, since this runs once for every operation.
+            # A faster version of `put_all`, since this code runs for every operation.
             try:
                 storage = storage_of(result)
                 if storage.place is not UNKNOWN:
@@ -127,7 +127,7 @@ class SimulatedCUDA(TorchFunctionMode):
                 move_storage(storage, where, self.memories, thread.backward_depth > 0)
                 return result
         elif isinstance(result, list | tuple) and result and args:
-            # A list that was changed in place.
+            # A list that the operation changed in place.
             first = args[0][0] if isinstance(args[0], list | tuple) and args[0] else None
             if result[0] is first:
                 return result
@@ -136,7 +136,10 @@ class SimulatedCUDA(TorchFunctionMode):
 
 
 def _common_place(values: Any) -> int:
-    """The device that all tensors among `values` share, `_NO_TENSOR`, or `_MIXED`."""
+    """Return the index of the device that all tensors in `values` share, or why there is none.
+
+    Returns `_NO_TENSOR` if there are no tensors, and `_MIXED` if they are on several devices.
+    """
     common = _NO_TENSOR
     for value in values:
         if isinstance(value, torch.Tensor):

@@ -14,7 +14,7 @@ Tensor = torch.Tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for functions that move tensors or work across devices by design."""
+    """Return the handlers for functions that move tensors or accept several devices."""
     return {
         Tensor.to: to,
         Tensor.cuda: cuda,
@@ -30,12 +30,12 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 
 def _cross(mode, func, args, kwargs):
-    """`Tensor.copy_` accepts any two devices; the destination stays on its device."""
+    """`Tensor.copy_`: accepts any two devices; the destination stays on its device."""
     return func(*args, **kwargs)
 
 
 def to(mode, func, args, kwargs):
-    """`Tensor.to` with a device, a dtype, both, or another tensor, and all keywords."""
+    """`Tensor.to` with a device, a dtype, both, or another tensor, and all keyword arguments."""
     tensor, rest = args[0], list(args[1:])
     options = dict(kwargs)
     device, dtype = options.pop("device", None), options.pop("dtype", None)
@@ -70,7 +70,7 @@ def to(mode, func, args, kwargs):
 
 
 def _to_another_kind(func, tensor, device, dtype, options):
-    """Move to or from a device that is not simulated, such as meta, as PyTorch does."""
+    """Move a tensor to or from a device that is not simulated, such as meta."""
     if (isinstance(device, torch.device) and device.type == "cuda") or (
         isinstance(device, str) and device.startswith("cuda")
     ):
@@ -80,7 +80,10 @@ def _to_another_kind(func, tensor, device, dtype, options):
 
 
 def parsing_places(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the function that parses the arguments of `Module.to`, for an example tensor."""
+    """Wrap the function that parses the arguments of `Module.to`.
+
+    `Module.to` also accepts an example tensor, whose simulated device must be used.
+    """
 
     def parse_to(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], int) and not isinstance(args[0], bool):
@@ -121,7 +124,7 @@ def cpu(mode, func, args, kwargs):
 
 
 def type_(mode, func, args, kwargs):
-    """`Tensor.type()`, whose result includes the device, and `Tensor.type(dtype)`."""
+    """`Tensor.type()`, which returns a name that includes the device, and `Tensor.type(dtype)`."""
     tensor = args[0]
     wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
     here = index_of(tensor)
@@ -176,6 +179,6 @@ def share_memory(mode, func, args, kwargs):
 
 
 def freeze(tensor: Tensor) -> None:
-    """Note that a tensor is on the CPU, if nothing is noted, before its owner moves away."""
+    """Set a gradient's device to the CPU, unless it is known, before its tensor moves away."""
     if not place_of(tensor).sure:
         put_all(tensor, CPU, [])

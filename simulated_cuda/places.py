@@ -1,8 +1,8 @@
-"""Which simulated device a tensor is on: an attribute of its storage, so that views share it.
+"""The simulated device of each tensor, stored as an attribute of its storage and shared by views.
 
 PyTorch keeps the Python object of a storage alive as long as the storage itself. The attribute
-therefore lives exactly as long as the memory it describes, whether a variable, a view or autograd's
-graph holds it.
+therefore has the same lifetime as the memory it describes, even if only a view or the autograd
+graph references that memory.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 class Place:
-    """Where a storage is: `index` is the index of the simulated device, or `CPU`.
+    """The location of a storage: `index` is the index of the simulated device, or `CPU`.
 
-    `sure` is false for the default place of a storage that nothing was noted for. `guessed` is true
-    for places noted while autograd ran: autograd may pass a gradient from device to device without
-    a copy, since everything is on the CPU, and the place noted last is the right one.
+    `sure` is False for the default place, which every storage has until its device is set.
+    `guessed` is True if the device was set during a backward pass. Autograd may then pass the same
+    gradient from one device to another without a copy, since all data is on the CPU, so the device
+    that was set last is correct.
     """
 
-    # Attributes of the class, since most places differ in few of them and there is one per tensor.
+    # Class attributes save time and memory: every tensor has a place, and few differ from these.
     sure = True
     guessed = pinned = False
     memory: DeviceMemory | None = None
@@ -52,16 +53,16 @@ class Place:
 UNKNOWN = Place(CPU)
 UNKNOWN.sure = False
 _HOST = Place(CPU)
-# The places on devices, by their `id`. A WeakSet, whose callbacks are written in Python, would
-# cost more than the rest of noting a place.
+# Places on simulated devices, by `id`. A WeakSet would be slower than everything else that happens
+# for a new place, because its callbacks are written in Python.
 _on_devices: dict[int, ref[Place]] = {}
 
 
 class _Thread(threading.local):
-    """What this thread is doing: how deep in backward passes, and on which device."""
+    """The state of this thread: the depth of nested backward passes, and the current operation."""
 
     backward_depth = 0
-    # The device of the operation that is running, for hooks that PyTorch calls meanwhile.
+    # The device of the current operation, for hooks that PyTorch calls during the operation.
     running = CPU
 
 
@@ -80,7 +81,7 @@ def uninstall() -> None:
 
 
 def forget_all() -> None:
-    """Set every storage's place to the CPU: the devices no longer exist."""
+    """Set the place of every storage to the CPU, because the devices no longer exist."""
     for reference in list(_on_devices.values()):
         place = reference()
         if place is not None:
@@ -89,8 +90,8 @@ def forget_all() -> None:
 
 
 def place_of(tensor: torch.Tensor) -> Place:
-    """The place of a tensor's storage; for sparse tensors, of their values."""
-    # The question is not passed to a subclass's __torch_function__.
+    """Return the place of a tensor's storage; for a sparse tensor, the place of its values."""
+    # Without this, `untyped_storage` would call a subclass's __torch_function__.
     with torch._C.DisableTorchFunctionSubclass():
         try:
             return storage_of(tensor).place
@@ -99,7 +100,7 @@ def place_of(tensor: torch.Tensor) -> Place:
 
 
 def index_of(tensor: torch.Tensor) -> int:
-    """The index of a tensor's simulated device, or `CPU`."""
+    """Return the index of a tensor's simulated device, or `CPU`."""
     if type(tensor) in PLAIN:
         try:
             return storage_of(tensor).place.index
@@ -109,7 +110,7 @@ def index_of(tensor: torch.Tensor) -> int:
 
 
 def _parts(tensor: torch.Tensor) -> Iterable[torch.Tensor]:
-    """The tensors with a storage that a tensor without a storage consists of."""
+    """Return the component tensors of a tensor without a storage, such as a sparse tensor."""
     if tensor.layout == torch.sparse_coo:
         return (tensor._values(), tensor._indices())
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -129,7 +130,7 @@ def _place_without_storage(tensor: torch.Tensor) -> Place:
 
 
 def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
-    """The size of a tensor's elements in bytes, converted to `dtype` if that is given."""
+    """Return the size of a tensor's elements in bytes, after conversion to `dtype` if given."""
     with torch._C.DisableTorchFunctionSubclass():
         return tensor.numel() * (dtype or tensor.dtype).itemsize
 
@@ -137,9 +138,9 @@ def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
 def put(
     tensor: torch.Tensor, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
-    """Note that a tensor's memory is on device `index`, unless its place is already known.
+    """Set a tensor's device to `index`, unless its place is already known.
 
-    Raises `torch.OutOfMemoryError` if it does not fit in the device's memory.
+    Raises `torch.OutOfMemoryError` if the tensor does not fit in the device's memory.
     """
     with torch._C.DisableTorchFunctionSubclass():
         try:
@@ -160,7 +161,7 @@ def put(
 def move_storage(
     storage: torch.UntypedStorage, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
-    """Set a storage's place, replacing any earlier one, and allocate the memory."""
+    """Set or replace a storage's place, and allocate memory on that device."""
     if index == CPU:
         storage.place = _HOST
         return
@@ -175,7 +176,7 @@ def move_storage(
 
 
 def put_all(results: object, index: int, memories: list[DeviceMemory], guess: bool = False) -> None:
-    """Call `put` for every tensor among the results of an operation."""
+    """Call `put` for every tensor in the results of an operation."""
     if isinstance(results, torch.Tensor):
         put(results, index, memories, guess)
     elif isinstance(results, tuple | list):

@@ -12,7 +12,7 @@ from .machine import Machine
 
 
 class _CurrentStreams(threading.local):
-    """The current stream of each device, by index; every thread has its own."""
+    """The current stream of each device in this thread, by device index."""
 
     def __init__(self) -> None:
         self.by_device: dict[int, Stream] = {}
@@ -33,7 +33,7 @@ def _machine() -> Machine:
 
 
 class Stream:
-    """A queue of work that is always empty; replaces `torch.cuda.Stream` and `torch.Stream`."""
+    """A stream whose work is always complete; replaces `torch.cuda.Stream` and `torch.Stream`."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
         self.device = _machine().devices[device_number(_machine(), device)]
@@ -45,7 +45,7 @@ class Stream:
         self._before: list[tuple[Stream | None, int]] = []
 
     def query(self) -> bool:
-        """Return True: all work is done."""
+        """Return True: all work is complete."""
         return True
 
     def is_capturing(self) -> bool:
@@ -53,13 +53,13 @@ class Stream:
         return False
 
     def synchronize(self) -> None:
-        """Return at once: all work is done."""
+        """Return immediately: all work is complete."""
 
     def wait_event(self, event: Event) -> None:
-        """Return at once: all work is done."""
+        """Return immediately: all work is complete."""
 
     def wait_stream(self, stream: Stream) -> None:
-        """Return at once: all work is done."""
+        """Return immediately: all work is complete."""
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record `event`, or a new event, and return it."""
@@ -97,7 +97,7 @@ class ExternalStream(Stream):
 
 
 class Event:
-    """A point in a stream. `elapsed_time` is the CPU's, since the CPU does the work."""
+    """A point in a stream. `elapsed_time` measures CPU time, since operations run on the CPU."""
 
     def __init__(
         self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
@@ -111,17 +111,17 @@ class Event:
         self.recorded = time.perf_counter()
 
     def query(self) -> bool:
-        """Return True: all work before the event is done."""
+        """Return True: all work before the event is complete."""
         return True
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Return at once: all work before the event is done."""
+        """Return immediately: all work before the event is complete."""
 
     def synchronize(self) -> None:
-        """Return at once: all work before the event is done."""
+        """Return immediately: all work before the event is complete."""
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds between two recorded events; raises ValueError as CUDA's events do."""
+        """Return the milliseconds between two recorded events; raise ValueError as CUDA does."""
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self.recorded is None or end_event.recorded is None:
@@ -158,7 +158,7 @@ class StreamContext:
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
-    """The replacements of `torch.cuda`'s streams and events, by name."""
+    """Return the replacements for streams and events of `torch.cuda`, by name."""
     _machines[:] = [machine]
     _current.by_device.clear()
     _default.clear()
