@@ -1,7 +1,7 @@
-"""Runs a student's functions on the inputs that the judge sends; part of the answer's process.
+"""Calls a student's functions with inputs from the judge. Runs in the answer process.
 
-Each request is an object for JSON, and so is each reply. A request has pickled values, since the
-judge is trusted; a reply has plain data only.
+Requests and replies are JSON objects. A request may contain pickled values because the judge is
+trusted. A reply contains only plain data.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Answers:
-    """The student's functions for one exercise, which run within one time limit.
+    """The student's functions for one exercise, with one time limit for all calls.
 
     Args:
-        names: what the exercise calls each function, in its order.
-        functions: the functions, by the same names.
-        seconds: the time limit for all calls together.
-        call_back: sends a call of one of the judge's functions, and returns the reply.
+        names: the function names, in the order the exercise uses.
+        functions: the functions by name.
+        seconds: the total time limit for all calls.
+        call_back: calls a function in the judge process and returns the reply.
     """
 
     def __init__(
@@ -44,15 +44,15 @@ class Answers:
         self._trial = Trial({id(functions[name]): name for name in names}, seconds, {})
         self._machine = machine_for_checks()
         self._machine.__enter__()
-        # The tensors of a check are small: more threads would only wait for each other.
+        # Checks use small tensors, so extra threads would only add overhead.
         torch.set_num_threads(1)
 
     def end(self) -> None:
-        """Restore the machine."""
+        """Undo the changes that `__init__` made to the machine."""
         self._machine.__exit__(None, None, None)
 
     def reply(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do what the judge asks for, and return what happened."""
+        """Handle one request from the judge and return the reply."""
         if request["do"] == "hidden":
             hidden = self._trial.hidden()
             return {"hint": None if hidden is None else hint_of(hidden)}
@@ -64,12 +64,12 @@ class Answers:
             reply = self._call(request, function, args, kwargs)
             encoder = Encoder(known, sent, self._kept)
             reply["state"] = [state_of(item, encoder) for item in known]
-            # After the state, whose tensors it may share.
+            # Encode the value after the state because it may share tensors with it.
             reply["value"] = encoder.encode(reply["value"])
         return reply
 
     def _call(self, request: dict[str, Any], function: Any, args: Any, kwargs: Any) -> Any:
-        """Call the function within the limits; the reply's value is not encoded yet."""
+        """Call the function within the limits; the value in the reply is not yet encoded."""
         trial, printed = self._trial, PrintedText()
         result, wrong, stopped = CallResult(), None, ""
         watch = trial.watch()
@@ -121,13 +121,13 @@ class Answers:
 def _described_error(error: BaseException) -> dict[str, Any]:
     try:
         text = str(error)
-    except Exception:  # the `__str__` of a student's own class
+    except Exception:  # a student's class may define a `__str__` that raises
         text = ""
     return {"kinds": [kind.__name__ for kind in type(error).__mro__[:9]], "text": text[:10_000]}
 
 
 def _set_random_numbers(numbers: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
-    """Continue with the judge's generators, so that the check's seeds have their effect."""
+    """Copy the judge's random number generator state so that the check's seeds take effect."""
     torch.set_rng_state(numbers[0])
     if numbers[1]:
         torch.cuda.set_rng_state_all(numbers[1])

@@ -1,4 +1,4 @@
-"""Merges a student's answers into the original lab; all other cells are the lab's own."""
+"""Merges a student's answers into the original lab; all other cells come from the lab."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from course.course_folder import CourseError
 _EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
 _CHECK = re.compile(r"check-(\d+)$")
 _LAB = re.compile(r"^\s*from helpers\.checks import (lab_\w+)", re.MULTILINE)
-# Minimum similarity between the given stub and a cell that has lost its id.
+# Minimum similarity for matching a cell without an id to a stub.
 _SIMILAR = 0.5
 
 
 class CellKind(enum.StrEnum):
-    """Where a cell comes from: the lab, the student, or a check; or text, which is not run."""
+    """The origin of a cell: the lab, the student, or a check. Text cells are not run."""
 
     GIVEN = "given"
     STUDENT = "student"
@@ -30,7 +30,7 @@ class CellKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class SubmittedCell:
-    """A cell of a submission, and the exercise that it belongs to."""
+    """A cell of a submission and the number of its exercise."""
 
     kind: CellKind
     source: str
@@ -41,8 +41,8 @@ class SubmittedCell:
 class SubmissionNotebook:
     """A lab with a student's answers, ready to be run.
 
-    `missing` lists the exercises without an answer, `written` those whose answer differs from the
-    given stub. `notes` are for the instructor.
+    `missing` lists the exercises without an answer. `written` lists the exercises whose answer
+    differs from the stub. `notes` are for the instructor.
     """
 
     cells: list[SubmittedCell]
@@ -64,7 +64,7 @@ def exercise_points(original: NotebookNode) -> dict[int, int]:
 
 
 def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
-    """The lab that `submitted` belongs to, such as "lab_03", if it is not the original's."""
+    """The lab of `submitted`, such as "lab_03"; None if it is the same lab as `original`."""
     original_labs, submitted_labs = (
         {name for cell in notebook.cells for name in _LAB.findall(str(cell.get("source", "")))}
         for notebook in (original, submitted)
@@ -73,7 +73,7 @@ def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
 
 
 def lab_of(cells: list[SubmittedCell]) -> str:
-    """The module of checks that the lab's own cells import, such as "lab_03"."""
+    """The name of the checks module that the lab imports, such as "lab_03"."""
     for cell in cells:
         if cell.kind is CellKind.GIVEN and (found := _LAB.search(cell.source)):
             return found[1]
@@ -83,10 +83,10 @@ def lab_of(cells: list[SubmittedCell]) -> str:
 def merge_answers(original: NotebookNode, submitted: NotebookNode) -> SubmissionNotebook:
     """The original's cells in their order, with the student's answers and additional cells.
 
-    An answer is found by the id in its metadata or, if that is lost or its cell is unchanged, by
-    the names that it defines, or else by its similarity to the given stub. Of several cells with
-    the same id, the last one that was changed counts. Nothing else is taken from the student, so a
-    changed check is replaced by the original.
+    An answer is matched by the id in its metadata. If the id is missing or the cell is unchanged,
+    the answer is matched by the names that it defines, and then by its similarity to the stub. If
+    several cells have the same id, the last changed cell counts. All other cells come from the
+    original, so changes to a check have no effect.
     """
     submitted_cells = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
     stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
@@ -105,7 +105,7 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
             if grade_id not in answers:
                 missing.append(number)
             elif (index := answers[grade_id]) not in used:
-                # Cells before an answer may define what it needs.
+                # Additional cells before an answer may define names that it uses.
                 cells += _student_cells(
                     submitted_cells, [n for n in extras if last < n < index], number
                 )
@@ -142,7 +142,7 @@ def _student_cells(
 def _answers(
     stubs: dict[str, str], submitted_cells: list[NotebookNode]
 ) -> tuple[dict[str, int], list[str]]:
-    """The index of the student's cell that answers each cell of the original."""
+    """The index of the student's cell for each exercise cell, and notes for the instructor."""
     answers: dict[str, int] = {}
     notes: list[str] = []
     code = [n for n, cell in enumerate(submitted_cells) if cell.cell_type == "code"]
@@ -162,7 +162,7 @@ def _answers(
     for grade_id, stub in stubs.items():
         if grade_id in answers:
             continue
-        # One cell, even one with the id of another exercise, may contain all answers.
+        # A student may put several answers into one cell, even one with another exercise's id.
         index = _by_names(
             stub, submitted_cells, [n for n in code if _can_be_answer(submitted_cells[n], stubs)]
         )
@@ -183,7 +183,7 @@ def _answers(
 def _extras(
     original: NotebookNode, submitted_cells: list[NotebookNode], known: set[int]
 ) -> list[int]:
-    """The indices of the student's additional cells: neither answers nor cells of the lab."""
+    """The indices of the cells that the student added to the lab, other than answers."""
     given = {cell.source.strip() for cell in original.cells}
     grade_ids = {_grade_id(cell) for cell in original.cells} - {""}
     return [
@@ -239,7 +239,7 @@ def _by_similarity(
 
 
 def _defined(source: str) -> set[str]:
-    """The functions and classes that a cell defines at its top level, even in invalid code."""
+    """The names of a cell's top-level functions and classes. Also handles invalid code."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""Reads a class list, so that students who submitted nothing also get a row."""
+"""Reads a class list so that the gradebook also has a row for each absent student."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _ID_COLUMNS = ("identifier", "id", "sis login id")
 
 
 def absent_students(class_list: Path, submissions: Sequence[Submission]) -> list[Submission]:
-    """Return a submission without a notebook for each student on the list who submitted nothing.
+    """Return an empty submission for each student on the list who submitted nothing.
 
     The list is a CSV file with a column "name" and optionally "id", such as Moodle's grading
-    worksheet or Canvas's exported gradebook. Students are matched by id, or else by name.
+    worksheet or Canvas's exported gradebook. Students are matched by id if there is one, and
+    otherwise by name.
     """
     try:
         with class_list.open(encoding="utf-8-sig", newline="") as file:

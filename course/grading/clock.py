@@ -1,4 +1,4 @@
-"""Time limits for code in a sandbox that its own process cannot stop."""
+"""Time limits that the grader enforces from outside the sandbox."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from course.grading.limits import Stop, StopReason
 from course.grading.sandbox import Sandbox
 
-# If a cell gets less than 1/50 of the wall time, the machine is too busy to grade it.
+# If a cell gets less than 1/50 of the wall time, the machine is too busy for grading.
 _MAX_SLOWDOWN = 50
 
 
 class Clock:
-    """Time limits for code that the worker cannot stop, such as a C function that does not end."""
+    """A time limit for code that the worker cannot interrupt, such as a C function that hangs."""
 
     def __init__(self, sandbox: Sandbox, seconds: float) -> None:
         self._sandbox = sandbox

@@ -1,4 +1,4 @@
-"""The commands `course grade` and `course similar`: their options, and what they print."""
+"""The command-line options and terminal output of `course grade` and `course similar`."""
 
 from __future__ import annotations
 

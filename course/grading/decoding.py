@@ -1,7 +1,7 @@
-"""Builds values from the plain data that an answer's process sends, in the judge's process.
+"""Decodes plain data from the answer process. Runs in the judge process.
 
-Nothing is unpickled, and no class is looked up by its name: whatever is received, a `Decoder` only
-builds tensors, arrays, numbers, text, containers and stand-ins for objects that stay there.
+For any input, a `Decoder` builds only tensors, arrays, numbers, text, containers and proxies for
+remote objects. It never unpickles data or looks up a class by name.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _MOST_NUMBERS = 1 << 26
 
 
 class Malformed(Exception):
-    """What was received is not what an `Encoder` writes."""
+    """The data is not valid output of an `Encoder`."""
 
 
 def tensor_of(data: bytes, dtype: str, shape: Sequence[int], device: str) -> Tensor:
-    """A new tensor with these numbers."""
+    """Create a tensor from raw bytes."""
     kind = _dtype(dtype)
     if not data:
         return torch.empty(tuple(shape), dtype=kind, device=device)
     with warnings.catch_warnings():
-        # The memory cannot be written to; the copy can.
+        # torch warns that the buffer is read-only, but the tensor is copied below.
         warnings.simplefilter("ignore", UserWarning)
         tensor = torch.frombuffer(data, dtype=kind).reshape(tuple(shape))
     return tensor.clone() if device == "cpu" else tensor.to(device)
@@ -40,7 +40,7 @@ class Decoder:
     """Builds the values of one message.
 
     Args:
-        known: the judge's objects, in the order that the encoder knows them by.
+        known: the judge's objects, in the same order as the encoder's `known`.
     """
 
     def __init__(self, known: Sequence[Any] = ()) -> None:
@@ -49,10 +49,10 @@ class Decoder:
         self._items = 0
 
     def decode(self, tree: Any, depth: int = 0) -> Any:
-        """Return the value that was encoded.
+        """Return the decoded value.
 
         Raises:
-            Malformed: no encoder writes this.
+            Malformed: the data is not valid output of an `Encoder`.
         """
         self._items += 1
         if self._items > 2 * MOST_ITEMS or depth > 2 * DEEPEST:
@@ -95,7 +95,7 @@ class Decoder:
         return (self.decode(value, depth + 1) for value in values)
 
     def tensor(self, tree: dict[str, Any], own: Tensor | None = None) -> Tensor:
-        """Build a tensor; or give `own`, the judge's tensor, the numbers that were sent."""
+        """Build a tensor. If `own` (a tensor of the judge) is given, update it and return it."""
         if "of" in tree:
             whole = self._read[_non_negative(tree["of"])].detach()
             tensor = whole.as_strided(
@@ -120,7 +120,7 @@ class Decoder:
             tensor = own
         if "of" not in tree:
             self._read.append(tensor)
-        # What the judge computes is not recorded by autograd unless it asks for it.
+        # Only a leaf's `requires_grad` can be changed.
         if tensor.requires_grad != tree["q"] and tensor.is_leaf:
             tensor.requires_grad_(bool(tree["q"]))
         return tensor
@@ -135,20 +135,20 @@ class Decoder:
 
 
 class RemoteObject:
-    """Stands for an object in the answer's process, such as a student's function.
+    """A proxy for an object in the answer process, such as a student's function.
 
-    `remote_name` is what that process finds it by.
+    `remote_name` identifies the object in that process.
     """
 
     remote_name: tuple[str, str | int] = ("", 0)
 
 
 class RemoteModule(RemoteObject, nn.Module):
-    """Stands for a network in the answer's process; it has the network's tensors, but no layers."""
+    """A proxy for a network in the answer process, with its tensors but without its layers."""
 
 
 def stand_in(kind: type[RemoteObject], tree: dict[str, Any]) -> Any:
-    """Return an object of this kind, in a class with the name that the real object's class has."""
+    """Return a proxy whose class has the same name as the class of the remote object."""
     name = tree["o"]
     if not (isinstance(name, str) and name.isidentifier()):
         raise Malformed

@@ -1,8 +1,8 @@
-"""Turns what a student's code returns into plain data, in the answer's process.
+"""Encodes the return values of a student's code as plain data. Runs in the answer process.
 
-JSON can hold what `Encoder` returns: numbers, text, containers, tensors and arrays. An object of
-any other class stays where it is: the judge gets its class's name, and a number by which it can
-pass the object on to later calls.
+The output of `Encoder` is valid JSON. It represents numbers, text, containers, tensors and arrays.
+An object of any other class is not sent. The judge gets the name of its class and a number, and
+can use the number to pass the object to later calls.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from torch import Tensor, nn
 
 MOST_ITEMS = 300_000
 DEEPEST = 40
-# How containers are marked.
+# The key of each container type in the JSON.
 CONTAINERS = {"l": list, "t": tuple, "s": set}
 _LARGEST_INT = 1 << 4096
 
-# The bytes of a tensor in the order of its indices, its dtype, its shape, its device.
+# A tensor's data in row-major order, its dtype, its shape and its device.
 Numbers = tuple[bytes, str, tuple[int, ...], str]
 
 
 def numbers_of(tensor: Tensor) -> Numbers:
-    """What `tensor_of` needs to build this tensor again."""
+    """Return the arguments with which `tensor_of` rebuilds this tensor."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -38,9 +38,9 @@ class Encoder:
     """Encodes the values of one message.
 
     Args:
-        known: objects that the judge has too, each encoded as its place in this list.
-        sent: for some of the known tensors, by `id`, what `numbers_of` returned when they arrived.
-        kept: the list to which objects that stay here are added.
+        known: objects that the judge also has; each is encoded as its index in this list.
+        sent: the original `numbers_of(tensor)` of known tensors, by `id(tensor)`.
+        kept: the encoder appends objects that are not sent to this list.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Encoder:
         self._items = 0
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """Return what `Decoder.decode` builds the value from."""
+        """Encode a value for `Decoder.decode`."""
         self._items += 1
         if self._items > MOST_ITEMS or depth > DEEPEST:
             return self._stays(value)
@@ -100,10 +100,10 @@ class Encoder:
         try:
             return encode(value)
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            return self._stays(value)  # such as a sparse tensor or an array of objects
+            return self._stays(value)  # for example, a sparse tensor or an array of objects
 
     def tensor(self, tensor: Tensor) -> dict[str, Any]:
-        """Encode a tensor, as a view of one that is in the message if it shares its memory."""
+        """Encode a tensor; if it shares memory with an earlier tensor, encode it as a view."""
         known = {"q": tensor.requires_grad}
         for index, other in enumerate(self._written):
             if (offset := _offset_in(tensor, other)) is not None:
@@ -131,7 +131,7 @@ class Encoder:
 
 
 def _offset_in(tensor: Tensor, other: Tensor) -> int | None:
-    """How many numbers into the memory of `other` a tensor begins, if it is a part of it."""
+    """The offset of `tensor` in `other`, in elements; None if it is not a view of `other`."""
     if tensor.dtype != other.dtype or tensor.device != other.device or not tensor.numel():
         return None
     size = tensor.element_size()

@@ -1,4 +1,4 @@
-"""The feedback page of each student, and a zip of them for the learning platform."""
+"""Writes a feedback page per student, and a zip of all pages for the learning platform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from course.grading.students import file_name
 from course.reports.pages import write_page
 
 FEEDBACK_ZIP = "feedback.zip"
-# Images attached to a text cell, such as the Colab badge: the page shows their alternative text.
+# Images attached to a text cell, such as the Colab badge. The page shows their alt text instead.
 _ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
 
 
@@ -28,8 +28,8 @@ def write_feedback(
 ) -> Path | None:
     """Write `feedback/STUDENT.html`: the marks, then the executed lab; None if nothing ran.
 
-    Only text and images are kept from the outputs of the student's code, so the page is safe to
-    open. With `anonymous`, neither the page nor its name contains the student's name.
+    The page includes only text and images from the outputs of the student's code, so it is safe
+    to open. With `anonymous`, neither the page nor its name contains the student's name.
     """
     folder = out / "feedback"
     file = folder / f"{_page_name(graded, anonymous=anonymous)}.ipynb"

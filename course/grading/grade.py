@@ -1,4 +1,4 @@
-"""`course grade`: grades a folder of submissions; writes the gradebook, feedback and a page."""
+"""`course grade`: grades a folder of submissions and writes the gradebook and feedback pages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MACHINE_FAILED = "the lab's own solution failed at the same time, so this machi
 
 @dataclass(frozen=True)
 class GradingOptions:
-    """The options of `grade`. `jobs` submissions run at once; by default, one per core."""
+    """The options of `grade`. `jobs` is the number of parallel jobs (default: one per core)."""
 
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     jobs: int | None = None
@@ -46,7 +46,7 @@ Progress = Callable[[GradedSubmission, int, int], None]
 
 
 def lab_file(course: CourseFolder, lab: str) -> Path:
-    """The student's notebook of a lab of the course, named as in `course_folder.pick`."""
+    """The path of a lab's student notebook. `lab` is a word for `course_folder.pick`."""
     built = sorted(path.stem for path in course.labs.glob("[!._]*.ipynb"))
     return course.labs / f"{pick(built, [lab], 'lab')[0]}.ipynb"
 
@@ -60,19 +60,21 @@ def grade(
 ) -> list[GradedSubmission]:
     """Grade every submission of one lab and write the results into the folder `out`.
 
-    The lab's own solution is graded first, and again between submissions: if it does not get every
-    point, the machine is the cause. Submissions that exceeded a time or memory limit are graded
-    again, one at a time. All files are written after each submission. Submissions that have not
-    changed since they were last graded into the same folder are not graded again.
+    The lab's own solution is graded first, and again between submissions. If it does not get full
+    points, the machine is the cause. Submissions that exceeded a time or memory limit are graded
+    again, one at a time. The tables and pages are updated after each submission. A submission that
+    has not changed since its last grading in `out` is skipped.
 
     Args:
-        original: the lab as students got it.
+        original: the lab notebook that students received.
         submissions: a folder or a zip.
-        progress: called after each submission, with the submission, the number of graded
-            submissions, and the total.
+        out: the folder for the results.
+        options: the limits and other options.
+        progress: called after each submission with the result, the number of submissions graded
+            so far, and the total.
 
     Returns:
-        The graded submissions, sorted by the students' names.
+        The graded submissions, sorted by student name.
 
     Raises:
         CourseError: the submissions or options are not valid, or the results cannot be written.
@@ -100,7 +102,7 @@ def grade(
 
 @dataclass
 class _ClassGrader:
-    """The grading of one class."""
+    """Grades all submissions of one class."""
 
     original: Path
     notebook: NotebookNode
@@ -141,7 +143,7 @@ class _ClassGrader:
         return [self.graded[submission.student] for submission in self.found]
 
     def _grade_all(self, waiting: list[Submission]) -> set[str]:
-        """Grade all in parallel; return the students graded while the solution failed."""
+        """Grade in parallel; return the students who were graded while the solution failed."""
         suspicious: set[str] = set()
         failed = False
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
@@ -177,7 +179,7 @@ class _ClassGrader:
             return grade_submission(self.notebook, submission, limits, **options)
         except Canceled:
             raise
-        except Exception as error:  # one submission must not stop the grading of the others
+        except Exception as error:  # an error in one submission must not stop the others
             reason = f"the grader failed: {type(error).__name__}: {error}"
             return ungraded(self.notebook, submission, MarkStatus.NOT_GRADED, reason)
 
@@ -187,7 +189,7 @@ class _ClassGrader:
         return bool(unexpected_marks(self.original, limits, **options)[0])
 
     def _regrade_one_by_one(self, suspicious: set[str]) -> None:
-        """Grade again, one at a time, the submissions that a busy machine may have affected."""
+        """Regrade the submissions that a busy machine may have affected, one at a time."""
         for first in list(self.graded.values()):
             doubtful = [self._is_doubtful(mark, first, suspicious) for mark in first.marks]
             if not any(doubtful):
@@ -214,7 +216,7 @@ class _ClassGrader:
         return mark
 
     def _finish(self, graded: GradedSubmission, *, final: bool) -> None:
-        """Store a result, and write its feedback page and all tables."""
+        """Store a result, write its feedback page and update all tables."""
         with self._lock:
             self.stored.save(graded, final=final)
             shown = with_manual(graded, self.manual)
@@ -223,10 +225,10 @@ class _ClassGrader:
                 shown.page = page.relative_to(self.out).as_posix() if page else ""
             except OSError:
                 raise
-            except Exception as error:  # such as an output that nbconvert cannot render
+            except Exception as error:  # for example, nbconvert cannot render an output
                 reason = f"{type(error).__name__}: {error}"
                 shown.notes = [*shown.notes, f"the feedback page could not be written: {reason}"]
-            # The page now contains the cells; keeping them would waste memory.
+            # The page contains the cells now, so free their memory.
             shown.cells, graded.cells = shown.cells[:1], graded.cells[:1]
             self.graded[graded.submission.student] = shown
             self._write_tables()

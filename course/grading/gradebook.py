@@ -30,16 +30,16 @@ MOODLE_COLUMNS = (
 CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
-# Spreadsheets with East Asian settings take these for =, +, - and @.
+# Full-width =, +, - and @. Spreadsheets in East Asian locales treat them like the ASCII ones.
 _FULL_WIDTH = "\uff1d\uff0b\uff0d\uff20"
 
 
 def write_tables(
     submissions: Sequence[GradedSubmission], lab: str, title: str, out: Path
 ) -> list[Path]:
-    """Write `gradebook.csv`, `totals.csv`, and `moodle.csv` or `canvas.csv` where names have ids.
+    """Write `gradebook.csv`, `totals.csv`, and `moodle.csv` or `canvas.csv` if they apply.
 
-    If an exercise was not graded, its points and the student's total are empty.
+    If an exercise was not graded, its points and the student's total are left empty.
     """
     numbers = [mark.exercise for mark in submissions[0].marks] if submissions else []
     exercises: list[Sequence[object]] = [COLUMNS]
@@ -97,12 +97,12 @@ def _comment(graded: GradedSubmission) -> str:
 
 
 def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """An offline grading worksheet of Moodle.
+    """The rows of a Moodle offline grading worksheet.
 
     Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
     and reads comments from the column named after the feedback type
-    (mod/assign/feedback/offline/importgradeslib.php). It keeps a grade that was changed in Moodle
-    after the time in the file.
+    (mod/assign/feedback/offline/importgradeslib.php). It does not overwrite a grade that
+    was changed in Moodle after the time in the file.
     """
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     rows: list[Sequence[object]] = [MOODLE_COLUMNS]
@@ -122,10 +122,10 @@ def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
 
 
 def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """A gradebook of Canvas with a column for this lab.
+    """The rows of a Canvas gradebook with a column for this lab.
 
-    Canvas finds students by their ID, and requires Section as the last column before the
-    assignments (lib/gradebook_importer.rb).
+    Canvas matches students by ID and requires Section as the last column before the assignments
+    (lib/gradebook_importer.rb).
     """
     rows: list[Sequence[object]] = [
         (*CANVAS_COLUMNS, title),
@@ -140,13 +140,13 @@ def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
 def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, row) for row in rows])
-    # Excel recognizes UTF-8 by its byte order mark.
+    # Excel needs the byte order mark to detect UTF-8.
     write_atomically(file, text.getvalue().encode("utf-8-sig", "replace"))
     return file
 
 
 def _escape_formula(value: object) -> object:
-    """Escape a text that a spreadsheet would interpret as a formula."""
+    """Escape text that a spreadsheet would interpret as a formula."""
     risky = isinstance(value, str) and value[:1] in {*"=+-@\t\r\n", *_FULL_WIDTH}
     return f"'{value}" if risky else value
 
@@ -179,7 +179,7 @@ def write_class_page(
 
 
 def _with_code(text: str) -> Markup:
-    """Convert a message to HTML, with text between backticks as code."""
+    """Convert a message to HTML; text in backticks becomes code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 

@@ -1,8 +1,8 @@
-"""Finds code that uses internals of Python or of the checks, by reading its syntax tree.
+"""Finds uses of Python internals or of the checks' internals in the syntax tree of an answer.
 
-The judge is another process. But what only the answer's process can see, such as copies between
-devices, is that process's word, and code that takes the process apart could lie about it. No
-exercise needs such code. An answer that uses it gets no points until a person has read the answer.
+The judge runs in a separate process, but some measurements, such as copies between devices, are
+made in the answer process. Code that manipulates Python internals could falsify them. No exercise
+needs such code, so an answer that uses it gets no points until a person has reviewed it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _NAMES = {
 _CALLS = {
     "exec", "eval", "compile", "globals", "vars", "setattr", "delattr", "getattr", "breakpoint",
 }  # fmt: skip
-# Magics that run other code, and functions through which IPython runs magics.
+# Magics that run other code, and the IPython methods that run magics.
 _MAGICS = {"run", "load_ext", "load", "%run", "%load_ext", "%load"}
 _SHELL = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
-# Classes whose subclasses could answer a comparison with whatever the check expects.
+# A subclass of these could override comparison operators to pass a check.
 _COMPARED = {
     "Tensor", "Parameter", "ndarray", "int", "float", "str", "list", "tuple", "dict", "set",
 }  # fmt: skip
-# Settings of torch that an answer may change.
+# An answer may change settings under `torch.backends`.
 _SETTINGS = "backends"
 
 
@@ -51,22 +51,22 @@ def uses_of_internals(source: str) -> list[str]:
         return _found_in(tree)
     except (SyntaxError, ValueError):
         return []  # a cell with a syntax error does not run
-    except (RuntimeError, MemoryError):  # too deep, or too many magics, for Python's parser
+    except (RuntimeError, MemoryError):  # too many nested blocks or magics for the parser
         return ["code that cannot be analyzed"]
 
 
 def _found_in(tree: ast.AST) -> list[str]:
     imported = {name for node in ast.walk(tree) for name in _imported(node)} | {"torch", "nn"}
     calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    # Of these names, only calls are allowed or looked at below; another name for them is not.
+    # Direct calls of these names are checked below. Any other use, such as an alias, is reported.
     plain = {id(function) for function in calls}
-    # Uses of the lab's checks module that call a check are allowed, others are not.
+    # `check.exercise_N` is the only allowed use of the lab's checks module.
     plain |= {
         id(node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr.startswith("exercise_")
     }
-    # What IPython makes of a magic.
+    # The `get_ipython()` calls that IPython generates for magics.
     magics = {
         id(function.value.func)
         for function in calls
@@ -141,7 +141,7 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
 def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
     function = node.func
     if isinstance(function, ast.Attribute) and _root(function) is None and node.args:
-        # The code that a magic such as %timeit or %%capture runs is inspected as well.
+        # Also inspect the code that is passed to a magic such as %timeit or %%capture.
         if ast.unparse(function).startswith("get_ipython()."):
             if isinstance(node.args[0], ast.Constant) and node.args[0].value in _MAGICS:
                 yield f"%{node.args[0].value}"
@@ -165,7 +165,7 @@ def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
 
 
 def _root(node: ast.AST) -> str | None:
-    """The name at the left of `a.b.c`; None if there is none."""
+    """The leftmost name in `a.b.c`; None if the expression does not start with a name."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None

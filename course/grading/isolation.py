@@ -1,4 +1,4 @@
-"""What a sandboxed program can see: the options of bubblewrap, and the environment."""
+"""The bubblewrap options and environment variables of a sandboxed program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/
 _SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd")
 _HOME = "/home/student"
 _WRITABLE = (_HOME, "/tmp")
-# Inside, every user is `nobody`, and no process can get other privileges.
+# Processes in the sandbox run as `nobody` and cannot gain privileges.
 _UNPRIVILEGED = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
     *("--uid", "65534", "--gid", "65534", "--die-with-parent", "--new-session"),
@@ -28,7 +28,7 @@ _UNPRIVILEGED = (
 
 @cache
 def bubblewrap() -> str | None:
-    """Path of bubblewrap, if it works here; containers often forbid it."""
+    """The path of bubblewrap, or None if it does not work. Containers often block it."""
     program = shutil.which("bwrap")
     if program is None:
         return None
@@ -41,13 +41,13 @@ def bubblewrap() -> str | None:
 
 
 def environment() -> dict[str, str]:
-    """Environment variables without any of the instructor's own, such as tokens."""
+    """The sandbox's environment. It excludes the instructor's variables, such as tokens."""
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": _HOME,
         "LANG": "C.UTF-8",
         "PYTHONPATH": str(Path(helpers.__file__).parents[1]),
-        # Where `pip install --user` puts packages; HOME is a different folder here.
+        # The target of `pip install --user`; Python would otherwise derive it from HOME.
         "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "IPYTHONDIR": f"{_HOME}/.ipython",
@@ -58,7 +58,7 @@ def environment() -> dict[str, str]:
 
 
 def bubblewrap_options(limits: SandboxLimits) -> list[str]:
-    """Options of bubblewrap; a later mount hides an earlier one at the same path."""
+    """The bubblewrap options. A later mount hides an earlier mount at the same path."""
     options: list[str] = []
     for path in [Path(p) for p in _SYSTEM] + [Path("/etc", name) for name in _SETTINGS]:
         if path.is_symlink() and path.parent == Path("/"):
@@ -68,7 +68,7 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
     options += ["--proc", "/proc", "--dev", "/dev"]
     for gpu in sorted(Path("/dev").glob("nvidia*")):
         options += ["--dev-bind-try", str(gpu), str(gpu)]
-    # Mounted first, because the course may be inside one of them and must not be hidden.
+    # Mount these before the course, because the course may be inside one of them.
     for folder in (*_WRITABLE, "/dev/shm"):
         options += ["--size", str(limits.disk_bytes), "--tmpfs", folder]
     folders = own_folders()
@@ -77,22 +77,22 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
         options += ["--tmpfs", str(folder)]
     for path in folders:
         options += ["--ro-bind", str(path), str(path)]
-    # What the checks expect is the judge's alone.
+    # Hide the checks, because they contain the expected values.
     hidden = sorted((Path(helpers.__file__).parent / "checks").glob("lab_*/"))
     for folder in hidden:
         options += ["--tmpfs", str(folder)]
-    # The folders in between are read-only too.
+    # Make the intermediate folders read-only too.
     for folder in [*between, *hidden, Path("/dev"), Path("/")]:
         options += ["--remount-ro", str(folder)]
     return [*options, *_UNPRIVILEGED, "--hostname", "lab", "--chdir", _HOME]
 
 
 def own_folders() -> list[Path]:
-    """The folders of Python, its packages and the course outside the system folders."""
+    """The folders of Python, its packages and the course that are not in a system folder."""
     folders = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
         folders.add(Path(site.getusersitepackages()))
-    # Each path as it is used, and with its symlinks resolved.
+    # Include each path both as is and with its symlinks resolved.
     folders |= {path.resolve() for path in folders} | _course_folders()
     return [
         path
@@ -102,7 +102,7 @@ def own_folders() -> list[Path]:
 
 
 def _course_folders() -> set[Path]:
-    """The packages that a lab and its checks import."""
+    """The folders of the packages that a lab and its checks import."""
     packages = ("helpers", "simulated_cuda", "course")
     return {Path(importlib.util.find_spec(name).origin).parent for name in packages}
 
@@ -110,8 +110,8 @@ def _course_folders() -> set[Path]:
 def _folders_between(folders: list[Path]) -> list[Path]:
     """The folders directly inside a writable folder that contain one of `folders`.
 
-    Each gets a mount of its own. Otherwise a student's code could rename the folder and put its
-    own course there.
+    Each of them gets its own mount. Otherwise, a student's code could rename the folder and
+    replace the course with its own copy.
     """
     between = set()
     for path in folders:

@@ -1,4 +1,4 @@
-"""Starts the judges' processes, and talks to them."""
+"""Starts judge processes and exchanges messages with them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ import helpers
 
 _MODULE = "course.grading.judging"
 _TICK = 0.1
-# Wall time for one step of a check, which takes well under a second on a machine that is not busy.
+# Maximum wall time for one step of a check. A step usually takes well under a second.
 _LONGEST_STEP = 600.0
 
 
 class JudgeFailed(Exception):
-    """The judge's process ended, or took too long."""
+    """The judge process exited or timed out."""
 
 
 class Canceled(Exception):
-    """The grading is to end."""
+    """The grading was canceled."""
 
 
 class Judge:
@@ -52,15 +52,15 @@ class Judge:
 
     @property
     def is_judging(self) -> bool:
-        """Whether it is in the middle of an exercise."""
+        """Whether an exercise is in progress."""
         return self._is_judging
 
     def exchange(self, message: bytes, cancel: threading.Event) -> dict[str, Any]:
-        """Send a line and return the answer: a request for the answer's process, or a verdict.
+        """Send a line to the judge; return its response, a request to the answer or a verdict.
 
         Raises:
-            JudgeFailed: there is no answer.
-            Canceled: soon after `cancel` was set.
+            JudgeFailed: the judge did not respond.
+            Canceled: `cancel` was set.
         """
         assert self._process.stdin is not None
         try:
@@ -92,7 +92,7 @@ class Judge:
         return next((line[:300] for line in reversed(lines) if line.strip()), "it has ended")
 
     def end(self) -> None:
-        """End the process."""
+        """Terminate the process."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -102,7 +102,7 @@ class Judge:
 
 
 class Judges:
-    """The judges of a class; one that is idle is used again."""
+    """A pool of judges. Idle judges are reused."""
 
     def __init__(self) -> None:
         self._idle: list[Judge] = []
@@ -110,7 +110,7 @@ class Judges:
 
     @contextmanager
     def borrow(self) -> Iterator[Judge]:
-        """Lend a judge for the block; after an error, it is not used again."""
+        """Provide a judge for the block; after an error, the judge is terminated."""
         with self._lock:
             judge = self._idle.pop() if self._idle else None
         judge = judge or Judge()
@@ -126,7 +126,7 @@ class Judges:
             self._idle.append(judge)
 
     def end(self) -> None:
-        """End the processes."""
+        """Terminate all idle judges."""
         with self._lock:
             while self._idle:
                 self._idle.pop().end()

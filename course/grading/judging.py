@@ -1,7 +1,7 @@
-"""The judge's process: it has the inputs, the expected values and the verdicts of the checks.
+"""The judge process, which runs the checks. It holds the inputs and the expected values.
 
-The grader asks it for one verdict at a time. Each line of its standard output is either a request
-for the answer's process, to which the next line of standard input is the reply, or the verdict.
+The grader requests one verdict at a time. Each line on standard output is either the verdict or a
+request to the answer process. The reply to a request is the next line on standard input.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _STOPS = {"time": StopReason.TIME, "memory": StopReason.MEMORY}
 
 
 def main() -> None:
-    """Judge what standard input asks for, until it ends."""
+    """Read tasks from standard input and write verdicts until the input ends."""
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)  # what a library prints is not a message
+    os.dup2(2, 1)  # keep the output of libraries out of the channel
 
     def exchange(message: dict[str, Any]) -> dict[str, Any]:
         channel.write(json.dumps(message) + "\n")
@@ -38,7 +38,7 @@ def main() -> None:
         try:
             return json.loads(line)
         except (ValueError, RecursionError):
-            return {}  # no reply, which is a wrong answer
+            return {}  # treated as a wrong answer
 
     task = json.loads(sys.stdin.readline() or "null")
     while task is not None:
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def read_check(source: str) -> tuple[str, list[str]]:
-    """The exercise that the source of a lab's check calls, and the names of the answers."""
+    """Parse a lab's check cell; return the name of the exercise and the names of the answers."""
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
@@ -59,16 +59,16 @@ def read_check(source: str) -> tuple[str, list[str]]:
 def verdict_on(
     lab: str, name: str, names: list[str], exchange: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Judge one exercise, and return the result of its cell.
+    """Judge one exercise and return the result of its check cell.
 
     Args:
-        lab: its module, such as "lab_01".
-        name: "exercise_1", for example.
-        names: of the answers in the student's notebook.
-        exchange: sends a request to the answer's process, and returns the reply.
+        lab: the name of the checks module, such as "lab_01".
+        name: the name of the exercise, such as "exercise_1".
+        names: the names of the answers in the student's notebook.
+        exchange: sends a request to the answer process and returns the reply.
     """
     checks = importlib.import_module(f"helpers.checks.{lab}")
-    # The answer's process has no checks: what it needs of one is sent to it.
+    # The answer process cannot import the checks, so send their code with each request.
     cloudpickle.register_pickle_by_value(checks)
     exercise: Exercise = getattr(checks, name)
 

@@ -1,4 +1,4 @@
-"""The limits of one submission, and the reasons to stop its run."""
+"""The resource limits of a submission, and the reasons for stopping it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """The limits of one submission: seconds per cell and for all cells, bytes, processes.
+    """The limits of one submission: time per cell and in total, memory, processes, disk and output.
 
-    Only time in which the code computes or sleeps counts, not time in which it waits for a CPU that
-    other programs use. `grace` is the additional time, in seconds, before a cell's process is
-    killed.
+    Time that the code spends waiting for a busy CPU does not count; time that it sleeps does.
+    `grace` is the additional time, in seconds, before a cell's process is killed.
     """
 
     cell_seconds: float = 30
@@ -25,7 +24,7 @@ class SandboxLimits:
 
 
 class StopReason(enum.StrEnum):
-    """Why the run of a submission was stopped before its end."""
+    """Why a submission was stopped early."""
 
     TIME = "time"
     MEMORY = "memory"
@@ -44,13 +43,13 @@ class StopReason(enum.StrEnum):
 
     @property
     def is_limit(self) -> bool:
-        """Whether a higher limit, or a less busy machine, would help."""
+        """Whether a higher limit or a less busy machine might help."""
         return self.depends_on_machine or self in (StopReason.PROCESSES, StopReason.OUTPUT)
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A reason, and the text that completes the message "its code ..."."""
+    """A reason, and a text that completes the message "its code ..."."""
 
     reason: StopReason
     text: str

@@ -1,4 +1,4 @@
-"""Grades one submission: the mark of each exercise, and the reason for it."""
+"""Grades one submission: a mark for each exercise, with the reason."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class MarkStatus(enum.StrEnum):
     UNREADABLE = "unreadable"
     # Caused by the machine, not by the student.
     NOT_GRADED = "not graded"
-    # The instructor has to review the answer before it gets points.
+    # The answer gets no points until the instructor has reviewed it.
     TO_REVIEW = "to review"
-    # Points that the instructor wrote into manual.csv.
+    # The instructor entered the points in manual.csv.
     MANUAL = "manual"
 
     @property
     def has_points(self) -> bool:
-        """Whether the points, even if 0, are final."""
+        """Whether the points count, even if they are 0."""
         return self not in (MarkStatus.NOT_GRADED, MarkStatus.TO_REVIEW)
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The points of one exercise, and the reason. `stop`: why its code was stopped, if it was."""
+    """The points of one exercise and the reason. `stop`: why the code was stopped, or None."""
 
     exercise: int
     points: int | float
@@ -60,12 +60,12 @@ class Mark:
 
     @property
     def description(self) -> str:
-        """The status, and the message if there is one."""
+        """The status, followed by the message if there is one."""
         return f"{self.status}: {self.message}" if self.message else str(self.status)
 
     @property
     def is_final(self) -> bool:
-        """Whether a less busy machine would give the same mark."""
+        """Whether the mark does not depend on how busy the machine is."""
         stopped = self.stop is not None and self.stop.depends_on_machine
         return self.status is not MarkStatus.NOT_GRADED and not stopped
 
@@ -74,7 +74,7 @@ class Mark:
 class GradedSubmission:
     """One submission with its marks, in the order of the exercises.
 
-    `cells` are the cells that were run, each with its result. `notes` are for the instructor.
+    `cells` has each cell with its result. `notes` are for the instructor.
     """
 
     submission: Submission
@@ -87,7 +87,7 @@ class GradedSubmission:
 
     @property
     def points(self) -> int | float:
-        """The sum of its points."""
+        """The total points."""
         return sum(mark.points for mark in self.marks)
 
     @property
@@ -97,19 +97,19 @@ class GradedSubmission:
 
     @property
     def to_review(self) -> bool:
-        """Whether the instructor has to review the answers before they get points."""
+        """Whether the instructor has to review an answer before it gets points."""
         return any(mark.status is MarkStatus.TO_REVIEW for mark in self.marks)
 
     @property
     def max_points(self) -> int:
-        """The points of the whole lab."""
+        """The maximum points of the lab."""
         return sum(mark.max_points for mark in self.marks)
 
 
 def ungraded(
     original: NotebookNode, submission: Submission, status: MarkStatus, reason: str
 ) -> GradedSubmission:
-    """Return a submission in which no exercise was graded, all for the same reason."""
+    """Return a submission with 0 points and the same status and reason for every exercise."""
     marks = [
         Mark(n, 0, max_points, status, reason)
         for n, max_points in exercise_points(original).items()
@@ -126,7 +126,7 @@ def grade_submission(
     cancel: threading.Event | None = None,
     judges: Judges | None = None,
 ) -> GradedSubmission:
-    """Grade every exercise of `submission`, with the processes in `judges`.
+    """Grade every exercise of `submission`, using `judges` if given.
 
     Raises:
         Canceled: `cancel` was set.
@@ -210,7 +210,7 @@ def _mark_of(session: Session, number: int, max_points: int, *, missing: bool) -
     not_written = verdict["hint"] == "not-written"
     message = verdict["message"]
     if verdict["hint"] is None:
-        # The answer's own cell failed, so there was nothing to check.
+        # The cell with the answer failed, so there was nothing to check.
         errors = (_error_in_answer(session, index) for index in indices)
         message = next(filter(None, errors), message)
     status = MarkStatus.NOT_WRITTEN if not_written else MarkStatus.WRONG

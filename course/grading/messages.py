@@ -1,4 +1,4 @@
-"""Reads what the worker in a sandbox sends: lines of JSON, each with the secret of its run."""
+"""Reads messages from the worker in a sandbox: lines of JSON with the secret of the run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from course.grading.outputs import MAX_OUTPUTS, safe_output
 from course.grading.sandbox import Sandbox
 
 _TICK = 0.1
-# Two streams, displayed outputs and values.
+# stdout, stderr, displayed outputs and values.
 _MAX_OUTPUTS_OF_CELL = 2 + 2 * MAX_OUTPUTS
 
 
 def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
-    """The lines that a sandbox sends; None at least every 0.1 s, so that limits can be checked.
+    """Yield lines from a sandbox, and None at least every 0.1 s so that limits can be checked.
 
-    An `int` is the number of bytes of a line that is longer than it may be.
+    If a line is too long, yield the number of bytes read so far and stop.
     """
     channel = sandbox.process.stdout.fileno()
     parts: list[bytes] = []
@@ -53,7 +53,7 @@ def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
 
 
 def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> dict[str, Any] | None:
-    """The message on a line; None if the worker did not send it, or if it is malformed."""
+    """Parse a line; return None if it has the wrong secret or is malformed."""
     given, _, text = line.partition(b" ")
     if not secrets.compare_digest(given, secret.encode()):
         return None
@@ -62,7 +62,7 @@ def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> di
         if not _is_well_formed(message, cells):
             return None
         if "cell" in message:
-            # The student's code can send messages too, with outputs that the worker would not.
+            # The student's code could forge messages with unsafe outputs.
             outputs = map(_safe, message["outputs"][:_MAX_OUTPUTS_OF_CELL])
             message["outputs"] = [one for one in outputs if one.get("data") != {}]
         return message
@@ -93,7 +93,7 @@ def _is_well_formed(message: dict[str, Any], cells: Sequence[SubmittedCell]) -> 
 
 
 def _safe(output: dict[str, Any]) -> dict[str, Any]:
-    """The output without what could be active content in a feedback page."""
+    """Return the output without active content, which must not be in a feedback page."""
     if "name" in output:
         name = "stderr" if output["name"] == "stderr" else "stdout"
         return {"name": name, "text": output["text"]}

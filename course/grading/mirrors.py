@@ -1,8 +1,8 @@
-"""Objects that the judge sends to an answer, and what the answer's code changed in them.
+"""Sends mutable objects from the judge to the answer process, and applies changes on return.
 
-The judge pickles the arguments of a call, with everything in them that code can change: tensors,
-containers, networks, optimizers and files. The answer's process sends the new state of each of
-them as plain data, and the judge applies it to its own objects.
+The judge pickles the arguments of a call and the mutable objects in them: tensors, containers,
+networks, optimizers and files. The answer process returns the new state of each object as plain
+data, and the judge applies it to its own objects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_BYTES_OF_A_FILE = 1 << 24
 
 
 def changeable(*values: Any) -> list[Any]:
-    """Everything in these values that code can change, each once."""
+    """Return all mutable objects in these values, without duplicates."""
     found: dict[int, Any] = {}
     for value in values:
         _collect(value, found)
@@ -58,7 +58,7 @@ def _collect(value: Any, found: dict[int, Any]) -> None:
 
 
 def _own_attributes(value: nn.Module | Optimizer) -> dict[str, Any]:
-    """The attributes that the check's own class has, such as a list of what it noted."""
+    """The attributes added by a subclass in a check, such as a list of recorded calls."""
     general = _OF_EVERY_MODULE if isinstance(value, nn.Module) else _OF_EVERY_OPTIMIZER
     return {
         name: item
@@ -68,7 +68,7 @@ def _own_attributes(value: nn.Module | Optimizer) -> dict[str, Any]:
 
 
 def _noted_by_hooks(module: nn.Module) -> Iterator[Any]:
-    """The lists and sets into which the hooks of a module write."""
+    """The closure variables and defaults of a module's hooks, which may write to them."""
     for hook in (*module._forward_hooks.values(), *module._forward_pre_hooks.values()):
         if isinstance(hook, FunctionType):
             cells = [cell.cell_contents for cell in hook.__closure__ or ()]
@@ -76,9 +76,9 @@ def _noted_by_hooks(module: nn.Module) -> Iterator[Any]:
 
 
 class Shipper(cloudpickle.Pickler):
-    """Pickles for the answer's process: the checks' own functions and classes by value.
+    """Pickles values for the answer process; functions and classes of checks go by value.
 
-    `named` returns a name for an object that the other process already has, or None.
+    `named` returns the name of an object that the other process already has, or None.
     """
 
     def __init__(self, file: io.BytesIO, named: Callable[[Any], Any]) -> None:
@@ -86,11 +86,11 @@ class Shipper(cloudpickle.Pickler):
         self._named = named
 
     def persistent_id(self, value: Any) -> Any:
-        """Return the name of an object that is not sent."""
+        """Return the name of an object that the other process already has, or None."""
         return self._named(value)
 
     def reducer_override(self, value: Any) -> Any:
-        """Send tensors, generators and files in a way that fits the simulated device."""
+        """Pickle tensors, generators and files so that the simulated device can load them."""
         if isinstance(value, Tensor):
             parameter = isinstance(value, nn.Parameter)
             return _tensor, (numbers_of(value), value.stride(), value.requires_grad, parameter)
@@ -102,7 +102,7 @@ class Shipper(cloudpickle.Pickler):
 
 
 def ship(value: Any, named: Callable[[Any], Any]) -> str:
-    """Pickle a value as text; gradients of its tensors are sent too."""
+    """Pickle a value, including the gradients of its tensors, as base64 text."""
     gradients = [
         (t, t.grad) for t in changeable(value) if isinstance(t, Tensor) and t.grad is not None
     ]
@@ -121,7 +121,7 @@ class _Unshipper(pickle.Unpickler):
 
 
 def unship(text: str, find: Callable[[Any], Any]) -> Any:
-    """Return the value that `ship` pickled; only for what the judge sent."""
+    """Unpickle the output of `ship`. Use it only for data from the judge, which is trusted."""
     value, gradients = _Unshipper(io.BytesIO(base64.b64decode(text)), find).load()
     for tensor, gradient in gradients:
         tensor.grad = gradient
@@ -150,7 +150,7 @@ def _file(name: str, content: bytes | None) -> Path:
 
 
 def state_of(value: Any, encoder: Encoder) -> Any:
-    """The state of one of the changeable objects, in the answer's process."""
+    """Encode the state of a mutable object. Runs in the answer process."""
     encode = encoder.encode
     if isinstance(value, Tensor):
         return [encoder.tensor(value)["T"], encode(value.grad) if value.is_leaf else None]
@@ -176,10 +176,10 @@ def state_of(value: Any, encoder: Encoder) -> Any:
 
 
 def apply_state(value: Any, state: Any, decoder: Decoder) -> None:
-    """Give the judge's object the state that `state_of` returned.
+    """Update the judge's object with the output of `state_of`.
 
     Raises:
-        Malformed: it is not such a state.
+        Malformed: `state` is not a valid state of this object.
     """
     try:
         _apply(value, state, decoder)
@@ -227,7 +227,8 @@ def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
     if gradient is None:
         tensor.grad = None
         return
-    # A tensor that was moved may have left its gradient behind, which cannot be assigned later.
+    # The gradient may be on another device than the moved tensor, and torch rejects that in an
+    # assignment. Move the data to the gradient's device during the assignment.
     moved = tensor.data
     tensor.data = moved.to(gradient.device)
     tensor.grad = gradient.detach()
@@ -235,7 +236,7 @@ def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
 
 
 def _register(own: dict[str, Any], trees: dict[str, Any], decoder: Decoder) -> None:
-    """Replace registered tensors where the answer's code has replaced them."""
+    """Replace the registered tensors that the answer's code has replaced."""
     for name, old in own.items():
         new = decoder.decode(trees.get(name))
         if new is old or not isinstance(new, Tensor | None):
@@ -247,7 +248,7 @@ def _register(own: dict[str, Any], trees: dict[str, Any], decoder: Decoder) -> N
 def _set_own(value: nn.Module | Optimizer, trees: dict[str, Any], decoder: Decoder) -> None:
     for name, tree in trees.items():
         new = decoder.decode(tree)
-        # A count that is still the one of the class is not in the object yet.
+        # Use getattr because an unchanged counter may exist only as a class attribute.
         old = getattr(value, name, None)
         if isinstance(new, bool | int | float) and isinstance(old, int | float):
             setattr(value, name, new)

@@ -1,4 +1,4 @@
-"""Limits the size of a cell's outputs, and keeps only types that are safe in a browser."""
+"""Limits the size of a cell's outputs and drops types that are not safe in a browser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import re
 from typing import Any
 
-# Maximum characters of a text, bytes of an image in base64, and outputs of a cell.
+# Maximum characters per text, base64 characters per image, and outputs per cell.
 MAX_TEXT = 20_000
 MAX_IMAGE = 2_000_000
 MAX_OUTPUTS = 50
@@ -15,13 +15,13 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 
 class LimitedStream(io.StringIO):
-    """A text stream that keeps the beginning of what is written."""
+    """A text stream that discards text beyond a size limit."""
 
     encoding = "utf-8"
     _room = MAX_TEXT
 
     def write(self, text: str) -> int:
-        """Keep `text` up to the limit."""
+        """Write `text`, truncated at the limit."""
         if self._room > 0:
             super().write(text[: self._room])
             self._room -= len(text)

@@ -1,7 +1,7 @@
-"""Checks that this machine can grade a lab, before the first submission and between submissions.
+"""Checks that this machine can grade a lab, before and between submissions.
 
-If the sandbox does not start, or a limit is too low for Python, a whole class gets no points. So
-the lab's own solution is graded like a submission, and must get every point.
+If the sandbox does not start or a limit is too low, every student would get 0 points. To detect
+this, the lab's own solution is graded like a submission and must get full points.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check_machine(
     """Grade the solution of the lab `original`, or the lab itself if it has no solution.
 
     Raises:
-        CourseError: it did not get every point; the message says what was graded and what to do.
+        CourseError: it did not get full points. The message includes the results and a fix.
     """
     notebook_file, expected = _reference(original)
     failed, isolated = unexpected_marks(original, limits, isolated=isolated, judges=judges)
@@ -55,7 +55,7 @@ def _reference(original: Path) -> tuple[Path, MarkStatus]:
 def unexpected_marks(
     original: Path, limits: SandboxLimits, *, isolated: bool, judges: Judges | None = None
 ) -> tuple[list[Mark], bool]:
-    """Grade the lab's solution; return the unexpected marks, and whether it was isolated."""
+    """Grade the lab's solution; return the unexpected marks and whether it ran in bubblewrap."""
     notebook_file, expected = _reference(original)
     notebook = nbformat.read(notebook_file, as_version=4)
     submission = Submission("the lab's own solution", str(notebook_file), notebook)
@@ -70,7 +70,7 @@ def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolat
             "Raise the limits (--memory, --cell-seconds, --seconds), or stop other programs on "
             "this machine. To check for other problems: course doctor"
         )
-    # The solution is part of the course, so it is safe to run outside the sandbox.
+    # The solution is trusted code, so it is safe to run outside the sandbox.
     if isolated and not unexpected_marks(original, limits, isolated=False)[0]:
         return (
             "Without bubblewrap it gets every point, so the sandbox is the cause. If the students' "
@@ -82,7 +82,7 @@ def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolat
 
 
 def _describe(failed: list[Mark]) -> list[str]:
-    """A line for each distinct problem, with the exercises in which it occurred."""
+    """One line per distinct problem, with the affected exercises."""
     exercises_by_problem: dict[str, list[str]] = {}
     for mark in failed:
         exercises_by_problem.setdefault(mark.description, []).append(str(mark.exercise))

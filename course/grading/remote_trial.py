@@ -1,7 +1,8 @@
-"""A trial whose calls of the student's code run in another process.
+"""A trial that calls the student's code in another process.
 
-The check itself runs here, in the judge's process, with its inputs, expected values and verdict.
-What only the other process can see, such as bytes moved or calls counted, is that process's word.
+The check runs in the judge process, which has the inputs, expected values and verdict. Some
+measurements, such as bytes moved or call counts, are reported by the answer process and cannot be
+verified.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _ERRORS = {
     "OutOfMemoryError": torch.OutOfMemoryError,
     "UnpicklingError": pickle.UnpicklingError,
 } | {k: v for k, v in vars(builtins).items() if isinstance(v, type) and issubclass(v, Exception)}
-# Sends a request to the answer's process, and returns the reply. A reply may ask for a call of one
-# of the judge's functions first; the second argument makes it.
+# Sends a request to the answer process and returns the reply. Before it replies, the answer process
+# may call functions of the judge; the second argument handles these calls.
 Channel = Callable[[dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]]], dict[str, Any]]
 
 
 class RemoteAnswer(RemoteObject):
-    """Stands for a student's function, by its name in the exercise."""
+    """A proxy for a student's function, identified by its name in the exercise."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -42,7 +43,7 @@ class RemoteAnswer(RemoteObject):
 
 
 class _Callback:
-    """A function of the judge's that the answer's code may call."""
+    """A function in the judge process that the answer's code may call."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -51,7 +52,7 @@ class _Callback:
 class RemoteTrial(Trial):
     """A trial that calls the answers through a channel.
 
-    `stopped` is "time" or "memory" after a call that was stopped, else "".
+    `stopped` is "time" or "memory" if the last call exceeded that limit, else "".
     """
 
     def __init__(
@@ -72,14 +73,14 @@ class RemoteTrial(Trial):
         self.stopped = ""
 
     def try_call(self, function: Answer, *args: Any, **kwargs: Any) -> CallResult:
-        """Call the student's function in its process."""
+        """Call the student's function in the answer process."""
         if not isinstance(function, RemoteObject):
             return super().try_call(function, *args, **kwargs)
         self._called = function
         return self._ask("call", function, args, kwargs)
 
     def observe(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Run a part of the check in the answer's process; what it returns is plain data."""
+        """Run a part of the check in the answer process. It must return plain data."""
         self._called = next((item for item in args if isinstance(item, RemoteObject)), None)
         result = self._ask("observe", function, args, {})
         if result.error is not None:
@@ -87,11 +88,11 @@ class RemoteTrial(Trial):
         return result.value
 
     def callback(self, function: Callable[..., Any]) -> Any:
-        """Return what stands for one of the check's functions among the arguments of a call."""
+        """Wrap a function of the check so that it can be passed to the student's code."""
         return _Callback(function)
 
     def why(self, error: BaseException) -> WrongAnswer:
-        """Return the hint for an error, as the answer's process explains it."""
+        """Return the hint for an error; use the answer process's hint if it sent one."""
         why = getattr(error, "why", None)
         return why if isinstance(why, WrongAnswer) else super().why(error)
 
@@ -105,7 +106,7 @@ class RemoteTrial(Trial):
 
     @contextmanager
     def machine_with(self, gpus: int) -> Iterator[None]:
-        """Let the block, and the calls in it, see a machine with this number of GPUs."""
+        """Simulate this number of GPUs in the block, in both processes."""
         previous, self._gpus = self._gpus, gpus
         try:
             with machine(gpus):
@@ -114,7 +115,7 @@ class RemoteTrial(Trial):
             self._gpus = previous
 
     def watch(self) -> Watch:
-        """Return what the answer's process reports of the calls in a block."""
+        """Return a watch for the calls in a block, which the answer process reports."""
         return _Reported(self._watches)
 
     def _ask(self, do: str, function: Any, args: Any, kwargs: Any) -> CallResult:
@@ -125,7 +126,7 @@ class RemoteTrial(Trial):
         try:
             return self._read(reply, known)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, Malformed) as error:
-            # Its own sender cannot write this.
+            # A valid answer process cannot send this; the student's code may have interfered.
             raise hints.UNUSABLE_RESULT.of(name=self.name, error="not plain data") from error
 
     def _read(self, reply: dict[str, Any], known: list[Any]) -> CallResult:
@@ -144,7 +145,7 @@ class RemoteTrial(Trial):
                 apply_state(value, state, decoder)
             value = decoder.decode(reply["value"])
         except Malformed:
-            # After an error, a tensor may be on a device that does not exist.
+            # After an error, a tensor may be on a device that does not exist here.
             if reply["error"] is None:
                 raise
         if reply["error"] is not None:
@@ -155,7 +156,7 @@ class RemoteTrial(Trial):
         try:
             hint = self._own_hints.get(tree["id"]) or _GENERAL_HINTS[tree["id"]]
             wrong = WrongAnswer(hint, {str(key): value for key, value in tree["values"].items()})
-            _ = wrong.wrong, wrong.look  # values that do not fit fail here
+            _ = wrong.wrong, wrong.look  # raises an error if the values do not match the hint
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise Malformed from None
         return wrong
@@ -169,7 +170,7 @@ class RemoteTrial(Trial):
         return None
 
     def _called_back(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Make a call of one of the check's functions that the answer's code asks for."""
+        """Call a function of the check on behalf of the answer's code."""
         value = error = None
         try:
             decoder = Decoder()
@@ -177,13 +178,13 @@ class RemoteTrial(Trial):
             value = self._callbacks[message["callback"]](*args)
         except WrongAnswer as wrong:
             error = wrong.with_traceback(None)
-        except Exception as raised:  # the answer's code called it with something else
+        except Exception as raised:  # the answer's code passed invalid arguments
             error = TypeError(one_line(raised))
         return {"values": ship((value, error), self._name)}
 
 
 class _Reported(Watch):
-    """What the answer's process reports of the calls in a block."""
+    """A watch that collects the measurements reported by the answer process."""
 
     def __init__(self, active: list[_Reported]) -> None:
         super().__init__()
@@ -192,7 +193,7 @@ class _Reported(Watch):
 
     @property
     def fetched(self) -> int:
-        """How often numbers were read from a GPU."""
+        """The number of times that values were read from a GPU."""
         return self._fetched
 
     def __enter__(self) -> _Reported:
@@ -203,7 +204,7 @@ class _Reported(Watch):
         self._active.remove(self)
 
     def add(self, reply: dict[str, Any]) -> None:
-        """Add what was reported of one call."""
+        """Add the measurements of one call."""
         for size, source, target in reply["moves"]:
             self.moves.append(Move(int(size), torch.device(source), torch.device(target)))
         self._fetched += int(reply["fetched"])
@@ -211,7 +212,7 @@ class _Reported(Watch):
 
 
 def _error_of(tree: dict[str, Any], why: WrongAnswer) -> Exception:
-    """An exception like the one that the student's function raised."""
+    """Create an exception with the type name and message of the student's exception."""
     kinds = [str(kind) for kind in tree["kinds"]]
     known = next((_ERRORS[kind] for kind in kinds if kind in _ERRORS), Exception)
     text = str(tree["text"])

@@ -1,4 +1,4 @@
-"""Stores each graded submission, so that grading can resume and skip what has not changed."""
+"""Stores graded submissions so that grading can resume and skip unchanged submissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MANUAL_COLUMNS = ("student", "exercise", "points", "comment")
 
 
 class StoredResults:
-    """The results of earlier gradings in the folder `out`.
+    """The results of earlier runs of `course grade` in the folder `out`.
 
     A result is reused if the submission, the lab, its checks and the limits are unchanged.
     """
@@ -43,7 +43,7 @@ class StoredResults:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def load(self, submission: Submission) -> GradedSubmission | None:
-        """The stored final result for the same submission; None if there is none."""
+        """The stored final result of an unchanged submission; None if there is none."""
         try:
             data = json.loads(self._file(submission).read_text(encoding="utf-8"))
             if data["key"] != self._key(submission) or not data["final"]:
@@ -59,7 +59,7 @@ class StoredResults:
             return None
 
     def save(self, graded: GradedSubmission, *, final: bool) -> None:
-        """Store a result; if it is not `final`, the submission is graded again the next time."""
+        """Store a result. If it is not `final`, the next run grades the submission again."""
         data = {
             "key": self._key(graded.submission),
             "final": final and graded.is_graded,
@@ -74,8 +74,8 @@ class StoredResults:
 def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
     """Return the points and comments in `manual.csv`, by student and exercise.
 
-    Creates an empty file if there is none. An exercise without a number in `points` keeps its mark
-    and gets only the comment.
+    Creates an empty file if there is none. If `points` is empty, the exercise keeps its mark and
+    only the comment is added.
     """
     file = out / MANUAL
     if not file.exists():
@@ -101,7 +101,7 @@ def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
 def unknown_in_manual(
     manual: Iterable[tuple[str, int]], submissions: Iterable[GradedSubmission]
 ) -> list[str]:
-    """The lines of `manual.csv` that no student and exercise correspond to."""
+    """The lines of `manual.csv` that match no student and exercise."""
     known = {(one.submission.student, mark.exercise) for one in submissions for mark in one.marks}
     return [
         f"{student}, exercise {number}"

@@ -1,8 +1,8 @@
-"""A sandbox for students' code: no network, no other files, and limits on time, memory and disk.
+"""A sandbox for students' code: no network, isolated files, and limits on time, memory and disk.
 
-With bubblewrap the code sees the system's programs, Python's packages and the course's packages,
-all read-only, and an empty folder in memory that is deleted at the end. It runs as nobody, without
-capabilities, in a user namespace of its own. Without bubblewrap only the limits apply.
+With bubblewrap, the code has read-only access to the system's programs and the packages of Python
+and the course, and write access to an empty in-memory folder that is deleted at the end. It runs as
+nobody, without capabilities, in its own user namespace. Without bubblewrap, only the limits apply.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from course.grading.isolation import bubblewrap, bubblewrap_options, environment
 from course.grading.limits import SandboxLimits, Stop, StopReason
 
 # If the system does not report how long a thread waited for a CPU, this many seconds of wall time
-# count as one, as in `helpers.checks`.
+# count as one second. `helpers.checks` uses the same factor.
 _WALL_PER_SECOND = 6
 _NOBODY = 65534
 _TICK = 0.1
 
 
 class Sandbox:
-    """A running Python module in a sandbox. Its stdin and stdout are pipes to this process.
+    """A Python module that runs in a sandbox, with pipes to its stdin and stdout.
 
     Args:
         module: the module to run, as in `python -m`.
-        limits: what it may use.
+        limits: the resource limits.
         isolated: whether to use bubblewrap if it is available.
     """
 
@@ -63,7 +63,7 @@ class Sandbox:
                 account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
         self.isolated = program is not None
         self.process = subprocess.Popen(
-            # Lower priority than this program, which has to monitor it.
+            # Use a lower priority than this program, which has to monitor the sandbox.
             ["nice", "-n", "5", *command] if shutil.which("nice") else command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -82,14 +82,14 @@ class Sandbox:
 
     @property
     def last_error(self) -> str:
-        """The last line that the sandbox or its programs wrote to stderr; "" if there is none."""
+        """The last line on the sandbox's stderr; "" if it is empty."""
         lines = self._errors.read_text(encoding="utf-8", errors="replace").split("\n")
         return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
     def seconds(self) -> float:
-        """Seconds since the start in which the module could run.
+        """The seconds since the start, without the time spent waiting for the judge or for a CPU.
 
-        Time in which its main thread waited for a processor is not counted.
+        The time that the main thread waited for a CPU is read from /proc on Linux.
         """
         if self._worker is None:
             with contextlib.suppress(psutil.Error):
@@ -102,7 +102,7 @@ class Sandbox:
             return wall / _WALL_PER_SECOND
         try:
             text = Path(f"/proc/{self._worker}/task/{self._worker}/schedstat").read_text()
-            # The second number is the nanoseconds that the thread waited for a CPU.
+            # The second field is the time that the thread waited for a CPU, in nanoseconds.
             self._waited = max(self._waited, int(text.split()[1]) / 1e9)
         except (OSError, IndexError, ValueError):
             if not self._waited:
@@ -111,15 +111,15 @@ class Sandbox:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Exclude the time of the block, in which the module waits for the judge."""
+        """Exclude the duration of the block, while the module waits for the judge."""
         start = time.monotonic()
         yield
         self._waited_for_judge += time.monotonic() - start
 
     def send(self, message: dict[str, Any], over: Callable[[], Stop | None]) -> Stop | None:
-        """Send a line of JSON to the module; return a reason if it could not be sent, else None.
+        """Send a line of JSON to the module; return None, or the reason if sending failed.
 
-        `over` is called while the module does not read; it returns a reason to stop, or None.
+        While the module is not reading, `over` is polled. It returns a reason to stop, or None.
         """
         assert self.process.stdin is not None
         channel = self.process.stdin.fileno()
@@ -130,21 +130,22 @@ class Sandbox:
                     return stop
                 continue
             try:
-                # Not more than fits, so that this never blocks.
+                # A pipe that is ready accepts PIPE_BUF bytes, so this never blocks.
                 rest = rest[os.write(channel, rest[: select.PIPE_BUF]) :]
             except BrokenPipeError:
                 return self.exit_reason()
         return None
 
     def over_limit(self) -> Stop | None:
-        """The limit that the processes in the sandbox exceed now, if any."""
+        """The limit that the sandbox currently exceeds; None if there is none."""
         with contextlib.suppress(psutil.Error):
             processes = self._process_tree()
             if len(processes) > self.limits.processes:
                 text = f"started more than {self.limits.processes} processes"
                 return Stop(StopReason.PROCESSES, text)
             files = sum(map(_memory_files, processes))
-            # Counting memory that forks share only once is slow, so it is done only if needed.
+            # RSS counts shared memory once per process. PSS is accurate but slow, so it is computed
+            # only if RSS exceeds the limit.
             limit = self.limits.memory_bytes - files
             if _sum(processes, "rss") > limit < _sum(processes, "pss"):
                 text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
@@ -152,7 +153,7 @@ class Sandbox:
         return None
 
     def exit_reason(self) -> Stop:
-        """Explain from the exit status why the process closed its output unexpectedly."""
+        """Explain, based on the exit status, why the process closed its output."""
         try:
             status = self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -165,13 +166,13 @@ class Sandbox:
         return Stop(StopReason.ENDED, f"ended the process with exit status {status}")
 
     def end(self) -> None:
-        """Kill every process in the sandbox and delete the files that they wrote."""
+        """Kill every process in the sandbox and delete their files."""
         with contextlib.suppress(psutil.Error):
             self._process_tree()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        # Without bubblewrap, a process may have left the group. With it, all processes end with
-        # the first one.
+        # Without bubblewrap, a process may have left the process group. With bubblewrap, all
+        # processes end when the first one does.
         for process in self._known_processes.values():
             with contextlib.suppress(psutil.Error):
                 process.kill()
@@ -179,7 +180,7 @@ class Sandbox:
             self._kill_detached(str(self._folder))
         self.process.kill()
         self.process.wait()
-        # The first process in the sandbox ends last, and a fork bomb takes a while to end.
+        # The first process in the sandbox exits last, and killing a fork bomb takes a while.
         psutil.wait_procs(self._known_processes.values(), timeout=60)
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
@@ -189,7 +190,7 @@ class Sandbox:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _kill_detached(self, home: str) -> None:
-        """Kill processes that have left the family, which they do by two forks."""
+        """Kill daemonized processes, which are no longer in the process tree."""
         for one in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
                 if one.environ().get("HOME") == home:
@@ -203,7 +204,7 @@ class Sandbox:
 
 
 def _sum(processes: list[psutil.Process], kind: str) -> int:
-    """Bytes of memory: "rss", or "pss", which counts shared memory once, where it is available."""
+    """Return the memory in bytes: "rss", or "pss" on Linux, which splits up shared memory."""
     used = 0
     for process in processes:
         with contextlib.suppress(psutil.Error):
@@ -213,7 +214,7 @@ def _sum(processes: list[psutil.Process], kind: str) -> int:
 
 
 def _memory_files(process: psutil.Process) -> int:
-    """Bytes in files that exist only in memory (`memfd`); written ones are in no process's RSS."""
+    """Return the bytes in `memfd` files. RSS does not include data that was written to them."""
     found: dict[int, int] = {}
     with contextlib.suppress(OSError):
         for file in Path(f"/proc/{process.pid}/fd").iterdir():
@@ -225,7 +226,7 @@ def _memory_files(process: psutil.Process) -> int:
 
 
 def _can_run_as_nobody() -> bool:
-    """Whether this program runs as root and the user `nobody` can read Python and the course."""
+    """Whether this program is root and the user `nobody` can read Python and the course."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return False
     paths = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve()]

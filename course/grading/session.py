@@ -1,8 +1,8 @@
-"""Runs one submission in its sandbox, until every exercise is judged.
+"""Runs one submission in a sandbox until every exercise has a verdict.
 
-A cell that ends the process, or has to be stopped, is left out when the submission runs again, so
-that one bad answer does not affect the others. A failure before any of the student's code has run
-is reported separately, because the student did not cause it.
+If a cell ends the process or has to be stopped, the submission runs again without this cell, so
+that one bad answer does not affect the others. A failure before any student code has run is
+reported separately because the student did not cause it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from course.grading.messages import read_lines, read_message
 from course.grading.sandbox import Sandbox
 
 _WORKER = "course.grading.worker"
-# Starting Python and importing torch.
+# Time limit for starting Python and importing torch.
 _START_SECONDS = 120.0
 _RESTART = Stop(StopReason.RESTART, "")
 
 
 @dataclass
 class Session:
-    """The runs of one submission in the sandbox, and what they found.
+    """The runs of one submission, and their results.
 
-    The sandbox runs the student's code. A judge, which is another process, makes the verdicts.
-    `results` has what each cell showed, by its index, and `verdicts` the verdict on each exercise.
-    `stops` says why a cell was stopped. `fault` says what kept this machine from running the
-    submission at all; None if nothing did.
+    The sandbox runs the student's code. A judge, which is another process, decides the verdicts.
+    `results` has the outputs by cell index. `verdicts` has the verdicts by exercise number.
+    `stops` has the reasons for stopped cells by index. `fault` is the reason why this machine could
+    not run the submission, or None.
     """
 
     cells: list[SubmittedCell]
@@ -49,16 +49,16 @@ class Session:
     _skip: set[int] = field(default_factory=set)
     # Whether any of the student's code has started in the current run.
     _student_code_ran: bool = False
-    # Seconds that the student's code used in earlier runs.
+    # Seconds that the student's code has used in all runs.
     _used: float = 0.0
-    # The index of the check that the judge works on.
+    # The index of the check in progress, or None.
     _judging: int | None = None
 
     def __post_init__(self) -> None:
         self._lab = lab_of(self.cells)
 
     def run(self) -> None:
-        """Run the cells until all have ended, leaving out those that had to be stopped.
+        """Run the cells, and rerun them without the cells that had to be stopped.
 
         Raises:
             Canceled: `cancel` was set.
@@ -76,7 +76,7 @@ class Session:
             if stop.reason is StopReason.RESTART:
                 continue
             if not self._student_code_ran:
-                # The first failure may be transient, for example because memory was low.
+                # Retry once: the failure may be transient, for example because memory was low.
                 faults += 1
                 if faults == 2:
                     return
@@ -98,7 +98,7 @@ class Session:
                 self.stops[index] = Stop(stop.reason, f"was not graded: {stop.text}")
 
     def _run_once(self) -> tuple[int | None, Stop | None]:
-        """Run the remaining cells; return the cell at which the run stopped early, and why."""
+        """Run the remaining cells; if the run stops, return the cell's index and the reason."""
         self._student_code_ran = False
         sandbox = Sandbox(_WORKER, self.limits, isolated=self.isolated)
         self.isolated = sandbox.isolated
@@ -152,7 +152,8 @@ class Session:
             if isinstance(line, int):
                 return index, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             message = read_message(line, secret, self.cells)
-            # While the judge works, replies are expected; at other times, everything else.
+            # Replies are expected only while a check is in progress, and other messages only
+            # while none is.
             if message is None or ("reply" in message) is (self._judging is None):
                 self._note("wrote into the grader's channel")
                 continue
@@ -168,7 +169,7 @@ class Session:
                     return index, stop
                 continue
             if "reply" in message:
-                # As it was sent: nothing has to be written again.
+                # Forward the JSON text without parsing it again.
                 if stop := self._ask_judge(line.partition(b" ")[2], judge, sandbox, clock):
                     return (None if stop is _RESTART else index), stop
                 index = self._judging
@@ -198,7 +199,7 @@ class Session:
     def _ask_judge(
         self, message: bytes, judge: Judge, sandbox: Sandbox, clock: Clock
     ) -> Stop | None:
-        """Send a message to the judge; pass on its next request, or keep its verdict."""
+        """Send a message to the judge; forward its next request or save its verdict."""
         with sandbox.waiting():
             answer = judge.exchange(message, self.cancel)
         if "verdict" in answer:
@@ -206,12 +207,12 @@ class Session:
             self._keep(index, verdict)
             self._judging = None
             if verdict["stop"]:
-                # The next cells need a process that is intact.
+                # The stopped code may have left the process in a bad state.
                 return _RESTART
             answer = {"request": {"do": "end"}}
             clock.start(self.limits.cell_seconds + self.limits.grace)
         elif answer["request"].get("do") == "begin":
-            # A little more than the check's own limit, which reports what took too long.
+            # Allow more than the check's own time limit, which gives a better error message.
             seconds = max(self.limits.cell_seconds, answer["request"]["seconds"] + 5)
             clock.start(seconds + self.limits.grace)
         return sandbox.send(answer["request"], clock.over)
@@ -219,7 +220,7 @@ class Session:
     def _keep(self, index: int, result: dict[str, Any]) -> None:
         cell = self.cells[index]
         if cell.exercise in self.verdicts and index in self.results:
-            # It ran again because of a later exercise; the page shows the run that was judged.
+            # The cell was rerun for a later exercise. Keep the outputs of the run with the verdict.
             return
         self.results[index] = result
         if cell.kind is CellKind.CHECK:

@@ -1,8 +1,8 @@
 """`course similar`: find very similar submissions.
 
-All answers to an exercise look alike. So the code is compared by its token n-grams, except those
-in the lab or its published solution. Each n-gram is weighted by its inverse document frequency, so
-that rare ones count more. Variable names are normalized before the comparison.
+All answers to an exercise look alike, so the comparison ignores common code. Submissions are
+compared by their token n-grams, without those in the lab or its solution. Variable names are
+normalized. N-grams are weighted by inverse document frequency, so rare n-grams count more.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from course.grading.submissions import Submission
 
 _N = 4
 _SKIP = {tokenize.ENCODING, tokenize.ENDMARKER, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT}
-# An n-gram that most of the class has still counts a little: everybody may have copied it.
+# Minimum weight of a common n-gram. It is not 0 because the whole class may have copied the code.
 _MIN_WEIGHT = 0.1
-# Pairs with fewer shared n-grams are ignored.
+# Minimum number of shared n-grams in a reported pair.
 _MIN_SHARED = 5
 
 
 @dataclass(frozen=True)
 class SimilarPair:
-    """Two students, the weighted fraction of n-grams that they share (0 to 1), and an example."""
+    """Two students, their weighted fraction of shared n-grams (0 to 1), and an example."""
 
     first: str
     second: str
@@ -93,7 +93,7 @@ def _answers(original: NotebookNode, submission: Submission) -> list[str]:
 
 
 def _ngrams(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
-    """Return the token n-grams of some code, with normalized variable names, and their text."""
+    """Return the token n-grams with normalized variable names, and the original text of each."""
     found: dict[tuple[str, ...], str] = {}
     for source in sources:
         tokens = _tokens(source)
@@ -106,7 +106,7 @@ def _ngrams(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
 
 
 def _tokens(source: str) -> list[tuple[str, str]]:
-    """Return the tokens of some code, comments included: each one normalized and as written."""
+    """Return the tokens, including comments, as pairs of normalized and original text."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, SyntaxError):
@@ -117,7 +117,7 @@ def _tokens(source: str) -> list[tuple[str, str]]:
 
 
 def _own_names(source: str) -> set[str]:
-    """Return the variables that some code assigns: arguments, targets of `=`, `for` and `with`."""
+    """Return the names that the code assigns: arguments and targets of `=`, `for` and `with`."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""Identifies the student who submitted a file from the file names of learning platforms."""
+"""Identifies students from the file names that learning platforms generate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-# "Ada Lovelace_123456_assignsubmission_file_": a folder, or the beginning of a file's name.
+# "Ada Lovelace_123456_assignsubmission_file_": a folder, or the start of a file name.
 _MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[A-Za-z0-9]+_?)")
 # "lovelaceada_LATE_12345_678910_lab-2.ipynb"
 _CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE)
@@ -15,10 +15,10 @@ _CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$"
 
 @dataclass(frozen=True)
 class Student:
-    """Who submitted a file: the name, and the id that the learning platform adds to it.
+    """The student who submitted a file: the name and the id on the learning platform.
 
-    `platform` is "moodle", "canvas" or "". `root` is the part of the path to reuse when feedback
-    is uploaded. Two files belong to one student if both name and id are equal.
+    `platform` is "moodle", "canvas" or "". `root` is the part of the path that a feedback upload
+    must reuse. Two files belong to the same student if both name and id are equal.
     """
 
     name: str
@@ -29,12 +29,12 @@ class Student:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Identifies the student."""
+        """The name and id, which together identify the student."""
         return self.name, self.id
 
 
 def identify_student(path: str, lab: str) -> Student:
-    """Return the student that a path in the folder of submissions belongs to.
+    """Return the student who submitted the file at `path`, relative to the submissions folder.
 
     >>> identify_student("Ada Lovelace_123456_assignsubmission_file_/lab.ipynb", "01_tensors").key
     ('Ada Lovelace', '123456')
@@ -50,7 +50,7 @@ def identify_student(path: str, lab: str) -> Student:
     first, *rest = PurePosixPath(path).parts
     if match := _MOODLE.match(path):
         return Student(match["name"], match["id"], "moodle", match["root"])
-    # Canvas has no folders, but a student may have submitted a zip.
+    # Canvas exports have no folders, but a student may have submitted a zip.
     is_file = not rest or first.lower().endswith(".zip")
     if is_file and (match := _CANVAS.match(first)):
         return Student(match["name"], match["id"], "canvas", first, bool(match["late"]))
@@ -61,7 +61,7 @@ def identify_student(path: str, lab: str) -> Student:
 
 
 def wrapper_depth(paths: Iterable[str], lab: str) -> int:
-    """Return the number of leading folders that all paths share and that are not a student's.
+    """Return the number of leading folders that all paths share, without student folders.
 
     >>> wrapper_depth(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
     2
@@ -77,7 +77,7 @@ def wrapper_depth(paths: Iterable[str], lab: str) -> int:
     for depth, folder in enumerate(split[0][:shared]):
         if _MOODLE.match(folder):
             return depth
-    # The shared folders contain the students' folders, or files named after students.
+    # The shared folders may contain student folders, or files named after students.
     below = {parts[shared] for parts in split}
     if all(len(parts) == shared + 1 for parts in split):
         marked = all(identify_student(name, lab).platform for name in below)
@@ -96,9 +96,9 @@ def _named_after_students(file: str, lab: str) -> bool:
 
 
 def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
-    """Return a unique name for every student; if two have the same name, their ids are added.
+    """Return a unique display name per student; the id is appended to duplicate names.
 
-    Names that differ only in case, or in characters that file names cannot contain, count as equal.
+    Names that differ only in case or in characters that are invalid in file names are duplicates.
     """
     groups: dict[str, list[tuple[str, str]]] = {}
     for key in dict.fromkeys(student.key for student in students):
@@ -120,6 +120,6 @@ def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
 
 
 def file_name(student: str) -> str:
-    """A student's name as a file name that is valid on any system."""
+    """Convert a student's name to a file name that is valid on any system."""
     plain = re.sub(r"[^\w.@() -]+", "_", student).strip(" .") or "unnamed"
     return plain[:100]

@@ -1,4 +1,4 @@
-"""Finds what students submitted, in a folder or zip of any learning platform."""
+"""Finds the submissions in a folder or zip exported from a learning platform."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from course.grading.submitted_files import SubmittedFile, is_notebook, read_file
 
 @dataclass(frozen=True)
 class Submission:
-    """What one student submitted.
+    """The submission of one student.
 
-    `student` is unique among the submissions. `notebook` is None if there is no readable notebook,
-    and `problem` says why. `others` are the student's other files, which are not graded.
-    `modified` is when the file was last changed, if that is known.
+    `student` is a unique name. If there is no readable notebook, `notebook` is None and `problem`
+    is the reason. `others` are the student's other files, which are not graded. `modified` is the
+    modification time, or None if it is unknown.
     """
 
     student: str
@@ -38,18 +38,18 @@ class Submission:
 def find_submissions(
     folder: Path, lab: str, original: NotebookNode | None = None, *, due: datetime | None = None
 ) -> list[Submission]:
-    """One submission per student, sorted by name.
+    """Find one submission per student, sorted by name.
 
     Args:
-        folder: a folder or a zip exported by Moodle, Canvas or nbgrader, or with a file or a folder
-            per student. A notebook may be in a zip of its own, or end in `.ipynb.txt`.
+        folder: a folder or a zip exported from Moodle, Canvas or nbgrader, or one with a file or a
+            folder per student. A notebook may be inside another zip or end in `.ipynb.txt`.
         lab: the name of the lab's notebook, without its suffix.
-        original: the lab. Of several notebooks of one student, the one that belongs to this lab
-            and has the most answers counts.
-        due: the deadline; a file that was changed later is late.
+        original: the lab. If a student submitted several notebooks, the notebook of this lab with
+            the most answers counts.
+        due: the deadline. A file that was modified later is marked as late.
 
     Raises:
-        CourseError: there is no such folder, it is not a zip, or there is nothing in it.
+        CourseError: the folder does not exist, is not a valid zip, or contains no notebook.
     """
     files = sorted(read_files(folder), key=lambda file: file.path)
     depth = wrapper_depth([file.path for file in files], lab)
@@ -59,7 +59,7 @@ def find_submissions(
         inside = "/".join(PurePosixPath(file.path).parts[depth:])
         identity = identify_student(inside, lab)
         if not is_notebook(file.path) and not identity.platform and "/" not in inside:
-            continue  # for example a class list next to the submissions
+            continue  # for example, a class list next to the submissions
         first = students.setdefault(identity.key, identity)
         students[identity.key] = replace(first, late=first.late or identity.late)
         found.setdefault(identity.key, []).append(_read(identity, file))
@@ -99,7 +99,7 @@ def _best(candidates: list[Submission], original: NotebookNode | None) -> Submis
 
 
 def _rank(submission: Submission, original: NotebookNode | None) -> tuple[Any, ...]:
-    """A sort key for one student's files: of this lab, then most answers, then latest."""
+    """A sort key that prefers notebooks of this lab, then more answers, then later files."""
     latest = submission.modified or datetime.min
     if submission.notebook is None:
         return (is_notebook(submission.path), False, 0, 0, latest, submission.path)

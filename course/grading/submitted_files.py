@@ -1,8 +1,7 @@
-"""Reads the files that were submitted, from a folder, a zip, or zips in either of them.
+"""Reads the submitted files from a folder or a zip, including nested zips.
 
-A notebook is parsed as soon as its file is read, and its outputs are dropped: those of a class can
-be larger than memory. The limits keep one student's files from using up the grader's time and
-memory.
+Each notebook is parsed and stripped of its outputs as soon as it is read, because the outputs of a
+whole class may not fit in memory. The size limits protect the grader from very large files.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# Bytes of one file, and of all notebooks in one student's zip. A notebook with many figures has
+# Maximum bytes of a file, and of all notebooks in a student's zip. A notebook with many figures has
 # tens of megabytes.
 MAX_FILE_BYTES = 100_000_000
 MAX_FILES_IN_ZIP = 20_000
-# Cells of one notebook, and characters without outputs. A lab has about 40 cells and 30,000
+# Maximum cells of a notebook, and characters without outputs. A lab has about 40 cells and 30,000
 # characters.
 MAX_CELLS = 2_000
 MAX_CHARACTERS = 1_000_000
@@ -39,7 +38,7 @@ _NOT_SUBMITTED = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solu
 
 @dataclass(frozen=True)
 class SubmittedFile:
-    """A submitted file: its notebook, or why there is none. `digest` is of the file's content."""
+    """A submitted file with its notebook or `problem`. `digest` is a hash of the content."""
 
     path: str
     notebook: NotebookNode | None = None
@@ -49,15 +48,15 @@ class SubmittedFile:
 
 
 def is_notebook(path: str) -> bool:
-    """Whether a file has the name of a notebook."""
+    """Whether the file name is that of a notebook."""
     return path.lower().endswith(_NOTEBOOKS)
 
 
 def read_files(folder: Path) -> Iterator[SubmittedFile]:
-    """The files in a folder or a zip, those in the students' zips included.
+    """Yield the files in a folder or a zip, including those in the students' zips.
 
     Raises:
-        CourseError: there is no such folder, or it is not a zip.
+        CourseError: the folder does not exist, or is not a valid zip.
     """
     if folder.is_dir():
         for file in folder.rglob("*"):
@@ -79,7 +78,7 @@ def read_files(folder: Path) -> Iterator[SubmittedFile]:
 
 
 def _is_ignored(parts: Iterable[str]) -> bool:
-    """Whether the path is hidden or belongs to a file that the student did not submit."""
+    """Whether the file is hidden or was not submitted by the student."""
     return any(part.startswith(".") or part.lower() in _NOT_SUBMITTED for part in parts)
 
 
@@ -100,7 +99,7 @@ def _from_disk(file: Path, place: str) -> Iterator[SubmittedFile]:
 def _members(
     archive: zipfile.ZipFile, name: str, student: str | None = None
 ) -> Iterator[SubmittedFile]:
-    """The files in a zip: of a class or, with the path of their zip, of one student."""
+    """Yield the files in a zip. `student` is the path of a student's zip, None for the class's."""
     members = archive.infolist()
     if len(members) > MAX_FILES_IN_ZIP:
         raise CourseError(f"{name} has {len(members):,} files, more than a class submits.")
@@ -139,7 +138,7 @@ def _too_large(size: int) -> str:
 
 
 def _unpacked(path: str, content: bytes, modified: datetime | None) -> Iterator[SubmittedFile]:
-    """The notebooks in a zip that a student submitted; any other file as it is."""
+    """Yield the notebooks in a student's zip, or the file itself if it is not a zip."""
     if not path.lower().endswith(".zip"):
         yield _parsed(SubmittedFile(path, modified=modified), content)
         return
@@ -182,7 +181,7 @@ def _parsed(file: SubmittedFile, content: bytes) -> SubmittedFile:
 
 
 def _without_outputs(data: dict[str, Any]) -> str:
-    """The text of a notebook without outputs, attached images, widgets and lone surrogates."""
+    """Return the JSON of a notebook without outputs, attachments, widgets and lone surrogates."""
     for cell in data["cells"] if isinstance(data.get("cells"), list) else []:
         if isinstance(cell, dict):
             cell.pop("attachments", None)
@@ -196,10 +195,10 @@ def _without_outputs(data: dict[str, Any]) -> str:
 
 def _notebook(text: str) -> NotebookNode:
     with warnings.catch_warnings():
-        # nbformat warns, for example, about duplicate cell ids, which it fixes itself.
+        # nbformat warns about problems that it fixes automatically, such as duplicate cell ids.
         warnings.simplefilter("ignore")
         notebook = nbformat.reads(text, as_version=4)
-    # nbformat reports invalid notebooks, but returns them.
+    # nbformat only logs validation errors, so check the sources here.
     if not all(isinstance(cell.get("source"), str) for cell in notebook.cells):
         raise ValueError("the source of a cell is not text")
     return notebook

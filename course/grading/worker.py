@@ -1,8 +1,8 @@
-"""Runs one student's cells inside the sandbox and reports the result of each.
+"""Runs one student's cells in the sandbox and reports the result of each cell.
 
-It reads its task as a line of JSON from standard input and answers with lines of JSON. Each line
-begins with a secret from the task, so that what the student's code writes is not taken for one.
-It has no checks: at the cell of a check, it runs the student's functions as the judge asks.
+The task is a line of JSON on standard input. Messages to the grader are lines of JSON that start
+with a secret from the task, so that output of the student's code is not mistaken for a message.
+The worker has no checks. At a check cell, it calls the student's functions with the judge's inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from course.grading.limits import StopReason
 from course.grading.outputs import MAX_OUTPUTS, MAX_TEXT, LimitedStream, safe_output
 
-# For the lab's own cells: the first of them imports torch.
+# Time limit for the lab's own cells, because the first one imports torch.
 _GIVEN_SECONDS = 120.0
 
 
@@ -33,13 +33,13 @@ def main() -> None:
     send = _make_sender(task.pop("secret"))
     _redirect_to_devnull(0, 1)
     runner = CellRunner(task, send, requests)
-    # Not earlier, because errors while Python and IPython start help the instructor.
+    # Do this last, because startup errors of Python and IPython are useful to the instructor.
     _redirect_to_devnull(2)
     runner.run()
 
 
 def _make_sender(secret: str) -> Callable[..., None]:
-    """The function that sends a message to the grader."""
+    """Return a function that sends a message to the grader."""
     channel = os.fdopen(os.dup(1), "wb", buffering=0)
 
     def send(**message: Any) -> None:
@@ -59,7 +59,7 @@ def _redirect_to_devnull(*streams: int) -> None:
 
 
 class _NoChecks(ModuleType):
-    """What a notebook imports as its lab's checks."""
+    """A replacement for the lab's checks module whose checks do nothing."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if not name.startswith("exercise_"):
@@ -87,10 +87,10 @@ class CellRunner:
         self.shell.ask_exit = lambda: None
 
     def run(self) -> None:
-        """Run every cell that is not to be skipped, and report each.
+        """Run and report every cell that is not skipped.
 
-        The process ends after a cell that was stopped: the cell may have been stopped during an
-        import, which leaves a partially initialized module.
+        Return after a cell that was stopped, because interrupting an import may leave a partially
+        initialized module.
         """
         working_folder = Path.cwd()
         for index, cell in enumerate(self.cells):
@@ -112,7 +112,7 @@ class CellRunner:
         self.send(end=True)
 
     def _check(self, index: int) -> None:
-        """Do what the judge asks for, until it has its verdict."""
+        """Handle requests from the judge until it has a verdict."""
         from course.grading.answering import Answers
 
         answers: Answers | None = None
@@ -129,7 +129,7 @@ class CellRunner:
                 assert answers is not None
                 try:
                     reply = answers.reply(request)
-                except Exception as error:  # of an object of the student's
+                except Exception as error:  # raised by an object of the student
                     reply = {"failed": type(error).__name__}
             self.send(reply=reply)
         if answers is not None:
@@ -143,7 +143,7 @@ class CellRunner:
         return json.loads(self.requests.readline())
 
     def _execute(self, source: str, seconds: float) -> dict[str, Any]:
-        """Run one cell within its time limit; return its truncated outputs and its error."""
+        """Run one cell with a time limit; return its truncated outputs and its error."""
         from IPython.core.displayhook import CapturingDisplayHook
         from IPython.core.displaypub import CapturingDisplayPublisher
 
@@ -168,7 +168,7 @@ class CellRunner:
             sys.stdout, sys.stderr = streams
             with CodeLimits(seconds):
                 result = shell.run_cell(source, store_history=False)
-            # IPython catches whatever the cell raises.
+            # IPython catches all exceptions of the cell.
             if isinstance(result.error_in_exec, Stopped):
                 raise result.error_in_exec
             if not result.success and not error:
@@ -203,7 +203,7 @@ class CellRunner:
         """Kill processes that the cell left running, and return to the working folder."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         if self.isolated:
-            # Everything in the sandbox except this process and the sandbox's first.
+            # -1 is every process in the sandbox except this one and the first one.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(-1, signal.SIGKILL)
         with contextlib.suppress(OSError):
