@@ -161,7 +161,7 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     has_outputs = any(cell.outputs for cell in code)
     if not target.executed:
         if has_outputs or any(cell.execution_count for cell in code):
-            reasons.append("it has outputs, but students must get it without outputs")
+            reasons.append("it has been executed, but students must get it without outputs")
     elif code and not has_outputs:
         reasons.append("it has code but no outputs")
     elif recorded.get("outputs_sha256") != outputs_digest(stored):

@@ -219,7 +219,7 @@ class BatchRunner(JobListener):
             return 130
         failed = len(entries) - passed
         if failed and not self.options.retry_failed:
-            print(f"To rerun the {failed} runs that did not pass, add --retry-failed.")
+            print("To rerun the runs that did not pass, add --retry-failed.")
         return 0 if passed == len(self.runs) else 1
 
 
