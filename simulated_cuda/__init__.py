@@ -1,13 +1,14 @@
 """A simulated CUDA device for machines without a GPU.
 
-`device="cuda"` works, and mistakes raise the errors that CUDA raises. Everything is computed on the
-CPU: what is simulated is where tensors are. Tensors report their device, mixed devices raise CUDA's
-errors, and memory fills up. Timings mean nothing on it.
+`device="cuda"` works, and mistakes raise the same errors as on CUDA. All operations run on the CPU;
+only the devices of tensors and their memory are simulated. Tensors report their device, operations
+on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. Timings are
+not those of a GPU.
 
     import simulated_cuda
     simulated_cuda.enable()
 
-or, without a change to the program, `python -m simulated_cuda script.py` and
+To simulate a GPU without changing the program, run `python -m simulated_cuda script.py` or
 `pytest --simulated-cuda`.
 """
 
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["NAME", "disable", "enable", "is_enabled", "simulated"]
 
-# Stored on torch, not in this module, so that it is found again after this module is reloaded.
+# An attribute of torch, not of this module, so that the installation survives a module reload.
 _KEPT_ON_TORCH = "_course_simulated_cuda"
-# The versions whose device checks and messages were compared with the simulation.
+# Versions of PyTorch whose device checks and messages were compared with the simulation's.
 TESTED_TORCH = ("2.11", "2.13", "2.14")
 
 
 def _installation() -> Installation | None:
-    # Without torch nothing is installed, and importing torch takes seconds.
+    # Do not import torch, which takes seconds: without it, nothing is installed.
     return getattr(sys.modules.get("torch"), _KEPT_ON_TORCH, None)
 
 
@@ -44,18 +45,18 @@ def enable(
     over_real: bool = False,
     every_allocation: bool = False,
 ) -> None:
-    """Simulate CUDA devices from now on, in this thread and in threads that start later.
+    """Simulate CUDA devices in this thread and in threads that start later.
 
-    Calling it again with the same arguments does nothing. Calling it with other arguments starts
-    over: tensors created before are then on the CPU.
+    A second call with the same arguments does nothing. A call with other arguments starts a new
+    simulation and moves existing tensors to the CPU.
 
     Args:
         devices: number of devices.
         memory: memory of each device, in bytes.
-        over_real: simulate even if there is a real CUDA device, which is then not used.
-        every_allocation: count also the memory of tensors that exist only inside operations and
-            backward passes of this thread. Peaks are then those of CUDA's allocator, without the
-            workspaces of its libraries, and each operation takes longer.
+        over_real: simulate even if there is a real CUDA device. The real device is not used.
+        every_allocation: also count the memory of tensors that exist only inside operations and
+            backward passes of this thread. Peaks then match those of CUDA's allocator, except for
+            library workspaces. Each operation takes longer.
 
     Raises:
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
@@ -94,7 +95,7 @@ def enable(
 
 
 def disable() -> None:
-    """Stop simulating and restore PyTorch; tensors created during the simulation are on the CPU."""
+    """Stop the simulation, restore PyTorch, and move tensors on simulated devices to the CPU."""
     installed = _installation()
     if installed is not None:
         delattr(sys.modules["torch"], _KEPT_ON_TORCH)
@@ -114,7 +115,7 @@ def simulated(
     over_real: bool = False,
     every_allocation: bool = False,
 ) -> Iterator[None]:
-    """Simulate CUDA devices inside a `with` block; for the arguments see `enable`."""
+    """Simulate CUDA devices inside a `with` block. See `enable` for the arguments."""
     enable(devices, memory, over_real=over_real, every_allocation=every_allocation)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The command `python -m simulated_cuda`: runs a program with simulated GPUs."""
+"""The command `python -m simulated_cuda`, which runs a program with simulated GPUs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = _parser()
     words = sys.argv[1:] if arguments is None else arguments
-    # argparse drops the first "--"; what follows is for pytest.
+    # The arguments after "--" are for pytest. argparse would drop the "--".
     end = words.index("--") if "--find-missing-moves" in words and "--" in words else len(words)
     options = parser.parse_args(words[:end])
     wanted = settings.Settings(options.gpus, options.memory)

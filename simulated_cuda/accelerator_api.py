@@ -1,4 +1,4 @@
-"""Replacements for the functions of `torch.accelerator`, for the same devices as `torch.cuda`."""
+"""Replacements for the functions of `torch.accelerator`, with the same devices as `torch.cuda`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .machine import Machine
 def replacements(
     machine: Machine, cuda: dict[str, Callable[..., Any]]
 ) -> dict[str, Callable[..., Any]]:
-    """The replacements of `torch.accelerator`'s functions; `cuda` has those of `torch.cuda`."""
+    """Return the replacements for `torch.accelerator`; `cuda` contains those for `torch.cuda`."""
 
     def current_accelerator(check_available: bool = False) -> torch.device:
         return torch.device("cuda")
 
-    def figure(name: str) -> Callable[..., int]:
+    def memory_statistic(name: str) -> Callable[..., int]:
         return lambda device=None: cuda["memory_stats"](device)[name]
 
     def get_device_capability(device: Any = None) -> dict[str, Any]:
@@ -42,10 +42,10 @@ def replacements(
         "empty_cache": cuda["empty_cache"],
         "empty_host_cache": lambda: None,
         "memory_stats": cuda["memory_stats"],
-        "memory_allocated": figure("allocated_bytes.all.current"),
-        "max_memory_allocated": figure("allocated_bytes.all.peak"),
-        "memory_reserved": figure("reserved_bytes.all.current"),
-        "max_memory_reserved": figure("reserved_bytes.all.peak"),
+        "memory_allocated": memory_statistic("allocated_bytes.all.current"),
+        "max_memory_allocated": memory_statistic("allocated_bytes.all.peak"),
+        "memory_reserved": memory_statistic("reserved_bytes.all.current"),
+        "max_memory_reserved": memory_statistic("reserved_bytes.all.peak"),
         "reset_peak_memory_stats": cuda["reset_peak_memory_stats"],
         "reset_accumulated_memory_stats": cuda["reset_accumulated_memory_stats"],
         "get_memory_info": cuda["mem_get_info"],

@@ -1,7 +1,7 @@
-"""Counting every allocation on a simulated device, also those that no Python code sees.
+"""Counting every allocation on a simulated device, including allocations made in C++.
 
-A function mode sees the results of functions that Python calls. Autograd's backward pass and the
-steps inside an operation run in C++; a dispatch mode below autograd sees their tensors too.
+A function mode receives only the results of functions called from Python. The backward pass and the
+steps inside an operation run in C++; a dispatch mode, below autograd, receives their tensors too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .places import CPU, index_of, put_all, thread
 
 
 class EveryAllocation(TorchDispatchMode):
-    """Notes the device of each tensor as soon as it exists, so that peaks are exact."""
+    """Sets the device of each tensor when it is created, so that peaks are exact."""
 
     def __init__(self, memories: list[DeviceMemory]) -> None:
         super().__init__()
@@ -29,8 +29,8 @@ class EveryAllocation(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        """Run one operation; its result is on the device of the operation around it."""
-        # The function mode has processed this operation, or must not see it: in a backward pass.
+        """Run one operation and set its result's device to that of the enclosing operation."""
+        # The function mode has already handled this operation, or must not: in a backward pass.
         with torch._C.DisableTorchFunction():
             result = operation(*args, **(kwargs or {}))
             where = thread.running

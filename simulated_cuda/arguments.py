@@ -1,8 +1,8 @@
 """The tensor arguments of an operation, and the two device checks that most operations make.
 
-Element-wise operations go through TensorIterator, which accepts CPU scalars. Most others check
-every argument against the first one, in a wrapper that PyTorch generates; the names in its error
-message come from the operation's schema.
+Element-wise operations use TensorIterator, which accepts CPU scalars. Most other operations compare
+the device of every argument with the first one's, in a wrapper that PyTorch generates. The names in
+its error messages come from the operation's schema.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .places import CPU, index_of
 
 @dataclass(frozen=True)
 class Argument:
-    """One tensor argument, under its name in the operation's schema."""
+    """A tensor argument, with its name in the operation's schema and its device index."""
 
     name: str
     tensor: torch.Tensor
@@ -33,7 +33,7 @@ Rule = Callable[[Machine, Any, tuple, dict], int]
 
 
 def tensor_arguments(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> Iterator[Argument]:
-    """The tensors among the arguments: `out` arguments first, then the others in order."""
+    """Return the tensor arguments: `out` arguments first, then the others in order."""
     ordered = []
     for number, argument in enumerate(func._schema.arguments):
         value = args[number] if number < len(args) else kwargs.get(argument.name)
@@ -47,7 +47,7 @@ def tensor_arguments(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> 
 
 
 def iterate(machine: Machine, arguments: list[Argument], takes_scalars: bool = True) -> int:
-    """TensorIterator's check (aten/src/ATen/TensorIterator.cpp, compute_types)."""
+    """Make TensorIterator's check (`compute_types` in aten/src/ATen/TensorIterator.cpp)."""
     common = next((argument.where for argument in arguments if argument.where != CPU), CPU)
     scalars = 0
     # Outputs come first in TensorIterator's list of operands.
@@ -67,7 +67,7 @@ def check_each(
     machine: Machine, func: torch._ops.OpOverload, arguments: list[Argument],
     method: str | None = None,
 ) -> int:  # fmt: skip
-    """The check of the generated wrappers (torchgen/dest/register_dispatch_key.py)."""
+    """Make the check of the generated wrappers (torchgen/dest/register_dispatch_key.py)."""
     first = arguments[0].where
     for argument in arguments[1:]:
         if argument.where != first:
@@ -81,9 +81,9 @@ def check_each(
 
 
 def _method(func: torch._ops.OpOverload, method: str | None) -> tuple[str, ...]:
-    """The name of this operation's generated wrapper, without the prefix `wrapper_CUDA_`.
+    """Return the name of an operation's generated wrapper, without the prefix `wrapper_CUDA_`.
 
-    Operations of other libraries have no such wrapper: their own name, and an empty prefix.
+    Operations of other libraries have no such wrapper: return their name and an empty prefix.
     """
     if method is not None:
         return (method,)

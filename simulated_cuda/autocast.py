@@ -1,9 +1,9 @@
-"""`torch.autocast("cuda")`: on the CPU the same operations run in lower precision.
+"""`torch.autocast("cuda")`: run the same operations in lower precision as on CUDA.
 
-PyTorch keeps one autocast setting per device type. For each operation on a simulated device, the
-CPU borrows the setting of CUDA. The CPU's lists of operations are nearly CUDA's: if only CUDA runs
-an operation in full precision, its arguments are converted here; if only the CPU does, autocast is
-off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
+PyTorch has one autocast setting per device type. Each operation on a simulated device runs with
+CPU autocast, set to CUDA's dtype. The two device types differ in a few operations: if only CUDA
+runs an operation in full precision, this module converts its arguments; if only the CPU does,
+autocast is off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ polar quantile nanquantile stft trace view_as_complex cholesky cholesky_inverse
 cholesky_solve lu_solve inverse linalg_inv pinverse svd qr geqrf orgqr ormqr lstsq lobpcg
 """
 
-# CUDA runs these in lower precision. The CPU has no such kernels for float16: it computes in full
+# CUDA runs these in lower precision. The CPU has no float16 kernels for them, so they run in full
 # precision, and the results are converted.
 _RECURRENT = "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"
-# CUDA has half-precision kernels for these and the CPU does not: their result is converted back.
+# CUDA has half-precision kernels for these and the CPU does not, so the result is converted back.
 _CONVERTED_BACK = "avg_pool3d replication_pad3d"
 
 
 def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
-    """The functions and methods of PyTorch with these names."""
+    """Return PyTorch's functions and methods with these names."""
     return frozenset(
         getattr(owner, name) for owner in _OWNERS for name in names if hasattr(owner, name)
     )
@@ -63,7 +63,7 @@ _UNSAFE_TEXT = (
 
 
 class _State:
-    """Whether autocast for CUDA was ever enabled: until then, operations need not check it."""
+    """Whether autocast was ever enabled. Until then, operations skip the autocast check."""
 
     used = False
 
@@ -72,7 +72,7 @@ state = _State()
 
 
 def remember(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap PyTorch's function that enables autocast, to note that it was used."""
+    """Wrap `torch.set_autocast_enabled` to record that autocast was used."""
 
     def switch(*args: Any, **kwargs: Any) -> Any:
         state.used = True
@@ -82,7 +82,7 @@ def remember(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Run one operation with the precision that autocast for CUDA selects."""
+    """Run one operation in the precision that CUDA autocast selects."""
     if func in _UNSAFE:
         raise RuntimeError(_UNSAFE_TEXT)
     if func in UNCHANGED:

@@ -1,24 +1,24 @@
-"""The blocks of the caching allocator: their sizes, and the segments that they are parts of."""
+"""The blocks of the caching allocator: their sizes, and the segments that contain them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# A block's size is a multiple of 512 bytes. Blocks are parts of segments, which the allocator
-# requests from the driver: of 2 MiB for blocks up to 1 MiB (the small pool), 20 MiB for blocks
-# below 10 MiB, and a multiple of 2 MiB for larger ones.
+# The size of a block is a multiple of 512 bytes. Blocks are parts of segments, which the allocator
+# requests from the driver. A segment has 2 MiB for blocks up to 1 MiB (the small pool), 20 MiB for
+# blocks below 10 MiB, and a multiple of 2 MiB for larger blocks.
 BLOCK = 512
 SMALL, _SMALL_SEGMENT = 1 << 20, 2 << 20
 _LARGE, _LARGE_SEGMENT = 10 << 20, 20 << 20
 
 
 def rounded(nbytes: int) -> int:
-    """The size of the block that the allocator uses for `nbytes` bytes."""
+    """Return the size of the block that the allocator uses for `nbytes` bytes."""
     return (nbytes + BLOCK - 1) // BLOCK * BLOCK
 
 
 def segment_size(block: int) -> int:
-    """The size of the segment that is requested from the driver for a block."""
+    """Return the size of the segment that is requested from the driver for a block."""
     if block <= SMALL:
         return _SMALL_SEGMENT
     if block < _LARGE:
@@ -29,7 +29,7 @@ def segment_size(block: int) -> int:
 class Block:
     """A part of a segment; `previous` and `next` are its neighbors in the same segment.
 
-    A block that was requested and has no place in a segment yet is not used.
+    `used` is False until the block is placed in a segment, and after it is freed.
     """
 
     __slots__ = ("address", "next", "previous", "requested", "size", "small", "used")
@@ -42,12 +42,17 @@ class Block:
 
     @property
     def is_split(self) -> bool:
-        """Whether the segment has other blocks too."""
+        """Whether the segment contains other blocks."""
         return self.previous is not None or self.next is not None
 
 
 def described(first: Block, index: int) -> dict[str, Any]:
-    """One segment as an entry of `torch.cuda.memory_snapshot`."""
+    """Return a segment as an entry of `torch.cuda.memory_snapshot`.
+
+    Args:
+        first: the first block of the segment.
+        index: the index of the device.
+    """
     blocks = []
     block: Block | None = first
     while block is not None:

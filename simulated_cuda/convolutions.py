@@ -1,4 +1,4 @@
-"""The checks of convolutions: which error CUDA raises depends on the kernel that it selects."""
+"""Device and dtype checks of convolutions. The error depends on the kernel that CUDA selects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .arguments import Argument, check_each
 from .machine import Machine
 from .places import CPU, index_of
 
-# The method of each CPU kernel, keyed by PyTorch's name for the convolution backend.
+# Names of the convolution methods in error messages, by PyTorch's name of the CPU backend.
 _CPU_CONVOLUTIONS = {
     "Slow2d": "__slow_conv2d_forward",
     "SlowDilated2d": "_slow_conv_dilated2d",
@@ -22,15 +22,15 @@ _CPU_CONVOLUTIONS = {
 
 
 def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
-    """Check the devices as the selected kernel does (native/Convolution.cpp)."""
+    """Make the device check of the kernel that PyTorch selects (native/Convolution.cpp)."""
     (signal, weight, bias), transposed, groups = args[:3], args[6], args[8]
     arguments = [
         Argument(name, tensor, index_of(tensor), False)
         for name, tensor in (("self", signal), ("weight", weight), ("bias", bias))
         if tensor is not None
     ]
-    here = arguments[0].where
-    if here == CPU:
+    input_index = arguments[0].where
+    if input_index == CPU:
         kind = torch._C._select_conv_backend(*args[:9]).name
         if kind in _CPU_CONVOLUTIONS:
             return check_each(machine, func, arguments, _CPU_CONVOLUTIONS[kind])
@@ -42,7 +42,7 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
         return check_each(machine, func, arguments, method)
     padding, stride = args[7], args[3]
     if transposed and any(more >= step for more, step in zip(padding, stride, strict=False)):
-        # cuDNN does not support output padding of a whole stride.
+        # cuDNN requires an output padding that is smaller than the stride.
         kind = "slow_conv_transpose2d" if signal.dim() == 4 else "_slow_conv_transpose3d"
         return check_each(machine, func, arguments, kind)
     _same_types(arguments, "")
@@ -64,14 +64,14 @@ def _same_types(arguments: list[Argument], ending: str) -> None:
 def different_types(
     signal: torch.Tensor, here: int, name: str, tensor: torch.Tensor, there: int, ending: str = ""
 ) -> RuntimeError:
-    """The error for a weight or bias whose type is not that of the input."""
+    """Return the error for a weight or bias with another tensor type than the input."""
     types = messages.tensor_type(signal, here), messages.tensor_type(tensor, there)
     return RuntimeError(
         f"Input type ({types[0]}) and {name} type ({types[1]}) should be the same{ending}"
     )
 
 
-# The dtypes that cuDNN knows but does not compute a convolution for: pytorch issue 152992.
+# Dtypes that cuDNN supports, but not in convolutions (pytorch issue 152992).
 _KNOWN_TO_CUDNN = (torch.uint8, torch.int8, torch.int32)
 
 

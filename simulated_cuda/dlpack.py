@@ -1,7 +1,7 @@
-"""DLPack: PyTorch's own exchange of tensors works; a capsule of a GPU tensor cannot be created.
+"""DLPack: exchange within PyTorch works, but a GPU tensor cannot be exported as a capsule.
 
-Other libraries read a tensor's memory through a capsule. A capsule from the simulated GPU would say
-that the memory is on the CPU, and a program that forgot `.cpu()` would work.
+Other libraries read a tensor's memory through a capsule. A capsule from the simulated GPU would
+have the CPU as its device, so a missing `.cpu()` would not raise an error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _CUDA = 2
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for the two methods that other libraries call."""
+    """Return the handlers for the two methods that other libraries call."""
     return {Tensor.__dlpack__: dlpack, Tensor.__dlpack_device__: dlpack_device}
 
 
 def dlpack(mode, func, args, kwargs):
-    """`Tensor.__dlpack__`: on a GPU, only a copy for the CPU can be exported."""
+    """`Tensor.__dlpack__`: a GPU tensor can only be exported as a copy on the CPU."""
     tensor = args[0]
     where = index_of(tensor)
     if where < 0:
@@ -57,7 +57,7 @@ def exporting(export: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def importing(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `torch.from_dlpack`: a tensor on a GPU is shared without a capsule."""
+    """Wrap `torch.from_dlpack` to share GPU tensors without a capsule."""
 
     def from_dlpack(ext_tensor: Any, **kwargs: Any) -> Tensor:
         if not isinstance(ext_tensor, Tensor) or index_of(ext_tensor) < 0:

@@ -1,7 +1,7 @@
-"""Saving and loading: a checkpoint stores `cuda:0`, as one written on a GPU does.
+"""Saving and loading: checkpoints store a device such as `cuda:0`, as on a real GPU.
 
-The files are PyTorch's own: a file written with the simulated GPU loads on a machine with a real
-GPU, and vice versa. Without either, `torch.load` needs `map_location`.
+The file format is PyTorch's: a file saved with a simulated GPU can be loaded with a real GPU, and
+vice versa. With neither of them, `torch.load` requires `map_location`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import serialization
 from .machine import Machine
 from .places import CPU, move_storage
 
-# Before PyTorch's own packages (the CPU's priority is 10), so that this one is asked first.
+# Lower than the priority of PyTorch's CPU package (10), so that these functions run first.
 _PRIORITY = 5
 
 

@@ -1,7 +1,8 @@
 """Operations on lists of tensors, such as `torch._foreach_add_`.
 
-If the tensors of a list are on several devices, PyTorch runs the operation for each tensor in turn
-(ATen/native/ForeachUtils.h, can_use_fast_route): tensors at the same position must match.
+If the tensors of a list are on several devices, PyTorch runs the operation once per position of the
+lists (`can_use_fast_route` in ATen/native/ForeachUtils.h). Tensors at the same position must be on
+the same device.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from .places import index_of, put_all
 from .special_rules import first_decides
 
 PREFIX = "_foreach_"
-# These run as another operation, which checks its arguments in its wrapper.
+# These run as `clamp_min` or `clamp_max`, whose generated wrapper checks the arguments.
 _AS_CLAMP = {"maximum": "min", "minimum": "max", "clamp_min": "min", "clamp_max": "max"}
 
 
 def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
-    """Check the tensors at each position of the lists; return the device of the first."""
+    """Check the tensors at each position of the lists; return the first tensor's device."""
     name = func._schema.name.partition("::")[2].removeprefix(PREFIX)
     limit = _AS_CLAMP.get(name.removesuffix("_"))
     values = (*args, *kwargs.values())
@@ -37,7 +38,7 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
 
 
 def note(results: Any, args: tuple, memories: list[Any]) -> None:
-    """Note that each result is on the device of the tensor at its position."""
+    """Set the device of each result to that of the tensor at the same position."""
     if isinstance(results, list | tuple):
         for result, tensor in zip(results, args[0], strict=False):
             if index_of(tensor) >= 0:

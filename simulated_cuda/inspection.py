@@ -13,7 +13,7 @@ Tensor = torch.Tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for functions that report a tensor's device, print it, or export its memory."""
+    """Return the handlers for functions that report a tensor's device, print or export it."""
     return {
         Tensor.device.__get__: device,
         Tensor.is_cuda.__get__: is_cuda,
@@ -29,7 +29,8 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     }
 
 
-# The same on every device, and no tensors: optimizers ask for these many times in each step.
+# Attributes that do not depend on the device and are not tensors. Handling them first saves time:
+# optimizers read them many times per step.
 _FACTS = (
     Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
     Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, Tensor.dim,
@@ -39,7 +40,7 @@ _FACTS = (
 
 
 def fact(mode, func, args, kwargs):
-    """A fact about a tensor that does not depend on its device, such as `Tensor.shape`."""
+    """An attribute of a tensor that does not depend on its device, such as `Tensor.shape`."""
     return func(*args, **kwargs)
 
 
@@ -67,7 +68,7 @@ def get_device(mode, func, args, kwargs):
 
 
 def item(mode, func, args, kwargs):
-    """`Tensor.item()`: the result is a number, without a device."""
+    """`Tensor.item()`: returns a Python number."""
     where = index_of(args[0])
     return mode.run(func, args, kwargs, where) if where >= 0 else func(*args)
 

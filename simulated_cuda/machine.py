@@ -1,4 +1,4 @@
-"""The simulated devices: their number, the current one, and the memory of each."""
+"""The simulated devices: their number, the current device, and the memory of each device."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class _CurrentDevice(threading.local):
 
 
 class Machine:
-    """A number of identical simulated devices with `total` bytes of memory each.
+    """`count` identical simulated devices with `total` bytes of memory each.
 
-    `every_allocation` tells whether tensors are counted that no Python code sees.
+    `every_allocation` sets whether memory that PyTorch allocates internally is counted too.
     """
 
     def __init__(self, count: int, total: int, every_allocation: bool = False) -> None:
@@ -32,10 +32,10 @@ class Machine:
         self.every_allocation = every_allocation
         self.memories = [DeviceMemory(index, total) for index in range(count)]
         self.devices = [torch.device("cuda", index) for index in range(count)]
-        # The default generators, created at their first use.
+        # The default generators, created on first use.
         self.generators: list[Any] = []
         self.initialized = False
-        # Set in a process that was forked after the first use of a device.
+        # True in a process that was forked after the first use of a device.
         self.forked = False
         self._current = _CurrentDevice()
 
@@ -49,7 +49,7 @@ class Machine:
         self._current.index = index
 
     def reset(self) -> None:
-        """Forget the current device and the memory statistics; living tensors stay allocated."""
+        """Reset the current device and the memory statistics; existing tensors stay allocated."""
         self.current = 0
         for memory in self.memories:
             memory.set_limit(None)
@@ -58,13 +58,13 @@ class Machine:
             memory.reset_accumulated()
 
     def touch(self) -> None:
-        """Initialize the devices; refused in a process forked after their first use, as by CUDA."""
+        """Initialize the devices; raise CUDA's error in a process forked after their first use."""
         if self.forked:
             raise RuntimeError(messages.FORKED)
         self.initialized = True
 
     def resolve(self, device: object) -> int | None:
-        """The index of a simulated device, `CPU`, or None for other devices and invalid values.
+        """Return a simulated device's index, `CPU`, or None for other devices and invalid values.
 
         Raises CUDA's error for a device that does not exist.
         """
@@ -85,5 +85,5 @@ class Machine:
         return index
 
     def name(self, index: int) -> torch.device:
-        """`device(type='cuda', index=index)`, or the CPU."""
+        """Return the `torch.device` with this index; `CPU` is the CPU."""
         return torch.device("cpu") if index == CPU else self.devices[index]
