@@ -1,1 +1,1 @@
-"""The checks of the labs' exercises: the engine, and one package per lab."""
+"""Checks of the lab exercises: the shared engine, and one package per lab."""

@@ -1,4 +1,4 @@
-"""A clock of simulated seconds, to check code that measures time even if the machine is busy."""
+"""A simulated clock for checking code that measures time, even on a busy machine."""
 
 import datetime
 import inspect
@@ -13,15 +13,17 @@ from unittest.mock import patch
 
 _ELAPSED = ("perf_counter", "monotonic", "time")
 _PROCESSOR = ("process_time", "thread_time")
-# Simulated cost of reading the clock, in seconds, so that a loop that polls the clock ends.
+# Simulated seconds per clock read. Without this cost, a loop that polls the clock would not end.
 _READING = 1e-6
 
 
 class Clock:
-    """A clock that advances only in `compute`, `sleep` and `wait_until`, and when it is read.
+    """A simulated clock. It advances in `compute`, `sleep` and `wait_until`, and on each read.
 
-    `seconds` is the total time, `computed` the time in which the processor was busy, and `slept`
-    whether `sleep` was called.
+    Attributes:
+        seconds: total simulated time.
+        computed: time during which the processor was busy.
+        slept: whether `sleep` was called.
     """
 
     def __init__(self) -> None:
@@ -35,11 +37,11 @@ class Clock:
         self.computed += seconds
 
     def wait_until(self, moment: float) -> None:
-        """Leave the processor idle until `seconds` is at least `moment`."""
+        """Advance the clock to `moment`, unless it has passed; the processor is idle meanwhile."""
         self.seconds = max(self.seconds, moment)
 
     def sleep(self, seconds: float) -> None:
-        """Leave the processor idle, as `time.sleep` does.
+        """Advance the clock while the processor is idle, like `time.sleep`.
 
         Raises:
             ValueError: `seconds` is negative.
@@ -52,11 +54,11 @@ class Clock:
 
 @contextmanager
 def simulated_clock(clock: Clock, function: Callable[..., Any]) -> Iterator[None]:
-    """Make Python's `time`, `timeit` and `datetime` return the time of `clock` in this thread.
+    """Patch `time`, `timeit` and `datetime` to read `clock` in the current thread.
 
-    That includes the names that the module of `function` has imported from them, and the default
-    arguments and closures of its functions. Other threads, such as those of the notebook's kernel,
-    still see the real time.
+    This also patches names that the module of `function` imported from them, and the default
+    arguments and closures of the functions in that module. Other threads, such as the threads of
+    the notebook's kernel, still read the real time.
     """
     thread = threading.get_ident()
     running = True
@@ -70,8 +72,8 @@ def simulated_clock(clock: Clock, function: Callable[..., Any]) -> Iterator[None
             _replace_names(vars(module), replaced, stack)
         names, functions = _module_of(function)
         _replace_names(names, replaced, stack)
-        for each in (*functions, timeit.Timer.__init__, timeit.timeit, timeit.repeat):
-            _replace_in_function(each, replaced, stack)
+        for target in (*functions, timeit.Timer.__init__, timeit.timeit, timeit.repeat):
+            _replace_in_function(target, replaced, stack)
         try:
             yield
         finally:
@@ -81,7 +83,7 @@ def simulated_clock(clock: Clock, function: Callable[..., Any]) -> Iterator[None
 def _simulated_functions(
     clock: Clock, is_simulated: Callable[[], bool]
 ) -> dict[int, tuple[Any, Any]]:
-    """Return the real functions and their replacements, by the `id` of the real one."""
+    """Return pairs `(real, simulated)` of functions, keyed by the `id` of the real function."""
 
     def reading(name: str) -> Callable[[], float]:
         real = getattr(time, name)
@@ -116,7 +118,7 @@ def _simulated_functions(
 
 
 def _module_of(function: Callable[..., Any]) -> tuple[dict[str, Any], list[FunctionType]]:
-    """Return the global names that `function` sees, and the functions of its module."""
+    """Return the globals of `function`, and the functions defined in its module."""
     function = inspect.unwrap(function)
     if not isinstance(function, FunctionType | MethodType):
         function = vars(type(function)).get("__call__")
@@ -124,8 +126,8 @@ def _module_of(function: Callable[..., Any]) -> tuple[dict[str, Any], list[Funct
     if not isinstance(function, FunctionType):
         return {}, []
     names = function.__globals__
-    found = {id(f): f for f in (function, *names.values()) if isinstance(f, FunctionType)}
-    return names, [f for f in found.values() if f.__globals__ is names]
+    functions = {id(f): f for f in (function, *names.values()) if isinstance(f, FunctionType)}
+    return names, [f for f in functions.values() if f.__globals__ is names]
 
 
 def _replace_names(

@@ -37,7 +37,7 @@ def equal_values(one: Any, other: Any) -> bool:
 
 def close(one: Tensor, other: Tensor) -> bool:
     """Return whether two tensors are equal, up to numerical differences between devices."""
-    # A GPU may round the inputs of a product (TF32), and it may add in a different order.
+    # A GPU may round the inputs of a matrix product (TF32) and may sum in a different order.
     return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-2, atol=1e-2)
 
 

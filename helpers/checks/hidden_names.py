@@ -1,4 +1,4 @@
-"""Find a name that a notebook has reassigned, as in `torch = 5` or `sum = 0`."""
+"""Find names that a notebook has reassigned, as in `torch = 5` or `sum = 0`."""
 
 import builtins
 import inspect
@@ -12,11 +12,11 @@ _REPLACED_BY_IPYTHON = ("open", "exit", "quit", "input", "display")
 
 
 def shadowed_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
-    """Return a reassigned module or built-in name that `function` uses, and its value; else None.
+    """Return the name and value of a reassigned module or built-in that `function` uses.
 
-    With `any_value`, a function or class assigned to the name counts too; otherwise only a plain
-    value does. For the name of a module, the function or class must be the notebook's own, because
-    `from time import time` is fine.
+    Returns None if there is none. By default, only a name with a non-callable value counts. With
+    `any_value`, a name bound to a function or class counts too. If the name is that of a module,
+    the function or class must be defined in the notebook, because `from time import time` is fine.
     """
     function = inspect.unwrap(function) if callable(function) else function
     function = getattr(function, "__func__", function)
@@ -26,7 +26,7 @@ def shadowed_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
         return None
     names = function.__globals__
     for name in dict.fromkeys(_names_used(function, set())):
-        # A class uses `__name__`, which every module sets.
+        # A class body reads `__name__`, which is set in every module.
         if name not in names or name.startswith("__"):
             continue
         value = names[name]
@@ -42,16 +42,16 @@ def shadowed_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
     return None
 
 
-def _names_used(function: FunctionType, seen: set[int]) -> Iterator[str]:
-    """Yield the global names in a function and in the notebook's functions that it calls."""
-    if id(function) in seen:
+def _names_used(function: FunctionType, visited: set[int]) -> Iterator[str]:
+    """Yield the global names used by a function and by the notebook functions that it calls."""
+    if id(function) in visited:
         return
-    seen.add(id(function))
+    visited.add(id(function))
     for name in _names_in(function.__code__):
         yield name
         value = function.__globals__.get(name)
         if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
-            yield from _names_used(value, seen)
+            yield from _names_used(value, visited)
 
 
 def _names_in(code: CodeType) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Hints for wrong answers: three levels of help, never the solution.
 
-The hints of a lab are in the file `hints.toml` next to its checks; those that any exercise can give
-are at the end of this module.
+Each lab's hints are in `hints.toml` next to its checks. Hints that apply to any exercise are at the
+end of this module.
 """
 
 import tomllib
@@ -18,10 +18,11 @@ class Hint:
 
     Args:
         id: identifies the mistake in the tests and in the data stored with the notebook.
-        wrong: what is wrong, shown at the first attempt. `{name}` is filled in from the values
-            given to `Hint.of`.
-        look: where to look, added at the second attempt with the same mistake.
-        section: heading of the lesson's section that helps, added at the third; "" for none.
+        wrong: what is wrong; shown at the first attempt. Placeholders such as `{name}` are filled
+            with the values passed to `Hint.of`.
+        look: where to look; added at the second attempt with the same mistake.
+        section: heading of the lesson section to read again; added at the third attempt, "" for
+            none.
     """
 
     id: str
@@ -30,30 +31,30 @@ class Hint:
     section: str = ""
 
     def of(self, **values: Any) -> "WrongAnswer":
-        """Return the exception to raise, with the values that fill in the text."""
+        """Return the exception to raise, with the values for the placeholders."""
         return WrongAnswer(self, values)
 
 
 @dataclass(eq=False)
 class WrongAnswer(Exception):
-    """Raised for a wrong answer, with the hint to show and the `values` for its text."""
+    """Raised for a wrong answer, with the hint to show and the `values` for its placeholders."""
 
     hint: Hint
     values: dict[str, Any] = field(default_factory=dict)
 
     @property
     def wrong(self) -> str:
-        """What is wrong, with its values."""
+        """What is wrong, translated and filled in."""
         return translate(self.hint.wrong).format(**self.values)
 
     @property
     def look(self) -> str:
-        """Where to look, with its values."""
+        """Where to look, translated and filled in."""
         return translate(self.hint.look).format(**self.values)
 
 
 def hint_of(wrong: WrongAnswer) -> dict[str, Any]:
-    """Return a hint as plain data: its id, and its values as texts or numbers."""
+    """Return a hint as plain data: its id, and its values as strings or numbers."""
     values = {
         name: value if isinstance(value, int | float) else str(value)
         for name, value in wrong.values.items()
@@ -62,13 +63,13 @@ def hint_of(wrong: WrongAnswer) -> dict[str, Any]:
 
 
 def read_hints(lab_folder: Path) -> dict[str, dict[str, Hint]]:
-    """Read a lab's `hints.toml`: for each exercise its hints by id.
+    """Read a lab's `hints.toml`; return the hints of each exercise, keyed by id.
 
-    The table `[exercise_2.wrong-place]` is a hint of exercise 2, `[every.wrong-place]` one of all
-    exercises. A `section` directly in `[exercise_2]` is the default for its hints.
+    The table `[exercise_2.wrong-place]` defines a hint for exercise 2, and `[every.wrong-place]`
+    defines one for all exercises. A `section` key in `[exercise_2]` is the default for its hints.
     """
     tables = tomllib.loads((lab_folder / "hints.toml").read_text(encoding="utf-8"))
-    found = {
+    hints = {
         exercise: {
             id: Hint(id, **{"section": table.get("section", "")} | entry)
             for id, entry in table.items()
@@ -76,11 +77,11 @@ def read_hints(lab_folder: Path) -> dict[str, dict[str, Hint]]:
         }
         for exercise, table in tables.items()
     }
-    shared = found.pop("every", {})
-    return {exercise: shared | own for exercise, own in found.items()}
+    shared = hints.pop("every", {})
+    return {exercise: shared | own for exercise, own in hints.items()}
 
 
-# Mistakes that are possible in every exercise. `{name}` is the student's function.
+# Hints that apply to any exercise. `{name}` is the name of the student's function.
 NOT_WRITTEN = Hint(
     "not-written",
     "`{name}` is not written yet.",

@@ -56,10 +56,10 @@ class Exercise:
     given: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, *answers: Any) -> None:
-        """Check the answers and show a box.
+        """Check the answers and show the result in a box.
 
         Raises:
-            CheckFailed: an answer is wrong; it ends the cell.
+            CheckFailed: an answer is wrong. The exception stops the cell.
         """
         verdict = self.judge(*answers)
         self.record(verdict).show()
@@ -67,17 +67,17 @@ class Exercise:
             raise CheckFailed(f"exercise {self.number}: {verdict.mistake.wrong}") from None
 
     def record(self, verdict: Verdict) -> CheckBox:
-        """Count an attempt, and return the box to show."""
+        """Count the attempt and return the box to show."""
         if not self.passed:
             self.tries += 1
-        # A wrong answer counts even if an earlier one was right.
+        # A wrong answer replaces an earlier right one.
         self.passed = verdict.passed
         if verdict.hint is not None:
             self.given[verdict.hint] = self.given.get(verdict.hint, 0) + 1
         return self._box(verdict)
 
     def judge(self, *answers: Any, seed: int | None = None) -> Verdict:
-        """Judge the answers without showing anything.
+        """Check the answers without showing anything.
 
         Args:
             answers: the functions or classes that the exercise asks for.
@@ -99,13 +99,13 @@ class Exercise:
         answers: Sequence[Any],
         limited: AbstractContextManager[PrintedText],
     ) -> Verdict:
-        """Judge the answers in this trial, within the given limits."""
+        """Check the answers in an existing trial, within the given limits."""
         mistake = None
         printed = PrintedText()
         try:
-            # No code inside the time limit has to run to completion.
+            # Set up the machine outside `limited`, which may interrupt any code.
             with machine_for_checks(), limited as printed:
-                # The tensors of a check are small, so more threads would only add overhead.
+                # The tensors in a check are small, so more threads would only add overhead.
                 torch.set_num_threads(1)
                 self.judging(trial, *answers)
         except WrongAnswer as wrong:
@@ -163,9 +163,9 @@ class Lab:
     """The exercises of one lab.
 
     Args:
-        name: the name of its notebook and of its lesson, such as "01_tensors_and_devices".
-        hints: for each exercise its hints by id, as `read_hints` returns them.
-        seconds: the time limit of a check, unless the exercise has its own.
+        name: the name of the lab's notebook and lesson, such as "01_tensors_and_devices".
+        hints: the hints of each exercise, as returned by `read_hints`.
+        seconds: the default time limit of a check. An exercise can override it.
     """
 
     name: str
@@ -191,5 +191,5 @@ class Lab:
 
     @property
     def done(self) -> list[int]:
-        """The numbers of the exercises that are solved in this session."""
-        return [number for number, each in sorted(self.exercises.items()) if each.passed]
+        """The numbers of the exercises solved in this session."""
+        return [number for number, exercise in sorted(self.exercises.items()) if exercise.passed]

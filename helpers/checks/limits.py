@@ -1,17 +1,17 @@
-"""Stop student code that takes too long or uses too much memory, on any thread and system.
+"""Stop student code that runs too long or uses too much memory, on any thread and platform.
 
-Where SIGALRM exists, a timer checks the main thread ten times per second; elsewhere another thread
-does. The exceptions they raise are not `Exception`s, so `except Exception` does not catch them.
-With the timer, code that catches everything is interrupted again in its `except` clause, line by
-line.
+On the main thread, where SIGALRM exists, a timer checks the limits ten times per second. Otherwise
+a watchdog thread checks them. Both raise subclasses of `BaseException`, which `except Exception`
+does not catch. If the code catches them anyway, the timer raises again on each line of the `except`
+clause.
 
-Python cannot stop a single endless call into C, such as `sum(itertools.repeat(0))`, nor, without
-the timer, a loop that catches everything and sleeps.
+Python cannot stop a single endless call into C, such as `sum(itertools.repeat(0))`. Without the
+timer, it also cannot stop a loop that catches everything and sleeps.
 
-The time limit counts the student's code only: neither the time in which the thread waits for a
-processor that other programs use, nor the time in which Python imports a module. A right answer
-must not be rejected because the machine is busy, and an interrupted import leaves a module half
-imported (torch imports its compiler when the first optimizer is created, which takes seconds).
+The time limit counts only the student's code. It excludes the time in which the thread waits for a
+processor, because a right answer must not be rejected on a busy machine. It also excludes imports:
+an interrupted import leaves a module half imported, and some imports take seconds (torch imports
+its compiler when the first optimizer is created).
 """
 
 import contextlib
@@ -27,29 +27,31 @@ import simulated_cuda
 from helpers.checks.memory import bytes_in_use, free_bytes, limit_addresses, restore_addresses
 
 GIB = 1 << 30
-# How much the code may allocate beyond what the process already uses. `MEMORY` is checked on every
-# tick. `ADDRESSES`, which the system enforces, is larger, because other threads need some.
+# Limits on what the code may allocate beyond the current use of the process. `MEMORY` is checked on
+# every tick. `ADDRESSES` is enforced by the system; it is larger because other threads need address
+# space too.
 MEMORY = 2 * GIB
 ADDRESSES = 4 * GIB
 _TICK = 0.1
-# Seconds after which code that caught the exception is interrupted again.
+# Seconds until code that caught the exception is interrupted again.
 _RETRY_SECONDS = 0.01
 _THIS_PACKAGE = str(Path(__file__).parent)
 _IMPORTING = "<frozen importlib"
-# An exception on the line that leaves a `with` block skips its `__exit__`: the simulator's lock
-# would stay locked. importlib must finish cleaning up after a failed import.
+# Files whose lines are never interrupted. An exception on the line that leaves a `with` block skips
+# `__exit__`, so the simulator's lock would stay locked. importlib must finish its cleanup after a
+# failed import.
 _SIMULATOR = Path(simulated_cuda.__file__).parent
 _ALLOCATOR = str(_SIMULATOR / "memory.py")
 _NEVER_TRACED = (_IMPORTING, str(_SIMULATOR))
-# An import that takes longer than this, in seconds, is stopped: it probably never ends.
+# Seconds after which an import is stopped, because it probably never ends.
 _MAX_IMPORT_SECONDS = 120
-# On systems that do not report how long a thread waited for a processor, code may take this many
-# times its limit in wall time, as long as its processor time stays within the limit.
+# Used on systems that do not report how long a thread waited for a processor. Wall time may reach
+# this many times the limit, as long as processor time stays within the limit.
 _WALL_TIME_FACTOR = 6
 
 
 class Stopped(BaseException):
-    """The code was stopped. Not an `Exception`, so that student code rarely catches it."""
+    """Raised to stop the code. Not an `Exception`, so student code rarely catches it."""
 
 
 class OutOfTime(Stopped):
@@ -61,21 +63,21 @@ class OutOfMemory(Stopped):
 
 
 def own_seconds(thread: threading.Thread | None = None) -> float:
-    """Return a time that passes while a thread computes or sleeps, not while it only waits to run.
+    """Return a thread's clock, in seconds. It stops while the thread waits for a processor.
 
-    Without an argument, that of the current thread.
+    `thread` defaults to the current thread.
     """
     thread = thread or threading.current_thread()
     try:
         waits = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text()
-        # The second number: nanoseconds in which the thread waited on a run queue.
+        # The second field is the time spent waiting on a run queue, in nanoseconds.
         return monotonic() - int(waits.split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
         return max(process_time(), monotonic() / _WALL_TIME_FACTOR)
 
 
 class _ThreadTime:
-    """The time in which a thread ran or slept, not counting imports and waiting for a processor."""
+    """Time a thread spent running or sleeping, excluding imports and waits for a processor."""
 
     def __init__(self, thread: threading.Thread) -> None:
         self._thread = thread
@@ -83,7 +85,7 @@ class _ThreadTime:
         self.importing = 0.0
 
     def tick(self, *, importing: bool) -> None:
-        """Record what the thread has done since the last tick."""
+        """Record the time since the last tick, as import time if `importing`."""
         now = own_seconds(self._thread)
         if importing:
             self.importing += now - self._last
@@ -98,9 +100,9 @@ class _ThreadTime:
 class CodeLimits:
     """`with CodeLimits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
 
-    At the end of the block, signal handler, timer, address limit and tracing are restored. The same
-    object can limit several blocks, one after another, which then share the seconds. `boundary` is
-    the frame that contains the next block, if that is not the caller's.
+    Leaving the block restores the signal handler, timer, address limit and tracing. One object can
+    limit several blocks in a row, which share the seconds. Set `boundary` to the frame that
+    contains the next block if it is not the caller's frame.
     """
 
     def __init__(self, seconds: float, *, memory: int = MEMORY) -> None:
@@ -144,7 +146,7 @@ class CodeLimits:
             first, interval = self._timer
             left = max(0.01, first - (monotonic() - self._started)) if first else 0
             signal.setitimer(signal.ITIMER_REAL, left, interval)
-            # None: a handler that was not installed from Python and cannot be restored from here.
+            # A handler of None was not installed from Python and cannot be restored.
             signal.signal(
                 signal.SIGALRM, signal.SIG_DFL if self._handler is None else self._handler
             )
@@ -168,7 +170,7 @@ class CodeLimits:
         return OutOfMemory if bytes_in_use() > self._max_bytes else None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        # The next signal may arrive during these calls.
+        # Another signal may arrive while this one is handled.
         if self._over or self._handling_signal:
             return
         self._handling_signal = True
@@ -180,8 +182,8 @@ class CodeLimits:
         if stopped is None or student_frames is None:
             return
         self._stopped = True
-        # Once soon, then less often: if handling a signal took longer than the time to the next,
-        # signals would interrupt each other, and the code that restores settings would not run.
+        # Interrupt again soon, then less often. If signals arrived faster than they are handled,
+        # they would interrupt each other, and the code that restores settings would not run.
         signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS, _TICK)
         self._interrupt_lines(student_frames, stopped)
         raise stopped
@@ -194,12 +196,13 @@ class CodeLimits:
         return False
 
     def _frames_to_stop(self, frame: FrameType | None) -> list[FrameType] | None:
-        """Return the frames of the block outside this package; None if nothing may be stopped now.
+        """Return the block's frames outside this package; None if it must not be stopped now.
 
-        Nothing may be stopped while this package restores settings or the simulated GPU changes its
-        list of blocks, nor, after the first interruption, while only this package is running.
+        The block must not be stopped while this package restores settings, or while the simulated
+        GPU changes its list of memory blocks. After the first interruption, it also must not be
+        stopped while only code in this package is running.
         """
-        found = []
+        frames = []
         while frame is not self._boundary:
             if frame is None or frame.f_code is CodeLimits.__exit__.__code__:
                 return None
@@ -210,12 +213,12 @@ class CodeLimits:
             if own and back is not None and back.f_code.co_filename == contextlib.__file__:
                 return None
             if not own and not frame.f_code.co_filename.startswith(_NEVER_TRACED):
-                found.append(frame)
+                frames.append(frame)
             frame = back
-        return found if found or not self._stopped else None
+        return frames if frames or not self._stopped else None
 
     def _interrupt_lines(self, frames: list[FrameType], stopped: type[Stopped]) -> None:
-        """Raise again at the next line of these frames, such as the `pass` of `except: pass`."""
+        """Raise again on the next line of these frames, such as `pass` in `except: pass`."""
 
         def at_line(frame: FrameType, event: str, argument: object) -> object:
             if event == "line" and not self._over:
@@ -239,12 +242,12 @@ class CodeLimits:
 
 def end_threads(before: set[int]) -> None:
     """Stop the threads whose ids are not in `before`, if they are running Python code."""
-    mine = threading.get_ident()
-    left = [t for t in threading.enumerate() if t.ident not in before and t.ident != mine]
-    for thread in left:
+    current = threading.get_ident()
+    threads = [t for t in threading.enumerate() if t.ident not in before and t.ident != current]
+    for thread in threads:
         _raise_in(thread.ident, SystemExit)
     deadline = monotonic() + 0.5
-    for thread in left:
+    for thread in threads:
         thread.join(max(0.0, deadline - monotonic()))
 
 

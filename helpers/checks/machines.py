@@ -1,4 +1,4 @@
-"""Run student code as on a machine with a given number of GPUs, real or simulated."""
+"""Run student code as if the machine had a given number of GPUs, real or simulated."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,10 +13,9 @@ from simulated_cuda.memory import DeviceMemory
 
 @contextmanager
 def machine_for_checks() -> Iterator[None]:
-    """Give the block at least one GPU: a real one, or else two simulated ones.
+    """Run the block with the machine's real GPUs, or with two simulated GPUs if there are none.
 
-    A notebook on a machine without a GPU gets them during the check, because on a single device
-    every tensor is on the right one.
+    With a single device, a check could not detect a tensor on the wrong device.
     """
     real = torch.cuda.is_available() and not simulated_cuda.is_enabled()
     if real:
@@ -28,9 +27,10 @@ def machine_for_checks() -> Iterator[None]:
 
 @contextmanager
 def machine(gpus: int) -> Iterator[None]:
-    """Make exactly `gpus` CUDA devices visible in the block, simulated unless the machine has them.
+    """Make exactly `gpus` CUDA devices visible in the block.
 
-    Tensors created before the block stay where they are; do not use those created in it later.
+    They are simulated unless the machine has exactly that many. Tensors created before the block
+    stay on their device. Do not use tensors created in the block after it ends.
     """
     if simulated_cuda.is_enabled():
         with _resized(torch._course_simulated_cuda.machine, gpus), _availability(gpus):
@@ -47,9 +47,9 @@ def machine(gpus: int) -> Iterator[None]:
 
 @contextmanager
 def _resized(simulated: Machine, gpus: int) -> Iterator[None]:
-    """Give the simulated machine another number of devices without restarting it."""
+    """Change the number of devices of the simulated machine without restarting it."""
     before = simulated.count, list(simulated.devices), list(simulated.memories), simulated.current
-    # In place, because other objects hold these lists.
+    # Modify the lists in place, because other objects hold references to them.
     for index in range(len(simulated.devices), gpus):
         simulated.devices.append(torch.device("cuda", index))
         simulated.memories.append(DeviceMemory(index, simulated.total))

@@ -17,14 +17,14 @@ _MACHINE = Path("/proc/meminfo")
 
 
 def bytes_in_use() -> int:
-    """Return the bytes of memory that this process uses; 0 if the system does not report it."""
+    """Return the memory that this process uses, in bytes; 0 if the system does not report it."""
     if resource is None or not _PROCESS.exists():
         return 0
     return int(_PROCESS.read_text().split()[1]) * resource.getpagesize()
 
 
 def free_bytes() -> int:
-    """Return the bytes of memory that are available; a huge number if unknown."""
+    """Return the available memory, in bytes; a very large number if unknown."""
     if not _MACHINE.exists():
         return 1 << 60
     with contextlib.suppress(StopIteration, ValueError):
@@ -44,9 +44,9 @@ def limit_addresses(more: int) -> tuple[int, int] | None:
     if resource is None or not _PROCESS.exists() or real_gpu:
         return None
     before = resource.getrlimit(resource.RLIMIT_AS)
-    taken = int(_PROCESS.read_text().split()[0]) * resource.getpagesize()
+    size = int(_PROCESS.read_text().split()[0]) * resource.getpagesize()
     others = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([taken + more, *others]), before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (min([size + more, *others]), before[1]))
     return before
 
 

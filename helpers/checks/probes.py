@@ -1,4 +1,4 @@
-"""Record which tensors code copies between devices, and how often it reads from a GPU."""
+"""Record copies between devices, and how often Python reads numbers from a GPU."""
 
 from dataclasses import dataclass
 from types import TracebackType
@@ -29,23 +29,23 @@ class _Fetches(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
+        # Otherwise the first operation imports PyTorch's compiler, which takes seconds.
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         if operation is torch.ops.aten._local_scalar_dense.default:
             self.numbers += _on_gpu(args[0])
-        # The simulated GPU has already processed this operation. In a backward pass it must not
-        # see it at all, because some tensors have no device yet.
+        # The simulated GPU has already processed this operation. In a backward pass, the operation
+        # must bypass the simulated GPU, because some tensors have no device yet.
         with torch._C.DisableTorchFunction():
             return operation(*args, **(kwargs or {}))
 
 
 class Watch(TorchFunctionMode):
-    """Records the operations of a block.
+    """Records the operations in a `with` block.
 
-    `moves` are the copies from one device to another; `fetched` tells how often Python read numbers
-    from a GPU, `calls` how many torch functions were called.
+    `moves` has the copies from one device to another. `fetched` counts how often Python read
+    numbers from a GPU, and `calls` counts the calls of torch functions.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Watch(TorchFunctionMode):
 
     @property
     def fetched(self) -> int:
-        """How often numbers were read from a GPU, one by one or a tensor at a time."""
+        """How often Python read from a GPU, either a single number or a whole tensor."""
         copied = sum(m.source.type != "cpu" and m.target.type == "cpu" for m in self.moves)
         return self._fetches.numbers + self._lists + copied
 
@@ -90,7 +90,7 @@ class Watch(TorchFunctionMode):
 
 
 def _on_gpu(tensor: torch.Tensor) -> bool:
-    if simulated_cuda.is_enabled():  # at this level every tensor reports the CPU
+    if simulated_cuda.is_enabled():  # in dispatch, every tensor reports the CPU
         return index_of(tensor) != CPU
     return tensor.device.type != "cpu"
 

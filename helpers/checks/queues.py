@@ -1,6 +1,6 @@
-"""An asynchronous device, like a GPU, to check whether code synchronizes with it.
+"""A simulated asynchronous device, to check whether code synchronizes with a GPU.
 
-Its time is simulated, so the results do not depend on how busy the machine is.
+Its time is simulated too, so the results do not depend on how busy the machine is.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ import torch
 
 from helpers.checks.clocks import Clock
 
-# Simulated cost, in seconds, of launching work and of querying whether it is done, about that of a
-# real GPU. It also ends loops that launch or query until some time has passed.
+# Simulated seconds to launch work and to query whether it is done, similar to a real GPU. Without
+# this cost, a loop that launches or queries until some time has passed would not end.
 _LAUNCHING = 5e-6
 _ASKING = 2e-5
 
@@ -21,8 +21,10 @@ _ASKING = 2e-5
 class Device:
     """A device that processes a queue of work in order.
 
-    `clock` is its clock; `took` has the duration of each piece of work, in order; `asked` is
-    whether the program has queried if the work is done.
+    Attributes:
+        clock: the clock of the device and the program.
+        took: the seconds of each launch, in order.
+        asked: whether the program has queried if the work is done.
     """
 
     def __init__(self) -> None:
@@ -38,7 +40,7 @@ class Device:
         self.took.append(seconds)
 
     def end_of_work(self) -> float:
-        """Return when all work queued so far is done, in seconds of the clock."""
+        """Return the clock time, in seconds, at which all queued work is done."""
         return max(self._idle_from, self.clock.seconds)
 
     def is_done(self, moment: float | None = None) -> bool:
@@ -53,26 +55,26 @@ class Device:
 
 
 class _Event:
-    """Replaces `torch.cuda.Event`: a mark in the queue, with the time at which it is reached."""
+    """Replacement for `torch.cuda.Event`: a position in the queue and the time it is reached."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._reached = 0.0
 
     def record(self, stream: Any = None) -> None:
-        """Add the mark to the queue."""
+        """Record the event at the end of the queue."""
         self._reached = self._device.end_of_work()
 
     def query(self) -> bool:
-        """Return whether the mark has been reached."""
+        """Return whether the queue has reached the event."""
         return self._device.is_done(self._reached)
 
     def synchronize(self) -> None:
-        """Wait until the mark is reached."""
+        """Wait until the queue reaches the event."""
         self._device.clock.wait_until(self._reached)
 
     def elapsed_time(self, end_event: "_Event") -> float:
-        """Return the milliseconds from this mark to the other."""
+        """Return the milliseconds from this event to `end_event`."""
         if max(self._reached, end_event._reached) > self._device.clock.seconds:
             raise RuntimeError(
                 "Both events must be completed before calculating elapsed time: device not ready"
@@ -82,7 +84,7 @@ class _Event:
 
 @contextmanager
 def simulated_gpu(device: Device) -> Iterator[None]:
-    """Make torch's functions that wait for a GPU, and its events, use `device`."""
+    """Patch torch's events and synchronization functions to use `device`."""
 
     def wait(*args: Any, **kwargs: Any) -> None:
         device.wait()
@@ -106,7 +108,7 @@ def simulated_gpu(device: Device) -> Iterator[None]:
 
 @contextmanager
 def no_gpu_to_synchronize() -> Iterator[None]:
-    """Make torch's functions that wait for a GPU fail, as on a machine without one."""
+    """Make torch's synchronization functions raise, as on a machine without a GPU."""
 
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("this machine has no GPU to wait for")

@@ -1,7 +1,7 @@
-"""Run a student's code so that the notebook stays usable whatever the code does.
+"""Run a student's code in a sandbox, so that the notebook stays usable.
 
-This protects from mistakes, not from malicious code. It captures what the code prints, refuses
-`input()` and `exit()`, limits time and memory, ends threads, and restores settings.
+The sandbox protects against mistakes, not against malicious code. It captures printed text, blocks
+`input()` and `exit()`, limits time and memory, stops threads, and restores settings.
 """
 
 import builtins
@@ -36,14 +36,14 @@ class ExitCalled(Stopped):
 
 
 class PrintedText(io.TextIOBase):
-    """A text stream that keeps the beginning of what is printed."""
+    """A text stream that keeps the first `MAX_CHARACTERS` characters."""
 
     def __init__(self) -> None:
         self.text = ""
         self.cut = False
 
     def writable(self) -> bool:
-        """Return True: code checks this before it writes."""
+        """Return True; some code checks this before it writes."""
         return True
 
     def write(self, text: str) -> int:
@@ -58,7 +58,7 @@ class PrintedText(io.TextIOBase):
 
 @contextmanager
 def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
-    """Run the block in the sandbox; yield what it prints.
+    """Run the block in the sandbox; yield the text that it prints.
 
     Raises:
         Stopped: `OutOfTime`, `OutOfMemory`, `InputCalled` or `ExitCalled`.
@@ -73,12 +73,12 @@ def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
         stack.enter_context(patch.object(os, "_exit", _no_exit))
         shell = get_ipython()
         if shell is not None:
-            # `exit` in a notebook asks the shell to end the kernel.
+            # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel.
             stack.enter_context(patch.object(shell, "ask_exit", _no_exit))
             publisher = shell.display_pub
             stack.callback(setattr, shell, "display_pub", publisher)
             shell.display_pub = _HiddenDisplays(shell=shell)
-        # This generator is suspended while the block runs: the block is two frames up.
+        # Frame 0 is this generator, 1 is contextlib's `__enter__`, 2 contains the block.
         limits.boundary = sys._getframe(2)
         with limits:
             yield printed
@@ -86,10 +86,10 @@ def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
 
 class _HiddenDisplays(DisplayPublisher):
     def publish(self, *args: Any, **kwargs: Any) -> None:
-        """Show nothing: the check shows its own box."""
+        """Discard the output, because the check shows its own box."""
 
     def clear_output(self, wait: bool = False) -> None:
-        """Clear nothing."""
+        """Do nothing."""
 
 
 def _no_input(*args: Any, **kwargs: Any) -> str:
@@ -102,11 +102,11 @@ def _no_exit(*args: Any, **kwargs: Any) -> None:
 
 @contextmanager
 def restore_settings() -> Iterator[None]:
-    """Restore the program's settings at the end of the block.
+    """Restore global settings at the end of the block.
 
-    These are torch's default device and dtype, gradient tracking, threads and flags, the current
-    GPU, the random number generators of torch and Python, the working directory, the environment,
-    signal handlers, warning filters and the recursion limit.
+    The settings are torch's default device and dtype, gradient tracking, threads and flags, the
+    current GPU, the random number generators of torch and Python, the working directory, the
+    environment, signal handlers, warning filters and the recursion limit.
     """
     restore = [_torch_settings(), _random_numbers(), _python_settings()]
     try:
@@ -126,14 +126,14 @@ def _torch_settings() -> Callable[[], None]:
 
     def undo() -> None:
         if torch.get_default_device() != default_device:
-            # Setting the CPU explicitly would leave a device mode behind.
+            # Setting the CPU explicitly would leave a device mode active.
             torch.set_default_device(None if default_device.type == "cpu" else default_device)
         torch.set_default_dtype(dtype)
         if torch.is_inference_mode_enabled() == inference:
             torch.set_grad_enabled(gradients)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
-        # Setting it imports torch's compiler, which takes seconds.
+        # The setter imports torch's compiler, which takes seconds.
         if torch.are_deterministic_algorithms_enabled() != deterministic:
             torch.use_deterministic_algorithms(deterministic)
         torch.backends.cudnn.benchmark = benchmark

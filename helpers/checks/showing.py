@@ -12,8 +12,8 @@ from helpers.language import translate
 
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
 _PRINTED_LINES = 20
-# Text and background are both given: JupyterLab drops `inherit` from stored outputs, and its dark
-# theme would then show light code on a light box.
+# Set both the text color and the background. JupyterLab drops `inherit` from stored outputs, so its
+# dark theme would show light code on a light box.
 _TEXT, _FAINT_TEXT = "#1a1a1a", "#444444"
 _GREEN, _PALE_GREEN = "#00735c", "#eff9f5"
 _ORANGE, _PALE_ORANGE = "#a84300", "#fff6ec"
@@ -22,7 +22,7 @@ _ORANGE, _PALE_ORANGE = "#a84300", "#fff6ec"
 class CheckFailed(Exception):
     """Raised after a wrong answer, so that "Run All" stops at this cell.
 
-    A notebook shows only one line for it, because the box above has the details.
+    A notebook shows it as a single line, because the box above has the details.
     """
 
     def __init__(self, text: str) -> None:
@@ -38,15 +38,15 @@ class CheckFailed(Exception):
 
 @dataclass(frozen=True)
 class CheckBox:
-    """What a check shows.
+    """The box that shows the result of a check.
 
     Attributes:
-        data: lab, exercise, passed, points, of, hint and tries, stored with the notebook.
-        lines: the sentences to show; words between backquotes are code.
+        data: the result to store in the notebook: lab, exercise, passed, points, of, hint, tries.
+        lines: the sentences to show, with code in backquotes.
         done: how many exercises of the lab are solved.
         count: how many exercises the lab has.
         printed: what the student's code printed.
-        cut: whether it printed more than that.
+        cut: whether `printed` is incomplete because of its length limit.
     """
 
     data: dict[str, Any]
@@ -57,7 +57,7 @@ class CheckBox:
     cut: bool = False
 
     def show(self) -> None:
-        """Show the box as HTML, as text and as data; outside of a notebook print the text."""
+        """Show the box as HTML, text and data. Outside a notebook, print the text."""
         if get_ipython() is None:
             print(self.text)
             return
@@ -73,7 +73,7 @@ class CheckBox:
 
     @property
     def text_printed(self) -> str:
-        """What to show below the box of what the student's code printed; "" for nothing."""
+        """The student's printed text as shown below the box; "" if there is none."""
         if not self.printed.strip():
             return ""
         lines = self.printed.rstrip().splitlines()
@@ -110,7 +110,7 @@ class CheckBox:
 
 
 def _with_code(text: str, background: str) -> str:
-    """Turn `code` in a sentence into HTML."""
+    """Return a sentence as HTML, with `code` in backquotes as code elements."""
     style = f"color:{_TEXT};background-color:{background};padding:0"
     return "".join(
         f'<code style="{style}">{escape(piece)}</code>' if i % 2 else escape(piece)

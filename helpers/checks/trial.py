@@ -1,4 +1,4 @@
-"""One attempt at an exercise: new inputs, the devices to use, and calls of the student's code."""
+"""One attempt at an exercise: new inputs, the devices to use, and calls to the student's code."""
 
 import inspect
 import random
@@ -44,11 +44,11 @@ class CallResult:
 class Trial:
     """The inputs, devices and calls of one attempt at an exercise.
 
-    `random` generates Python numbers and `normal` tensors, from a seed that students cannot know.
-    `gradients_left_off` is whether the last call left torch's gradient tracking turned off.
+    `random` generates Python numbers and `normal` generates tensors, both from a seed that students
+    cannot know. `gradients_left_off` is True if the last call left gradient tracking disabled.
 
     Args:
-        names: the name of each answer in the exercise, keyed by the answer's `id`.
+        names: the names of the answers in the exercise, keyed by `id(answer)`.
         seconds: the time limit.
         own_hints: the exercise's hints, by id.
         seed: seed of the inputs; random if None.
@@ -72,7 +72,7 @@ class Trial:
 
     @property
     def devices(self) -> list[torch.device]:
-        """Up to two GPUs, at least one, then the CPU."""
+        """One or two GPUs, followed by the CPU."""
         gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
         return [*gpus[:2], torch.device("cpu")]
 
@@ -88,10 +88,10 @@ class Trial:
         dtype: torch.dtype = torch.float32,
         requires_grad: bool = False,
     ) -> torch.Tensor:
-        """Return a new leaf tensor of normally distributed numbers."""
+        """Return a new leaf tensor of random numbers from the standard normal distribution."""
         # Generated on the CPU, so that a seed gives the same numbers on every machine.
-        drawn = torch.randn(shape, generator=self.generator).to(device, dtype)
-        return drawn.requires_grad_(requires_grad)
+        values = torch.randn(shape, generator=self.generator).to(device, dtype)
+        return values.requires_grad_(requires_grad)
 
     def integers(
         self,
@@ -101,15 +101,15 @@ class Trial:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.int64,
     ) -> torch.Tensor:
-        """Return new integers from `low` to `high`, `high` excluded."""
-        drawn = torch.randint(low, high, shape, generator=self.generator)
-        return drawn.to(device, dtype)
+        """Return a new tensor of random integers from `low` to `high` (exclusive)."""
+        values = torch.randint(low, high, shape, generator=self.generator)
+        return values.to(device, dtype)
 
     def call(self, function: Answer, *args: Any, **kwargs: Any) -> Any:
         """Call the student's `function` and return its result, which may be None.
 
-        An error that it raises is turned into a hint, and settings that it changed are restored.
-        Checks call all student code this way, including the methods of networks.
+        An error becomes a hint, and global settings that the function changed are restored. Checks
+        must call all student code this way, including methods of networks.
         """
         result = self.try_call(function, *args, **kwargs)
         if result.error is not None:
@@ -117,15 +117,15 @@ class Trial:
         return result.value
 
     def result_of(self, function: Answer, *args: Any, **kwargs: Any) -> Any:
-        """Call the student's `function` as `call` does; raise a hint if it returns None."""
+        """Like `call`, but raise a hint if the function returns None."""
         value = self.call(function, *args, **kwargs)
         self.expect_result(value)
         return value
 
     def try_call(self, function: Answer, *args: Any, **kwargs: Any) -> CallResult:
-        """Call the student's `function`; return an error it raises, for the check to handle.
+        """Call the student's `function`; return its result, or the error that it raised.
 
-        `why(error)` returns the hint that `call` would give for it.
+        Use `why(error)` to get the hint that `call` would raise.
         """
         self._called = function
         if not callable(function):
@@ -148,21 +148,21 @@ class Trial:
                 return CallResult(error=error)
 
     def observe(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call `function(trial, *args)`, a part of the check, and return its result.
+        """Call `function(trial, *args)`, which is part of the check, and return its result.
 
-        When a class is graded, it runs in another process, with the student's code. So it works on
-        networks, hooks and clocks that only that process can have, returns plain data such as
-        tensors and numbers, and compares nothing with what is right.
+        During grading, `function` runs in the process of the student's code, so that it can access
+        networks, hooks and clocks there. It must return plain data such as tensors and numbers, and
+        must not compare results with expected values.
         """
         return function(self, *args)
 
     def callback(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return one of the check's functions, for the student's code to call."""
+        """Return the check's `function` in a form that the student's code can call."""
         return function
 
     @property
     def name(self) -> str:
-        """The student's function that was called last, by its name in the exercise."""
+        """The name, as used in the exercise, of the student's function that was called last."""
         called = self._called
         if id(called) in self._names:
             return self._names[id(called)]
@@ -173,7 +173,7 @@ class Trial:
         return f"{self._names.get(id(owner), type(owner).__name__)}.{own}"
 
     def wrong(self, hint: str, **values: Any) -> WrongAnswer:
-        """Return the exception to raise for the exercise's own hint with this id."""
+        """Return the exception to raise for the exercise's hint with this id."""
         return self._hints[hint].of(**values)
 
     def expect(self, condition: object, hint: str, **values: Any) -> None:
@@ -187,7 +187,7 @@ class Trial:
             raise hints.NO_RESULT.of(name=self.name)
 
     def why(self, error: BaseException) -> WrongAnswer:
-        """Return the general hint for what a student's function raised."""
+        """Return the general hint for an error raised by a student's function."""
         name = self.name
         if isinstance(error, WrongAnswer):
             return error
@@ -221,16 +221,16 @@ class Trial:
         return hints.NAME_SHADOWED.of(hidden=hidden[0], what=describe(hidden[1]))
 
     def machine_with(self, gpus: int) -> AbstractContextManager[None]:
-        """Run the block as on a machine with this number of GPUs."""
+        """Run the block as if the machine had this number of GPUs."""
         return machine(gpus)
 
     def watch(self) -> Watch:
-        """Record the moves between devices in a block: `with trial.watch() as watch:`."""
+        """Record the copies between devices in a block: `with trial.watch() as watch:`."""
         return Watch()
 
 
 def one_line(error: BaseException) -> str:
-    """Return type and text of an error on one line, shortened, without its final period."""
+    """Return the type and message of an error on one line, truncated, without a final period."""
     text = ""
     with suppress(Exception):  # the `__str__` of a student's own class may fail
         text = " ".join(str(error).split())
