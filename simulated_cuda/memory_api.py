@@ -16,19 +16,19 @@ from .memory import DeviceMemory
 
 
 def _claim_gradients() -> None:
-    """Count the gradients that autograd has computed: reading `.grad` notes their device."""
-    for thing in gc.get_objects():
-        # Not isinstance, which would make lazy objects of other libraries load themselves.
-        is_tensor = type(thing) in (torch.Tensor, torch.nn.Parameter)
-        if is_tensor and thing.requires_grad and thing.is_leaf:
-            _ = thing.grad
+    """Allocate device memory for all gradients: reading `.grad` sets a gradient's device."""
+    for candidate in gc.get_objects():
+        # isinstance would trigger the loading of lazy objects of other libraries.
+        is_tensor = type(candidate) in (torch.Tensor, torch.nn.Parameter)
+        if is_tensor and candidate.requires_grad and candidate.is_leaf:
+            _ = candidate.grad
 
 
 def statistics(memory: DeviceMemory) -> OrderedDict[str, int]:
-    """The numbers of one device under their names in `torch.cuda.memory_stats`."""
+    """Return a device's statistics, with the keys of `torch.cuda.memory_stats`."""
     memory.collect()
     figures = dict(memory.statistics)
-    # A block is active while it is allocated: there are no other streams that still use it.
+    # A block is active exactly as long as it is allocated, since no other stream can use it.
     figures |= {"active": figures["allocation"], "active_bytes": figures["allocated_bytes"]}
     result: OrderedDict[str, int] = OrderedDict()
     for metric in sorted(figures):
@@ -48,7 +48,7 @@ def statistics(memory: DeviceMemory) -> OrderedDict[str, int]:
 
 
 def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
-    """The replacement of each of `torch.cuda`'s memory functions, by name."""
+    """Return the replacements for the memory functions of `torch.cuda`, by name."""
 
     def of(device: Any) -> DeviceMemory:
         try:

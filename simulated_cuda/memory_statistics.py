@@ -1,12 +1,12 @@
-"""The numbers of `torch.cuda.memory_stats`: current, peak, allocated and freed, for each pool."""
+"""The statistics of `torch.cuda.memory_stats`: current, peak, allocated and freed, per pool."""
 
 from __future__ import annotations
 
 
 class Statistic:
-    """One number of an allocator, such as the allocated bytes.
+    """One metric of an allocator, such as the allocated bytes.
 
-    Each property has three values: of the large pool, of the small pool, and of both together.
+    Each property has three values: for the large pool, the small pool, and both pools together.
     """
 
     __slots__ = ("_at_reset", "_freed", "_now", "_peak", "_rising")
@@ -14,11 +14,11 @@ class Statistic:
     def __init__(self) -> None:
         self._now, self._freed, self._at_reset = [0, 0], [0, 0], [0, 0]
         self._peak = [0, 0, 0]
-        # Numbers change with every tensor, so the peak is noted only before a number falls.
+        # Values change with every tensor, so the peak is updated only before a value decreases.
         self._rising = False
 
     def add(self, small: int, change: int) -> None:
-        """Change the current number of a pool; `small` is 1 for the small pool."""
+        """Add `change` to the current value of a pool; `small` is 1 for the small pool."""
         if change < 0:
             if self._rising:
                 self._note_peak()
@@ -28,7 +28,7 @@ class Statistic:
         self._now[small] += change
 
     def set_to(self, small: int, value: int) -> None:
-        """Set the current number of a pool."""
+        """Set the current value of a pool."""
         self.add(small, value - self._now[small])
 
     def _note_peak(self) -> None:
@@ -40,12 +40,12 @@ class Statistic:
 
     @property
     def current(self) -> list[int]:
-        """The numbers of now."""
+        """The current values."""
         return _with_sum(self._now)
 
     @property
     def peak(self) -> list[int]:
-        """The largest numbers since the start or `reset_peak`."""
+        """The largest values since the start or the last `reset_peak`."""
         self._note_peak()
         return self._peak
 
@@ -61,7 +61,7 @@ class Statistic:
         return _with_sum([now + freed - before for now, freed, before in values])
 
     def reset_peak(self) -> None:
-        """Start a new peak at the current numbers."""
+        """Reset the peak to the current values."""
         self._peak = self.current
 
     def reset_accumulated(self) -> None:

@@ -1,14 +1,14 @@
-"""The error messages of PyTorch on CUDA, word for word, and their exception types.
+"""PyTorch's exact CUDA error messages, and their exception types.
 
-`rules.py` and the handlers decide when to raise them. If torch versions differ, the message is the
-one of the running version.
+`rules.py` and the handlers decide when to raise them. If a message depends on PyTorch's version,
+the installed version selects it.
 """
 
 from __future__ import annotations
 
 import torch
 
-# The integer dtypes, as PyTorch's messages name them.
+# The names of integer dtypes in PyTorch's messages.
 INTEGERS = {
     torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int",
     torch.int64: "Long", torch.bool: "Bool",
@@ -27,14 +27,17 @@ SAME_DEVICE = "Expected all tensors to be on the same device, but "
 
 
 def two_devices(first: str, second: str) -> str:
-    """The message of element-wise operations; `first` is the device that is not the CPU."""
+    """Return the message of element-wise operations; `first` is not the CPU."""
     return f"{SAME_DEVICE}found at least two devices, {first} and {second}!"
 
 
 def wrong_argument(
     name: str, device: str, others: str, method: str, prefix: str = "wrapper_CUDA_"
 ) -> str:
-    """The message of operations that check each argument; `others` is the first one's device."""
+    """Return the message of operations that check each argument.
+
+    `others` is the device of the first argument.
+    """
     return (
         f"{SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
         f"(when checking argument in method {prefix}{method})"
@@ -50,7 +53,7 @@ _ADVICE = (
 
 
 def invalid_ordinal() -> Exception:
-    """The error for a device that does not exist."""
+    """Return the error for a device that does not exist."""
     text = (
         "CUDA error: invalid device ordinal\n"
         "GPU device may be out of range, do you have enough GPUs?\n"
@@ -63,11 +66,11 @@ def invalid_ordinal() -> Exception:
 
 
 class NotSimulatedError(RuntimeError):
-    """Something that CUDA can do and the simulated device cannot."""
+    """Raised for a feature of CUDA that is not simulated."""
 
 
 def not_simulated(name: str, advice: str) -> NotSimulatedError:
-    """The error for `name`, which is not simulated; `advice` tells what to do instead."""
+    """Return the error for the feature `name`; `advice` is a sentence with an alternative."""
     return NotSimulatedError(f"Not simulated: {name}. {advice}")
 
 
@@ -78,21 +81,22 @@ ADVICE_ON_FAKE_TENSORS = (
 
 
 def device_assertion() -> Exception:
-    """The error for an index that a CUDA kernel finds to be out of range."""
+    """Return the error for an index out of range in a CUDA kernel."""
     return CUDA_ERROR("CUDA error: device-side assert triggered\n" + _ADVICE)
 
 
 def initialization_error() -> Exception:
-    """The error for using a tensor on the device in a forked process."""
+    """Return the error for an operation on a GPU tensor in a forked process."""
     return CUDA_ERROR("CUDA error: initialization error\n" + _ADVICE)
 
 
 def out_of_memory(
     wanted: int, index: int, total: int, free: int, allocated: int, cached: int, limit: int | None
 ) -> str:
-    """The out-of-memory message; sizes in bytes, `cached` is reserved but not allocated.
+    """Return the out-of-memory message. All sizes are in bytes.
 
-    `limit` is the limit that the program has set, or None.
+    `cached` is the memory that is reserved but not allocated. `limit` is the limit that the
+    program has set, or None.
     """
     allowed = "" if limit is None else f"{size(limit)} allowed; "
     return (
@@ -107,7 +111,7 @@ def out_of_memory(
 
 
 def size(nbytes: int) -> str:
-    """A size as the caching allocator formats it: bytes, or KiB, MiB, GiB with two decimals."""
+    """Format a size as the caching allocator does: in bytes, or KiB, MiB, GiB to two decimals."""
     if nbytes <= 1024:
         return f"{nbytes} bytes"
     for unit, scale in (("KiB", 1 << 10), ("MiB", 1 << 20)):
@@ -117,13 +121,13 @@ def size(nbytes: int) -> str:
 
 
 def tensor_type(tensor: torch.Tensor, where: int) -> str:
-    """The name of a tensor's type, such as `torch.cuda.FloatTensor`; `where` is -1 for the CPU."""
+    """Return a tensor's type, such as `torch.cuda.FloatTensor`; `where` is -1 for the CPU."""
     name = tensor.type()
     return name.replace("torch.", "torch.cuda.", 1) if where >= 0 else name
 
 
 def no_kernel(operation: str) -> str:
-    """The message for an operation without a CUDA kernel, without PyTorch's list of backends."""
+    """Return the message for a missing CUDA kernel, without PyTorch's list of backends."""
     return (
         f"Could not run 'aten::{operation}' with arguments from the 'CUDA' backend. This could be "
         "because the operator doesn't exist for this backend, or was omitted during the "

@@ -1,7 +1,7 @@
-"""Operations on tensors from several devices: PyTorch's own steps, each checked as CUDA does.
+"""Operations on tensors from several devices, with the same device checks as on CUDA.
 
-The operation runs on the CPU under a dispatch mode, below autograd, which sees the primitive
-operations that PyTorch decomposes it into. `rules.py` defines which devices each of them accepts.
+PyTorch decomposes each operation into primitive operations. A dispatch mode, below autograd, checks
+each of them and runs it on the CPU. `rules.py` defines which devices they accept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .places import CPU, index_of, move_storage, put_all, storage_of, thread
 
 
 def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Run an operation on tensors from several devices, or raise the error that CUDA raises."""
+    """Run an operation on tensors from several devices, or raise CUDA's error."""
     refuse = composites.CHECKS.get(func)
     if refuse is not None:
         refuse(mode.machine, *args, **kwargs)
@@ -39,10 +39,10 @@ def _first_place(values: Any) -> int:
 
 
 class CheckedSteps(TorchDispatchMode):
-    """Checks the devices of every primitive operation, runs it, and notes its result's device.
+    """Checks the devices of every primitive operation, runs it, and sets its result's device.
 
-    `home` is the device of the first tensor of the whole operation. Tensors that PyTorch creates in
-    between, with the options of an argument, are nearly always on that device.
+    `home` is the device of the first tensor argument of the whole operation. PyTorch creates
+    intermediate tensors with the options of an argument, nearly always on that device.
     """
 
     def __init__(self, mode, home: int) -> None:
@@ -64,7 +64,7 @@ class CheckedSteps(TorchDispatchMode):
         elif places:
             where = places.pop()
         else:
-            # PyTorch passes a device only where it takes over the options of an argument.
+            # PyTorch passes a device only if it creates a tensor with the options of an argument.
             where = self.home if kwargs.get("device") is not None else CPU
         result = func(*args, **kwargs)
         if func._schema.name.startswith(f"aten::{foreach.PREFIX}"):

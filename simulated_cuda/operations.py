@@ -1,6 +1,6 @@
-"""How PyTorch's primitive operations check devices, for `rules.py`: sets of names.
+"""Sets of PyTorch's primitive operations, grouped by their device check, for `rules.py`.
 
-Names are without the trailing underscore of the in-place form.
+Names do not include the trailing underscore of in-place operations.
 """
 
 from __future__ import annotations
@@ -8,24 +8,24 @@ from __future__ import annotations
 from .operator_lists import ITERATED as _ITERATED
 from .operator_lists import STRUCTURED as _STRUCTURED
 
-# These read from one device and write to another; the result is on the first tensor's device.
+# These accept tensors from several devices; the result is on the first tensor's device.
 _CROSSING = """
 _copy_from _foreach_copy _has_compatible_shallow_copy_type _pack_padded_sequence _to_copy copy
 is_same_size is_set_to resize_as as_strided_scatter diagonal_scatter select_scatter
 slice_scatter set slice_inverse
 """
 
-# Composed of element-wise operations; the first of those checks the devices.
+# Composed of element-wise operations, the first of which checks the devices.
 _MADE_OF_ITERATED = "allclose isclose ldexp soft_margin_loss"
 
-# Only the in-place form of these is element-wise, and takes no other tensor.
+# Only the in-place form of these is element-wise, and it takes no other tensor.
 _CHECKED = {"normal"}
 
 # Element-wise operations: TensorIterator checks their arguments, and accepts CPU scalars.
 ITERATED = frozenset((_ITERATED + _MADE_OF_ITERATED).split()) - _CHECKED
-# Operations whose kernel is structured, which changes the name of their wrapper in messages.
+# Operations with a structured kernel. Their wrappers have other names in error messages.
 STRUCTURED = frozenset(_STRUCTURED.split())
 CROSSING = frozenset(_CROSSING.split())
 
-# Element-wise operations that refuse even CPU scalars.
+# Element-wise operations that do not accept CPU scalars.
 NO_CPU_SCALARS = frozenset({"binary_cross_entropy", "smooth_l1_loss"})

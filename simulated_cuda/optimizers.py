@@ -1,7 +1,7 @@
-"""Fewer calls of the mode in optimizers, which read several attributes of every parameter.
+"""Wrappers that make optimizers faster by bypassing the mode.
 
-PyTorch calls a mode for each attribute of a tensor. In a small network, most calls of a training
-step came from the optimizer's lists of parameters and gradients.
+PyTorch calls the mode for every access to an attribute of a tensor. In a small network, most calls
+in a training step come from optimizers, which collect parameters and gradients in lists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _grad = torch.Tensor.grad.__get__
 
 
 def classes() -> list[type[torch.optim.Optimizer]]:
-    """PyTorch's optimizers that collect parameters and gradients in `_init_group`."""
+    """Return PyTorch's optimizers that collect parameters and gradients in `_init_group`."""
     return [value for value in vars(torch.optim).values() if "_init_group" in _attributes(value)]
 
 
@@ -27,7 +27,7 @@ def _attributes(value: object) -> Iterable[str]:
 
 
 def collecting(mode, init_group: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `_init_group`: note the devices of all gradients, then collect without the mode.
+    """Wrap `_init_group` to set the devices of all gradients, then collect them without the mode.
 
     The first step runs with the mode, because it creates the optimizer's state.
     """
@@ -42,8 +42,11 @@ def collecting(mode, init_group: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _settle_all(mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any]) -> bool:
-    """Note the devices of the gradients; return whether `_init_group` will create no tensor."""
-    # The state of SGD is created later, in the step itself.
+    """Set the devices of gradients; return whether `_init_group` can run without the mode.
+
+    It can if the parameters are plain tensors and it will not create any tensors.
+    """
+    # SGD creates its state later, in the step itself.
     stateless = type(optimizer) is torch.optim.SGD
     for parameter in parameters:
         if type(parameter) not in PLAIN:
@@ -58,7 +61,7 @@ def _settle_all(mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any
 
 
 def clearing(zero_grad: Callable[..., None]) -> Callable[..., None]:
-    """Wrap `Optimizer.zero_grad`, which moves nothing and creates nothing."""
+    """Wrap `Optimizer.zero_grad` to bypass the mode: it neither moves nor creates tensors."""
 
     def clear(optimizer: torch.optim.Optimizer, set_to_none: bool = True) -> None:
         groups = optimizer.param_groups

@@ -15,12 +15,12 @@ Groups = dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[Any]
 
 
 def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[..., Groups]:
-    """Wrap the function that optimizers group tensors with; the first list decides the device."""
+    """Wrap the function that groups tensors for optimizers, by the devices in the first list."""
 
     def group_by_device_and_dtype(lists: list[list[Any]], with_indices: bool = False) -> Groups:
         groups: Groups = {}
         for (device, dtype), (columns, indices) in group(lists, with_indices).items():
-            # Without this, the mode would run for every tensor.
+            # Prevents a call of the mode for every tensor.
             with torch._C.DisableTorchFunction():
                 places = [index_of(tensor) for tensor in columns[0]]
             for where in dict.fromkeys(places):
@@ -36,12 +36,12 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
 
 
 def without_nccl(initialize: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `torch.distributed.init_process_group`: gloo is the backend for simulated GPUs too."""
+    """Wrap `torch.distributed.init_process_group` to use gloo, and reject NCCL."""
 
     def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> Any:
         if backend is not None and "nccl" in backend.lower():
             raise messages.not_simulated("the NCCL backend", 'Use backend="gloo" without a GPU.')
-        # PyTorch would try to make the device of the process a real one.
+        # PyTorch would try to initialize a real device.
         kwargs.pop("device_id", None)
         return initialize(backend or "gloo", *args, **kwargs)
 
@@ -52,13 +52,16 @@ def scatter(
     tensor: torch.Tensor, devices: Sequence[Any], chunk_sizes: Sequence[int] | None = None,
     dim: int = 0, streams: Any = None,
 ) -> tuple[torch.Tensor, ...]:  # fmt: skip
-    """Split a tensor along `dim` into one part per device, and move each part to its device."""
+    """Split a tensor along `dim` into one chunk per device, and move each chunk to its device."""
     parts = tensor.split(chunk_sizes, dim) if chunk_sizes else tensor.chunk(len(devices), dim)
     return tuple(part.to(device) for part, device in zip(parts, devices, strict=False))
 
 
 def gather(tensors: Sequence[torch.Tensor], dim: int = 0, destination: Any = None) -> torch.Tensor:
-    """Concatenate tensors from several devices on one; -1 is the CPU, None the current device."""
+    """Concatenate tensors from several devices on `destination`.
+
+    -1 is the CPU, and None is the current device.
+    """
     target = {None: "cuda", -1: "cpu"}.get(destination, destination)
     return torch.cat([tensor.to(target) for tensor in tensors], dim)
 
@@ -66,7 +69,7 @@ def gather(tensors: Sequence[torch.Tensor], dim: int = 0, destination: Any = Non
 def broadcast(
     tensor: torch.Tensor, devices: Sequence[Any] | None = None, *, out: Any = None
 ) -> tuple[torch.Tensor, ...]:
-    """Copy a tensor to each device; on its own device, return the tensor itself."""
+    """Copy a tensor to each device; for its current device, return the tensor itself."""
     return tuple(tensor.to(device) for device in devices or ())
 
 
@@ -78,7 +81,7 @@ def broadcast_coalesced(
 
 
 def reduce_add(inputs: Sequence[torch.Tensor], destination: Any = None) -> torch.Tensor:
-    """The sum of tensors from several devices, on one device."""
+    """Return the sum of tensors from several devices, on `destination`."""
     target = "cuda" if destination is None else destination
     return torch.stack([tensor.to(target) for tensor in inputs]).sum(0)
 
@@ -91,6 +94,6 @@ def reduce_add_coalesced(
 
 
 def replacements() -> dict[str, Callable[..., Any]]:
-    """The replacements of the functions of `torch.nn.parallel.comm`, by name."""
+    """Return the replacements for the functions of `torch.nn.parallel.comm`, by name."""
     functions = (scatter, gather, broadcast, broadcast_coalesced, reduce_add, reduce_add_coalesced)
     return {function.__name__: function for function in functions}

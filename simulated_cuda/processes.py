@@ -1,4 +1,4 @@
-"""Threads and processes: all threads get the mode; forked processes cannot use the device."""
+"""Threads and processes: activate the mode in all threads; block devices in forked processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _mark() -> None:
 
 
 def in_every_thread(mode: Any, bootstrap: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap Python's method that runs a new thread: modes are active per thread."""
+    """Wrap the method that runs a new thread to activate the mode, which is per thread."""
 
     def run(thread: threading.Thread) -> Any:
         with mode:
@@ -43,7 +43,10 @@ def in_every_thread(mode: Any, bootstrap: Callable[..., Any]) -> Callable[..., A
 
 
 def in_every_task(mode: Any, run_task: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that runs a task of a thread pool, whose threads may be older than `mode`."""
+    """Wrap the method that runs a task in a thread pool to activate the mode.
+
+    The pool's threads may have started before the simulation.
+    """
 
     def run(*args: Any) -> Any:
         if mode in _get_current_function_mode_stack():
@@ -55,15 +58,16 @@ def in_every_task(mode: Any, run_task: Callable[..., Any]) -> Callable[..., Any]
 
 
 def initialization(machine: Machine) -> Callable[[], None]:
-    """The replacement of `torch.cuda._lazy_init`, which PyTorch calls before it uses CUDA itself.
+    """Return the replacement for `torch.cuda._lazy_init`, which PyTorch calls before it uses CUDA.
 
-    Raises `NotSimulatedError` if PyTorch calls it: the next step would be the driver's error.
+    It raises `NotSimulatedError` if PyTorch's C++ code calls it: the next call to the CUDA driver
+    would fail.
     """
 
     def _lazy_init() -> None:
         machine.touch()
         caller = sys._getframe(1)
-        # Python code that calls it by name only wants CUDA to be initialized.
+        # Python code that calls it by name only initializes CUDA.
         if "_lazy_init" not in caller.f_code.co_names:
             raise messages.not_simulated(
                 f"the call at {caller.f_code.co_filename}:{caller.f_lineno}",

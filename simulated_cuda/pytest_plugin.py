@@ -1,4 +1,4 @@
-"""The pytest plugin: `pytest --simulated-cuda[=N]`, a marker and a fixture.
+"""The pytest plugin: the option `--simulated-cuda[=N]`, a marker and a fixture.
 
 The simulation starts before conftest files and tests are imported, since many projects decide at
 import time whether CUDA is available.
@@ -41,8 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> None:
-    """Start the simulation, if it was requested."""
-    # Without "=", argparse takes a following path for the value.
+    """Start the simulation if the option is set."""
+    # Without "=", argparse would use a path that follows the option as its value.
     if _OPTION in args:
         args[:] = [f"{_OPTION}=1" if argument == _OPTION else argument for argument in args]
         early_config.known_args_namespace = parser.parse_known_args(
@@ -62,7 +62,7 @@ def pytest_load_initial_conftests(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
         "simulated_cuda(gpus=1, memory='8GiB'): run this test with simulated GPUs",
@@ -70,12 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the simulation."""
+    """Stop the simulation."""
     _active.close()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say in the header what is simulated."""
+    """Return a header line with the simulated GPUs, or None."""
     installed = simulated_cuda._installation()
     if installed is None:
         return None
@@ -88,7 +88,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     marker = item.get_closest_marker("simulated_cuda")
     before = simulated_cuda._installation()
     if marker is None:
-        # A simulation that the tests started themselves is theirs to reset.
+        # Tests that call `enable` themselves also reset the devices themselves.
         if before is not None and item.config.option.simulated_cuda is not None:
             before.machine.reset()
         return (yield)
@@ -111,7 +111,7 @@ def _only_for_this_test(before: Any, gpus: int, memory: int) -> Iterator[None]:
 
 @pytest.fixture
 def simulated_gpu() -> Iterator[torch.device]:
-    """The device `cuda:0`, simulated for one test unless it is simulated for all of them."""
+    """The device `cuda:0`, simulated for this test if the simulation is not already enabled."""
     import torch
 
     if simulated_cuda.is_enabled():

@@ -1,7 +1,4 @@
-"""What CUDA refuses although the CPU accepts it, or with another error than the CPU's.
-
-Also the one error of everything that is not simulated at all.
-"""
+"""Operations that fail on CUDA but not on the CPU, or fail there with another error."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from .places import CPU, index_of
 
 Tensor = torch.Tensor
 
-# The CPU's messages where a CUDA kernel stops at a device-side assertion.
+# Messages of CPU kernels for errors that cause a device-side assertion on CUDA.
 _BAD_INDEX = re.compile(
     r"^Target -?\d+ is out of bounds|^index out of range in self"
     r"|^index -?\d+ is out of bounds for dimension|^out of range: tried to access"
@@ -28,11 +25,11 @@ _BAD_INDEX = re.compile(
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for functions that run on CPU tensors only."""
+    """Return the handlers for functions that accept CPU tensors only."""
     return dict.fromkeys((Tensor.apply_, Tensor.map_, Tensor.map2_), _only_on_cpu)
 
 
-# The primitive matrix products, and the kernels that CUDA lacks for integers.
+# The primitive matrix products, and the names of their kernels in CUDA's error for integers.
 _KERNELS = {
     "mm": "addmm_cuda", "addmm": "addmm_cuda", "addbmm": "addmm_cuda", "bmm": "baddbmm_cuda",
     "baddbmm": "baddbmm_cuda", "mv": "addmv_impl_cuda", "addmv": "addmv_impl_cuda", "dot": "dot",
@@ -47,7 +44,7 @@ _CONVOLUTIONS = (
 
 
 def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for everything that computes a matrix product or a convolution."""
+    """Return the handlers for all functions that compute a matrix product or a convolution."""
     names = (*_KERNELS, "matmul", "inner", "matrix_power", "__matmul__", "__rmatmul__")
     products = {
         getattr(owner, name) for owner in (torch, Tensor) for name in names if hasattr(owner, name)
@@ -63,14 +60,14 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 
 def _product(mode, func, args, kwargs, where):
-    """A matrix product, which CUDA does not compute for integers."""
+    """Run a matrix product; CUDA does not support integers."""
     if _has_integers(args) or (kwargs and _has_integers(kwargs.values())):
         with _NoIntegerProducts():
             return mode.run(func, args, kwargs, where)
     try:
         return mode.run(func, args, kwargs, where)
     except RuntimeError as error:
-        # CUDA names the arguments of `addmm` as its schema does.
+        # CUDA's message uses the argument names of `addmm`'s schema.
         text = str(error)
         if text.startswith("expected m1 and m2 to have"):
             raise RuntimeError(text.replace("m1 and m2", "mat1 and mat2", 1)) from None
@@ -78,7 +75,7 @@ def _product(mode, func, args, kwargs, where):
 
 
 def _convolution(mode, func, args, kwargs, where):
-    """A convolution, which CUDA does not compute for integers either."""
+    """Run a convolution; CUDA does not support integers."""
     signal = args[0] if args else kwargs["input"]
     try:
         if signal.dtype in INTEGERS:
@@ -86,7 +83,7 @@ def _convolution(mode, func, args, kwargs, where):
                 return mode.run(func, args, kwargs, where)
         return mode.run(func, args, kwargs, where)
     except RuntimeError as error:
-        # The CPU's kernel names the dtypes only.
+        # The CPU's message contains only the dtypes, CUDA's the tensor types.
         if not str(error).startswith("expected scalar type"):
             raise
         weight = args[1] if len(args) > 1 else kwargs["weight"]
@@ -104,7 +101,7 @@ def _has_integers(values: Iterable[Any]) -> bool:
 
 
 class _NoIntegerProducts(TorchDispatchMode):
-    """Refuses integers in the matrix products and convolutions that an operation consists of."""
+    """Raises CUDA's error for integers in the matrix products and convolutions of an operation."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -124,19 +121,19 @@ class _NoIntegerProducts(TorchDispatchMode):
 
 
 def _only_on_cpu(mode, func, args, kwargs):
-    """`Tensor.apply_` and similar, which call a Python function for every element."""
+    """`Tensor.apply_` and similar functions, which call a Python function for every element."""
     if index_of(args[0]) != CPU:
         raise TypeError(f"{func.__name__} is only implemented on CPU tensors")
     return func(*args, **kwargs)
 
 
 def explain_failed_index(func: Callable[..., Any], args: tuple, error: Exception) -> None:
-    """Raise CUDA's error for an index out of range that a kernel, not the host, would notice."""
+    """Raise CUDA's error for an index out of range if CUDA checks it in the kernel."""
     if not _BAD_INDEX.search(str(error)):
         return
     if func in (Tensor.__getitem__, Tensor.__setitem__):
         indices = args[1] if isinstance(args[1], tuple | list) else (args[1],)
-        # A Python number is checked on the host, and so is a tensor with one element.
+        # Python numbers and 0-dimensional tensors are checked on the host.
         if not any(isinstance(index, Tensor) and index.dim() for index in indices):
             return
     raise messages.device_assertion() from error

@@ -1,6 +1,6 @@
 """Which devices each primitive operation accepts on CUDA, and the error it raises otherwise.
 
-A few operations have their own rules, in `special_rules` and `convolutions`; all others make one of
+A few operations have their own rules in `special_rules` and `convolutions`. All others make one of
 the two checks in `arguments`.
 """
 
@@ -17,9 +17,9 @@ _SPECIAL: dict[str, Rule] = {**special_rules.RULES, **convolutions.RULES}
 
 
 def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
-    """The device of the result of a primitive operation on tensors from several devices.
+    """Return the device of the result of a primitive operation on tensors from several devices.
 
-    Raises CUDA's error if the operation does not accept them.
+    Raises CUDA's error if the operation does not accept these devices.
     """
     base = func._schema.name.partition("::")[2]
     special = _SPECIAL.get(base)
@@ -37,7 +37,7 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
     return check_each(machine, func, arguments)
 
 
-# Of these operations, only these overloads go through the generated wrapper.
+# Overloads of element-wise operations that use the generated wrapper.
 _CHECKED_OVERLOADS = {
     f"{name}.{overload}" for name in ("clamp", "clamp_min", "clamp_max")
     for overload in ("Tensor", "Tensor_out")

@@ -1,4 +1,4 @@
-"""What is simulated, as options, as text, and as an environment variable for child processes."""
+"""The settings of the simulation, and how child processes inherit them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Settings:
 
 
 def parse_size(text: str) -> int:
-    """The number of bytes in a text such as `16GiB`, `512MiB` or `1000000`.
+    """Convert a string such as `16GiB`, `512MiB` or `1000000` to a number of bytes.
 
-    Raises ValueError for anything else.
+    Raises ValueError for any other string.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]IB)?", text.strip().upper())
     if match is None:
@@ -41,7 +41,7 @@ def parse_size(text: str) -> int:
 
 
 def from_environment() -> Settings | None:
-    """The settings that a parent process passed on, if any."""
+    """Return the settings inherited from a parent process, or None."""
     text = os.environ.get(VARIABLE)
     if not text:
         return None
@@ -53,10 +53,10 @@ def from_environment() -> Settings | None:
 def inherited(
     settings: Settings, environment: MutableMapping[str, str] = os.environ
 ) -> Iterator[None]:
-    """Let child processes that are started inside this block simulate the same GPUs.
+    """Simulate the same GPUs in child processes that are started inside a `with` block.
 
-    They find `startup/sitecustomize.py` through PYTHONPATH, which enables the simulation as soon
-    as torch is imported.
+    Child processes import `startup/sitecustomize.py`, which is on PYTHONPATH. It enables the
+    simulation when torch is imported.
     """
     names = (VARIABLE, "PYTHONPATH")
     before = {name: environment.get(name) for name in names}

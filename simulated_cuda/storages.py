@@ -1,4 +1,4 @@
-"""Storages: their device, creating and resizing them, and tensors that take over a storage."""
+"""Storages: their device, creating and resizing them, and sharing them with other tensors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Tensor = torch.Tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The handlers for tensor methods that change the storage of a tensor."""
+    """Return the handlers for tensor methods that resize a tensor's storage."""
     return {Tensor.resize_: resize_, Tensor.resize_as_: resize_}
 
 
 def checked_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `Tensor.set_`, which modes do not intercept: the source must be on the same device."""
+    """Wrap `Tensor.set_`, which modes do not intercept, to check that the devices match."""
 
     def set_storage(tensor: Tensor, source: Any = None, *args: Any, **kwargs: Any) -> Tensor:
         here = index_of(tensor)
@@ -34,7 +34,7 @@ def checked_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
             there = index_of(source)
         else:
             there = getattr(source, "_untyped_storage", source).place.index
-        # PyTorch's own calls, inside an operation, come from copies and are always right.
+        # Without the mode, PyTorch called this to make a copy inside an operation: always valid.
         if here != there and mode in _get_current_function_mode_stack():
             name = mode.machine.name
             raise RuntimeError(
@@ -48,14 +48,14 @@ def checked_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Wrap `Tensor._make_wrapper_subclass`, which would create a tensor on CUDA itself."""
+    """Wrap `Tensor._make_wrapper_subclass`, which would create a tensor on a real GPU."""
 
     def make_wrapper_subclass(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
         where = None if device is None else mode.machine.resolve(device)
         if where is None or where == CPU:
             return create(*args, device=device, **kwargs)
         result = create(*args, device="cpu", **kwargs)
-        # It has no memory of its own: the tensors that it wraps have.
+        # A wrapper has no memory of its own, so nothing is allocated for it.
         storage_of(result).place = Place(where)
         return result
 
@@ -63,9 +63,9 @@ def wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tenso
 
 
 def subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Wrap `Tensor._make_subclass`: autograd would call the driver for a FakeTensor on CUDA."""
+    """Wrap `Tensor._make_subclass` to reject a FakeTensor on CUDA, which needs the driver."""
 
-    # PyTorch's compiler refuses to be imported if this has another signature than its own version.
+    # The signature must match PyTorch's, or importing its compiler fails.
     def make_subclass(
         cls: type[Any], data: Tensor, requires_grad: bool = False, **kwargs: Any
     ) -> Any:
@@ -87,13 +87,13 @@ def resize_(mode, func, args, kwargs):
 
 
 def _account(storage: torch.UntypedStorage, where: int, machine: Machine) -> None:
-    """Correct the memory accounting of a storage whose size may have changed."""
+    """Update the allocated memory of a storage whose size may have changed."""
     if storage.place.nbytes != storage.nbytes():
         move_storage(storage, where, machine.memories)
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
-    """The replacements of attributes of `torch.UntypedStorage`, by name."""
+    """Return the replacements for attributes of `torch.UntypedStorage`, by name."""
     create, real_device = torch.UntypedStorage.__new__, torch.UntypedStorage.device
     resize = torch.UntypedStorage.resize_
 

@@ -1,4 +1,4 @@
-"""Tracebacks without this package's frames, as on CUDA, where the checks are in C++."""
+"""Tracebacks without the frames of this package, as on CUDA, where the checks are in C++."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _OWN = str(Path(__file__).parent)
 
 
 def without_simulator(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames of this package's files."""
-    kept = []
+    """Return the traceback without the frames of this package's files."""
+    entries = []
     while traceback is not None:
         if not traceback.tb_frame.f_code.co_filename.startswith(_OWN):
-            kept.append(traceback)
+            entries.append(traceback)
         traceback = traceback.tb_next
-    # Not recursive, since the stack may be nearly full: RecursionError gets here too.
-    rest = None
-    for each in reversed(kept):
-        rest = TracebackType(rest, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return rest
+    # A loop, since the stack may be nearly full: the error may be a RecursionError.
+    result = None
+    for entry in reversed(entries):
+        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result

@@ -1,6 +1,7 @@
-"""Runs when Python starts in a child process: enables the simulated GPU when torch is imported.
+"""Enables the simulated GPU in child processes when they import torch.
 
-Only `python -m simulated_cuda` and `pytest --simulated-cuda` put this folder on PYTHONPATH.
+Python imports this module at startup. Only `python -m simulated_cuda` and `pytest --simulated-cuda`
+add its folder to PYTHONPATH.
 """
 
 import importlib.abc
@@ -36,7 +37,7 @@ class _EnableAfterTorch(importlib.abc.MetaPathFinder):
 
 
 def _run_other_sitecustomize():
-    """Run the `sitecustomize` module that this one hides, if there is one."""
+    """Import another `sitecustomize` module if this module hides one."""
     own = Path(__file__).resolve().parent
     sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != own]
     this_module = sys.modules.pop("sitecustomize")
@@ -44,7 +45,7 @@ def _run_other_sitecustomize():
         if importlib.util.find_spec("sitecustomize") is not None:
             import sitecustomize  # noqa: F401
     finally:
-        # Python's import of this module, which is still running, expects to find it.
+        # Python is still importing this module, and expects it in `sys.modules`.
         sys.modules.setdefault("sitecustomize", this_module)
 
 
