@@ -1,10 +1,10 @@
-"""Run every notebook as Colab does: alone in an empty folder, with Colab's versions.
+"""Run every notebook as Colab does: alone in an empty folder, with Colab's packages.
 
     python -m tools.check_with_colab .venv-colab/bin/python [NOTEBOOK ...]
 
-`make colab` builds that environment from tools/colab_versions.txt and calls this. The committed
-state of this clone is used as the published copy. A lab must stop at its first exercise and
-nowhere else. Last, one notebook runs without a network and must say so in one line.
+`make colab` builds the environment from tools/colab_versions.txt and runs this module. The HEAD of
+this clone is used as the published course. A lab must stop at its first exercise and nowhere else.
+Finally, one notebook runs without a network, and must stop with a one-line error about it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STUB = "CheckFailed: exercise 1"
 
 @dataclass(frozen=True)
 class ColabRun:
-    """Seconds of the set-up cell and in total, and the error if there was one."""
+    """Seconds for the setup cell and for the notebook, and the error if there was one."""
 
     bootstrap: float
     total: float
@@ -73,17 +73,17 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Cola
 
 
 def colab_environment(**changes: str) -> dict[str, str]:
-    """This process's environment without its Python settings, and with what Colab sets."""
+    """Return this process's environment without Python settings, plus Colab's settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
     if "CIFAR10_ROOT" in kept:
         kept["CIFAR10_ROOT"] = str(Path(kept["CIFAR10_ROOT"]).absolute())
-    # Or the kernel's debugger complains of Python 3.13 on every start.
+    # Without this, the debugger of a Python 3.13 kernel prints a warning on every start.
     quiet = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     return kept | quiet | {"COLAB_RELEASE_TAG": "release-colab"} | changes
 
 
 def publish(folder: Path) -> str:
-    """Write the archive that a release would offer into `folder`; return its address."""
+    """Write the course archive of a release to `folder`; return its URL."""
     path = folder / "course.zip"
     command = ["git", "archive", "--format=zip", "--prefix=course/", "-o", str(path), "HEAD"]
     subprocess.run(command, cwd=ROOT, check=True)
@@ -91,11 +91,11 @@ def publish(folder: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the notebooks named, or all; print a line for each; 0 if all went as it should."""
+    """Run the given notebooks, or all of them; return 1 if a result is unexpected, else 0."""
     python = Path(arguments[0]).absolute()
     folders = ("notebooks", "labs/solutions", "labs")
-    every = [path for f in folders for path in sorted((ROOT / f).glob("[!._]*.ipynb"))]
-    notebooks = [Path(name).absolute() for name in arguments[1:]] or every
+    all_notebooks = [path for f in folders for path in sorted((ROOT / f).glob("[!._]*.ipynb"))]
+    notebooks = [Path(name).absolute() for name in arguments[1:]] or all_notebooks
     failed = 0
     print("bootstrap    total  notebook", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> int:
 
 
 def report(name: str, run: ColabRun, expected: str) -> bool:
-    """Print a run's line; return whether it did not end as `expected` (start of an error)."""
+    """Print a run's result; return True if its error does not start with `expected`."""
     wrong = not run.error.startswith(expected) if expected else bool(run.error)
     verdict = "  WRONG" if wrong else ""
     print(f"{run.bootstrap:7.1f} s {run.total:6.1f} s  {name}{verdict}", flush=True)

@@ -1,11 +1,11 @@
-"""Record what the lessons show of a GPU: `python -m tools.gpu_record` on a machine with one.
+"""Record the GPU results that the lessons show: `python -m tools.gpu_record` on a GPU machine.
 
-Takes at most ten minutes on a T4 and writes one file, `gpu_record.json`. To put such a file into
-the course: `python -m tools.gpu_record --merge gpu_record.json`.
+Takes at most ten minutes on a T4 and writes one file, `gpu_record.json`. To merge the file into the
+course: `python -m tools.gpu_record --merge gpu_record.json`.
 
-Each part runs in a process of its own with a time limit, so a part that fails or takes too long
-leaves the others intact. `--simulated` tries everything on the simulated GPU with tiny sizes; its
-file is marked invalid and cannot be merged.
+Each part runs in its own process with a time limit, so a part that fails or runs too long does not
+affect the others. `--simulated` runs everything on the simulated GPU with tiny sizes; the file it
+writes is marked invalid and cannot be merged.
 """
 
 import argparse
@@ -43,14 +43,14 @@ AIRBENCH_RUNS = 3
 
 
 def run_matrix_product(simulated: bool) -> dict[str, Any]:
-    """Matrix products of growing size."""
+    """Measure matrix products of increasing size."""
     if simulated:
         return matrix_product.measure(Path(), sizes=(64, 128), seconds=0.01)
     return matrix_product.measure(Path())
 
 
 def run_transfers(simulated: bool) -> dict[str, Any]:
-    """Copies between CPU and GPU."""
+    """Measure copies between CPU and GPU."""
     if not simulated:
         return transfers.measure(Path())
     with mock.patch.multiple(transfers, SIZES=(4096, 32768), ROUNDS=3, MATRIX=64, SECONDS=0.01):
@@ -58,7 +58,7 @@ def run_transfers(simulated: bool) -> dict[str, Any]:
 
 
 def run_batch_and_width(simulated: bool) -> dict[str, Any]:
-    """Time per image against batch size, width and depth."""
+    """Measure the time per image for each batch size, width and depth."""
     if not simulated:
         return batch_and_width.measure("auto")
     small = {"BATCHES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)}
@@ -67,7 +67,7 @@ def run_batch_and_width(simulated: bool) -> dict[str, Any]:
 
 
 def run_speedups(simulated: bool) -> dict[str, Any]:
-    """Each change to the classic script, alone and on top of those that helped."""
+    """Measure each change to the classic script, alone and on top of those that helped."""
     dataset = cifar10.load("synthetic" if simulated else "auto")
     device = torch.device("cuda", 0)
     rounds, seconds = (3, 0.01) if simulated else (5, 0.3)
@@ -85,7 +85,7 @@ def run_speedups(simulated: bool) -> dict[str, Any]:
 
 
 def run_against_airbench(simulated: bool) -> dict[str, Any]:
-    """Lesson 06's recipe: beside airbench if AIRBENCH names its script, otherwise alone."""
+    """Measure lesson 06's recipe, next to airbench if AIRBENCH is the path of its script."""
     if os.environ.get("AIRBENCH") and not simulated:
         os.environ.setdefault("AIRBENCH_RUNS", str(AIRBENCH_RUNS))
         return against_airbench.measure("auto")
@@ -115,7 +115,7 @@ def run_against_airbench(simulated: bool) -> dict[str, Any]:
 
 
 def run_messages(simulated: bool) -> dict[str, Any]:
-    """CUDA's own answer to each case of the simulated device's tests."""
+    """Record how CUDA behaves in each test case of the simulated device."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "record.json"
         if simulated:
@@ -128,7 +128,7 @@ def run_messages(simulated: bool) -> dict[str, Any]:
         return {"messages": json.loads(path.read_text()), "surprises": surprises}
 
 
-# Part, what runs it, and its time limit in seconds. Together they stay below ten minutes.
+# The function and the time limit of each part, in seconds. The limits total under ten minutes.
 PARTS: dict[str, tuple[Callable[[bool], dict[str, Any]], int]] = {
     "matrix_product": (run_matrix_product, 50),
     "transfers": (run_transfers, 40),
@@ -141,24 +141,24 @@ PARTS: dict[str, tuple[Callable[[bool], dict[str, Any]], int]] = {
 
 @contextlib.contextmanager
 def _gpu(simulated: bool) -> Iterator[None]:
-    """Provide the GPU: the real one, or a simulated one on which timing is allowed."""
+    """Provide the real GPU, or a simulated GPU with timing allowed."""
     if not simulated:
         yield
         return
-    here = torch.device("cuda", 0)
+    gpu = torch.device("cuda", 0)
     with (
         simulated_cuda.simulated(devices=1),
         mock.patch.object(timing, "raise_if_simulated", lambda device: None),
-        mock.patch.object(batch_and_width, "devices", lambda: [here]),
-        mock.patch.object(matrix_product, "devices", lambda: [here]),
-        mock.patch.object(transfers, "devices", lambda: [here]),
+        mock.patch.object(batch_and_width, "devices", lambda: [gpu]),
+        mock.patch.object(matrix_product, "devices", lambda: [gpu]),
+        mock.patch.object(transfers, "devices", lambda: [gpu]),
         mock.patch.object(torch.accelerator, "synchronize", lambda device=None: None),
     ):
         yield
 
 
 def run_part(name: str, simulated: bool) -> dict[str, Any]:
-    """Run one part in this process; an error becomes the part's result."""
+    """Run one part in this process; return its result, or its error as a dict."""
     try:
         with _gpu(simulated):
             return PARTS[name][0](simulated)
@@ -167,7 +167,7 @@ def run_part(name: str, simulated: bool) -> dict[str, Any]:
 
 
 def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
-    """Run the parts `names`, each in its own process, and write what they found to `path`."""
+    """Run the parts `names`, each in its own process, and write their results to `path`."""
     result: dict[str, Any] = {
         "format": FORMAT,
         "valid": not simulated,
@@ -177,7 +177,7 @@ def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
         "parts": {},
     }
     for name in names:
-        # On the simulated GPU nothing depends on the time, and the machine may be slow or busy.
+        # Timings of the simulated GPU are not used, and the machine may be slow or busy.
         limit = PARTS[name][1] * (10 if simulated else 1)
         print(f"{name}: at most {limit} s ...", flush=True)
         with tempfile.TemporaryDirectory() as folder:
@@ -186,19 +186,19 @@ def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
             command += ["--simulated"] if simulated else []
             try:
                 subprocess.run(command, timeout=limit, check=True)
-                found = json.loads(part.read_text())
+                outcome = json.loads(part.read_text())
             except subprocess.TimeoutExpired:
-                found = {"error": f"stopped after {limit} s"}
+                outcome = {"error": f"stopped after {limit} s"}
             except (subprocess.CalledProcessError, OSError, ValueError) as error:
-                found = {"error": str(error)}
-        result["parts"][name] = found
-        print(f"{name}: {found.get('error', 'recorded')}", flush=True)
+                outcome = {"error": str(error)}
+        result["parts"][name] = outcome
+        print(f"{name}: {outcome.get('error', 'recorded')}", flush=True)
         path.write_text(json.dumps(result, indent=1) + "\n")
     return result
 
 
 def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> list[str]:
-    """Put the parts of a recorded file into the course; return the names of the merged parts.
+    """Merge a recorded file into the course; return the names of the merged parts.
 
     Raises:
         ValueError: the file is not a recording, or its timings are not valid.
@@ -211,19 +211,19 @@ def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> lis
     if valid is not True:
         raise ValueError(f"{path} was recorded on the simulated GPU: its timings are not valid.")
     done = []
-    for name, found in parts.items():
-        if "error" in found:
+    for name, part in parts.items():
+        if "error" in part:
             continue
         if name == "messages":
             new = Path(tempfile.mkdtemp()) / "record.json"
-            new.write_text(json.dumps(found["messages"]))
+            new.write_text(json.dumps(part["messages"]))
             old = load(messages) if messages.exists() else {}
             record_cuda.save(record_cuda.merge(old, load(new), record_cuda.all_cases()), messages)
         else:
-            mine = [Record(**entry) for entry in found["records"] if entry["kind"] == "cuda"]
-            target = "against_airbench" if found["what"] == against_airbench.WHAT else name
+            gpu_records = [Record(**entry) for entry in part["records"] if entry["kind"] == "cuda"]
+            target = "against_airbench" if part["what"] == against_airbench.WHAT else name
             target = "fast_run" if name == "airbench" and target == name else target
-            content = merged(target, found["what"], mine, results)
+            content = merged(target, part["what"], gpu_records, results)
             (results / f"{target}.json").write_text(json.dumps(content, indent=2) + "\n")
         done.append(name)
     return done

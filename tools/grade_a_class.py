@@ -1,7 +1,7 @@
-"""A class of 60 for lab 01: right, wrong, broken and hostile submissions, and their points.
+"""A test class of 60 students for lab 01, with right, wrong, broken and hostile submissions.
 
-`python -m tools.grade_a_class` grades the whole class and compares every mark. The tests use a few
-of its members.
+`python -m tools.grade_a_class` grades the class and compares every mark with the expected one. The
+tests use a few of the submissions.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ SEVERAL_FUNCTIONS = 2  # the exercise whose check takes two answers
 
 @dataclass
 class Member:
-    """One student: the notebook, or the text of a broken one, and the points to expect.
+    """One student: the notebook or the bytes of a broken file, and the expected points.
 
-    `hints` are the ids of the hints to expect, by exercise.
+    `hints` has the ids of the expected hints, by exercise.
     """
 
     student: str
@@ -41,19 +41,19 @@ class Member:
     hints: dict[int, str] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The notebook as it is in a file."""
+        """Return the notebook as JSON text."""
         return nbformat.writes(self.content)
 
     def write(self, folder: Path) -> None:
-        """Submit it under the name that Moodle gives it."""
-        place = folder / f"{self.student}_4711_assignsubmission_file_"
-        place.mkdir(parents=True)
+        """Write the submission to `folder`, under the name that Moodle uses."""
+        target = folder / f"{self.student}_4711_assignsubmission_file_"
+        target.mkdir(parents=True)
         content = self.content if isinstance(self.content, bytes) else self.text().encode()
-        (place / f"{NAME}.ipynb").write_bytes(content)
+        (target / f"{NAME}.ipynb").write_bytes(content)
 
 
 class ClassBuilder:
-    """Creates the members of the class from the lab and its answers."""
+    """Creates the members of the class from the lab and its solution."""
 
     def __init__(self) -> None:
         self.original = nbformat.read(LABS / f"{NAME}.ipynb", as_version=4)
@@ -65,11 +65,11 @@ class ClassBuilder:
         }
 
     def answer(self, number: int) -> str:
-        """The right answer to an exercise."""
+        """Return the right answer to an exercise."""
         return next(c.source for c in self.solution.cells if grade_id(c) == f"exercise-{number}")
 
     def with_answer(self, number: int, source: str) -> NotebookNode:
-        """The solution with another answer to one exercise."""
+        """Return the solution with a different answer to one exercise."""
         notebook = copy.deepcopy(self.solution)
         for cell in notebook.cells:
             if grade_id(cell) == f"exercise-{number}":
@@ -77,11 +77,11 @@ class ClassBuilder:
         return notebook
 
     def all_but(self, *numbers: int) -> dict[int, int]:
-        """All points but those of these exercises."""
+        """Return full points for every exercise except these."""
         return {n: 0 if n in numbers else of for n, of in self.of.items()}
 
     def hostile(self, name: str) -> Member:
-        """The member of the class with this hostile answer."""
+        """Return the member with this hostile answer."""
         if name in ATTACKS:
             nothing = dict.fromkeys(self.of, 0)
             return Member(name, attacked(self.original, ATTACKS[name]), nothing)
@@ -92,14 +92,14 @@ class ClassBuilder:
         return Member(name, self.with_answer(number, source), points)
 
     def collected(self) -> list[Member]:
-        """One member for each collected answer to an exercise that takes one function."""
+        """Return one member for each collected answer to a single-function exercise."""
         from tests.helpers.checks.lab_01_answers import answers
 
         members = []
         for answer in answers.collected:
             if answer.exercise == SEVERAL_FUNCTIONS or not inspect.isfunction(answer.answer):
                 continue
-            # An answer that uses other parts of its module does not fit into one cell.
+            # Skip answers that use other functions of their module, which need more than one cell.
             needs = {answer.answer.__globals__.get(n) for n in answer.answer.__code__.co_names}
             if any(map(inspect.isfunction, needs)) or answer.hint == "not-callable":
                 continue
@@ -115,7 +115,7 @@ class ClassBuilder:
         return members
 
     def odd(self) -> list[Member]:
-        """Notebooks that were changed, and files that are not notebooks."""
+        """Return members with changed notebooks, and members with files that are not notebooks."""
         nothing = dict.fromkeys(self.of, 0)
         stubs = copy.deepcopy(self.original)
         bare = copy.deepcopy(self.solution)
@@ -132,10 +132,10 @@ class ClassBuilder:
             if grade_id(cell) == "exercise-1":
                 cell.source = "def move_all(tensors, device):\n    return tensors"
         wide = copy.deepcopy(self.solution)
-        place = next(n for n, c in enumerate(wide.cells) if grade_id(c) == "exercise-4")
-        wide.cells[place].source = "def gpu_bytes(shape, dtype):\n    return pieces(shape, dtype)"
+        index = next(n for n, c in enumerate(wide.cells) if grade_id(c) == "exercise-4")
+        wide.cells[index].source = "def gpu_bytes(shape, dtype):\n    return pieces(shape, dtype)"
         own = self.answer(4).replace("gpu_bytes", "pieces")
-        wide.cells.insert(place, new_code_cell(own))
+        wide.cells.insert(index, new_code_cell(own))
         syntax = self.with_answer(2, "def try_gpu(i=0:\n    return")
         text = nbformat.writes(self.solution).encode()
         return [
@@ -153,16 +153,16 @@ class ClassBuilder:
         ]
 
     def members(self, count: int = 60) -> list[Member]:
-        """The changed and hostile submissions, then collected answers from all exercises."""
+        """Return all changed and hostile submissions, then collected answers up to `count`."""
         members = self.odd() + [self.hostile(name) for name in HOSTILE | ATTACKS]
         others = self.collected()
-        wanted = count - len(members)
-        step = max(1, len(others) / wanted)
-        return members + [others[int(n * step)] for n in range(min(wanted, len(others)))]
+        remaining = count - len(members)
+        step = max(1, len(others) / remaining)
+        return members + [others[int(n * step)] for n in range(min(remaining, len(others)))]
 
 
 def attacked(lab: NotebookNode, source: str) -> NotebookNode:
-    """A lab in which every function and class that it asks for is the `answer` of an attack."""
+    """Return the lab with every requested function and class set to the attack's `answer`."""
     notebook, first = copy.deepcopy(lab), True
     for cell in notebook.cells:
         if grade_id(cell).startswith("exercise-"):
@@ -174,20 +174,20 @@ def attacked(lab: NotebookNode, source: str) -> NotebookNode:
 
 
 def grade_id(cell: NotebookNode) -> str:
-    """nbgrader's mark on a cell."""
+    """Return the nbgrader `grade_id` of a cell."""
     return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", "")
 
 
 def differences(member: Member, marked: object) -> list[str]:
-    """How a graded submission differs from what is expected."""
-    found = [
+    """Return the differences between a graded submission and the expected points and hints."""
+    lines = [
         f"exercise {m.exercise}: {m.points} points ({m.status}: {m.message}), expected "
         f"{member.points[m.exercise]}"
         for m in marked.marks
         if m.points != member.points[m.exercise]
     ]
     hints = {m.exercise: m.hint for m in marked.marks}
-    return found + [
+    return lines + [
         f"exercise {number}: hint {hints[number]}, expected {hint}"
         for number, hint in member.hints.items()
         if hints[number] != hint
@@ -195,7 +195,7 @@ def differences(member: Member, marked: object) -> list[str]:
 
 
 def main() -> int:
-    """Grade all 60; print the result, and return 1 if any mark is wrong."""
+    """Grade the class and print the result; return 1 if a mark is wrong or a process remains."""
     from course.grading.grade import GradingOptions, grade
     from course.grading.limits import SandboxLimits
 

@@ -1,6 +1,6 @@
 """Answers to exercises of lab 01 that attack the grader, the machine or other students."""
 
-# What replaces the answer to one exercise; "{right}" is the right one.
+# The exercise, and the source that replaces its answer. "{right}" is replaced by the right answer.
 HOSTILE: dict[str, tuple[int, str]] = {
     "loops forever and catches everything": (
         1,
@@ -93,15 +93,15 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "    try:\n        file.write_text('')\n    except OSError:\n        pass\n{right}",
     ),
 }
-# What a sender of messages would claim.
+# A forged verdict and a forged reply, for the attacks that send messages.
 _CLAIM = """\
 right = {'passed': True, 'error': '', 'hint': None, 'message': '', 'outputs': [], 'traceback': '',
          'stop': ''}
 reply = {'value': True, 'error': None, 'hint': None, 'why': None, 'stopped': '', 'state': [],
          'printed': ['', False], 'gradients_left_off': False, 'moves': [], 'fetched': 0, 'calls': 1}
 """
-# Each tries to get points for wrong answers to any lab. The source defines `answer`, which stands
-# for every function that the lab asks for.
+# Attacks that try to get points for wrong answers in any lab. The source defines `answer`, which is
+# used as every function and class that the lab requests.
 ATTACKS: dict[str, str] = {
     "finds the sender of verdicts": _CLAIM
     + """\
@@ -272,14 +272,14 @@ def answer(*args, **kwargs):
     return pickle.dumps(Bomb())
 """,
 }
-# Those that end with a right answer after their attempt failed.
+# Answers that define the right function after their attack has failed.
 HARMLESS = {
     "deletes its directory and what else it can",
     "leaves processes behind",
     "leaves its files in the package",
 }
 
-# Those that use Python's or the checks' internals: they wait for a person, and have no points yet.
+# Answers that use internals of Python or the checks. They get no points until a manual review.
 REVIEWED = {
     "overwrites the checks",
     "replaces what compares",

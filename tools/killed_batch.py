@@ -1,7 +1,7 @@
-"""Kills a batch at random moments, then runs it to its end: nothing is lost or executed twice.
+"""Kill a batch at random times, let it finish, and check that no run is lost or repeated.
 
-`python -m tools.killed_batch` kills 24 runs of lesson 03 three times; the tests kill a batch of
-short runs once.
+`python -m tools.killed_batch` kills a batch of 24 runs of lesson 03 three times. The tests kill a
+batch of short runs once.
 """
 
 import csv
@@ -34,13 +34,14 @@ def entries_of(out):
 def kill_and_finish(command, out, times, longest, chance):
     """Run `command`, kill it `times` times soon after a run has ended, then let it finish.
 
-    Each kill comes up to `longest` seconds after the run. Returns how many runs had finished at
-    each kill. Raises AssertionError if a process survives a kill, or if an entry ever changes.
+    Each kill happens up to `longest` seconds after a run has ended. Returns the number of finished
+    runs at each kill. Raises AssertionError if a process survives a kill, or if the entry of a
+    finished run changes.
     """
-    seen: dict[str, dict] = {}
-    found = []
+    entries: dict[str, dict] = {}
+    counts = []
     for _ in range(times):
-        before = len(seen)
+        before = len(entries)
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
             while run.poll() is None and len(list(out.glob("state/*.json"))) <= before:
                 time.sleep(0.01)
@@ -49,20 +50,20 @@ def kill_and_finish(command, out, times, longest, chance):
             run.kill()
         psutil.wait_procs(processes, timeout=60)
         assert not [process for process in processes if alive(process.pid)]
-        _remember(seen, out)
-        found.append(len(seen))
+        _remember(entries, out)
+        counts.append(len(entries))
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert f"{len(seen)} of " in done.stdout
-    _remember(seen, out)
+    assert f"{len(entries)} of " in done.stdout
+    _remember(entries, out)
     assert not [file for file in out.rglob(".*") if file.name != ".lock"]
-    return found
+    return counts
 
 
-def _remember(seen, out):
+def _remember(entries, out):
     for entry in entries_of(out):
         # A finished run must never run again.
-        assert seen.setdefault(entry["id"], entry) == entry
+        assert entries.setdefault(entry["id"], entry) == entry
 
 
 def main():
@@ -72,11 +73,11 @@ def main():
         out = Path(name) / "out"
         command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch"]
         command += ["03", "--grid", "seed", *map(str, range(24)), "--jobs", "2", "--out", str(out)]
-        found = kill_and_finish(command, out, 3, 5, chance)
+        counts = kill_and_finish(command, out, 3, 5, chance)
         rows = rows_of(out)
         seeds = sorted(int(row["parameter.seed"]) for row in rows)
         notebooks = len(list((out / "notebooks").glob("*.ipynb")))
-    print(f"Killed when {found} of 24 runs were finished.")
+    print(f"Killed when {counts} of 24 runs were finished.")
     print(f"{len(rows)} rows, {len({row['id'] for row in rows})} runs, {notebooks} notebooks.")
     assert seeds == list(range(24))
     assert {row["status"] for row in rows} == {"passed"}

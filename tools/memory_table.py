@@ -1,7 +1,7 @@
-"""Print the bytes of training, predicted and measured: `python -m tools.memory_table`.
+"""Print the memory used in training, predicted and measured: `python -m tools.memory_table`.
 
-Predicted by arithmetic from shapes, for five networks and three optimizers; measured with
-`torch.cuda.memory_allocated` on a GPU, or on a simulated one if there is none.
+The prediction is computed from tensor shapes, for five networks and three optimizers. The
+measurement uses `torch.cuda.memory_allocated` on a GPU, or on a simulated GPU if there is none.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ OPTIMIZERS: dict[str, tuple[Callable[..., torch.optim.Optimizer], int]] = {
 
 
 class Tokens(nn.Module):
-    """An embedding, a normalization, a linear layer, and the mean over the tokens."""
+    """An embedding, layer normalization, a linear layer, and the mean over the tokens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,12 +33,12 @@ class Tokens(nn.Module):
         self.out = nn.Linear(32, 10)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Map token numbers `(N, T)` to scores `(N, 10)`."""
+        """Map token ids `(N, T)` to scores `(N, 10)`."""
         return self.out(self.layers(self.embedding(X)).mean(dim=1))
 
 
 class Attention(nn.Module):
-    """One head of attention, written out, and the mean over the sequence."""
+    """Single-head attention, built from basic operations, and the mean over the sequence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Attention(nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """A network, its input, and the sizes in bytes of the tensors that autograd keeps for it."""
+    """A network, its input, and the sizes in bytes of the tensors that autograd saves."""
 
     make_net: Callable[[], nn.Module]
     make_input: Callable[[], Tensor]
@@ -73,7 +73,7 @@ CASES = {
             nn.Linear(16 * 16 * 16, 10),
         ),
         lambda: torch.ones(N, 3, 32, 32),
-        # Output of ReLU; output of the pooling, and where its maxima were (int64).
+        # Output of ReLU; output of the pooling, and the indices of the maxima (int64).
         (N * 16 * 32 * 32 * 4, N * 16 * 16 * 16 * 4, N * 16 * 16 * 16 * 8),
     ),
     "batch normalization": Case(
@@ -103,11 +103,11 @@ CASES = {
 
 
 def predicted(case: Case, states: int) -> dict[str, int]:
-    """Return the bytes of each part, computed from shapes alone."""
+    """Return the predicted bytes of each part, computed from tensor shapes."""
     net = case.make_net()
     parameters = sum(allocated_size(parameter.nbytes) for parameter in net.parameters())
     buffers = sum(allocated_size(buffer.nbytes) for buffer in net.buffers())
-    # The loss keeps the logarithms of the probabilities and the sum of the class weights.
+    # The log-probabilities and the total class weight, both saved by autograd, and the loss.
     loss = (N * 10 * 4, 4, 4)
     return {
         "weights": parameters + buffers,
@@ -118,7 +118,7 @@ def predicted(case: Case, states: int) -> dict[str, int]:
 
 
 def measured(case: Case, make_optimizer: Callable[..., torch.optim.Optimizer]) -> dict[str, int]:
-    """Return the bytes of each part, as the GPU's allocator counts them."""
+    """Return the bytes of each part, as reported by the GPU's allocator."""
     X = case.make_input().cuda()
     y = torch.zeros(N, dtype=torch.int64, device="cuda")
     start = torch.cuda.memory_allocated()

@@ -1,8 +1,8 @@
-"""Writes `simulated_cuda/operator_lists.py` from the operators of the installed torch.
+"""Write `simulated_cuda/operator_lists.py` from the operators of the installed torch.
 
     python -m tools.operator_lists
 
-The source is `native_functions.yaml`, which every wheel of torch contains.
+The source is `native_functions.yaml`, which is included in every torch wheel.
 """
 
 import re
@@ -15,8 +15,8 @@ import torchgen
 
 _YAML = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
 TARGET = Path(__file__).parents[1] / "simulated_cuda" / "operator_lists.py"
-# Element-wise operations and their lists say why they have no check in their wrapper; those of the
-# polynomials say nothing.
+# `NoCheck` disables the device check in the wrapper. Element-wise operations and foreach operations
+# have the reason in a comment; the polynomials have no comment.
 _ITERATED = re.compile(r"device_check: NoCheck +# *(TensorIterator|foreach)")
 _POLYNOMIAL = re.compile(r"special_\w*polynomial_")
 _UNCHECKED = re.compile(r"device_check: NoCheck")

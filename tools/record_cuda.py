@@ -1,9 +1,9 @@
-"""Runs all cases on this machine's GPU and writes their behavior to `record.json`.
+"""Run all cases on this machine's GPU and write their behavior to `record.json`.
 
     python -m tools.record_cuda
 
 Needs torch 2.11 or newer with CUDA, and a real GPU. With one GPU, the entries of cases that need
-two stay unchanged. No network and no other package is needed.
+two GPUs stay unchanged. Needs no network and no other packages.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Runner = Callable[..., Entry]
 def run_all(
     cases: tuple[Case, ...], source: str, verified: bool, device: str, run: Runner
 ) -> tuple[Record, list[str]]:
-    """Run all cases that this machine can run; list those that do not behave as expected."""
+    """Run the cases that this machine supports; return their entries and the surprises."""
     version = torch.__version__
     today = datetime.date.today().isoformat()
-    found: Record = {}
+    entries: Record = {}
     surprises = []
     for case in cases:
         if case.gpus > torch.cuda.device_count():
@@ -49,18 +49,18 @@ def run_all(
         entry = replace(
             happened, source=source, verified=verified, device=device, torch=version, date=today
         )
-        found[case.name] = {minor_version(version): entry}
+        entries[case.name] = {minor_version(version): entry}
         if happened.outcome != case.outcome:
             surprises.append(f"{case.name}: {happened.outcome}, not {case.outcome}: {happened}")
         if case.fix:
             fixed = run(case.fixed_code)
             if fixed.outcome != "works":
                 surprises.append(f"{case.name}, fixed: {fixed.type}: {fixed.text}")
-    return found, surprises
+    return entries, surprises
 
 
 def merge(old: Record, new: Record, cases: tuple[Case, ...]) -> Record:
-    """`old` updated with `new`; only a verified entry replaces a verified one."""
+    """Return `old` updated with `new`; only a verified entry replaces a verified one."""
     merged: Record = {}
     for case in cases:
         versions = dict(old.get(case.name, {}))
@@ -78,9 +78,11 @@ def write(
     """Run all cases, merge their entries into the record at `path`, and return the surprises."""
     warnings.simplefilter("ignore")
     cases = all_cases()
-    found, surprises = run_all(cases, source, verified, device, run)
-    save(merge(load(path) if path.exists() else {}, found, cases), path)
-    print(f"{len(found)} of {len(cases)} cases recorded with torch {torch.__version__} on {device}")
+    entries, surprises = run_all(cases, source, verified, device, run)
+    save(merge(load(path) if path.exists() else {}, entries, cases), path)
+    print(
+        f"{len(entries)} of {len(cases)} cases recorded with torch {torch.__version__} on {device}"
+    )
     return surprises
 
 

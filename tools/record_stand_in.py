@@ -1,10 +1,10 @@
-"""Writes the record without a GPU: PyTorch's own CUDA code on a stand-in for the CUDA runtime.
+"""Write the record without a GPU, with PyTorch's CUDA code on a stand-in CUDA runtime.
 
     python -m tools.record_stand_in
 
-Needs Linux, a CUDA build of torch, gcc and nm. The device checks, the messages, the caching
-allocator and the autograd engine are PyTorch's own compiled code; only the arithmetic runs on the
-CPU. Its entries are marked as unverified, since no GPU ran the cases.
+Needs Linux, a CUDA build of torch, gcc and nm. The device checks, error messages, caching
+allocator and autograd engine are PyTorch's own compiled code; only the arithmetic runs on the CPU.
+The entries are marked as unverified, because no GPU ran the cases.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tools.record_cuda import write
 
 _RUNTIME = Path(__file__).with_name("record_stand_in_runtime.c")
 _CHILD = "RECORD_STAND_IN"
-# Libraries that load the driver themselves cannot start; the CPU computes their results instead.
+# Errors of libraries that need a real driver. The CPU computes their results instead.
 _NO_LIBRARY = re.compile(
     "CUBLAS_STATUS|CUDNN_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|CUFFT_|MAGMA|nvrtc|driver"
 )
@@ -40,7 +40,7 @@ _AS_THEY_ARE = {
 
 
 def build(folder: Path) -> dict[str, str]:
-    """Compile the stand-in runtime and driver into `folder`; return the environment to use them."""
+    """Compile the stand-in runtime and driver into `folder`; return the environment for them."""
     site = Path(torch.__file__).parents[1]
     libraries = [
         site / "torch" / "lib" / f"lib{name}.so"
@@ -85,7 +85,7 @@ def _run(command: list[str]) -> None:
 
 
 def as_cpu(tensor: torch.Tensor) -> torch.Tensor:
-    """A CPU tensor with the same memory: the device memory of the stand-in is host memory."""
+    """Return a CPU tensor with the same memory: the stand-in's device memory is host memory."""
     if tensor.device.type != "cuda":
         return tensor
     if tensor.numel() == 0:
@@ -98,7 +98,7 @@ def as_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class ComputeOnCPU(TorchDispatchMode):
-    """Runs every operation on the stand-in device in PyTorch, then fills in its values."""
+    """Runs every operation on the stand-in device, then fills in values from the CPU."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run one operation twice: on CUDA for its checks, on the CPU for its values."""
@@ -119,12 +119,12 @@ class ComputeOnCPU(TorchDispatchMode):
         twins = [_twin(leaf, mutable) for leaf in leaves]
         try:
             values = _call(func, twins, spec)
-        except Exception as error:  # refused by the CPU too, or CUDA only: CUDA raises its error
+        except Exception as error:  # invalid on the CPU too, or CUDA only: CUDA raises below
             values = error
         places = {x.device for x in leaves if isinstance(x, torch.Tensor) and x.dim()}
         counted = torch.Tag.dynamic_output_shape in func.tags and len(places) == 1
         if counted and not isinstance(values, Exception):
-            # On CUDA a kernel computes the size; with one device there is nothing to check.
+            # On CUDA, a kernel computes the output size. With one device, no device check fails.
             result = _results_like(values, leaves, twins, on_gpu[0].device)
             _fill(tree_leaves(result), tree_leaves(values))
             return result
@@ -158,7 +158,7 @@ def _twin(leaf: object, mutable: bool) -> object:
 
 
 def _with_numbers_for_masks(args, kwargs):
-    """Replace masks by indices: on CUDA a kernel would count the elements of a mask."""
+    """Replace masks with indices, because counting mask elements on CUDA needs a kernel."""
     indices: list[object] = []
     for index in args[1]:
         if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
@@ -169,7 +169,10 @@ def _with_numbers_for_masks(args, kwargs):
 
 
 def _results_like(values, leaves, twins, device):
-    """Empty tensors on `device` for the CPU's results; modified arguments stay the same objects."""
+    """Return empty tensors on `device` with the shapes of the CPU's results.
+
+    A result that is a modified argument is returned as that argument.
+    """
     own = {id(twin): leaf for leaf, twin in zip(leaves, twins, strict=True)}
 
     def empty(value):
@@ -205,9 +208,9 @@ def main() -> int:
             environment = {**os.environ, **build(Path(folder)), "OMP_NUM_THREADS": "1"}
             command = [sys.executable, "-m", "tools.record_stand_in", *sys.argv[1:]]
             return subprocess.run(command, env=environment, check=False).returncode
-    # This packs the weights for cuDNN; no recorded behavior depends on it.
+    # `flatten_parameters` packs weights for cuDNN; no recorded behavior depends on it.
     torch.nn.RNNBase.flatten_parameters = lambda self: None
-    # Printing a tensor disables modes, and would print values that no kernel computed.
+    # Printing a tensor disables dispatch modes, so it would print values that were never computed.
     torch.utils._python_dispatch._disable_current_modes = contextlib.nullcontext
     with ComputeOnCPU():
         surprises = write(COMPILED_CHECKS, False, "none", run=run_without_cudnn_if_needed)
@@ -215,7 +218,7 @@ def main() -> int:
         print(line, file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
-    # The device threads of autograd wait for a GPU that does not exist: exit without them.
+    # Autograd's device threads wait for a GPU that does not exist, so exit without joining them.
     os._exit(1 if surprises else 0)
 
 

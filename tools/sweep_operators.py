@@ -1,10 +1,10 @@
-"""Compares the simulated GPU with PyTorch's compiled CUDA checks, operator by operator.
+"""Compare the simulated GPU with PyTorch's compiled CUDA checks, operator by operator.
 
     python -m tools.sweep_operators --report disagreements.md
 
-Runs PyTorch's own samples of every operator (OpInfo) with one tensor on another device than the
-rest, once on the stand-in runtime of `record_stand_in` and once on the simulated GPU. Needs Linux,
-a CUDA build of torch, gcc, nm, and the package `expecttest`. Takes about ten minutes.
+Runs PyTorch's sample inputs of every operator (OpInfo) with one tensor on a different device from
+the rest, once on the stand-in runtime of `record_stand_in` and once on the simulated GPU. Needs
+Linux, a CUDA build of torch, gcc, nm, and the package `expecttest`. Takes about ten minutes.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 SAMPLES = 2
 KINDS = ("stand-in", "simulated")
-# After this time a child process starts again behind the operator that it waited for.
+# Time limit of a child process. The next child starts after the operator that was running.
 _SECONDS = 1200
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
-# The stand-in has no cuBLAS, cuDNN and the like: what needs them is not compared.
+# The stand-in has no cuBLAS, cuDNN or similar libraries. Samples that need them are not compared.
 _NO_LIBRARY = re.compile("CUBLAS|CUDNN|CUSOLVER|CUSPARSE|CUFFT|MAGMA|nvrtc|driver|cudnn|no kernel")
 
 
 def mixes(tensors: int) -> Iterator[tuple[str, ...]]:
-    """The devices of `tensors` tensors: each one alone on the CPU, or alone on the GPU."""
+    """Yield the devices of `tensors` tensors, with one tensor on a different device."""
     for alone, others in (("cpu", "cuda"), ("cuda", "cpu")):
         for number in range(tensors):
             yield tuple(alone if n == number else others for n in range(tensors))
@@ -44,31 +44,31 @@ def mixes(tensors: int) -> Iterator[tuple[str, ...]]:
 
 
 def outcomes(operator, place: Callable[[torch.Tensor, str], torch.Tensor]) -> dict[str, str]:
-    """The result of each sample and mix of one operator: devices, or the error's first line."""
-    found = {}
+    """Return the outcome of each sample and mix: devices, or the error's first line."""
+    results = {}
     dtype = torch.float32 if torch.float32 in operator.dtypes else next(iter(operator.dtypes))
     torch.manual_seed(0)
     samples = islice(operator.sample_inputs("cpu", dtype), SAMPLES)
     for number, sample in enumerate(samples):
         leaves, spec = tree_flatten((sample.input, sample.args, sample.kwargs))
-        where = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-        if len(where) < 2 or any(leaves[n].layout != torch.strided for n in where):
+        indices = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        if len(indices) < 2 or any(leaves[n].layout != torch.strided for n in indices):
             continue
-        for mix in mixes(len(where)):
+        for mix in mixes(len(indices)):
             placed = list(leaves)
-            for position, device in zip(where, mix, strict=True):
+            for position, device in zip(indices, mix, strict=True):
                 placed[position] = place(leaves[position], device)
             first, args, kwargs = tree_unflatten(placed, spec)
-            found[f"{number}: {', '.join(mix)}"] = _outcome(operator, first, args, kwargs)
-    return found
+            results[f"{number}: {', '.join(mix)}"] = _outcome(operator, first, args, kwargs)
+    return results
 
 
 def _outcome(operator, first, args, kwargs) -> str:
     try:
         result = operator(first, *args, **kwargs)
-    except Exception as error:  # whatever the operator raises is the outcome
+    except Exception as error:  # any error is an outcome
         lines = str(error).strip().splitlines() or [""]
-        # The list of backends is that of this build of PyTorch.
+        # Remove the list of backends, which depends on the PyTorch build.
         line = _ADDRESS.sub("0x", lines[0]).partition("' backend.")[0]
         return f"{type(error).__name__}: {line}"
     tensors = (leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
@@ -76,7 +76,7 @@ def _outcome(operator, first, args, kwargs) -> str:
 
 
 def run_child(kind: str, after: str, only: str) -> None:
-    """Print the outcomes of the operators after `after`, one line of JSON each."""
+    """Print the outcomes of the operators after `after` as lines of JSON."""
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -98,10 +98,10 @@ def run_child(kind: str, after: str, only: str) -> None:
             print(json.dumps([name, None]), flush=True)
             with mode, torch.no_grad():
                 try:
-                    found = outcomes(operator, lambda tensor, device: tensor.detach().to(device))
-                except Exception as error:  # a sample that cannot be made here
-                    found = {"": f"{type(error).__name__}: {error}"}
-            print(json.dumps([name, found]), flush=True)
+                    results = outcomes(operator, lambda tensor, device: tensor.detach().to(device))
+                except Exception as error:  # a sample that cannot be created
+                    results = {"": f"{type(error).__name__}: {error}"}
+            print(json.dumps([name, results]), flush=True)
         passed = passed or name == after
     sys.stdout.flush()
     # The stand-in's device threads never end.
@@ -109,7 +109,7 @@ def run_child(kind: str, after: str, only: str) -> None:
 
 
 def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict[str, str]]:
-    """Run all operators in child processes; one that stops its process has no outcomes."""
+    """Run all operators in child processes; one that crashes its process has no outcomes."""
     results: dict[str, dict[str, str]] = {}
     last, finished = "", False
     while not finished:
@@ -133,7 +133,7 @@ def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict
 
 
 def compare(real: dict, simulated: dict) -> tuple[Counter[str], list[str]]:
-    """Count agreements and kinds of disagreement, and describe each disagreement in a line."""
+    """Count agreements and kinds of disagreement, and describe each disagreement in one line."""
     counts: Counter[str] = Counter()
     lines = []
     for name, expected in real.items():
