@@ -1,1 +1,1 @@
-"""Measurements side by side: each is compared with a named baseline in the same run."""
+"""Benchmarks: each one is compared with a named baseline in the same run."""

@@ -1,6 +1,6 @@
-"""Files of recordings: one per benchmark, with one recording per device.
+"""Recording files: one file per benchmark, with one recording per device.
 
-A machine replaces only its own recordings.
+A benchmark run replaces only the recordings of its own device.
 """
 
 import datetime
@@ -37,12 +37,12 @@ def record(device: torch.device, results: dict[str, Any]) -> Record:
 def merged(name: str, what: str, found: list[Record], folder: Path | None = None) -> dict[str, Any]:
     """Return the new content of NAME.json: `found` and the existing recordings of other devices."""
     new = {one.device for one in found}
-    kept = [old for old in records.read(name, folder) if old.device not in new]
-    return {"what": what, "records": [asdict(one) for one in [*found, *kept]]}
+    others = [old for old in records.read(name, folder) if old.device not in new]
+    return {"what": what, "records": [asdict(one) for one in [*found, *others]]}
 
 
 def rates(comparison: Comparison, name: str, baseline: str) -> dict[str, Any]:
-    """Return how many units per second one way processes, and its ratio to the baseline."""
+    """Return the images per second of one variant, and its ratio to the baseline."""
     ratio = comparison.ratio(name, baseline)
     return {
         "images_per_second": round(1 / comparison[name].median),
@@ -52,7 +52,7 @@ def rates(comparison: Comparison, name: str, baseline: str) -> dict[str, Any]:
 
 
 def ratios(values: dict[str, list[float]], baseline: str) -> dict[str, Any]:
-    """Return median and range of each way's ratio to the baseline, round by round."""
+    """Return the median and range, over rounds, of each variant's ratio to the baseline."""
     found = {
         name: [mine / base for mine, base in zip(each, values[baseline], strict=True)]
         for name, each in values.items()

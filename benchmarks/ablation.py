@@ -1,11 +1,11 @@
 """Ablation of lesson 06's recipe: accuracy and time of runs with one technique removed.
 
 Baseline: the recipe with all its techniques. On a GPU this is the course's full GPU recipe. On a
-CPU it is the course's CPU recipe, for two passes over a tenth of the training images, evaluated on
-a third of the test images. Every run has the same number of steps. Runs alternate, so that a change
-of the machine's speed affects all of them. ABLATION_SEEDS has the seeds of each recipe's runs, by
-default "0,1,2" on a CPU and ten seeds on a GPU. Earlier runs on this device with the same settings
-are kept, so that the runs can be spread over several calls.
+CPU it is the course's CPU recipe, trained for two epochs on a tenth of the training images and
+evaluated on a third of the test images. Every run has the same number of steps. Runs of the recipes
+alternate, so a change in the machine's speed affects all of them. ABLATION_SEEDS sets the seeds of
+each recipe; the default is "0,1,2" on a CPU and ten seeds on a GPU. Earlier runs on this device
+with the same settings are kept, so the runs can be split over several calls.
 """
 
 import json
@@ -31,7 +31,7 @@ CPU_EPOCHS = 2.0
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
-    """Return accuracy and seconds of every run, by the technique that is removed."""
+    """Return the accuracy and seconds of every run, for each removed technique."""
     device = devices()[-1]  # the GPU, if there is one
     cpu = device.type == "cpu"
     dataset = cifar10.load(cifar10_root)
@@ -62,7 +62,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "images": len(labels),
         "test_images": len(test[1]),
         "epochs": settings.epochs,
-        # Lists instead of tuples, as in the file.
+        # Convert tuples to lists, to compare equal to the recorded settings.
         "settings": json.loads(json.dumps(asdict(settings))),
     }
     found = record(device, {})
@@ -76,7 +76,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
 def results_of(
     runs: list[dict[str, Any]], conditions: dict[str, Any], before: Any | None = None
 ) -> dict[str, Any]:
-    """Return the results of `runs`, and of earlier runs in `before` under the same conditions."""
+    """Return the results of `runs` and of the runs in `before`, if its conditions are the same."""
     if before and all(before[key] == value for key, value in conditions.items()):
         new = {(run["name"], run["seed"]) for run in runs}
         runs = [*(old for old in before["runs"] if (old["name"], old["seed"]) not in new), *runs]

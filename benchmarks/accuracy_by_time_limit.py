@@ -1,16 +1,16 @@
 """The best test accuracy within 60 and within 300 seconds of training on the CPU.
 
 Baseline: an airbench-like recipe that suits a GPU (widths 64, 128, 128 for 60 s and 48, 128, 192
-for 300 s, GELU, batches of 1,000). On another machine with 2 cores, whose CPU computes in bfloat16,
-it reached 82.2 to 82.8 % in 60 s, from one view. It is compared with the course's recipes for a
-CPU. For the one-minute recipe, widths and batch size were chosen on 5,000 held-out training images,
-and the shape of the first layer in a few trials on test images; the five-minute recipe was not
+for 300 s, GELU, batches of 1,000). On another machine, with 2 cores and a CPU that supports
+bfloat16, it reached 82.2 to 82.8 % in 60 s, from one view. It is compared with the course's recipes
+for a CPU. The one-minute recipe was tuned: widths and batch size on 5,000 held-out training images,
+and the shape of the first layer in a few trials on test images. The five-minute recipe was not
 tuned.
 
-A time limit is the wall-clock time of training, including whitening, but not warm-up and
-evaluation. The environment variables TIME_LIMITS ("60,300"), TIME_LIMIT_SEEDS ("0,1,2") and
+The time limit covers the wall-clock time of training and whitening, not of warm-up or evaluation.
+The environment variables TIME_LIMITS ("60,300"), TIME_LIMIT_SEEDS ("0,1,2") and
 TIME_LIMIT_RECIPES ("the course's recipe,airbench-like") select the runs. Earlier runs on this
-device with the same settings are kept, so that the runs can be spread over several calls.
+device with the same settings are kept, so the runs can be split over several calls.
 """
 
 import os
@@ -78,7 +78,7 @@ def results_of(
     """Return the results of `runs`, and of earlier runs in `before` with the same settings."""
 
     def settings_of(run: dict[str, Any]) -> dict[str, Any]:
-        # As read from JSON, where a tuple is a list, so that the two can be compared.
+        # Convert the tuple to a list, to compare equal to settings read from JSON.
         fields = asdict(recipes(float(run["time_limit"]), precision)[run["recipe"]])
         return fields | {"widths": list(fields["widths"])}
 
@@ -116,7 +116,7 @@ def _run(settings: Settings, dataset: Dataset, seed: int, time_limit: float) -> 
     ready = trainer.warm_up()
     before = time.process_time()
     run = trainer.run(seed, seconds=time_limit)
-    # Much less than seconds times cores if other programs use the machine too.
+    # Far below seconds times cores if other programs use the machine.
     used = time.process_time() - before
     print(f"trained for {run.seconds:.1f} s, {run.images:,} images", flush=True)
     evaluation_started = time.perf_counter()

@@ -1,13 +1,13 @@
-"""The course's 94 % recipe against a copy of airbench's script, in alternating runs on one GPU.
+"""The course's 94 % recipe compared with airbench's script, in alternating runs on one GPU.
 
 Baseline: `airbench94_muon.py` of KellerJordan's cifar10-airbench, read from the path in AIRBENCH
-and run unchanged in this process: the same GPU, the same torch, the same images. Its time is the
-one that it measures itself with CUDA events: whitening, training, and prediction from six views.
-Compilation happens before, and is timed separately, for both. AIRBENCH_RUNS is the number of runs
-of each, 20 by default.
+and run unchanged in this process: the same GPU, the same torch, the same images. Its time is
+its own measurement with CUDA events, which covers whitening, training, and prediction from six
+views. Both are compiled before the runs; compilation is timed separately. AIRBENCH_RUNS is the
+number of runs of each, 20 by default.
 
-The script is not part of this repository; SOURCE is the address of the version used here. Without a
-GPU or without AIRBENCH, nothing is recorded and the reason is printed.
+The script is not part of this repository; SOURCE is the URL of the version used. Without a GPU or
+without AIRBENCH, the benchmark records nothing and prints the reason.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ Run = dict[str, float]
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
-    """Return every run of both, mean accuracies, the ratio of times, and the time to compile."""
+    """Return all runs of both recipes, mean accuracies, the ratio of times, and compile times."""
     device = devices()[-1]
     script = Path(os.environ.get("AIRBENCH", "")).resolve()
     if device.type != "cuda" or not script.is_file():
@@ -101,7 +101,7 @@ def _course(
     trainer = Trainer(settings, *dataset.train, device)
     images, labels = on_device(*dataset.test, device)
     trainer.warm_up()
-    trainer.predict(images)  # this number of images is compiled separately
+    trainer.predict(images)  # compile for this number of images too
 
     def run(number: int) -> Run:
         seconds = trainer.run(number).seconds
@@ -132,7 +132,7 @@ def _airbench(script: Path, device: torch.device) -> Callable[[int], Run]:
 
 
 def load_script(path: Path) -> ModuleType:
-    """Import the Python file at `path` as a module, not as a program."""
+    """Import the Python file at `path` as a module, without running its main block."""
     spec = importlib.util.spec_from_file_location("airbench_script", path)
     if spec is None or spec.loader is None:
         raise ValueError(

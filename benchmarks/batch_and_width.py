@@ -1,7 +1,7 @@
 """Training time per image against batch size, width and depth, on a machine's CPU and GPU.
 
-A step is forward, backward and optimizer on a batch that is already on the device, without data
-loading.
+A step is the forward pass, backward pass and optimizer step on a batch that is already on the
+device. It does not include data loading.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from helpers.timing import measure as measure_time
 BATCHES = (4, 16, 64, 256, 1024, 4096)
 WIDTHS = {"cpu": (1, 2, 4, 8, 16), "other": (1, 2, 4, 8, 16, 32)}
 DEPTHS = (1, 2, 4, 8)
-BATCH = 64  # for the curves of width and depth
+BATCH = 64  # for the width and depth curves
 ROUNDS = 5
 SECONDS = 0.5
 

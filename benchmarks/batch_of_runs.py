@@ -1,10 +1,10 @@
-"""24 runs of lesson 03 over a grid of seeds: `course batch` against a loop of `papermill`.
+"""24 runs of lesson 03 over a grid of seeds: `course batch` compared with a `papermill` loop.
 
 Baseline: `papermill notebooks/03_moving_a_network.ipynb OUT -p seed N`, one command after another,
-as in a shell loop. Compared with it: `course batch 03 --grid seed ...` with two runs at once, with
-forked kernels and with new processes. The measured time includes everything: starting, running, and
-for the batch also tables and page. Half of the loop runs before the batches and half after them, so
-that a machine that gets slower or faster in between favors neither.
+as in a shell loop. It is compared with `course batch 03 --grid seed ...` with two parallel runs,
+with forked kernels and with new processes. The measured time includes startup and execution, and
+for the batch also writing the tables and the page. Half of the loop runs before the batches and
+half after them, so that a change in the machine's speed favors neither.
 """
 
 import datetime
@@ -28,10 +28,10 @@ JOBS = 2
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return seconds and ratios; the lesson needs no images, so `cifar10_root` is not read.
+    """Return seconds and ratios; the lesson needs no images, so `cifar10_root` is unused.
 
     Raises:
-        RuntimeError: a run failed, or an output of the batch is not papermill's.
+        RuntimeError: a run failed, or an output of the batch differs from papermill's.
     """
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
@@ -63,14 +63,14 @@ def measure(cifar10_root: Path) -> dict[str, object]:
 
 
 def _papermill(scratch: Path, seed: int) -> float:
-    """Wall-clock seconds of one command."""
+    """Run one command; return its wall-clock seconds."""
     words = [ROOT / "notebooks" / f"{LESSON}.ipynb", scratch / f"{seed}.ipynb"]
     command = [sys.executable, "-m", "papermill", *map(str, words), "-p", "seed", str(seed)]
     return _timed([*command, "-k", "python3", "--no-progress-bar"], scratch)
 
 
 def _batch(out: Path, options: list[str]) -> float:
-    """Wall-clock seconds of a whole batch."""
+    """Run a whole batch; return its wall-clock seconds."""
     seeds = [str(seed) for seed in range(RUNS)]
     command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch", LESSON]
     command += ["--grid", "seed", *seeds, "--jobs", str(JOBS), "--out", str(out)]
@@ -87,7 +87,7 @@ def _timed(command: list[str], folder: Path) -> float:
 
 
 def _compare(scratch: Path) -> int:
-    """Number of outputs that equal papermill's, over all runs that both have."""
+    """Compare the batch's outputs with papermill's; return the number of outputs compared."""
     compared = 0
     for file in sorted((scratch / "warm" / "state").glob("*.json")):
         entry = json.loads(file.read_text(encoding="utf-8"))
@@ -103,13 +103,13 @@ def _compare(scratch: Path) -> int:
 
 
 def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
-    """All outputs of the code cells."""
+    """Return all outputs of the code cells."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [output for cell in cells for output in cell.outputs]
 
 
 def _inside(out: Path) -> dict[str, float]:
-    """Median seconds of a run inside its cells, and before and after them."""
+    """Return the median seconds that a run spends in its cells and outside of them."""
     cells, rest = [], []
     for file in (out / "state").glob("*.json"):
         entry = json.loads(file.read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
-"""All of CIFAR-10 as tensors: the course's `cifar10.load` against torchvision's ImageFolder.
+"""Loading CIFAR-10 as tensors: the course's `cifar10.load` compared with ImageFolder.
 
 Baseline: the same files, unpacked beforehand, decoded one by one through
-`torchvision.datasets.ImageFolder` and stacked into one uint8 tensor. It is compared with `load`
-from the archive: the first time, with unpacking, decoding and filling the cache, and a second time
-from the cache. The benchmark checks that all three give the same pixels. The files are in the
-system's page cache from the round before, so the disk is not measured.
+`torchvision.datasets.ImageFolder` and stacked into one uint8 tensor. It is compared with two
+calls of `load` on the archive: the first one unpacks, decodes and fills the cache, and the second
+one reads the cache. The benchmark checks that all three return the same pixels. The files are in
+the system's page cache from the previous round, so disk speed is not measured.
 """
 
 import datetime
@@ -33,7 +33,7 @@ ROUNDS = 5
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return the seconds of each way, and how many times faster than ImageFolder it is.
+    """Return the seconds of each variant, and its speedup over ImageFolder.
 
     Raises:
         ValueError: `cifar10_root` has no image folders for ImageFolder to read.
@@ -59,7 +59,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
                 expected = expected or splits
                 _assert_equal(splits, expected)
         provenance = cifar10.load(cifar10_root, cache=cache).provenance
-    # The first round is the warm-up. Processor time does not count other programs on the machine.
+    # The first round is the warm-up. Processor time excludes other programs on the machine.
     times = {n: v[1:] for n, v in seconds.items()}
     cpu_times = {n: v[1:] for n, v in cpu_seconds.items()}
     return {
@@ -84,7 +84,7 @@ def _speeds(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
 
 
 def _image_folders(root: Path, unpacked: Path) -> Path:
-    """Return the folder that contains train and test; unpack `root` if it is an archive."""
+    """Return the folder that contains `train` and `test`; unpack `root` if it is an archive."""
     if root.is_dir():
         unpacked = root
     elif tarfile.is_tarfile(root):

@@ -1,4 +1,4 @@
-"""Matrix products of growing size on a GPU, in each number format that PyTorch offers for them.
+"""Matrix products of increasing size on a GPU, in each number format that PyTorch supports.
 
 Baseline: float32 without TF32. Without a GPU, only the CPU's float32 is measured.
 """
@@ -35,7 +35,7 @@ def _formats(device: torch.device) -> list[tuple[str, torch.dtype, bool]]:
     formats = [("float32", torch.float32, False)]
     if device.type == "cuda":
         formats.append(("float16", torch.float16, False))
-        # Only GPUs from the Ampere generation on compute in TF32 and bfloat16.
+        # TF32 and bfloat16 need an Ampere GPU or newer.
         if torch.cuda.get_device_capability(device) >= (8, 0):
             formats.append(("TF32", torch.float32, True))
             formats.append(("bfloat16", torch.bfloat16, False))

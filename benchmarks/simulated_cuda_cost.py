@@ -1,9 +1,9 @@
 """The cost of the simulated GPU: training steps of three networks.
 
-Baseline: the same steps on the plain CPU, in a process that never simulates. Short blocks of steps
-alternate between processes with and without the simulated GPU. The ratio is that of the fastest
-blocks: other programs slow some blocks down, and never make one faster. Also measured: a process
-that imports the simulated GPU without enabling it.
+Baseline: the same steps on the CPU, in a process that does not import the simulated GPU. Short
+blocks of steps alternate between processes with and without the simulated GPU. The ratio compares
+the fastest blocks, because other programs can only make a block slower. A process that imports the
+simulated GPU without enabling it is also measured.
 """
 
 import subprocess
@@ -19,8 +19,8 @@ ROUNDS = 15
 # Steps per block, about a tenth of a second.
 NETWORKS = {"classic": 50, "resnet18": 2, "transformer": 10}
 
-# Runs in a separate process with one thread. Processor time does not count other programs, which
-# such short steps often wait for.
+# Runs in a separate process with one thread. It measures processor time, because short steps often
+# wait for other programs.
 _WORKER = """
 import sys, time, torch, torchvision
 from torch import nn
@@ -65,7 +65,7 @@ for line in sys.stdin:
 
 
 def _fastest(network: str, steps: int) -> dict[str, float]:
-    """Return the seconds per step of each process in its fastest block."""
+    """Return the seconds per step in the fastest block of each process."""
     workers = {
         kind: subprocess.Popen(
             [sys.executable, "-c", _WORKER, kind, network],
@@ -88,12 +88,12 @@ def _fastest(network: str, steps: int) -> dict[str, float]:
 
 
 def measure(cifar10_root: Path | None = None) -> dict[str, object]:
-    """Return the microseconds per step of each network and process, and the ratios to plain."""
+    """Return the microseconds per step of each network and process, and ratios to the baseline."""
     microseconds, ratio = {}, {}
     for network, steps in NETWORKS.items():
         fastest = _fastest(network, steps)
-        microseconds[network] = {k: round(1e6 * each) for k, each in fastest.items()}
-        ratio[network] = {k: round(each / fastest["plain"], 2) for k, each in fastest.items()}
+        microseconds[network] = {k: round(1e6 * seconds) for k, seconds in fastest.items()}
+        ratio[network] = {k: round(seconds / fastest["plain"], 2) for k, seconds in fastest.items()}
     results = {
         "baseline": "plain",
         "microseconds": microseconds,

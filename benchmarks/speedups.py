@@ -1,7 +1,7 @@
 """Each change to the classic script, alone and on top of the others that helped.
 
 Baseline: the classic script on the same device: PIL transforms, 2 workers, batch 4, `loss.item()`.
-A faster setting may learn less from the same images: `large_batches.py` measures that.
+A faster setting may reach lower accuracy on the same images; see `large_batches.py`.
 """
 
 from dataclasses import asdict
@@ -16,7 +16,7 @@ SECONDS = 1.5  # total for each setting of a comparison
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return each change, cumulative and alone, and the configuration with those that helped."""
+    """Return each change, cumulative and alone, and the configuration of those that helped."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     study = SpeedupStudy(*dataset.train, device, rounds=ROUNDS, seconds=SECONDS)

@@ -1,8 +1,8 @@
-"""Training of the classic network with data loading: the course's `train` and the classic script.
+"""Training the classic network, with data loading: the course's `train` and the classic script.
 
-Baseline: the classic script after its start, with PIL transforms, 2 worker processes and
-`loss.item()` in each step; the workers are started only when an epoch begins. It is compared with
-the course's `train` with its `ResidentLoader`, called again for each run, including its setup.
+Baseline: the classic script after startup, with PIL transforms, 2 worker processes and
+`loss.item()` in each step. The workers start only when an epoch begins. It is compared with the
+course's `train` and `ResidentLoader`; each run is a new call of `train`, including its setup.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from helpers.training import train
 
 IMAGES = {4: 4096, 64: 8192, 512: 16384}  # per run, by batch size
 ROUNDS = 5
-SECONDS = 5.0  # total for each way
+SECONDS = 5.0  # total for each variant
 # Per call. Batches that the workers prepared in between are used up before the clock starts.
 CLASSIC_STEPS = 8
 BASELINE = "classic script"
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return images per second of each way and its ratio to the classic script, by batch size."""
+    """Return each variant's images per second and ratio to the classic script, by batch size."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     found: dict[str, dict[str, object]] = {}

@@ -19,7 +19,7 @@ MATRIX = 4096  # side of the matrices that are multiplied during a copy
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return GB/s for each kind of memory, the time until a call returns, and times of streams."""
+    """Return GB/s for each kind of memory, the time until a call returns, and stream timings."""
     device = devices()[-1]
     if device.type != "cuda":
         print("not measured: this needs a CUDA GPU; recordings of other machines are kept")
@@ -33,9 +33,9 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "pageable": lambda source=pageable, target=target: target.copy_(source),
             "pinned": lambda source=pinned, target=target: target.copy_(source, non_blocking=True),
         }
-        found = compare(variants, device, rounds=ROUNDS, seconds=SECONDS)
+        comparison = compare(variants, device, rounds=ROUNDS, seconds=SECONDS)
         for kind in variants:
-            rates[kind].append(size / found[kind].median / 1e9)
+            rates[kind].append(size / comparison[kind].median / 1e9)
     results = {
         "rounds": ROUNDS,
         "bytes": list(SIZES),
@@ -47,9 +47,9 @@ def measure(cifar10_root: Path) -> dict[str, object]:
 
 
 def _returns(pageable, pinned, target) -> dict[str, float]:
-    # The clock does not wait for the device on purpose: it shows when the CPU can continue, not
-    # when the copy has ended.
-    found = {}
+    # The timer deliberately does not wait for the device. It measures when the CPU can continue,
+    # not when the copy ends.
+    medians = {}
     for name, source, non_blocking in (
         ("pageable", pageable, False),
         ("pageable, non_blocking", pageable, True),
@@ -62,12 +62,12 @@ def _returns(pageable, pinned, target) -> dict[str, float]:
             started = time.perf_counter()
             target.copy_(source, non_blocking=non_blocking)
             times.append(time.perf_counter() - started)
-        found[name] = sorted(times)[ROUNDS // 2]
-    return found
+        medians[name] = sorted(times)[ROUNDS // 2]
+    return medians
 
 
 def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
-    """Return seconds for a copy and matrix products, on one stream and on two."""
+    """Return the seconds of a copy and matrix products, on one stream and on two."""
     matrix = torch.randn(MATRIX, MATRIX, device=device)
     copying = torch.cuda.Stream(device)
 
@@ -92,5 +92,5 @@ def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
         "one stream": on_one_stream,
         "two streams": on_two_streams,
     }
-    found = compare(variants, device, rounds=ROUNDS, seconds=SECONDS)
-    return {name: found[name].median for name in variants}
+    comparison = compare(variants, device, rounds=ROUNDS, seconds=SECONDS)
+    return {name: comparison[name].median for name in variants}
