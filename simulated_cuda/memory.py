@@ -126,7 +126,7 @@ class DeviceMemory:
         self.out_of_memory_errors = self.retries = 0
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """The segments and their blocks, as `torch.cuda.memory_snapshot` describes them."""
+        """Return all segments and their blocks, in the format of `torch.cuda.memory_snapshot`."""
         with self._lock:
             self._process()
             return [described(first, self.index) for first in self._segments.values()]

@@ -97,7 +97,7 @@ class ExternalStream(Stream):
 
 
 class Event:
-    """A point in a stream. `elapsed_time` measures CPU time, since operations run on the CPU."""
+    """A point in a stream. `elapsed_time` is wall-clock time, since operations run on the CPU."""
 
     def __init__(
         self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
