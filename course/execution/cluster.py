@@ -1,8 +1,8 @@
-"""Executes jobs on the workers of a Dask cluster; results come back over the network.
+"""Executes jobs on the workers of a Dask cluster.
 
-A worker needs this package, but not the course's files or a shared file system: the notebook is
-sent with the job. Other files that a notebook writes are deleted from the worker, unless the worker
-can access the batch's folder.
+The notebook is sent with the job, and the result is sent back. A worker needs this package, but not
+the course's files or a shared file system. Other files that a notebook writes are deleted, unless
+the worker can access the batch's folder.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from course.files import write_atomically
 
 
 class ClusterExecutor:
-    """Executes jobs on a Dask cluster: as many at once as its workers have threads.
+    """Executes jobs on a Dask cluster, one job per worker thread.
 
     Raises:
-        CourseError: no scheduler answers at the address.
+        CourseError: there is no scheduler at the address.
     """
 
     def __init__(self, workers: WorkerConfig) -> None:
@@ -46,12 +46,12 @@ class ClusterExecutor:
         self.stopped = False
 
     def submit(self, job: Job, limits: RunLimits, listener: JobListener) -> Future:
-        """Execute the job on any worker; `listener` is not notified when it starts."""
+        """Execute the job on any worker. `listener` is not notified."""
         notebook = job.notebook.read_bytes()
         return self._tasks.submit(_execute, job, notebook, limits, self._workers, self._batch)
 
     def result(self, job: Job, future: Future) -> RunResult:
-        """Return the result of a finished job, and write its executed notebook to `job.output`.
+        """Return the result of a finished job and write its executed notebook to `job.output`.
 
         Raises:
             OSError: the disk is full.
@@ -71,12 +71,12 @@ class ClusterExecutor:
         return replace(result, job=job)
 
     def stop(self) -> None:
-        """Kill the kernels of this batch on all workers and start no further job."""
+        """Kill the kernels of this batch on all workers and do not start new jobs."""
         self.stopped = True
         self._client.run(_stop, self._batch)
 
     def close(self) -> None:
-        """Stop, and remove everything of this batch from the workers."""
+        """Stop, and remove the state of this batch from the workers."""
         with self._client:
             self._client.run(_close, self._batch)
 
@@ -90,7 +90,7 @@ _stopped: set[str] = set()
 def _execute(
     job: Job, notebook: bytes, limits: RunLimits, workers: WorkerConfig, batch: str
 ) -> tuple[RunResult, bytes]:
-    """Execute `notebook`; return the result and the executed notebook."""
+    """Execute `notebook` on the worker; return the result and the executed notebook."""
     with _lock:
         if batch in _stopped:
             return RunResult(job, Status.NOT_RUN), b""
@@ -106,7 +106,7 @@ def _execute(
             folder = scratch / "files"
             folder.mkdir()
         local = replace(job, notebook=notebook_file, output=executed_file, folder=folder)
-        # In Dask's own context, a task could see another task's event loop.
+        # In Dask's context, a task could get another task's event loop.
         result = contextvars.Context().run(machine.execute, local, limits, JobListener())
         return result, executed_file.read_bytes() if executed_file.exists() else b""
 

@@ -1,4 +1,4 @@
-"""Executes many notebooks at once, on this machine or on a Dask cluster."""
+"""Executes notebooks in parallel, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def run_jobs(
     as usual. Exclusive jobs run last, one at a time.
 
     Raises:
-        CourseError: no Dask scheduler answers.
-        OSError: the disk is full, or the listener could not save a result. Jobs that have ended
-            were already passed to the listener; the others are stopped.
+        CourseError: the Dask scheduler cannot be reached.
+        OSError: the disk is full, or the listener could not save a result. The remaining jobs are
+            stopped.
     """
     workers, limits = workers or WorkerConfig(), limits or RunLimits()
     if workers.cluster is None:
@@ -55,7 +55,7 @@ def run_jobs(
                     if result.status not in (Status.STOPPED, Status.NOT_RUN):
                         listener.on_job_finished(result)
                 except Exception as error:
-                    # The other jobs have to end before the first error is raised.
+                    # Wait for the other jobs to end before raising the first error.
                     failure = failure or error
                     executor.stop()
     if failure is not None:

@@ -1,4 +1,4 @@
-"""The client of the kernel server: starts the server, and starts and watches its kernels."""
+"""The client of the kernel server: starts the server and manages its kernels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _START_SECONDS = 120
 
 
 class KernelServer:
-    """The server process. It starts in the background; the first kernels wait for it.
+    """The server process. It starts in the background, and the first kernels wait for it.
 
-    It ends with `close` or with the process that created it, and so do its kernels.
+    The server and its kernels end on `close`, or when the process that created the server exits.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -31,7 +31,7 @@ class KernelServer:
             self.process = subprocess.Popen(
                 [sys.executable, str(program), *arguments],
                 stdin=server_end,
-                # Ctrl-C must reach only the command, which stops the server when it is done.
+                # Ctrl-C must reach only the `course` process, which stops the server.
                 start_new_session=True,
             )
         atexit.register(self.close)
@@ -58,13 +58,13 @@ class KernelServer:
         try:
             self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            # It is still importing.
+            # The server is still importing modules.
             self.process.kill()
             self.process.wait()
 
 
 class ForkedKernel:
-    """A kernel of the server, with as much of the interface of `subprocess.Popen` as Jupyter uses.
+    """A kernel of the server, with the parts of the `subprocess.Popen` interface that Jupyter uses.
 
     Attributes:
         left_running: names of the processes that were still running when the kernel exited.
@@ -90,7 +90,7 @@ class ForkedKernel:
                 report = json.loads(reply)
                 self.left_running, self.returncode = report["left_running"], report["status"]
             elif self.returncode is None:
-                # The supervisor was killed; ipykernel ends with it.
+                # The supervisor was killed. ipykernel exits when its parent does.
                 self.returncode = -signal.SIGKILL
         return self.returncode
 
@@ -106,6 +106,6 @@ class ForkedKernel:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the kernel and every process that it has started."""
+        """Kill the kernel and all of its child processes."""
         if self.poll() is None:
             self._channel.shutdown(socket.SHUT_WR)

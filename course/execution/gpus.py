@@ -1,4 +1,4 @@
-"""Lists the GPUs of this machine with nvidia-smi, so that this process does not open them."""
+"""Lists the GPUs with nvidia-smi, so that this process does not initialize CUDA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as nvidia-smi reports it; memory in MiB, 0 if it is not reported."""
+    """One GPU as reported by nvidia-smi. Memory is in MiB, or 0 if it is not reported."""
 
     index: str
     name: str

@@ -14,7 +14,7 @@ class Status(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed out"
     KERNEL_DIED = "kernel died"
-    # Caused by the machine, not by the notebook, which may pass when it is run again.
+    # Caused by the machine, not the notebook. A rerun may pass.
     COULD_NOT_RUN = "could not run"
     STOPPED = "stopped"
     NOT_RUN = "not run"
@@ -28,10 +28,10 @@ class Job:
         name: unique among the jobs that run together.
         notebook: the file to execute.
         output: where the executed notebook is written.
-        folder: the kernel's working directory; relative paths in the parameters start there.
+        folder: the kernel's working directory. Relative paths in parameters are relative to it.
         parameters: parameter values by name.
         own_folder: whether `folder` belongs to this job alone and is emptied before a retry.
-        exclusive: whether no other job may run at the same time, because this one measures time.
+        exclusive: whether the job must run alone because it measures time.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Job:
 
 @dataclass(frozen=True)
 class RunLimits:
-    """Time limits per cell and per run, in seconds, and how often a failed run is retried."""
+    """Time limits per cell and per run, in seconds, and the maximum number of retries."""
 
     cell: int | None = None
     run: int | None = None
@@ -57,17 +57,16 @@ class RunResult:
     """The result of executing one notebook.
 
     Attributes:
-        cell: index of the cell that did not pass, in the notebook as it was before papermill added
-            a cell with the parameters; None if all did.
+        cell: index of the cell that did not pass, without counting the parameters cell that
+            papermill adds; None if all cells passed.
         cell_id: that cell's id.
         source: that cell's code.
         error: the error message.
-        note: a note that does not depend on the status, for example about processes that the
-            notebook left running.
+        note: additional information, for example about processes that the notebook left running.
         started: date and time in ISO format.
-        host: name of the machine that executed it.
-        gpu: the GPU that was reserved for it; empty if there is none.
-        versions: versions of Python and of the packages that results depend on.
+        host: name of the machine that executed the notebook.
+        gpu: the GPU that was assigned to the job; empty if there is none.
+        versions: versions of Python and of the packages that affect the results.
     """
 
     job: Job

@@ -1,13 +1,13 @@
-"""The process that kernels are forked from: it has already imported what the notebooks import.
+"""The server process that kernels are forked from, with the notebooks' modules already imported.
 
-Run as a program: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input.
-It uses the standard library only, so that nothing else is imported before the given modules.
-`forked_kernel.py` has the client.
+Usage: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input. It uses only
+the standard library, so that nothing else is imported before the given modules. The client is
+`forked_kernel.py`.
 
-Each message on the socket has `argv`, `cwd` and `env` of one kernel as JSON, and one end of a
-channel. A supervisor process starts the kernel, replies with its process id, and replies again when
-the kernel has exited. If the other end of the channel is closed, for example because its process
-was killed, the supervisor kills the kernel. In both cases it kills every process that the notebook
+Each message on the socket contains the `argv`, `cwd` and `env` of a kernel as JSON, and one end of
+a channel. A supervisor process starts the kernel and replies with its process id, and again when
+the kernel exits. If the other end of the channel is closed, for example because the client was
+killed, the supervisor kills the kernel. In both cases, it kills every process that the notebook
 left running.
 """
 
@@ -32,7 +32,7 @@ from pathlib import Path
 # Modules that a kernel imports when it starts.
 KERNEL_MODULES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.ipkernel", "IPython.lib")
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in Linux's sys/prctl.h
-_GRACE_SECONDS = 1.0  # for helpers of multiprocessing, which end on their own after the kernel
+_GRACE_SECONDS = 1.0  # multiprocessing's helper processes exit shortly after the kernel
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     del sys.path[0]
     if modules[:1] != ["--fresh"]:
         preload([*KERNEL_MODULES, *modules])
-    # The operating system then reaps supervisors that have exited.
+    # Let the operating system reap supervisors that have exited.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     requests = socket.socket(fileno=0)
     while True:
@@ -58,19 +58,19 @@ def main() -> None:
 
 def preload(modules: list[str]) -> None:
     """Import the modules, ignoring errors; exit if this process cannot be forked afterwards."""
-    # pyplot reads this variable when it is imported; a kernel would set it to the same value.
+    # pyplot reads this variable on import. A kernel would set it to the same value.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     for module in modules:
-        # A module that is missing or fails raises its error in the notebook.
+        # If a module is missing or broken, the notebook raises the error.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-    # A forked kernel cannot use a device that is already open, and does not inherit threads.
+    # A forked process cannot use an open device and does not inherit threads.
     if in_use := accelerator_files():
         sys.exit(f"An import opened {in_use[0]}; kernels cannot be forked from this process.")
     if threading.active_count() > 1:
         sys.exit(f"An import started {threading.enumerate()[-1]}; kernels cannot be forked.")
     gc.collect()
-    # The garbage collector then never writes to the memory that all kernels share.
+    # Keep the garbage collector from writing to the memory that the kernels share.
     gc.freeze()
 
 
@@ -84,16 +84,16 @@ def accelerator_files() -> list[str]:
 
 
 def fork() -> int:
-    """Fork without Python's warning about the threads of OpenBLAS, which ends them itself."""
+    """Fork without Python's warning about threads. OpenBLAS stops its threads before a fork."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool) -> None:
-    """Start one kernel, wait until it ends or `channel` closes, and clean up. Does not return."""
+    """Start a kernel, wait until it exits or `channel` closes, and clean up. Does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Orphaned descendants of this process become its children, so that it can kill all of them.
+    # Become the parent of orphaned descendants, so that `end_children` can kill all of them.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     pid = fork()
     if pid == 0:
@@ -128,7 +128,7 @@ def end_children() -> list[str]:
 def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
     """Run a kernel in this process, like `python -m ipykernel_launcher`. Does not return."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    # ipykernel ends when its parent does.
+    # ipykernel exits when this process does.
     environment = {**request["env"], "JPY_PARENT_PID": str(os.getppid())}
     os.chdir(request["cwd"])
     command = [sys.executable, "-m", "ipykernel_launcher", *request["argv"]]
@@ -141,7 +141,7 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
         # Python reseeds its own generator after a fork; numpy does not.
         sys.modules["numpy"].random.seed()
     if "torch" in sys.modules and (threads := environment.get("OMP_NUM_THREADS", "")).isdigit():
-        # OpenMP read the variable when torch was imported.
+        # OpenMP read the variable when torch was imported, before the fork.
         sys.modules["torch"].set_num_threads(int(threads))
     from ipykernel import kernelapp
 
@@ -154,10 +154,10 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
 
 
 def end_kernel(variables: dict[str, object], status: int) -> None:
-    """Exit as Python does, but without destroying the imported modules.
+    """Exit like Python does, but without destroying the imported modules.
 
-    Destroying them would copy most of the shared memory and take a second. The notebook's variables
-    are deleted first, so that open files are closed and their buffers written.
+    Destroying them would take a second and copy most of the shared memory. The notebook's variables
+    are deleted first, so that open files are flushed and closed.
     """
     variables.clear()
     gc.collect()

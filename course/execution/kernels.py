@@ -1,9 +1,10 @@
-"""Starts and ends the kernels that notebooks are executed in.
+"""Starts and ends the kernels that execute notebooks.
 
-Every kernel uses the Python of the command `course`. On Linux, kernels are forked from a server
-process (`kernel_server.py`) that has already imported torch and the other modules, which saves
-several seconds per kernel. A forked kernel has its own memory, random state, working directory and
-environment. On other systems, or without a server, each kernel starts as a new process.
+Every kernel uses the same Python as the `course` command. On Linux, kernels are forked from a
+server process (`kernel_server.py`) that has already imported torch and the other modules, which
+saves several seconds per kernel. A forked kernel has its own memory, random state, working
+directory and environment. On other systems, or without a server, each kernel starts as a new
+process.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from traitlets import default
 from course.execution.forked_kernel import ForkedKernel, KernelServer
 
 _PROVISIONER = "course-provisioner"
-# Packages that may be imported before a fork: they start no thread that a fork would lose and open
-# no GPU. (OpenBLAS, in numpy, stops its threads before each fork.)
+# Packages that are safe to import before a fork: they start no threads and open no GPU. (OpenBLAS
+# in numpy has threads, but stops them before each fork.)
 _PRELOADED = {"helpers", "matplotlib", "numpy", "PIL", "torch", "torchvision", "tqdm"}
-# Modules that these import only at first use: by the first optimizer, by the first figure.
-# `matplotlib_inline` cannot be among them, because it looks for the notebook that imports it.
+# Modules that these packages import lazily, for the first optimizer or figure. `matplotlib_inline`
+# is not included because it requires a running notebook at import.
 _FIGURES = "matplotlib.backends.backend_agg"
 _LAZY_IMPORTS = {"torch": "torch._dynamo", "matplotlib.pyplot": _FIGURES, "helpers.plots": _FIGURES}
 
@@ -56,7 +57,7 @@ def _imports(source: str) -> set[str]:
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        # A cell with an IPython magic is not valid Python; its imports are not preloaded.
+        # A cell with an IPython magic is not valid Python. Its imports are not preloaded.
         return set()
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -73,13 +74,13 @@ def _imports(source: str) -> set[str]:
 class IpcTransport(ConnectionFileMixin):
     """Connects to a kernel through socket files instead of network ports, except on Windows.
 
-    Jupyter finds free ports and closes them again for the kernel to open. Another process can get
-    the same port in between; the kernel then ends with "Address already in use".
+    Jupyter picks free ports, closes them, and lets the kernel open them. If another process takes
+    a port in between, the kernel fails with "Address already in use".
     """
 
     @default("transport")
     def _default_transport(self) -> str:
-        # On macOS, the path of a socket (this one with "-1" appended) is limited to 103 characters.
+        # macOS limits the path of a socket (here with "-1" appended) to 103 characters.
         fits = len(tempfile.gettempdir()) < 60
         return "ipc" if os.name == "posix" and fits else "tcp"
 
@@ -91,20 +92,20 @@ class IpcTransport(ConnectionFileMixin):
 
 
 class CurrentPythonKernelMixin(IpcTransport):
-    """The part of a kernel manager that starts kernels with the Python of this process.
+    """A mixin for kernel managers that starts kernels with the Python of this process.
 
-    Jupyter would look up a kernel named `python3`, and one registered in the user's home folder,
-    which often belongs to another environment, would take precedence.
+    By default, Jupyter looks up a kernel named `python3`. A kernel spec in the user's home folder
+    takes precedence, but often belongs to another environment.
     """
 
-    # Set by `Kernels.manager_class`, except `process`, which is set when the kernel has started.
+    # Set by `Kernels.manager_class`. `process` is set when the kernel has started.
     kernels: ClassVar[Kernels | None] = None
     environment: ClassVar[Mapping[str, str]] = {}
     process: ClassVar[subprocess.Popen | ForkedKernel | None] = None
 
     @property
     def kernel_spec(self) -> KernelSpec:
-        """The specification of a kernel in this environment, whatever else is registered."""
+        """The kernel spec of this environment. Registered kernel specs are ignored."""
         spec = KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=CRITICAL"]))
         spec.env |= self.environment
         if self.kernels is not None:
@@ -117,11 +118,11 @@ class CurrentPythonKernelManager(CurrentPythonKernelMixin, AsyncKernelManager):
 
 
 class Kernels:
-    """Starts kernels, from a server if there is one, and can kill all of them.
+    """Starts kernels, through a server if there is one, and can kill all of them.
 
     Args:
-        modules: what the server imports before it forks kernels; None starts each kernel as a new
-            Python process.
+        modules: the modules that the server imports before it forks kernels; None starts each
+            kernel as a new Python process.
     """
 
     def __init__(self, modules: Sequence[str] | None = None) -> None:
@@ -139,14 +140,14 @@ class Kernels:
         """Return a kernel manager class for one job; nbclient creates the manager from it.
 
         Args:
-            environment: variables that the kernel gets in addition to those of this process.
+            environment: additional environment variables of the kernel.
             base: the base class.
         """
         attributes = {"kernels": self, "environment": dict(environment or {}), "process": None}
         return type(base.__name__, (base,), attributes)
 
     def add(self, process: subprocess.Popen | ForkedKernel) -> None:
-        """Register a kernel that has started; after `end_all`, kill it."""
+        """Register a running kernel. If `end_all` was called, kill it."""
         self._processes = [running for running in self._processes if running.poll() is None]
         self._processes.append(process)
         if self._ended:
@@ -156,7 +157,7 @@ class Kernels:
         """Kill every running kernel and every kernel that is added later, without waiting."""
         self._ended = True
         for process in list(self._processes):
-            # A kernel may end between the check and the signal.
+            # A kernel may exit between the check and the signal.
             with contextlib.suppress(OSError):
                 if process.poll() is None:
                     _kill(process)
@@ -172,15 +173,15 @@ def _kill(process: subprocess.Popen | ForkedKernel) -> None:
     if isinstance(process, ForkedKernel) or not hasattr(os, "killpg"):
         process.kill()
     else:
-        # Jupyter starts each kernel in its own process group, which the notebook's processes join.
+        # Jupyter starts each kernel in its own process group, with the notebook's child processes.
         os.killpg(process.pid, signal.SIGKILL)
 
 
 class CourseProvisioner(LocalProvisioner):
-    """Starts a kernel through the server of the `Kernels` that its manager belongs to."""
+    """Starts a kernel through the server of the manager's `Kernels`."""
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, Any]:
-        """Start a kernel; without a server, as a new process."""
+        """Start a kernel. If there is no server, start it as a new process."""
         manager = type(self.parent)
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         environment = dict(options.get("env") or os.environ)
@@ -197,7 +198,7 @@ class CourseProvisioner(LocalProvisioner):
         return self.connection_info
 
 
-# Registered here because Jupyter finds provisioners by name among installed packages.
+# Jupyter looks up provisioners in package metadata, which has no entry for this class.
 KernelProvisionerFactory.instance().provisioners[_PROVISIONER] = EntryPoint(
     _PROVISIONER, f"{__name__}:CourseProvisioner", KernelProvisionerFactory.GROUP_NAME
 )

@@ -1,4 +1,4 @@
-"""Executes jobs on this machine; each running job has a thread that waits for its kernel."""
+"""Executes jobs on this machine, with one thread per running job."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from course.execution.runner import run_job
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """How jobs run: how many at once, on which cluster, with which kernels and GPUs.
+    """The number of parallel jobs, and the machine, kernels and GPUs that execute them.
 
     Attributes:
-        jobs: how many run at once.
+        jobs: number of parallel jobs.
         cluster: address of a Dask scheduler; None for this machine.
-        preload: modules that are imported before kernels are forked; None starts each kernel as a
-            new process.
+        preload: modules to import before kernels are forked; None starts each kernel as a new
+            process.
         gpus: names as in CUDA_VISIBLE_DEVICES; None for all GPUs of the machine.
-        jobs_per_gpu: how many jobs use one GPU at a time.
+        jobs_per_gpu: number of jobs that share a GPU.
     """
 
     jobs: int = 1
@@ -43,10 +43,10 @@ class LocalExecutor:
     def __init__(self, workers: WorkerConfig) -> None:
         self._stopped = threading.Event()
         self._kernels = Kernels(workers.preload)
-        # Jobs that run at the same time share the cores.
+        # Parallel jobs share the cores.
         cores = os.cpu_count() or 1
         self._cores_per_job = str(max(1, cores // workers.jobs)) if workers.jobs > 1 else ""
-        # Each GPU gets one job before any gets a second.
+        # Assign one job to each GPU before assigning a second job to any GPU.
         names = gpus.visible() if workers.gpus is None else workers.gpus
         self._gpus = [*names] * workers.jobs_per_gpu
         self._free_gpus: queue.Queue[str] = queue.Queue()
@@ -94,7 +94,7 @@ class LocalExecutor:
         return future.result()
 
     def stop(self) -> None:
-        """Kill all kernels and start no further job."""
+        """Kill all kernels and do not start new jobs."""
         self._stopped.set()
         self._kernels.end_all()
 

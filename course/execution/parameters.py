@@ -1,7 +1,7 @@
-"""Checks the parameters of a run against the notebooks before anything starts.
+"""Validates the parameters of a run before any notebook starts.
 
-papermill only warns about an unknown name, and guesses the type of a value from its text: `1e3`
-becomes a float even if an integer is expected, and `true` becomes a string.
+papermill only warns about unknown names, and it guesses the type of a value from its text: `1e3`
+becomes a float even if the default is an integer, and `true` becomes a string.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from course.course_folder import CourseError
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-# The default is an expression, not a literal, so its type is not known.
+# Marks a default that is not a literal, so its type is unknown.
 UNKNOWN = object()
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a notebook: its default, and the allowed values if it is a `Literal[...]`."""
+    """A parameter of a notebook: its default, and the allowed values if it has a `Literal` type."""
 
     default: object
     choices: tuple[object, ...] | None = None
 
 
 def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
-    """Return the parameters in the cell tagged `parameters`, by name; empty if there is none.
+    """Return the parameters by name from the cell tagged `parameters`; empty if there is none.
 
     Raises:
         CourseError: the cell is not valid Python.
@@ -80,15 +80,15 @@ def convert_parameters(
     """Convert the given values to the types of the notebooks' defaults.
 
     Args:
-        given: names and values: text from the command line, or values from a plan.
-        known: for each notebook its parameters, from `read_parameters`.
+        given: names with text values from the command line, or with values from a plan.
+        known: the parameters of each notebook, from `read_parameters`.
 
     Returns:
-        For each notebook, the given parameters that it has.
+        The converted parameters of each notebook. A notebook gets only the parameters it defines.
 
     Raises:
-        CourseError: no notebook has a parameter of that name (the message suggests the closest
-            one), a name is given twice, or a value does not fit the default or the choices.
+        CourseError: no notebook has a parameter of that name (the message suggests a similar
+            one), a name is given twice, or a value does not match the default's type or choices.
     """
     converted: dict[str, dict[str, object]] = {name: {} for name in known}
     names = sorted({name for parameters in known.values() for name in parameters})
@@ -109,7 +109,7 @@ def convert_parameters(
 
 
 def did_you_mean(word: object, known: Iterable[object]) -> str:
-    """Return a question that suggests the closest known name; empty if none is close."""
+    """Return a "Did you mean" question with the most similar name; empty if there is none."""
     texts = {name.lower(): name for name in known if isinstance(name, str)}
     close = difflib.get_close_matches(str(word).lower(), texts, n=1)
     return f" Did you mean {texts[close[0]]!r}?" if close else ""
@@ -141,7 +141,7 @@ def _to_type_of(value: object, default: object) -> object:
         value = _BOOLEANS.get(value.lower(), value) if is_boolean else _any_value(value)
     if default is None or default is UNKNOWN:
         return value
-    # bool is a subclass of int, but neither is a valid value for the other.
+    # bool is a subclass of int, but do not accept one for the other.
     if isinstance(value, bool) is not isinstance(default, bool):
         raise ValueError(value)
     if type(default) in (int, float) and isinstance(value, str):
@@ -167,7 +167,7 @@ def _kind(default: object) -> str:
 
 
 def _any_value(text: str) -> object:
-    """Return the value of the text as a Python literal; the text itself if it is not a literal."""
+    """Parse the text as a Python literal; return it unchanged if it is not a literal."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -1,4 +1,4 @@
-"""The terminal output of a run: a progress bar, and a line for each notebook that ends."""
+"""The terminal output of a run: a progress bar, and a line per finished notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RUNS = (
 
 
 def format_seconds(seconds: float) -> str:
-    """Format a duration in at most two units: `0.4 s`, `48 s`, `1 min 12 s`, `2 h 5 min`."""
+    """Format a duration with at most two units: `0.4 s`, `48 s`, `1 min 12 s`, `2 h 5 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -40,7 +40,8 @@ def format_estimate(seconds: float) -> str:
 class JobListener:
     """Receives the progress of jobs; this base class ignores it.
 
-    `on_job_started` and `on_cell_done` are called from threads, but not for jobs on a cluster.
+    `on_job_started` and `on_cell_done` are called from worker threads. They are not called for jobs
+    on a cluster.
     """
 
     def on_job_started(self, job: Job) -> None:
@@ -50,11 +51,11 @@ class JobListener:
         """Called after a code cell of the job has passed."""
 
     def on_job_finished(self, result: RunResult) -> None:
-        """Called when a job has ended, whatever its status, unless it was stopped."""
+        """Called when a job has ended with any status, unless it was stopped."""
 
 
 class _Progress(JobListener):
-    """A progress bar that refreshes its elapsed time; not shown if stderr is not a terminal."""
+    """A progress bar with an elapsed time. It is hidden if stderr is not a terminal."""
 
     def __init__(self, total: int, form: str, describe: Callable[[RunResult], str]) -> None:
         self._shown = sys.stderr.isatty()
@@ -79,7 +80,7 @@ class _Progress(JobListener):
 
 
 class LessonProgress(_Progress):
-    """One bar for the code cells of all notebooks, and a line when each notebook ends."""
+    """A bar for the code cells of all notebooks, and a line per finished notebook."""
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class LessonProgress(_Progress):
         describe: Callable[[RunResult], str],
         weights: Mapping[str, float],
     ) -> None:
-        """`cells`: code cells by notebook; `weights`: relative time of each notebook."""
+        """`cells`: number of code cells by notebook; `weights`: relative time by notebook."""
         super().__init__(sum(cells.values()), _CELLS, describe)
         self._cells, self._weights, self._started = cells, weights, monotonic()
         self._done = dict.fromkeys(cells, 0)
@@ -104,7 +105,7 @@ class LessonProgress(_Progress):
     def on_job_finished(self, result: RunResult) -> None:
         name = result.job.name
         self._running.pop(name, None)
-        # The cells after a failure will not run.
+        # Also count the cells after a failure, which will not run.
         self._bar.update(self._cells[name] - self._done[name])
         self._done[name] = self._cells[name]
         self._show_state()
@@ -112,7 +113,7 @@ class LessonProgress(_Progress):
         self.write(self._describe(result) + (f"  ({left})" if left else ""))
 
     def seconds_left(self) -> float:
-        """Return an estimate of the remaining time, from the fraction of the work that is done."""
+        """Estimate the remaining time from the completed fraction of the work."""
         total = sum(self._weights.values())
         completed = sum(
             w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items()
@@ -128,9 +129,9 @@ class LessonProgress(_Progress):
 
 
 class BatchProgress(_Progress):
-    """One bar for all runs of a batch, and a line for each run that did not pass or has a note.
+    """A bar for all runs of a batch, and a line per run that did not pass or has a note.
 
-    If stderr is not a terminal, a line is printed after every 10% of the runs instead.
+    If stderr is not a terminal, a line after every 10% of the runs replaces the bar.
     """
 
     def __init__(self, total: int, describe: Callable[[RunResult], str]) -> None:

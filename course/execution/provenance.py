@@ -1,4 +1,4 @@
-"""Identifies what a result depends on: code, parameters, and the packages that it imports."""
+"""Identifies the inputs of a result: code, parameters and imported packages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PACKAGES = ("torch", "torchvision", "numpy")
 
 
 def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
-    """Return the id of a run: the first 16 digits of a hash of code, parameters and `helpers`.
+    """Return the id of a run: 16 hex digits of a hash of code, parameters and `helpers`.
 
-    Text cells and stored outputs are not hashed, because they do not affect the results.
+    Text cells and stored outputs are excluded because they do not affect the results.
     """
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     content = json.dumps([code, dict(parameters), helpers_digest()], sort_keys=True, default=str)
@@ -30,7 +30,7 @@ def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
 
 @functools.cache
 def helpers_digest() -> str:
-    """Return a hash of the files of the packages that notebooks import."""
+    """Return a hash of the files in `helpers` and `simulated_cuda`."""
     digest = hashlib.sha256()
     for package in (helpers, simulated_cuda):
         folder = Path(package.__file__).parent

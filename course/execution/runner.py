@@ -25,7 +25,7 @@ from course.execution.jobs import Job, RunLimits, RunResult, Status
 from course.execution.kernels import CurrentPythonKernelManager
 from course.files import read_notebook
 
-# Seconds between two writes of the executed notebook while its cells run.
+# Minimum seconds between two saves of a running notebook.
 _SAVE_EVERY = 5
 _ENGINE = "course"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -34,14 +34,14 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 class ThrottledSaveEngine(NBClientEngine):
     """papermill's engine, but it saves every few seconds instead of twice per cell.
 
-    A lesson has a hundred cells, and writing it takes 16 ms: 3 s per run.
+    Saving takes 16 ms. For a lesson with 100 cells, saving twice per cell would take 3 s.
     """
 
     @classmethod
     def execute_managed_notebook(
         cls, nb_man: NotebookExecutionManager, kernel_name: str, **options: object
     ) -> NotebookNode:
-        """Execute the notebook; papermill itself saves it once more at the end."""
+        """Execute the notebook. papermill saves it once more at the end."""
         save, last_saved = nb_man.save, monotonic()
 
         def save_if_due(**kwargs: object) -> None:
@@ -58,9 +58,9 @@ class ThrottledSaveEngine(NBClientEngine):
 
 
 papermill_engines.register(_ENGINE, ThrottledSaveEngine)
-# The expression with which nbclient finds carriage returns takes quadratic time in the length of a
-# line: 20 seconds for 80,000 characters, during which nothing else in this process runs. Anchored,
-# it finds the same in linear time.
+# nbclient's regular expression for carriage returns takes quadratic time in the length of a line:
+# 20 seconds for 80,000 characters, with the GIL held. The anchored expression has the same matches
+# and takes linear time.
 nbclient.client._RGX_CARRIAGERETURN = re.compile(r"^.*\r(?=[^\n])", re.MULTILINE)
 
 
@@ -78,18 +78,18 @@ def run_job(
 ) -> RunResult:
     """Execute one notebook and return the result.
 
-    The executed notebook is written to `job.output`, even if a cell fails; that cell then shows the
+    The executed notebook is written to `job.output`, even if a cell fails; it then includes the
     error. A run that does not pass is retried up to `limits.retries` times.
 
     Args:
-        job: what to execute.
+        job: the notebook to execute, with its parameters.
         limits: time limits and retries.
         kernels: the kernel manager class.
-        stopping: no further cell starts once it is set; the caller that sets it kills the kernel.
+        stopping: once it is set, no new cell starts. The caller must also kill the kernel.
         on_cell_done: called after each code cell that passes.
 
     Raises:
-        OSError: the disk is full. All other errors are reported in the result.
+        OSError: the disk is full. All other errors are returned in the result.
     """
     limits, stopping = limits or RunLimits(), stopping or threading.Event()
     for attempt in range(1, limits.retries + 2):
@@ -125,7 +125,7 @@ def _execute_once(
         current = cell_index
 
     def seconds_for(cell: NotebookNode) -> float | None:
-        """Return the time limit of the next cell; nbclient calls this before each one."""
+        """Return the time limit of the next cell. nbclient calls this before each cell."""
         left = None if limits.run is None else max(0.1, started + limits.run - monotonic())
         return min((limit for limit in (limits.cell, left) if limit is not None), default=None)
 
@@ -140,7 +140,7 @@ def _execute_once(
             job.notebook,
             job.output,
             job.parameters,
-            # For a notebook without a kernel name; `kernels` decides which Python runs.
+            # Required for a notebook without a kernel name. `kernels` selects the Python.
             kernel_name="python3",
             language="python",
             engine_name=_ENGINE,
@@ -148,7 +148,7 @@ def _execute_once(
             start_timeout=180,
             timeout_func=seconds_for,
             kernel_manager_class=kernels,
-            # papermill's own `cwd` would change the folder of all threads.
+            # papermill's `cwd` argument would change the working directory of all threads.
             resources={"metadata": {"path": str(job.folder)}},
             coalesce_streams=True,
             on_cell_execute=before_cell,
@@ -163,7 +163,7 @@ def _execute_once(
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             raise
-        # A kernel that does not start, for example. The other notebooks still run.
+        # For example, the kernel did not start. The other notebooks still run.
         return result(Status.COULD_NOT_RUN, f"{type(error).__name__}: {error}")
     return result(Status.PASSED)
 
@@ -201,7 +201,7 @@ def _note(kernels: type[CurrentPythonKernelManager]) -> str:
 
 
 def _show_failure(result: RunResult) -> RunResult:
-    """Write the failure into the executed notebook; add its cell to the result."""
+    """Add the failure to the executed notebook, and the failing cell to the result."""
     notebook = remove_error_markers(read_notebook(result.job.output))
     cell = notebook.cells[result.cell]
     if result.status != Status.FAILED:
@@ -212,7 +212,7 @@ def _show_failure(result: RunResult) -> RunResult:
             )
         )
     nbformat.write(notebook, result.job.output)
-    # People count the cells of their notebook, which has no cell that sets the parameters.
+    # Use the cell number in the original notebook, which has no injected parameters cell.
     before = notebook.cells[: result.cell]
     added = sum("injected-parameters" in one.metadata.get("tags", []) for one in before)
     return replace(result, cell=result.cell - added, cell_id=cell.get("id", ""), source=cell.source)
