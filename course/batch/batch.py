@@ -1,6 +1,6 @@
 """`course batch`: execute notebooks with many settings, and resume after an interruption.
 
-Each finished run has a file in `state/`, which is written after its notebook. `results.csv`,
+Each finished run has a file in `state/`. It is written after the executed notebook. `results.csv`,
 `results.parquet` and `index.html` are generated from these files.
 """
 
@@ -26,16 +26,16 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) ->
     """Execute the runs of a plan that have not finished yet; return the exit status.
 
     Args:
-        course: the course; its `runs/` has the results.
-        plan: what to run.
-        name: name of the batch's folder, unless the plan sets it.
-        options: how to run it.
+        course: the course. Its folder `runs/` contains the results.
+        plan: the notebooks and parameters to run.
+        name: name of the batch's folder, unless the plan sets `out`.
+        options: options that do not affect the results.
 
     Returns:
         0 if all runs of the plan passed, 1 if some did not, 130 if the batch was stopped.
 
     Raises:
-        CourseError: before anything starts, if the plan is not valid; or if the disk is full.
+        CourseError: the plan is not valid (raised before any run starts), or the disk is full.
     """
     files = _find_notebooks(course, plan.notebooks)
     notebooks = {stem: read_notebook(file) for stem, file in files.items()}
@@ -61,7 +61,7 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) ->
 
 
 def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Path]:
-    """Return the files that a plan names: paths of notebooks, or names of lessons."""
+    """Return the notebook files in a plan, which lists paths of notebooks or names of lessons."""
     files: dict[str, Path] = {}
     for word in words:
         path = Path(word).expanduser()
@@ -73,7 +73,7 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
             names = pick(course.built_names(), [word], "Notebook")
             matches = {lesson: course.notebook_path(lesson) for lesson in names}
         for stem, file in matches.items():
-            # Students' copies of a lab have the same file name, in different folders.
+            # Students' copies of a lab have the same file name in different folders.
             unique = stem if files.get(stem, file) == file else f"{file.parent.name}_{stem}"
             if files.get(unique, file) != file:
                 raise CourseError(
@@ -85,7 +85,7 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
 
 def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
     if plan.out is not None and "://" in plan.out:
-        # State, tables and page stay local, because remote storage has no atomic rename.
+        # The state, tables and page stay local because remote storage has no atomic rename.
         folders = Folders(course.runs / name, store=plan.out)
     else:
         folders = Folders(Path(plan.out or course.runs / name).expanduser().absolute())
@@ -102,7 +102,7 @@ def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
 def _entries_to_keep(
     finished_runs: FinishedRuns, runs: Sequence[PlannedRun], options: BatchOptions
 ) -> dict[str, Entry]:
-    """Return the entries of the runs that do not have to be executed again."""
+    """Return the entries of the runs that do not have to be rerun."""
     finished = finished_runs.entries()
     return {
         run.id: finished[run.id]
@@ -113,7 +113,7 @@ def _entries_to_keep(
 
 
 def _earlier_seconds(course: CourseFolder, finished_runs: FinishedRuns) -> dict[str, list[float]]:
-    """Return the seconds of each notebook's passed runs, in this and the course's other batches."""
+    """Return the durations of each notebook's passed runs in all batches, in seconds."""
     seconds: dict[str, list[float]] = {}
     for state in {finished_runs.folder, *course.runs.glob("*/state")}:
         for entry in FinishedRuns(state.parent).entries().values():
@@ -128,7 +128,7 @@ def _show_plan(
     plan: Plan,
     earlier: Mapping[str, list[float]],
 ) -> None:
-    """Print what would run, and an estimate of the time from earlier runs."""
+    """Print the runs, and a time estimate based on earlier runs."""
     pending = [run for run in runs if run.id not in finished]
     for run in runs[:_MAX_SHOWN]:
         values = ", ".join(f"{key} = {value!r}" for key, value in run.parameters.items())

@@ -1,4 +1,4 @@
-"""Executes the runs of a batch, saves each result, and writes the tables and the page."""
+"""Executes the runs of a batch, saves the results, and writes the tables and the report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from course.reports.batch_report import write_batch_report
 from course.reports.entries import Entry, make_entry, synthetic_box
 from course.reports.pages import write_page
 
-# Seconds between two writes of the tables and the page while the batch runs.
+# Minimum seconds between two updates of the tables and the report during a batch.
 _REFRESH = 60
 
 
@@ -59,15 +59,15 @@ class Folders:
         return self.out / "files" / run.name
 
     def unfinished(self, run: PlannedRun) -> Path:
-        """The executed notebook during the run."""
+        """The path of the executed notebook during the run."""
         return self.notebooks / f".{run.name}.ipynb"
 
     def notebook(self, run: PlannedRun) -> Path:
-        """The executed notebook of a finished run."""
+        """The path of the executed notebook of a finished run."""
         return self.notebooks / f"{run.name}.ipynb"
 
     def url(self, run: PlannedRun) -> str:
-        """The link on the page: the path of the notebook, or its URL in the remote storage."""
+        """The link in the report: the path of the notebook, or its URL in the remote storage."""
         if self.store is None:
             return f"notebooks/{run.name}.ipynb"
         return f"{self.store.rstrip('/')}/{run.name}.ipynb"
@@ -75,10 +75,10 @@ class Folders:
 
 @dataclass
 class BatchRunner(JobListener):
-    """Executes a batch: saves every run when it ends, and updates the tables.
+    """Executes a batch, saves each run when it ends, and updates the tables.
 
-    `entries` has all runs that have ended, by id, including those that could not run, which
-    `finished_runs` does not store.
+    `entries` has all ended runs by id. Unlike `finished_runs`, it includes runs with the status
+    `COULD_NOT_RUN`.
     """
 
     plan: Plan
@@ -92,9 +92,9 @@ class BatchRunner(JobListener):
     _progress: BatchProgress | None = None
 
     def execute(self, pending: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
-        """Execute the missing runs, write tables and page, and print a summary."""
+        """Execute the pending runs, write the tables and the report, and print a summary."""
         make_cifar10_root_absolute()
-        # nbclient logs dead kernels and timeouts, which would break up the progress bar.
+        # nbclient logs dead kernels and timeouts, which would garble the progress bar.
         for library in ("papermill", "asyncio"):
             logging.getLogger(library).addHandler(logging.NullHandler())
         started = monotonic()
@@ -121,7 +121,7 @@ class BatchRunner(JobListener):
         return self._print_summary(results, monotonic() - started)
 
     def on_job_finished(self, result: RunResult) -> None:
-        """Move the notebook into place, then save the entry, so that every entry has a notebook."""
+        """Move the notebook into place, and then save the entry: every entry needs a notebook."""
         run = next(run for run in self.runs if run.name == result.job.name)
         executed = None
         if result.job.output.exists():
@@ -164,7 +164,7 @@ class BatchRunner(JobListener):
         if shared_folder and not folder.is_dir():
             raise CourseError(f"The working folder {folder} does not exist.")
         if not shared_folder:
-            # A batch that was killed may have left files there.
+            # A batch that was killed may have left files in the folder.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         output, parameters = self.folders.unfinished(run), run.parameters
@@ -184,7 +184,7 @@ class BatchRunner(JobListener):
         return [self.entries[run.id] for run in self.runs if run.id in self.entries]
 
     def _refresh(self, *, is_running: bool) -> None:
-        """Write tables and page."""
+        """Write the tables and the report."""
         entries, plan = self._ended_entries(), self.plan
         write_tables(make_rows(entries), self.folders.out)
         write_batch_report(
@@ -232,7 +232,7 @@ def jobs_at_once(plan: Plan) -> int:
 
 
 def _line(result: RunResult) -> str:
-    """Return a run as one line of text: its name, status, error and note."""
+    """Format a run as one line: its name, status, error and note."""
     cell = "" if result.cell is None else f"cell {result.cell + 1}: "
     error = cell + result.error.splitlines()[0] if result.error else ""
     parts = [result.job.name, str(result.status), error, result.note]

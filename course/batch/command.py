@@ -1,4 +1,4 @@
-"""The command line of `course batch`: a plan file, options that override it, or only options."""
+"""The command line of `course batch`. Options can override a plan file or replace it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _batch(options: argparse.Namespace) -> int:
 
 
 def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], str]:
-    """Return the plan's table and the batch's name: that of the plan's file, or a generated one."""
+    """Return the plan's table, and the batch's name, which is the plan's file name or generated."""
     from course.batch.plan import read_plan
 
     files = [word for word in options.what if Path(word).suffix in (".yaml", ".yml")]

@@ -1,7 +1,7 @@
-"""The finished runs of a batch on disk: one file per run, written atomically.
+"""Stores the finished runs of a batch: one file per run, written atomically.
 
-Tables and pages are generated from these files. A batch that is started again reads them and
-executes what is missing.
+Tables and pages are generated from these files. When a batch is restarted, it executes only the
+runs without a file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FinishedRuns:
             try:
                 entry = json.loads(file.read_text(encoding="utf-8"))
             except (ValueError, OSError):
-                # Not written by this program, or corrupted: the run is executed again.
+                # The file is corrupted or not from this program. The run is executed again.
                 continue
             if isinstance(entry, dict) and entry.get("schema") == SCHEMA:
                 entries[entry["id"]] = entry
@@ -43,14 +43,14 @@ class FinishedRuns:
         """Save the entry of a finished run.
 
         Raises:
-            OSError: the file cannot be written; an existing file is unchanged.
+            OSError: the file cannot be written. An existing file is unchanged.
         """
         text = json.dumps({"schema": SCHEMA, **entry}, indent=1, default=str)
         write_atomically(self.folder / f"{entry['id']}.json", text + "\n")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder in the block; the lock is released even if the process is killed.
+        """Lock the folder during the block. The lock is released even if the process is killed.
 
         Raises:
             CourseError: another batch is running in this folder.

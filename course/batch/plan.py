@@ -1,7 +1,7 @@
-"""The plan of a batch, from a YAML file and the command line, checked and expanded into runs.
+"""Validates the plan of a batch, from YAML and the command line, and expands it into runs.
 
-A plan has notebooks and parameters: fixed ones, a grid (every combination), a list of settings, and
-repeats, which differ in their seed.
+A plan lists notebooks and parameters: fixed parameters, a grid (every combination), a list of
+settings, and repeats with different seeds.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Plan:
         seeds: values of the parameter `seed`.
         cell_limit: time limit per cell, in seconds; None for no limit.
         run_limit: time limit per run, in seconds; None for no limit.
-        retries: how often a run that does not pass is retried.
-        jobs: how many run at once; None for `runs_per_gpu` per GPU, or 1 without GPUs.
+        retries: maximum number of retries of a run that does not pass.
+        jobs: number of parallel runs; None for `runs_per_gpu` per GPU, or 1 without GPUs.
         out: folder or URL of the results; None for a folder in the course's `runs/`.
         gpus: names as in CUDA_VISIBLE_DEVICES; None for all GPUs of the machine.
-        runs_per_gpu: how many runs use one GPU at a time.
+        runs_per_gpu: number of runs that share a GPU.
         folder: working folder of all runs; None for a folder per run.
     """
 
@@ -79,8 +79,8 @@ class PlannedRun:
     """One run of a plan: a notebook, and its parameters converted to the notebook's types.
 
     Attributes:
-        id: equal if code, parameters and `helpers` are equal.
-        name: readable and unique; a valid file name.
+        id: a hash of code, parameters and `helpers`.
+        name: a readable and unique name that is a valid file name.
     """
 
     notebook: str
@@ -93,7 +93,7 @@ def read_plan(path: Path) -> dict[str, object]:
     """Read a plan's YAML without checking its contents.
 
     Raises:
-        CourseError: there is no such file, or it is not a YAML mapping.
+        CourseError: the file does not exist or is not a YAML mapping.
     """
     try:
         table = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ def make_plan(table: Mapping[str, object]) -> Plan:
     """Check the names and values of a plan and fill in the defaults.
 
     Raises:
-        CourseError: a name or a value is not valid; the message suggests the closest name.
+        CourseError: a name or a value is not valid. The message suggests a similar name.
     """
     _check_names(table, _KEYS, "A plan")
     limits, gpus, grid = (_mapping(table, key) for key in ("limits", "gpus", "grid"))
@@ -161,7 +161,7 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
         for name, converted in convert_parameters(values.items(), known).items():
             parameters = {key: _make_absolute(value) for key, value in converted.items()}
             run = _plan_run(name, parameters, notebooks[name])
-            # A notebook without the varied parameter would run again with the same values.
+            # A notebook without the varied parameter would have several identical runs.
             runs.setdefault(run.id, run)
     order = list(notebooks)
     return sorted(runs.values(), key=lambda run: order.index(run.notebook))
@@ -175,7 +175,7 @@ def _plan_run(name: str, parameters: dict[str, object], notebook: NotebookNode) 
 
 
 def _make_absolute(value: object) -> object:
-    """Make a path that begins with `./`, `../` or `~/` absolute: runs use other folders."""
+    """Make a path absolute if it starts with `./`, `../` or `~/`, as runs use other folders."""
     if isinstance(value, str) and value.startswith(("./", "../", "~/")):
         return str(Path(value).expanduser().absolute())
     return value

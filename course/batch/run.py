@@ -34,7 +34,7 @@ from course.reports.run_report import CourseRun, write_report
 
 # Peak memory of a lesson with its figures and images, in bytes.
 _LESSON_MEMORY = 3 << 30
-# Code with which a lesson measures time.
+# Matches code that measures time.
 _CLOCKS = re.compile(r"\b(perf_counter|timeit|timing\.measure|fast_cifar10)\b")
 
 
@@ -47,20 +47,20 @@ def run(
     jobs: int | None = None,
     cell_timeout: int | None = None,
 ) -> CourseRun:
-    """Execute lessons, write the notebooks, pages and report, and print the progress.
+    """Execute lessons, write their notebooks, pages and the report, and print the progress.
 
     Args:
         course: the course whose built notebooks are executed.
         requested: names of lessons; all if empty.
-        parameters: names and values, for the lessons that have them.
+        parameters: names and values. Each lesson gets the parameters that it defines.
         out: folder for the results; by default `runs/DATE-TIME`, which `runs/latest` points to.
-        jobs: how many notebooks run at once; by default as many as cores and memory allow, and
-            one if there is a GPU. Lessons that measure time always run alone.
+        jobs: number of parallel notebooks; by default 1 if there is a GPU, and otherwise as many
+            as cores and memory allow. Lessons that measure time always run alone.
         cell_timeout: time limit per cell, in seconds.
 
     Raises:
-        CourseError: before anything is executed, if a name, a parameter or `out` is not valid; or
-            if the results cannot be written.
+        CourseError: a name, a parameter or `out` is not valid (raised before any notebook starts),
+            or the results cannot be written.
     """
     names = pick(course.built_names(), list(requested), "Notebook")
     if not names:
@@ -75,8 +75,8 @@ def run(
     expected = _earlier_seconds(course.runs)
     folder = _new_folder(course, out, started)
     make_cifar10_root_absolute()
-    # Kernels run in the current folder, as with papermill, so that relative paths in the parameters
-    # are relative to the folder where the command was started.
+    # Like papermill, run kernels in the current directory. Relative paths in parameters are then
+    # relative to the directory where the command was started.
     working_folder = Path.cwd()
     jobs_to_run = [
         Job(
@@ -91,7 +91,7 @@ def run(
     )
     cells = {name: _count_cells(notebooks[name], converted[name]) for name in names}
     have_times = set(names) <= set(expected)
-    # Without times from earlier runs, all cells are assumed to take equally long.
+    # Without times from an earlier run, assume that all cells take the same time.
     weights = relative_times(jobs_to_run, expected if have_times else cells, workers.jobs)
     if have_times:
         seconds = sum(weights.values()) / workers.jobs
@@ -102,7 +102,7 @@ def run(
         entries[result.job.name] = entry = _entry_with_page(result, names)
         return _line(entry)
 
-    # nbclient logs dead kernels and timeouts, which would break up the progress bar.
+    # nbclient logs dead kernels and timeouts, which would garble the progress bar.
     for library in ("papermill", "asyncio"):
         logging.getLogger(library).addHandler(logging.NullHandler())
     progress = LessonProgress(cells, describe, weights)
@@ -141,7 +141,7 @@ def run(
 
 
 def jobs_for_this_machine() -> int:
-    """Return how many lessons to run at once: one if there is a GPU, else by cores and memory."""
+    """Return the number of parallel lessons: 1 with a GPU, else limited by cores and memory."""
     if gpus.visible():
         return 1
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
@@ -155,12 +155,12 @@ def relative_times(
 
 
 def measures_time(notebook: NotebookNode) -> bool:
-    """Return whether the notebook measures time, so that nothing else may run at the same time."""
+    """Return whether the notebook measures time and therefore must run alone."""
     return any(c.cell_type == "code" and _CLOCKS.search(c.source) for c in notebook.cells)
 
 
 def collect_facts(root: Path) -> dict[str, str]:
-    """Return what the results depend on: torch version, machine, commit of the course, command."""
+    """Return facts about the run: torch version, machine, commit of the course, command."""
     memory = f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
     machine = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", memory]
     facts = {
@@ -174,13 +174,13 @@ def collect_facts(root: Path) -> dict[str, str]:
         completed = subprocess.run(git, capture_output=True, text=True, timeout=30, check=True)
         facts["commit"] = completed.stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        # The course is not a git clone, or there is no git.
+        # The course is not a git clone, or git is not installed.
         pass
     return facts
 
 
 def _earlier_seconds(runs: Path) -> dict[str, float]:
-    """Return the seconds of each notebook in the last run; empty if there is none."""
+    """Return the duration of each notebook in the last run, in seconds; empty if there is none."""
     try:
         table = json.loads((runs / "latest" / "results.json").read_text(encoding="utf-8"))
         rows = [row for row in table["notebooks"] if row["status"] == Status.PASSED]
@@ -213,7 +213,7 @@ def _new_folder(course: CourseFolder, out: Path | None, started: datetime) -> Pa
 
 
 def point_latest(runs: Path, name: str) -> None:
-    """Link `runs/latest` to the folder `name`; write a text file if links are not allowed."""
+    """Link `runs/latest` to the folder `name`; write a text file if symlinks are not allowed."""
     latest, temporary = runs / "latest", runs / f".latest-{os.getpid()}"
     if latest.is_dir() and not latest.is_symlink():
         print(f"Note: {latest} is a folder, so it does not point to this run.", file=sys.stderr)
@@ -240,7 +240,7 @@ def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
 
 
 def _line(entry: Entry) -> str:
-    """Return the result of one notebook as one line of text."""
+    """Format the result of a notebook as one line."""
     seconds = format_seconds(entry["seconds"])
     parts = [f"{entry['notebook']:<28}  {entry['status']:<11}  {seconds:>10}"]
     reported = entry["reported"]

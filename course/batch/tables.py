@@ -27,8 +27,8 @@ TableRow = dict[str, Any]
 def make_rows(entries: Iterable[Entry]) -> list[TableRow]:
     """Return one row per entry, all with the same columns; a missing value is None.
 
-    The parameter `lr` is in the column `parameter.lr`, the result `accuracy` in `result.accuracy`,
-    and the version of torch in `version.torch`, so that equal names do not collide.
+    Columns have a prefix to avoid name collisions: `parameter.lr`, `result.accuracy`,
+    `version.torch`.
     """
     entries = list(entries)
     parameters = _names(entry["parameters"] for entry in entries)
@@ -55,14 +55,15 @@ def write_tables(rows: Sequence[TableRow], folder: Path) -> None:
     """Write `results.csv` and `results.parquet`.
 
     Raises:
-        OSError: the disk is full, for example; the previous files are then unchanged.
+        OSError: a file cannot be written, for example because the disk is full. The previous file
+            is unchanged.
     """
     write_atomically(folder / "results.csv", as_csv(rows))
     write_atomically(folder / "results.parquet", as_parquet(rows))
 
 
 def as_csv(rows: Sequence[TableRow]) -> str:
-    """Return the rows as CSV; lists and dictionaries are JSON, None is an empty field."""
+    """Return the rows as CSV. Lists and dictionaries become JSON, and None an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if rows:
@@ -72,7 +73,7 @@ def as_csv(rows: Sequence[TableRow]) -> str:
 
 
 def as_parquet(rows: Sequence[TableRow]) -> bytes:
-    """Return the rows as Parquet; a column is numeric or boolean if all of its values are."""
+    """Return the rows as Parquet. A column with mixed types is stored as strings."""
     names = list(rows[0]) if rows else list(_FIRST)
     columns = {name: _column([_plain(row[name]) for row in rows]) for name in names}
     buffer = io.BytesIO()
