@@ -16,7 +16,7 @@ from course.reports.entries import Entry, format_value, result_names
 from course.reports.pages import file_link, page_environment
 
 _MAX_CHARTS = 12
-# Substrings of the names of results that measure a notebook's warm-up.
+# Substrings in the names of results that measure warm-up time. These get no chart.
 _WARM_UP = ("making_ready", "warm_up", "warmup")
 
 
@@ -25,9 +25,9 @@ class TableCell:
     """A cell of the table.
 
     Attributes:
-        text: what it shows.
-        key: what the table is sorted by.
-        link: URL that the text links to; empty for no link.
+        text: the text shown.
+        key: the sort key.
+        link: URL of a link on the text; empty for no link.
         kind: CSS class: `number`, `good`, `bad` or none.
     """
 
@@ -52,14 +52,14 @@ def write_batch_report(
     Args:
         entries: the runs that have ended, in the plan's order.
         folder: the batch's folder.
-        title: what the batch runs.
-        fixed: parameters that all runs have in common.
+        title: title of the page.
+        fixed: parameters that are the same in all runs.
         varied: names of the parameters that differ between the runs.
-        planned: how many runs the plan has.
-        is_running: whether other runs are still pending.
+        planned: number of runs in the plan.
+        is_running: whether the batch is still running.
 
     Raises:
-        OSError: the disk is full; the previous page is then unchanged.
+        OSError: the disk is full. The previous page is unchanged.
     """
     header, rows = make_table(entries, fixed)
     page = (
@@ -131,7 +131,7 @@ def make_charts(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
         for name in varied
         if len({repr(entry["parameters"].get(name)) for entry in passed}) > 1
     ]
-    # Results are plotted against the seed only if nothing else varies.
+    # Plot results against the seed only if no other parameter varies.
     axes = [name for name in varying if name != "seed"] or varying
     charts = []
     for result in result_names(passed):
@@ -147,7 +147,7 @@ def make_charts(entries: Sequence[Entry], varied: Sequence[str]) -> list[str]:
 
 
 def _point(entry: Entry, result: str, axis: str, series: str) -> Point | None:
-    """Return the point of a run; None if it has no finite value."""
+    """Return the point of a run; None if x or y is missing or not finite."""
     x, y = entry["parameters"].get(axis), entry["reported"].get(result)
     if not _is_number(y) or not math.isfinite(y):
         return None
@@ -158,7 +158,7 @@ def _point(entry: Entry, result: str, axis: str, series: str) -> Point | None:
 
 
 def _with_unit(result: str) -> str:
-    """Put a unit at the end of a name in parentheses: `training_seconds`, `training (seconds)`."""
+    """Put the unit in parentheses: `training_seconds` becomes `training (seconds)`."""
     words = result.split("_")
     if len(words) > 1 and words[-1] in ("seconds", "milliseconds", "bytes"):
         return f"{' '.join(words[:-1])} ({words[-1]})"
@@ -169,7 +169,7 @@ def _cell(value: object, kind: str = "") -> TableCell:
     if value is None:
         return TableCell("", kind=kind)
     if _is_number(value):
-        # The page's script compares numbers if all keys of a column are numbers.
+        # The page's script sorts a column numerically if all of its keys are numbers.
         return TableCell(format_value(value), repr(value), kind=kind or "number")
     return TableCell(format_value(value), str(value), kind=kind)
 

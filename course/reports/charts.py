@@ -16,13 +16,13 @@ from matplotlib.figure import Figure
 # Colors with a contrast of at least 3:1 on the page's light and dark backgrounds.
 COLORS = ("#1b7fc4", "#cf5c0a", "#0f8f69", "#b8659a")
 _MARKERS = "os^D"
-# Replaced by the page's own text color, so that a chart is readable in both themes.
+# A placeholder for the page's text color, so that charts are readable in both themes.
 _INK = "#010203"
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run: the parameter's value, the result, and the series that it belongs to."""
+    """One run: the parameter value, the result and the series."""
 
     x: object
     y: float
@@ -30,13 +30,13 @@ class Point:
 
 
 def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = "") -> str:
-    """Return an SVG of the points, with the range of the medians as its caption.
+    """Return an SVG of the points, with a caption that states the range of the medians.
 
-    If x is a number, a line connects the medians of each series. Otherwise the values of x are
-    categories, in order of appearance, without a line.
+    If x is numeric, a line connects the medians of each series. Otherwise, the values of x are
+    categories in order of appearance, and there is no line.
     """
     if len({point.series for point in points}) > len(COLORS):
-        # Merge series that cannot be distinguished by their colors.
+        # There are not enough colors, so merge all series.
         points = [replace(point, series="") for point in points]
     xs = list(dict.fromkeys(point.x for point in points))
     # A seed is a category, not a quantity.
@@ -92,7 +92,7 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
 
 
 def _svg(figure: Figure, title: str) -> str:
-    """Return the figure as an SVG element; text and axes have the color of the page's text."""
+    """Return the figure as an SVG element that uses the page's text color."""
     for axes in figure.axes:
         axes.grid(color=_INK, alpha=0.15)
         axes.spines[["top", "right"]].set_visible(False)
@@ -103,13 +103,13 @@ def _svg(figure: Figure, title: str) -> str:
         for text in axes.get_legend().get_texts() if axes.get_legend() else ():
             text.set_color(_INK)
     buffer = io.StringIO()
-    # Text stays text, in the page's font; equal charts have equal ids.
+    # Keep text as text, in the page's font, and make the ids reproducible.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue().partition("<svg")[2]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = svg.replace(_INK, "currentColor")
-    # Ids must be unique on the page, which has several charts.
+    # Make ids unique, because a page has several charts.
     prefix = f"c{zlib.crc32(title.encode()):x}-"
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}", svg)
     return f'<svg role="img" aria-label="{escape(title)}"{svg}'.strip()

@@ -1,4 +1,4 @@
-"""Entries: the status of a run and the values that its notebook reported."""
+"""Entries: the status of a run and the values reported by its notebook."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from course.execution.jobs import RunResult
 
 Entry = dict[str, Any]
 
-# What `lesson.start` and `lesson.show_data` report; everything else is a result.
+# Keys reported by `lesson.start` and `lesson.show_data`. All other keys are results.
 CONTEXT_KEYS = ("device", "dataset", "provenance", "synthetic")
 
 
 def collect_reported(notebook: NotebookNode) -> dict[str, object]:
-    """Return all values that a notebook reported; the last one if a name has several."""
+    """Return all values reported by a notebook. If a name occurs twice, the last value counts."""
     reported: dict[str, object] = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             values = output.get("data", {}).get(RESULT_TYPE, {})
-            # Kernels send JSON; some tools store it as a string.
+            # Kernels send JSON objects, but some tools store them as strings.
             reported.update(json.loads(values) if isinstance(values, str) else values)
     return reported
 
 
 def make_entry(result: RunResult, executed: NotebookNode | None, **extra: object) -> Entry:
-    """Return the entry of a finished run; `executed` is its notebook, None if there is none."""
+    """Return the entry of a run. `executed` is its notebook, or None if there is none."""
     name = result.job.name
     return {
         "notebook": name,
@@ -40,7 +40,7 @@ def make_entry(result: RunResult, executed: NotebookNode | None, **extra: object
         "attempts": result.attempts,
         "error": result.error,
         "note": result.note,
-        # People count cells from 1.
+        # Numbered from 1 for readers.
         "failing_cell": None if result.cell is None else result.cell + 1,
         "failing_cell_id": result.cell_id,
         "failing_code": result.source,
@@ -55,7 +55,7 @@ def make_entry(result: RunResult, executed: NotebookNode | None, **extra: object
 
 
 def result_names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names of all results that the runs reported, in order of appearance."""
+    """Return the names of all reported results, in order of appearance."""
     names = dict.fromkeys(name for entry in entries for name in entry["reported"])
     return [name for name in names if name not in CONTEXT_KEYS]
 

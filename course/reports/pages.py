@@ -16,7 +16,7 @@ from course.files import read_notebook, write_atomically
 from course.reports.entries import Entry, format_value, result_names
 
 _TEMPLATES = Path(__file__).parent / "templates"
-# A badge, for example: the page shows its alternative text.
+# For example, a badge. The page shows its alt text instead.
 _REMOTE_IMAGE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
@@ -53,13 +53,13 @@ def write_page(
 ) -> Path:
     """Write `NAME.html` next to `NAME.ipynb` and return its path.
 
-    The page contains its figures and styles. Only a page with formulas needs the network, for the
-    script that renders them. Links to files that are not next to the page become plain text.
+    The page is self-contained, except that formulas need a script from the network. Links to files
+    that are not in the same folder become plain text.
 
     Args:
         notebook_file: the executed notebook.
         index: the target of the link at the top; empty for no link.
-        sibling_names: notebooks whose pages are in the same folder; links go to those pages.
+        sibling_names: notebooks with pages in the same folder. Links to them go to their pages.
     """
     notebook = read_notebook(notebook_file)
     notebook.cells = [cell for cell in notebook.cells if not _did_nothing(cell)]
@@ -84,7 +84,7 @@ def write_page(
 
 
 def _links_of_page(markdown: str, sibling_names: Collection[str]) -> str:
-    """Make links to the notebooks in `sibling_names` point to their pages; remove other links."""
+    """Redirect links to notebooks in `sibling_names` to their pages; remove other links."""
 
     def adapt(link: re.Match[str]) -> str:
         text, target, anchor = link[1], link[2], link[3] or ""

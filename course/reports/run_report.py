@@ -16,12 +16,12 @@ from course.reports.pages import page_environment
 
 @dataclass(frozen=True)
 class CourseRun:
-    """A complete run: its start time, duration, parameters and notebooks.
+    """A run of `course run`: its start time, duration, parameters and notebooks.
 
     Attributes:
-        entries: one per notebook.
-        stopped: whether it was stopped before the end.
-        facts: what the results depend on: torch version, machine, commit, command.
+        entries: one entry per notebook.
+        stopped: whether the run was stopped early.
+        facts: torch version, machine, commit and command.
     """
 
     started: datetime
