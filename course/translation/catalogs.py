@@ -1,4 +1,4 @@
-"""PO files: read them, bring them up to date with the English texts, and look translations up.
+"""Reads PO files, updates them to the current English texts, and looks up translations.
 
 A translation that is marked `fuzzy` is a suggestion. It is not used until a translator has compared
 it with the English text and removed the mark.
@@ -18,7 +18,7 @@ from course.translation.checks import find_differences
 from course.translation.documents import Document, document_names, read_document
 
 _FUZZY = "fuzzy"
-# How similar an English text must be to an earlier one for its translation to be suggested.
+# Minimum similarity to an old English text for suggesting its translation.
 _SIMILAR = 0.6
 
 
@@ -144,7 +144,7 @@ def accept(catalog: Catalog, translations: dict[str, tuple[str, str]]) -> None:
 def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
     """Store translations of changed English texts as `fuzzy`; return the texts without a match.
 
-    Each one is proposed for the most similar text that has no translation.
+    Each translation is proposed for the most similar untranslated text.
     """
     stored = _read(catalog.file)
     untranslated = {e.msgid: e for e in stored if not e.obsolete and not e.msgstr}

@@ -42,7 +42,7 @@ def find_differences(original: str, translation: str, comment: str = "") -> list
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    """Yield all inline tokens, with those of an image's alternative text."""
+    """Yield all inline tokens, including those in an image's alt text."""
     queue = list(PARSER.parseInline(text))
     while queue:
         token = queue.pop(0)

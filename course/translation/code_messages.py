@@ -30,7 +30,7 @@ class Message:
 
     Attributes:
         text: the English text, on one line.
-        comment: where it is and what it is, for the translator.
+        comment: the location and kind of the text, for the translator.
         at_runtime: whether code shows it while a notebook runs, so that `helpers` needs its
             translation.
     """

@@ -46,7 +46,7 @@ class TextBlock:
 # A page is parsed once for all languages.
 @lru_cache(maxsize=2048)
 def text_blocks(markdown: str) -> tuple[TextBlock, ...]:
-    """Return the texts to translate, in order; those without words are left out."""
+    """Return the texts to translate, in order, without texts that have no words."""
     return tuple(block for block in _all_text_blocks(markdown) if has_words(block.text))
 
 

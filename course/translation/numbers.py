@@ -70,7 +70,7 @@ _WORDS = {
 
 
 def numbers_in(text: str) -> Counter[Decimal]:
-    """Return the numbers written in digits, with how often each occurs."""
+    """Return the numbers written in digits, with their counts."""
     values: list[Decimal] = []
     end_of_scaled = 0
     for match in _NUMBER.finditer(text):
@@ -86,7 +86,7 @@ def numbers_in(text: str) -> Counter[Decimal]:
 
 
 def words_as_numbers(text: str) -> set[Decimal]:
-    """Return the numbers that an English text may mean with its words."""
+    """Return the numbers that the words of an English text may represent."""
     values = set()
     for word in re.findall(r"[a-z]+(?:-[a-z]+)*", text.lower()):
         parts = word.split("-")

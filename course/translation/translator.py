@@ -30,7 +30,7 @@ class Translator:
 
     Attributes:
         language: its code.
-        catalogs: where to look a text up, in this order.
+        catalogs: the catalogs to look up texts in, in this order.
         others: the catalogs of the documents that this one links to, by name.
         pages: the English paths of the notebooks and pages that exist in this language.
         missing: the texts that were looked up but have no reviewed translation.
