@@ -68,7 +68,7 @@ from helpers import packages
 
 packages.require()"""
 
-# What JupyterLab writes, so that saving a lesson there changes only the Python version.
+# Matches JupyterLab's metadata, so that saving a lesson there changes only the Python version.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {

@@ -19,13 +19,13 @@ from course.translation.course_translation import read_translation
 _REPOSITORY = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 )
-# An address as it is copied from a browser, or from `git remote --verbose`.
+# An address copied from a browser or from `git remote --verbose`.
 _PASTED = re.compile(
     r"(?:(?:(?:https?|git|ssh)://)?(?:[\w-]+@)?(?:www\.)?github\.com[/:])?(.+?)(?:\.git)?/*",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
-# What precedes a repository's name in a URL.
+# The part of a URL before the repository name.
 _HOSTS = r"(?:github\.com[/:]|githubusercontent\.com/|/github/|/gh/|ghcr\.io/)"
 _KINDS = r"(?:blob|tree|raw|edit|archive(?:/refs/(?:heads|tags))?)"
 
@@ -79,7 +79,7 @@ def release(
 
 
 def _name_of(repository: str) -> str:
-    """The "owner/name" of a repository that is given by its name or its address."""
+    """Return "owner/name" for the name or the address of a repository."""
     found = _PASTED.fullmatch(repository.strip())
     if found is None or not _REPOSITORY.fullmatch(found[1]):
         raise CourseError(

@@ -1,4 +1,4 @@
-"""The rules for stored outputs: what must not be in them, and how they are cleaned."""
+"""Checks and cleans stored outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABSOLUTE_PATH = re.compile(
     r"|(?<![\w.])~/[\w.@+\-]+"
 )
 _WARNING = re.compile(r"^\S+:\d+: \w*Warning: .*|^\[W\d+ .*|^\w*Warning: .*", re.MULTILINE)
-# Encoded images, which can contain something that looks like a path.
+# Base64-encoded images, which may contain text that looks like a path.
 _PIXELS = re.compile(r"(?<=;base64,)[\w+/=]+")
 _ANSI_CODES = re.compile(r"\x1b\[[0-9;]*m")
 
