@@ -198,7 +198,7 @@ def test_finds_edited_output(course):
 
 def test_finds_file_that_is_not_a_notebook(course):
     course.folder.notebook_path("01_first").write_text("<<<<<<< HEAD")
-    assert "not a readable notebook" in only_finding(course)
+    assert "not a valid notebook" in only_finding(course)
 
 
 @pytest.mark.parametrize(("code", "status"), [("a * 3", 0), ("a * 4", 1)])
