@@ -48,7 +48,7 @@ def test_nothing_is_graded_if_the_sandbox_does_not_start(builder, broken_bubblew
     with pytest.raises(CourseError) as caught:
         grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "out", GradingOptions())
     message = str(caught.value)
-    assert "nothing was graded" in message
+    assert "no submission was graded" in message
     assert "exercises 1, 2, 3, 4, 5, 6: not graded: its process ended" in message
     assert FORBIDDEN in message
     # The solution passes without bubblewrap, so bubblewrap is the cause.
