@@ -16,7 +16,7 @@ def masked(text):
 
 def test_reads_every_pattern():
     text = SANITIZER.read_text(encoding="utf-8")
-    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 8
+    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 9
 
 
 def test_file_is_ascii():
@@ -38,6 +38,9 @@ def test_file_is_ascii():
             "epoch 2 of 2, step 12,500 of 12,500, loss 1.234, 5,678 images/s, 9.1 s",
             "epoch 2 of 2, every step, LOSS, RATE, TIME",
         ),
+        ("paso 9,000 de 9,000, loss 1.234, 56 images/s", "paso all, LOSS, RATE"),
+        ("ステップ50/50, loss 1.234, 56 images/s", "ステップall, LOSS, RATE"),
+        ("第 50 步，共 50 步, loss 1.234, 56 images/s", "第 all 步, LOSS, RATE"),
         ('<progress value="500" max="500" ', '<progress value="ALL" max="ALL" '),
         ("accuracy ≈ 54.3 %", "accuracy MEASURED"),
         ("loss ≈ 1.234", "loss MEASURED"),
