@@ -40,7 +40,7 @@ def test_file_is_ascii():
         ),
         ("paso 9,000 de 9,000, loss 1.234, 56 images/s", "paso all, LOSS, RATE"),
         ("ステップ50/50, loss 1.234, 56 images/s", "ステップall, LOSS, RATE"),
-        ("第 50 步，共 50 步, loss 1.234, 56 images/s", "第 all 步, LOSS, RATE"),
+        ("第 50 步\uff0c共 50 步, loss 1.234, 56 images/s", "第 all 步, LOSS, RATE"),
         ('<progress value="500" max="500" ', '<progress value="ALL" max="ALL" '),
         ("accuracy ≈ 54.3 %", "accuracy MEASURED"),
         ("loss ≈ 1.234", "loss MEASURED"),
