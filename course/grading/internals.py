@@ -8,6 +8,7 @@ needs such code, so an answer that uses it gets no points until a person has rev
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from IPython.core.inputtransformer2 import TransformerManager
@@ -44,8 +45,17 @@ _COMPARED = {
 _SETTINGS = "backends"
 
 
+# A line that IPython may rewrite, such as a magic, a shell command or a request for help.
+_REWRITTEN = re.compile(r"^\s*[%!?,;/]|=\s*[%!]|\?\s*$", re.MULTILINE)
+# IPython reads the whole cell again for each such line, so the time grows with the product of both.
+_MOST_LINES_READ = 20_000
+
+
 def uses_of_internals(source: str) -> list[str]:
     """The uses of internals in a cell, such as "line 3: gc"; at most five."""
+    reads = len(_REWRITTEN.findall(source)) + 1
+    if reads * source.count("\n") > _MOST_LINES_READ:
+        return ["code that cannot be analyzed"]
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
         return _found_in(tree)

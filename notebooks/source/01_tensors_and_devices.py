@@ -498,8 +498,8 @@ def allocated_by(numbers):
 {numbers: allocated_by(numbers) for numbers in (1, 128, 129, 1024)}
 
 # %% [markdown]
-# torch allocates GPU memory in multiples of 512 bytes, so one number takes as much as 128. (A
-# tensor of more than 1 MiB may get up to 1 MiB more: see [lesson
+# torch allocates GPU memory in multiples of 512 bytes, so one `float32` number takes as much
+# as 128. (A tensor of more than 1 MiB may get up to 1 MiB more: see [lesson
 # 07](07_what_fills_gpu_memory.ipynb).)
 #
 # torch also keeps freed memory for the next tensor, because asking the driver is slow. So

@@ -201,7 +201,7 @@ cpu = torch.device("cpu")
 places = [cpu] if device == cpu else [cpu, device]
 
 # %% [markdown]
-# If this machine has no GPU, its curve comes from a recording.
+# If this machine has no GPU, the curve of the GPU comes from a recording.
 
 # %% tags=["nbval-ignore-output"]
 gpu_record = None if device.type == "cuda" else records.latest("batch_and_width", "cuda")

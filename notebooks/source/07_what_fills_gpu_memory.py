@@ -700,7 +700,7 @@ for what, each in bytes_per_parameter.items():
 # - **Divide it among GPUs**: weights, gradients and states in equal shares (FSDP, ZeRO). On 8 GPUs,
 #   112 GB become 14 GB for each: [lesson 09](09_more_than_one_gpu.ipynb).
 # - **Train fewer parameters**: LoRA freezes the weights and trains the product of two thin matrices
-#   beside each: at rank 16, 2 · 16 · 4,096 numbers for a weight of 4,096 x 4,096, which is 1/128.
+#   beside each: at rank 16, 2 · 16 · 4,096 numbers for a weight of 4,096 x 4,096, 1/128 of them.
 #   The frozen weights take 14 GB in `bfloat16`, and 16 bytes for each trained number are 0.9 GB
 #   more.
 # - **Smaller states**: 8-bit optimizers need about 2 bytes instead of 8.

@@ -482,7 +482,7 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 # The local rank is 0 twice: each machine has its own GPU 0. On a cluster, replace `localhost` by
 # the name of machine 0 and PORT by an open port, and write checkpoints to storage that all can
 # read. With `--max-restarts`, use `--rdzv-backend c10d --rdzv-endpoint machine0:29400 --rdzv-id
-# job` (`rdzv` is short for *rendezvous*) instead of the address and the port: without it, one
+# job` (`rdzv` is short for *rendezvous*) instead of the address and the port: without them, one
 # machine does not notice a restart of another.
 #
 # ## How far does it scale? (5 minutes)
@@ -507,7 +507,7 @@ def predicted(parameters, batch, images_per_second, gigabits_per_second):
 # 64, as in its example. The images per second of one P100 are from other measurements. The
 # bandwidth is that of one machine's network card, because the ring enters and leaves each machine
 # once. [Goyal et al.](https://arxiv.org/abs/1706.02677) had 50 Gbit/s for each machine of 8 P100s,
-# and report about 90 % going from 8 to 256 GPUs.
+# and report a scaling efficiency of about 90 % from 8 to 256 GPUs.
 
 # %%
 runs = {
@@ -572,7 +572,8 @@ figures.plot_memory(
 # %% [markdown]
 # These are the numbers of the [ZeRO paper](https://arxiv.org/abs/1910.02054). Activations come on
 # top. FSDP gathers the weights for the forward and again for the backward pass, and reduce-scatters
-# the gradients: three halves of an all-reduce, so it sends 1.5 times the bytes of DDP.
+# the gradients. Each of these three sends half of what an all-reduce sends, so FSDP sends 1.5 times
+# the bytes of DDP.
 #
 # Here is FSDP with two processes. In each, DDP would need 133.1 kB for the weights of this network,
 # as much for the gradients and for its buckets, and twice that for Adam's state:
