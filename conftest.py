@@ -1,8 +1,6 @@
 """How pytest and nbval treat the course's notebooks; plain `pytest --nbval` needs nothing more."""
 
-import os
 from collections import deque
-from datetime import date
 from pathlib import Path
 from queue import Empty
 from time import monotonic
@@ -30,22 +28,23 @@ class NbvalManager(CurrentPythonKernelMixin, KernelManager):
 def pytest_configure(config):
     # A relative CIFAR10_ROOT starts here, not where pytest or a kernel is started.
     make_cifar10_root_absolute()
-    # pytest's workers inherit it, so that they agree even at midnight.
-    os.environ.setdefault("COURSE_TEST_DAY", str(date.today().toordinal()))
     sanitizer = config.option.nbval_sanitize_with
     if sanitizer and not Path(sanitizer).exists():
         config.option.nbval_sanitize_with = str(ROOT / sanitizer)
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Skip students' labs, which have no outputs, and all but one of the translated lessons."""
+    """Skip students' labs, which have no outputs, and translated lessons that are not named.
+
+    The code of a translated lesson is that of the English one, and takes as long to execute.
+    """
     if collection_path.suffix != ".ipynb":
         return None
     folder = collection_path.parent
     if folder == ROOT / "labs" or (folder.parent == ROOT / "labs" and folder.name != "solutions"):
         return True
     if folder.parent == ROOT / "notebooks" and not _is_named(folder, config):
-        return collection_path != translated_lesson_in_turn(int(os.environ["COURSE_TEST_DAY"]))
+        return True
     return None
 
 
@@ -53,19 +52,6 @@ def _is_named(folder, config):
     """Whether the command line names a folder, or a notebook in it."""
     named = [Path(config.invocation_params.dir, arg.split("::")[0]) for arg in config.args]
     return any(path.resolve().is_relative_to(folder) for path in named)
-
-
-def translated_lesson_in_turn(day):
-    """Return the lesson to execute today: the languages take turns, and so do their lessons.
-
-    The code is that of the English lesson, which is always executed; what differs is what the
-    course says.
-    """
-    languages = sorted(path for path in (ROOT / "notebooks").glob("[a-z][a-z]") if path.is_dir())
-    if not languages:
-        return None
-    lessons = sorted(languages[day % len(languages)].glob("[!._]*.ipynb"))
-    return lessons[day // len(languages) % len(lessons)] if lessons else None
 
 
 def pytest_collectstart(collector):

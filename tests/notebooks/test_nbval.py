@@ -133,21 +133,18 @@ def test_collects_only_lessons_and_solutions(cells, tmp_path):
     assert "broken" not in printed
 
 
-def test_collects_one_translated_lesson_in_turn(cells, tmp_path, monkeypatch):
+def test_translated_lessons_are_collected_if_they_are_named(cells, tmp_path):
     project = Project(tmp_path / "project")
     good = notebook_text(cells, cells.code("1", cells.value("1")))
-    places = [f"notebooks/{code}/0{n}.ipynb" for n in range(2) for code in ("es", "ja")]
+    places = [f"notebooks/ja/0{n}.ipynb" for n in range(2)]
     for place in ["notebooks/00.ipynb", "labs/es/00.ipynb", *places]:
         project.put(place, good)
-    for day, turn in ((4, places[0]), (7, places[3])):
-        monkeypatch.setenv("COURSE_TEST_DAY", str(day))
-        _, printed = project.pytest("--collect-only", "-q", ".")
-        assert [place for place in places if place in printed] == [turn]
-        assert "notebooks/00.ipynb" in printed
-        assert "labs/es" not in printed
-    # A folder that is named is collected as a whole.
-    _, printed = project.pytest("--collect-only", "-q", "notebooks/ja")
-    assert [place for place in places if place in printed] == [places[1], places[3]]
+    _, printed = project.pytest("--collect-only", "-q", ".", "notebooks/ja")
+    assert all(place in printed for place in ["notebooks/00.ipynb", *places])
+    assert "labs/es" not in printed
+    _, printed = project.pytest("--collect-only", "-q", ".")
+    assert "notebooks/00.ipynb" in printed
+    assert not any(place in printed for place in places)
 
 
 def test_settings_apply_in_subfolder(cells, tmp_path):
