@@ -23,8 +23,8 @@ def two_gpus():
 
 
 @pytest.fixture
-def off():
-    """The simulated GPU off, for tests that turn it on themselves."""
+def simulation_off():
+    """Turn the simulated GPU off, for tests that turn it on themselves."""
     simulated_cuda.disable()
     yield
     simulated_cuda.disable()

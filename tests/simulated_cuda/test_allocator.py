@@ -23,8 +23,8 @@ def empty(nbytes: int) -> torch.Tensor:
 
 
 def segments() -> list[tuple[str, int]]:
-    found = torch.cuda.memory_snapshot()
-    return [(segment["segment_type"], segment["total_size"]) for segment in found]
+    snapshot = torch.cuda.memory_snapshot()
+    return [(segment["segment_type"], segment["total_size"]) for segment in snapshot]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def segments() -> list[tuple[str, int]]:
         (MIB + 1, MIB + 512, ("large", 20 * MIB)),
         (10 * MIB - 512, 10 * MIB - 512, ("large", 20 * MIB)),
         (10 * MIB, 10 * MIB, ("large", 10 * MIB)),
-        # What is left of a large segment becomes a block of its own only if it exceeds 1 MiB.
+        # The rest of a large segment becomes a separate block only if it exceeds 1 MiB.
         (11 * MIB - 513, 11 * MIB - 512, ("large", 12 * MIB)),
         (11 * MIB + 1, 12 * MIB, ("large", 12 * MIB)),
     ],
@@ -56,18 +56,18 @@ def test_empty_tensor_needs_no_block(exact_gpu):
 
 
 def test_smallest_sufficient_block_is_used(exact_gpu):
-    keep_apart = []
+    separators = []
     holes = {}
     for size in (300 * KIB, 100 * KIB, 200 * KIB):
         holes[size] = empty(size)
-        keep_apart.append(empty(512))
+        separators.append(empty(512))
     blocks = torch.cuda.memory_snapshot()[0]["blocks"]
-    by_size = {each["size"]: each["address"] for each in blocks}
+    addresses = {block["size"]: block["address"] for block in blocks}
     holes.clear()
     x = empty(150 * KIB)
     used = [b for b in torch.cuda.memory_snapshot()[0]["blocks"] if b["size"] == 150 * KIB]
     assert x.nbytes == 150 * KIB
-    assert used[0]["address"] == by_size[200 * KIB]
+    assert used[0]["address"] == addresses[200 * KIB]
 
 
 def test_neighbors_are_merged_when_they_are_freed(exact_gpu):
@@ -88,7 +88,7 @@ def test_only_unused_segments_are_returned(exact_gpu):
     assert torch.cuda.memory_reserved() - torch.cuda.memory_allocated() == 20 * MIB - second.nbytes
 
 
-def test_fragmented_memory_does_not_fit_a_large_tensor(exact_gpu):
+def test_large_tensor_does_not_fit_in_fragmented_memory(exact_gpu):
     tensors = [empty(5 * MIB) for _ in range(20)]
     del tensors[::2]
     assert torch.cuda.memory_allocated() == 50 * MIB
@@ -106,11 +106,11 @@ def test_unused_segments_are_returned_before_an_error(exact_gpu):
     assert (statistics["num_alloc_retries"], statistics["num_ooms"]) == (1, 0)
 
 
-def test_error_names_the_size_of_the_segment(exact_gpu):
-    kept = empty(90 * MIB)
+def test_error_states_the_size_of_the_segment(exact_gpu):
+    x = empty(90 * MIB)
     with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 20\.00 MiB"):
         empty(5 * MIB)
-    assert kept.nbytes == 90 * MIB
+    assert x.nbytes == 90 * MIB
 
 
 def test_tensors_inside_an_operation_are_counted(exact_gpu):
@@ -135,29 +135,31 @@ def test_peak_includes_gradients_that_no_variable_holds(exact_gpu):
     assert torch.cuda.memory_allocated() - before <= 512
 
 
-def test_out_of_memory_in_backward(exact_gpu):
+def test_backward_raises_out_of_memory(exact_gpu):
     w = torch.ones(6 * MIB, device=exact_gpu, requires_grad=True)
     loss = (w * w * w).sum()
     with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
         loss.backward()
 
 
-def test_checkpointing_lowers_what_forward_keeps(exact_gpu):
+def test_checkpointing_reduces_memory_after_forward(exact_gpu):
     net = nn.Sequential(*[nn.Sequential(nn.Linear(256, 256), nn.ReLU()) for _ in range(4)])
     net.to(exact_gpu)
     x = torch.ones(512, 256, device=exact_gpu, requires_grad=True)
 
-    def kept(forward):
+    def memory_after(forward):
         before = torch.cuda.memory_allocated()
         loss = forward(x).sum()
-        during = torch.cuda.memory_allocated() - before
+        used = torch.cuda.memory_allocated() - before
         loss.backward()
-        return during
+        return used
 
-    everything = kept(net)
-    little = kept(lambda x: torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False))
-    assert everything == 4 * x.nbytes + 512
-    assert little < x.nbytes
+    without_checkpointing = memory_after(net)
+    with_checkpointing = memory_after(
+        lambda x: torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False)
+    )
+    assert without_checkpointing == 4 * x.nbytes + 512
+    assert with_checkpointing < x.nbytes
 
 
 def test_disabling_stops_counting(exact_gpu):
@@ -167,17 +169,17 @@ def test_disabling_stops_counting(exact_gpu):
         assert torch.ones(3, device="cuda").device.type == "cuda"
 
 
-def test_numbers_do_not_depend_on_when_blocks_are_processed(monkeypatch):
-    def numbers(many):
-        monkeypatch.setattr(memory, "_MANY", many)
+def test_statistics_do_not_depend_on_when_blocks_are_processed(monkeypatch):
+    def numbers_with(threshold):
+        monkeypatch.setattr(memory, "_MANY", threshold)
         with simulated_cuda.simulated(memory=100 * MIB):
-            kept = [empty(nbytes) for nbytes in (100, 3 * MIB, MIB, 11 * MIB)]
-            del kept[1], kept[0]
-            kept += [empty(nbytes) for nbytes in (2 * MIB, 700)]
+            tensors = [empty(nbytes) for nbytes in (100, 3 * MIB, MIB, 11 * MIB)]
+            del tensors[1], tensors[0]
+            tensors += [empty(nbytes) for nbytes in (2 * MIB, 700)]
             with pytest.raises(torch.cuda.OutOfMemoryError):
                 empty(90 * MIB)
-            del kept[2]
-            found = {k: v for k, v in torch.cuda.memory_stats().items() if "split" not in k}
-            return found, torch.cuda.memory_snapshot()
+            del tensors[2]
+            statistics = {k: v for k, v in torch.cuda.memory_stats().items() if "split" not in k}
+            return statistics, torch.cuda.memory_snapshot()
 
-    assert numbers(0) == numbers(4096)
+    assert numbers_with(0) == numbers_with(4096)

@@ -15,18 +15,18 @@ def test_stream_context_selects_stream_and_device(two_gpus):
     assert torch.cuda.current_stream() == torch.cuda.default_stream()
 
 
-def test_current_stream_of_one_thread_is_not_that_of_another(gpu):
-    seen = []
+def test_each_thread_has_its_own_current_stream(gpu):
+    streams = []
     with torch.cuda.stream(torch.cuda.Stream()):
-        inside = torch.cuda.current_stream()
-        thread = threading.Thread(target=lambda: seen.append(torch.cuda.current_stream()))
+        current = torch.cuda.current_stream()
+        thread = threading.Thread(target=lambda: streams.append(torch.cuda.current_stream()))
         thread.start()
         thread.join()
-    assert seen == [torch.cuda.default_stream()]
-    assert inside is not seen[0]
+    assert streams == [torch.cuda.default_stream()]
+    assert current is not streams[0]
 
 
-def test_generic_and_external_streams(two_gpus):
+def test_generic_and_external_streams_are_created(two_gpus):
     assert torch.Stream(device="cuda:1").device == torch.device("cuda:1")
     assert torch.cuda.ExternalStream(123).cuda_stream == 123
     assert torch.cuda.get_stream_from_external(5).cuda_stream == 5
@@ -41,7 +41,7 @@ def test_events_measure_time(gpu):
     torch.Event("cuda", enable_timing=True).record()
 
 
-def test_storage_on_gpu(gpu):
+def test_storage_is_created_on_and_moved_to_gpu(gpu):
     storage = torch.UntypedStorage(8, device="cuda")
     assert storage.device == gpu and storage.is_cuda
     assert torch.cuda.memory_allocated() == 512
@@ -68,16 +68,16 @@ def test_default_tensor_type_of_cuda_creates_tensors_on_gpu(gpu):
      "memory_clock_rate", "memory_bus_width", "L2_cache_size", "pci_bus_id", "uuid",
      "shared_memory_per_block", "shared_memory_per_multiprocessor", "is_integrated"],
 )  # fmt: skip
-def test_device_properties(gpu, name):
+def test_device_properties_have_attribute(gpu, name):
     assert hasattr(torch.cuda.get_device_properties(0), name)
 
 
-def test_used_memory_of_device(gpu):
+def test_used_memory_of_device_includes_tensors(gpu):
     x = torch.ones(1 << 20, device=gpu)
     assert torch.cuda.device_memory_used() >= x.nbytes
 
 
 @pytest.mark.parametrize("function", ["device_count", "memory_allocated", "synchronize"])
 def test_functions_can_be_sent_to_another_process(gpu, function):
-    own = getattr(torch.cuda, function)
-    assert pickle.loads(pickle.dumps(own)) is own
+    attribute = getattr(torch.cuda, function)
+    assert pickle.loads(pickle.dumps(attribute)) is attribute

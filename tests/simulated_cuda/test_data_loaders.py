@@ -1,4 +1,4 @@
-"""DataLoader with the simulated GPU: workers, pinned memory, and what workers cannot do."""
+"""DataLoader with the simulated GPU: workers, their limits, and pinned memory."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""DLPack: no capsule of a tensor on a simulated GPU, and PyTorch's own exchange."""
+"""DLPack refuses capsules of simulated GPU tensors and supports PyTorch's own exchange."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from torch.utils import dlpack
 )
 def test_capsule_of_gpu_tensor_is_refused(gpu, export):
     with pytest.raises(BufferError, match=r"^Not simulated: a DLPack capsule .* cuda:0\."):
-        # By name, since the functions above were imported before the simulation started.
+        # Look the function up again: the simulation has replaced the one in the list above.
         getattr(_owner(export), export.__name__)(torch.ones(2, device=gpu))
 
 
@@ -39,7 +39,7 @@ def test_from_dlpack_shares_memory_of_gpu_tensor(gpu):
     assert (copy.device, x.tolist()) == (gpu, [1, 1])
 
 
-def test_from_dlpack_refuses_what_pytorch_refuses(gpu):
+def test_from_dlpack_raises_the_errors_of_pytorch(gpu):
     with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
         torch.from_dlpack(torch.ones(2, device=gpu, requires_grad=True))
     with pytest.raises(ValueError, match="cannot move DLPack tensor from device cuda:0 to cpu"):

@@ -1,4 +1,4 @@
-"""Enabling and disabling the simulated GPU: its effects, and that PyTorch is restored."""
+"""Enabling the simulated GPU has its effects, and disabling it restores PyTorch."""
 
 import importlib
 import subprocess
@@ -15,13 +15,13 @@ import simulated_cuda
 
 
 def patched_namespaces() -> dict[str, dict[str, object]]:
-    places = (
+    namespaces = (
         torch, torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.nvtx, torch.accelerator,
         torch.autograd, torch.jit, torch.nested, torch.nn.parallel.comm, torch.backends.cudnn,
         torch.Tensor, torch.UntypedStorage, _device.DeviceContext,
         torch.utils.hooks.BackwardHook, torch.autograd.graph.saved_tensors_hooks, threading.Thread,
     )  # fmt: skip
-    return {repr(place): dict(vars(place)) for place in places}
+    return {repr(namespace): dict(vars(namespace)) for namespace in namespaces}
 
 
 def test_importing_does_not_change_torch():
@@ -40,19 +40,19 @@ def test_importing_does_not_change_torch():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_disabling_restores_torch(off):
+def test_disabling_restores_torch(simulation_off):
     before = patched_namespaces()
     simulated_cuda.enable()
-    during = patched_namespaces()
+    enabled = patched_namespaces()
     simulated_cuda.disable()
     after = patched_namespaces()
-    assert during != before
-    for place, names in before.items():
-        assert after[place].keys() - names.keys() <= {"_registered_autograd"}, place
-        assert {n for n in names if after[place][n] is not names[n]} == set(), place
+    assert enabled != before
+    for namespace, names in before.items():
+        assert after[namespace].keys() - names.keys() <= {"_registered_autograd"}, namespace
+        assert {n for n in names if after[namespace][n] is not names[n]} == set(), namespace
 
 
-def test_enabling_twice_activates_one_mode(off):
+def test_enabling_twice_activates_one_mode(simulation_off):
     simulated_cuda.enable()
     x = torch.ones(2, device="cuda")
     simulated_cuda.enable()
@@ -60,19 +60,19 @@ def test_enabling_twice_activates_one_mode(off):
     assert str(x.device) == "cuda:0"
 
 
-def test_reloaded_module_finds_active_simulation(off):
+def test_reloaded_module_detects_active_simulation(simulation_off):
     simulated_cuda.enable()
     x = torch.ones(2, device="cuda")
-    again = importlib.reload(simulated_cuda)
-    assert again.is_enabled()
-    again.enable()
+    reloaded = importlib.reload(simulated_cuda)
+    assert reloaded.is_enabled()
+    reloaded.enable()
     assert len(_get_current_function_mode_stack()) == 1
     assert str((x + 1).device) == "cuda:0"
-    again.disable()
+    reloaded.disable()
     assert not simulated_cuda.is_enabled()
 
 
-def test_enabling_with_other_arguments_starts_over(off):
+def test_enabling_with_other_arguments_restarts_simulation(simulation_off):
     simulated_cuda.enable()
     x = torch.ones(2, device="cuda")
     simulated_cuda.enable(devices=3)
@@ -82,15 +82,15 @@ def test_enabling_with_other_arguments_starts_over(off):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "what"), [({"devices": 0}, "devices is 0"), ({"memory": 0}, "memory is 0")]
+    ("arguments", "message"), [({"devices": 0}, "devices is 0"), ({"memory": 0}, "memory is 0")]
 )
-def test_invalid_arguments_are_refused_without_effect(gpu, arguments, what):
-    with pytest.raises(ValueError, match=what):
+def test_invalid_arguments_are_refused_without_effect(gpu, arguments, message):
+    with pytest.raises(ValueError, match=message):
         simulated_cuda.enable(**arguments)
     assert simulated_cuda.is_enabled()
 
 
-def test_real_gpu_is_not_hidden_unless_requested(monkeypatch, off):
+def test_real_gpu_is_not_hidden_unless_requested(monkeypatch, simulation_off):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index=None: "NVIDIA H200")
     with pytest.raises(RuntimeError, match=r"real GPU, NVIDIA H200.*over_real=True"):
@@ -99,26 +99,26 @@ def test_real_gpu_is_not_hidden_unless_requested(monkeypatch, off):
     assert torch.cuda.get_device_name() == simulated_cuda.NAME
 
 
-def test_device_name_says_simulated(gpu):
+def test_device_name_contains_simulated(gpu):
     assert "imulated" in torch.cuda.get_device_name()
     assert "imulated" in torch.cuda.get_device_properties(0).name
 
 
-def test_context_manager_disables_after_error(off):
+def test_context_manager_disables_after_error(simulation_off):
     with pytest.raises(ZeroDivisionError), simulated_cuda.simulated():
         _ = 1 / 0
     assert not simulated_cuda.is_enabled()
     assert _get_current_function_mode_stack() == []
 
 
-def test_tensors_are_on_the_cpu_after_disabling(off):
+def test_tensors_are_on_the_cpu_after_disabling(simulation_off):
     with simulated_cuda.simulated():
         x = torch.ones(2, device="cuda")
     assert x.device.type == "cpu"
     assert repr(x) == "tensor([1., 1.])"
 
 
-def test_errors_do_not_disturb_the_simulation(gpu):
+def test_simulation_continues_after_errors(gpu):
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(2, device="cuda") + torch.ones(2)
     with pytest.raises(ZeroDivisionError), torch.device("cuda"):
@@ -136,7 +136,7 @@ def test_errors_do_not_disturb_the_simulation(gpu):
     assert len(_get_current_function_mode_stack()) == 1
 
 
-def test_enabling_inside_device_block_outlasts_block(off):
+def test_enabling_inside_device_block_outlasts_block(simulation_off):
     with torch.device("cpu"):
         simulated_cuda.enable()
     with torch.device("cuda"):
@@ -146,7 +146,7 @@ def test_enabling_inside_device_block_outlasts_block(off):
     assert _get_current_function_mode_stack() == []
 
 
-def test_disabling_inside_device_block_outlasts_block(off):
+def test_disabling_inside_device_block_outlasts_block(simulation_off):
     simulated_cuda.enable()
     with torch.device("cpu"):
         simulated_cuda.disable()
@@ -154,7 +154,7 @@ def test_disabling_inside_device_block_outlasts_block(off):
 
 
 @pytest.mark.parametrize("first", ["enable", "default"])
-def test_default_device_set_before_or_after_enabling(off, first):
+def test_default_device_can_be_set_before_or_after_enabling(simulation_off, first):
     if first == "default":
         torch.set_default_device("cpu")
     simulated_cuda.enable()
@@ -166,29 +166,29 @@ def test_default_device_set_before_or_after_enabling(off, first):
 
 
 def test_new_threads_use_the_devices(gpu):
-    found = []
+    results = []
 
     def work():
         x = torch.ones(2, device="cuda")
-        found.append((str((x + 1).device), repr(x)))
+        results.append((str((x + 1).device), repr(x)))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [("cuda:0", "tensor([1., 1.], device='cuda:0')")]
+    assert results == [("cuda:0", "tensor([1., 1.], device='cuda:0')")]
 
 
 def test_each_thread_has_its_own_current_device(two_gpus):
-    found = []
+    devices = []
 
     def work():
         torch.cuda.set_device(1)
-        found.append(str(torch.ones(1, device="cuda").device))
+        devices.append(str(torch.ones(1, device="cuda").device))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == ["cuda:1"]
+    assert devices == ["cuda:1"]
     assert torch.cuda.current_device() == 0
 
 
@@ -216,8 +216,8 @@ def test_device_code_does_not_import_torchs_compiler():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_first_optimizer_after_enabling():
-    # It imports torch's compiler, which inspects functions that the simulation replaces.
+def test_first_optimizer_after_enabling_works():
+    # The optimizer imports torch's compiler, which inspects functions that the simulation replaces.
     program = (
         "import torch, simulated_cuda\n"
         "simulated_cuda.enable(over_real=True)\n"

@@ -1,4 +1,4 @@
-"""Checkpoints store `cuda:0`, and need `map_location` on a machine without CUDA."""
+"""Checkpoints store the device, and need `map_location` on a machine without CUDA."""
 
 import io
 import pickle
@@ -11,9 +11,9 @@ from torch import nn
 import simulated_cuda
 
 
-def saved(thing, **options) -> io.BytesIO:
+def save_to_buffer(value, **options) -> io.BytesIO:
     file = io.BytesIO()
-    torch.save(thing, file, **options)
+    torch.save(value, file, **options)
     file.seek(0)
     return file
 
@@ -21,12 +21,12 @@ def saved(thing, **options) -> io.BytesIO:
 @pytest.fixture
 def checkpoint():
     with simulated_cuda.simulated():
-        return saved(nn.Linear(2, 1).to("cuda").state_dict())
+        return save_to_buffer(nn.Linear(2, 1).to("cuda").state_dict())
 
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_checkpoint_stores_device(gpu, zipped):
-    file = saved(torch.ones(3, device=gpu), _use_new_zipfile_serialization=zipped)
+    file = save_to_buffer(torch.ones(3, device=gpu), _use_new_zipfile_serialization=zipped)
     content = file.getvalue()
     if zipped:
         with zipfile.ZipFile(file) as archive:
@@ -42,9 +42,9 @@ def test_gpu_checkpoint_needs_map_location_without_cuda(checkpoint):
     assert {value.device.type for value in state.values()} == {"cpu"}
 
 
-def test_cpu_checkpoint_is_identical_with_and_without_simulation(off):
+def test_cpu_checkpoint_is_identical_with_and_without_simulation(simulation_off):
     def content():
-        return saved({"w": torch.arange(3.0)}).getvalue()
+        return save_to_buffer({"w": torch.arange(3.0)}).getvalue()
 
     before = content()
     with simulated_cuda.simulated():
@@ -52,14 +52,14 @@ def test_cpu_checkpoint_is_identical_with_and_without_simulation(off):
 
 
 def test_map_location_moves_checkpoint_to_another_gpu(two_gpus):
-    file = saved(torch.ones(3, device="cuda:0"))
+    file = save_to_buffer(torch.ones(3, device="cuda:0"))
     assert str(torch.load(file, map_location="cuda:1").device) == "cuda:1"
     file.seek(0)
     assert str(torch.load(file, map_location={"cuda:0": "cuda:1"}).device) == "cuda:1"
 
 
 def test_loaded_tensors_use_device_memory(gpu):
-    file = saved(torch.ones(1 << 20, device=gpu))
+    file = save_to_buffer(torch.ones(1 << 20, device=gpu))
     before = torch.cuda.memory_allocated()
     x = torch.load(file)
     assert torch.cuda.memory_allocated() - before == x.nbytes
@@ -78,24 +78,27 @@ def test_training_resumes_from_checkpoint_on_gpu(gpu):
 
     net, optimizer = make()
     step(net, optimizer)
-    file = saved({"net": net.state_dict(), "optimizer": optimizer.state_dict()})
+    file = save_to_buffer({"net": net.state_dict(), "optimizer": optimizer.state_dict()})
     step(net, optimizer)
-    again, its_optimizer = make()
+    resumed, resumed_optimizer = make()
     state = torch.load(file)
-    again.load_state_dict(state["net"])
-    its_optimizer.load_state_dict(state["optimizer"])
-    step(again, its_optimizer)
-    assert torch.equal(again.weight, net.weight)
+    resumed.load_state_dict(state["net"])
+    resumed_optimizer.load_state_dict(state["optimizer"])
+    step(resumed, resumed_optimizer)
+    assert torch.equal(resumed.weight, net.weight)
 
 
 def test_pickled_and_saved_modules_keep_their_device(gpu):
     net = nn.BatchNorm1d(2).to(gpu)
-    for copy in (pickle.loads(pickle.dumps(net)), torch.load(saved(net), weights_only=False)):
+    for copy in (
+        pickle.loads(pickle.dumps(net)),
+        torch.load(save_to_buffer(net), weights_only=False),
+    ):
         assert {str(value.device) for value in copy.state_dict().values()} == {"cuda:0"}
 
 
 def test_views_share_memory_after_loading(gpu):
     x = torch.zeros(4, device=gpu)
-    state = torch.load(saved({"all": x, "half": x[:2]}))
+    state = torch.load(save_to_buffer({"all": x, "half": x[:2]}))
     state["half"] += 1
     assert state["all"].tolist() == [1, 1, 0, 0]

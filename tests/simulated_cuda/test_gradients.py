@@ -10,16 +10,20 @@ from torch.utils.checkpoint import checkpoint
 
 
 def test_tensor_and_module_hooks_get_gradients_on_gpu(gpu):
-    seen, kept = [], []
+    devices, gradients = [], []
     net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)).to(gpu)
-    net[0].weight.register_hook(lambda grad: seen.append(grad.device))
-    net[0].weight.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.device))
-    net[0].register_full_backward_hook(lambda module, grad_in, grad_out: kept.append(grad_out[0]))
-    net[2].register_full_backward_pre_hook(lambda module, grad_out: seen.append(grad_out[0].device))
+    net[0].weight.register_hook(lambda grad: devices.append(grad.device))
+    net[0].weight.register_post_accumulate_grad_hook(lambda p: devices.append(p.grad.device))
+    net[0].register_full_backward_hook(
+        lambda module, grad_in, grad_out: gradients.append(grad_out[0])
+    )
+    net[2].register_full_backward_pre_hook(
+        lambda module, grad_out: devices.append(grad_out[0].device)
+    )
     net(torch.ones(4, 2, device=gpu)).sum().backward()
-    assert seen == [gpu] * 3
+    assert devices == [gpu] * 3
     # Grad-CAM keeps gradients and uses them later with tensors on the GPU.
-    assert (kept[0] * torch.ones(4, 3, device=gpu)).device == gpu
+    assert (gradients[0] * torch.ones(4, 3, device=gpu)).device == gpu
 
 
 class Square(torch.autograd.Function):
@@ -62,7 +66,7 @@ def test_graph_across_devices_gives_each_tensor_its_gradient(gpu):
     assert (v.grad + torch.zeros(2, device=gpu)).device == gpu
 
 
-def test_gradient_penalty(gpu):
+def test_gradient_penalty_gives_gradients_on_gpu(gpu):
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).to(gpu)
     x = torch.ones(5, 3, device=gpu, requires_grad=True)
     (grad,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
@@ -78,7 +82,7 @@ def test_activation_checkpointing_recomputes_on_gpu(gpu, reentrant):
     assert x.grad.device == net[0].weight.grad.device == gpu
 
 
-def test_activation_checkpointing_around_attention(gpu):
+def test_activation_checkpointing_works_around_attention(gpu):
     x = torch.randn(2, 4, 8, 16, device=gpu, requires_grad=True)
 
     def attend(x):
@@ -89,13 +93,13 @@ def test_activation_checkpointing_around_attention(gpu):
 
 
 def test_hooks_of_grad_fn_get_gradients_on_gpu(gpu):
-    seen = []
+    devices = []
     w = torch.ones(2, device=gpu, requires_grad=True)
     y = w * w
-    y.grad_fn.register_prehook(lambda outputs: seen.append(outputs[0].device))
-    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs[0].device))
+    y.grad_fn.register_prehook(lambda outputs: devices.append(outputs[0].device))
+    y.grad_fn.register_hook(lambda inputs, outputs: devices.append(inputs[0].device))
     y.sum().backward()
-    assert seen == [gpu, gpu]
+    assert devices == [gpu, gpu]
 
 
 def test_saved_tensors_can_be_offloaded_to_cpu(gpu):
@@ -127,8 +131,8 @@ def test_moving_module_moves_gradients(gpu):
 
 def test_deepcopy_is_on_gpu_and_shares_no_memory(gpu):
     net = nn.Linear(2, 1).to(gpu)
-    twin = copy.deepcopy(net)
-    assert twin.weight.device == gpu and isinstance(twin.weight, nn.Parameter)
+    net_copy = copy.deepcopy(net)
+    assert net_copy.weight.device == gpu and isinstance(net_copy.weight, nn.Parameter)
     with torch.no_grad():
-        twin.weight.zero_()
+        net_copy.weight.zero_()
     assert net.weight.abs().sum() > 0

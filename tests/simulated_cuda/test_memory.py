@@ -1,4 +1,4 @@
-"""Device memory statistics follow allocations and frees, as the caching allocator's do."""
+"""Device memory statistics follow allocations and frees like those of the caching allocator."""
 
 import gc
 
@@ -40,10 +40,10 @@ def test_activations_use_memory_until_graph_is_freed(gpu):
     w = torch.ones(256, 256, device=gpu, requires_grad=True)
     before = torch.cuda.memory_allocated()
     loss = w.exp().sin().sum()
-    during = torch.cuda.memory_allocated()
+    with_graph = torch.cuda.memory_allocated()
     del loss
     # Autograd keeps the input of `sin`, but not its output.
-    assert during - before == w.nbytes + 512
+    assert with_graph - before == w.nbytes + 512
     assert torch.cuda.memory_allocated() == before
 
 
@@ -107,16 +107,16 @@ def test_full_device_raises_cuda_out_of_memory(small_gpu, program):
 
 
 def test_freed_memory_can_be_reused(small_gpu):
-    def how_many_fit():
-        kept = []
+    def count_fitting_tensors():
+        tensors = []
         try:
             while True:
-                kept.append(torch.empty(MIB, dtype=torch.uint8, device="cuda"))
+                tensors.append(torch.empty(MIB, dtype=torch.uint8, device="cuda"))
         except torch.OutOfMemoryError:
-            return len(kept)
+            return len(tensors)
 
-    assert how_many_fit() == 10
-    assert how_many_fit() == 10
+    assert count_fitting_tensors() == 10
+    assert count_fitting_tensors() == 10
     assert torch.cuda.memory_stats()["num_ooms"] == 2
 
 
@@ -148,6 +148,6 @@ def test_resizing_a_tensor_allocates_memory(gpu):
     assert torch.cuda.memory_allocated() == 4 * MIB
 
 
-def test_memory_fraction_is_the_one_that_was_set(gpu):
+def test_memory_fraction_can_be_read_after_it_was_set(gpu):
     torch.cuda.set_per_process_memory_fraction(0.5)
     assert torch.cuda.get_per_process_memory_fraction() == 0.5

@@ -1,4 +1,4 @@
-"""Autocast and GradScaler select the dtypes that they select on CUDA."""
+"""Autocast and GradScaler select the same dtypes as on CUDA."""
 
 import pytest
 import torch
@@ -106,7 +106,7 @@ def test_autocast_does_not_change_dtype_of_other_operations(gpu, operation):
 
 
 @pytest.mark.parametrize("optimizer_class", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
-def test_fused_optimizer_with_grad_scaler(gpu, optimizer_class):
+def test_fused_optimizer_works_with_grad_scaler(gpu, optimizer_class):
     net = nn.Linear(3, 1).to(gpu)
     before = net.weight.detach().clone()
     optimizer = optimizer_class(net.parameters(), lr=0.1, fused=True)

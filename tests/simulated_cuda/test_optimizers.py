@@ -1,4 +1,4 @@
-"""Optimizers on the simulated GPU: right devices, and few calls of the mode."""
+"""Optimizers on the simulated GPU use the right devices and make few calls to the mode."""
 
 from unittest.mock import patch
 
@@ -20,8 +20,8 @@ def backward(net: nn.Module) -> None:
     net(torch.ones(2, 3, device=device)).sum().backward()
 
 
-def calls_of_mode(function) -> int:
-    """The number of calls of the mode while `function` runs."""
+def count_mode_calls(function) -> int:
+    """Return the number of calls to the mode while `function` runs."""
     original, number = SimulatedCUDA.__torch_function__, 0
 
     def count(*args, **kwargs):
@@ -50,7 +50,7 @@ def test_steps_equal_those_on_the_cpu(gpu, name):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_later_steps_see_gradients_and_state_on_the_gpu(gpu, name):
+def test_gradients_and_state_are_on_the_gpu_after_several_steps(gpu, name):
     net = nn.Linear(3, 2).to(gpu)
     optimizer = OPTIMIZERS[name](net.parameters())
     for _ in range(2):
@@ -74,7 +74,7 @@ def test_momentum_left_behind_on_the_gpu_is_refused(gpu):
         optimizer.step()
 
 
-def test_number_of_calls_hardly_grows_with_parameters(gpu):
+def test_mode_calls_per_parameter_are_few(gpu):
     numbers = []
     for count in (10, 60):
         parameters = [nn.Parameter(torch.ones(2, device=gpu)) for _ in range(count)]
@@ -86,6 +86,6 @@ def test_number_of_calls_hardly_grows_with_parameters(gpu):
             optimizer.step()
 
         step()
-        numbers.append(calls_of_mode(step))
-    # One to detach each parameter, and one for its device; collecting gradients took seven more.
+        numbers.append(count_mode_calls(step))
+    # One call detaches a parameter and one reads its device; collecting gradients took seven more.
     assert numbers[1] - numbers[0] <= 3 * 50

@@ -38,7 +38,7 @@ def test_custom_operator_refuses_mixed_devices(gpu, product):
         product(torch.ones(2, device=gpu), torch.ones(2))
 
 
-def test_torchvision_roi_align_and_its_gradient(gpu):
+def test_torchvision_roi_align_has_gradient_on_gpu(gpu):
     images = torch.rand(1, 3, 16, 16, device=gpu, requires_grad=True)
     boxes = torch.tensor([[0, 1.0, 1.0, 9.0, 9.0]])
     roi_align(images, boxes.to(gpu), (3, 3)).sum().backward()
@@ -47,7 +47,7 @@ def test_torchvision_roi_align_and_its_gradient(gpu):
         roi_align(images, boxes, (3, 3))
 
 
-def test_torchvision_nms(gpu):
+def test_torchvision_nms_works_on_gpu(gpu):
     boxes, scores = torch.tensor([[0.0, 0, 1, 1], [0, 0, 1, 1]]), torch.tensor([0.5, 0.9])
     assert nms(boxes.to(gpu), scores.to(gpu), 0.5).tolist() == [1]
     with pytest.raises(RuntimeError, match=r"got scores is on cpu.*torchvision::nms"):

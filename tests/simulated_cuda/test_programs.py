@@ -1,4 +1,4 @@
-"""Whole programs written for CUDA: they run unchanged, and fail without any one `.to(device)`."""
+"""Complete CUDA programs run unchanged, and fail if any single `.to(device)` is removed."""
 
 import re
 import warnings
@@ -12,7 +12,7 @@ import simulated_cuda
 PROGRAMS = {path.stem: path.read_text() for path in Path(__file__).parent.glob("programs/*.py")}
 MOVE = ".to(device)"
 
-# The families of CUDA's messages about mixed devices; all recorded messages are in one of them.
+# The forms of CUDA's messages about mixed devices; every recorded message has one of them.
 MISMATCH = (
     r"Expected all tensors to be on the same device, but (found at least two devices|got )"
     r"|Input type \(.*\) and weight type \(.*\) should be the same"
@@ -41,8 +41,8 @@ def programs_without_one_move() -> list:
     for name, source in sorted(PROGRAMS.items()):
         for number, move in enumerate(re.finditer(re.escape(MOVE), source)):
             line = source.count("\n", 0, move.start()) + 1
-            without = source[: move.start()] + source[move.end() :]
-            cases.append(pytest.param(without, id=f"{name}-{number}-line-{line}"))
+            mutant = source[: move.start()] + source[move.end() :]
+            cases.append(pytest.param(mutant, id=f"{name}-{number}-line-{line}"))
     return cases
 
 
@@ -51,8 +51,8 @@ def test_program_computes_the_values_of_the_cpu(name):
     expected = run(PROGRAMS[name])
     with simulated_cuda.simulated():
         assert torch.cuda.is_available()
-        found = run(PROGRAMS[name])
-    assert found == expected
+        values = run(PROGRAMS[name])
+    assert values == expected
 
 
 @pytest.mark.parametrize("source", programs_without_one_move())

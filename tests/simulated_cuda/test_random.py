@@ -1,4 +1,4 @@
-"""Random numbers: every GPU has a generator of its own."""
+"""Random numbers: every GPU has its own generator."""
 
 import pytest
 import torch
@@ -57,17 +57,17 @@ def test_each_gpu_has_its_own_numbers(two_gpus):
     assert torch.cuda.initial_seed() == 1
 
 
-def test_state_of_generator_is_saved_and_restored(two_gpus):
+def test_state_of_generator_can_be_saved_and_restored(two_gpus):
     states = torch.cuda.get_rng_state_all()
     expected = torch.rand(3, device="cuda:1").tolist()
     torch.cuda.set_rng_state_all(states)
     assert torch.rand(3, device="cuda:1").tolist() == expected
     with torch.random.fork_rng(devices=[1]):
         torch.rand(9, device="cuda:1")
-    following = torch.rand(3, device="cuda:1").tolist()
+    next_numbers = torch.rand(3, device="cuda:1").tolist()
     torch.cuda.set_rng_state(states[1], "cuda:1")
     torch.rand(3, device="cuda:1")
-    assert torch.rand(3, device="cuda:1").tolist() == following
+    assert torch.rand(3, device="cuda:1").tolist() == next_numbers
 
 
 def test_checkpointing_repeats_dropout_on_gpu(gpu):

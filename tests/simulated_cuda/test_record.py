@@ -1,4 +1,4 @@
-"""The recorded behavior of CUDA, compared with the simulated device: error type, message, value."""
+"""The simulated device has the recorded behavior of CUDA: error type, message and value."""
 
 import gc
 import warnings
@@ -42,15 +42,15 @@ def test_record_covers_every_kind_of_case():
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
 def test_simulated_device_behaves_as_recorded(case: Case):
     expected = entry_for(RECORD[case.name], torch.__version__)
-    found = run_case(case.code, case.shows)
-    assert (found.outcome, found.type) == (expected.outcome, expected.type)
-    assert comparable(found.text) == comparable(expected.text)
-    assert found.value == expected.value
+    entry = run_case(case.code, case.shows)
+    assert (entry.outcome, entry.type) == (expected.outcome, expected.type)
+    assert comparable(entry.text) == comparable(expected.text)
+    assert entry.value == expected.value
 
 
 @pytest.mark.parametrize(
     "case", [case for case in all_cases() if case.fix], ids=lambda case: case.name
 )
 def test_fixed_case_works(case: Case):
-    found = run_case(case.fixed_code)
-    assert found.outcome == "works", f"{found.type}: {found.text}"
+    entry = run_case(case.fixed_code)
+    assert entry.outcome == "works", f"{entry.type}: {entry.text}"

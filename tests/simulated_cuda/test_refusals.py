@@ -1,4 +1,4 @@
-"""What CUDA refuses although the CPU accepts it, and what is not simulated."""
+"""Operations that only CUDA refuses, and features that are not simulated."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -86,7 +86,7 @@ def test_kernels_without_cudnn_refuse_integer_convolutions(gpu):
             program()
 
 
-def test_different_dtypes_are_named_as_on_cuda(gpu):
+def test_message_about_different_dtypes_is_that_of_cuda(gpu):
     image, net = torch.ones(1, 1, 4, 4, dtype=torch.uint8, device=gpu), nn.Conv2d(1, 1, 3).to(gpu)
     types = r"Input type \(torch.cuda.ByteTensor\) and weight type \(torch.cuda.FloatTensor\)"
     with pytest.raises(RuntimeError, match=f"^{types} should be the same"):
@@ -122,7 +122,7 @@ def test_different_dtypes_are_named_as_on_cuda(gpu):
         ),
     ],
 )
-def test_operators_with_their_own_device_check(gpu, program, message):
+def test_operator_with_its_own_device_check_refuses_mixed_devices(gpu, program, message):
     with pytest.raises(RuntimeError, match=message):
         program(torch.eye(2, device=gpu), torch.eye(2))
 
@@ -130,10 +130,10 @@ def test_operators_with_their_own_device_check(gpu, program, message):
 def test_masked_index_accepts_indices_on_the_cpu(gpu):
     x, index = torch.arange(4.0, device=gpu), torch.tensor([1, 2])
     mask = torch.tensor([True, False], device=gpu)
-    picked = torch.ops.aten._unsafe_masked_index(x, mask, [index], 0)
-    assert (picked.device, picked.tolist()) == (gpu, [1, 0])
-    added = torch.ops.aten._unsafe_masked_index_put_accumulate(x, mask, [index], picked)
-    assert (added.device, added.tolist()) == (gpu, [0, 2, 2, 3])
+    selected = torch.ops.aten._unsafe_masked_index(x, mask, [index], 0)
+    assert (selected.device, selected.tolist()) == (gpu, [1, 0])
+    accumulated = torch.ops.aten._unsafe_masked_index_put_accumulate(x, mask, [index], selected)
+    assert (accumulated.device, accumulated.tolist()) == (gpu, [0, 2, 2, 3])
 
 
 def test_apply_runs_on_cpu_tensors_only(gpu):
@@ -159,16 +159,16 @@ def test_binary_cross_entropy_is_refused_under_autocast(gpu):
 @pytest.mark.parametrize(
     "program",
     [
-        lambda x, bad: F.cross_entropy(x, bad),
-        lambda x, bad: F.nll_loss(x, bad),
-        lambda x, bad: F.embedding(bad, x),
-        lambda x, bad: x[bad],
-        lambda x, bad: x[bad.cpu()],
-        lambda x, bad: x.gather(1, bad[:, None]),
-        lambda x, bad: x.index_select(0, bad),
-        lambda x, bad: x.scatter(1, bad[:, None], 1.0),
-        lambda x, bad: torch.take(x, bad * 100),
-        lambda x, bad: F.one_hot(bad, 3),
+        lambda x, index: F.cross_entropy(x, index),
+        lambda x, index: F.nll_loss(x, index),
+        lambda x, index: F.embedding(index, x),
+        lambda x, index: x[index],
+        lambda x, index: x[index.cpu()],
+        lambda x, index: x.gather(1, index[:, None]),
+        lambda x, index: x.index_select(0, index),
+        lambda x, index: x.scatter(1, index[:, None], 1.0),
+        lambda x, index: torch.take(x, index * 100),
+        lambda x, index: F.one_hot(index, 3),
     ],
 )
 def test_index_out_of_range_is_a_device_side_assertion(gpu, program):
@@ -183,7 +183,7 @@ def test_python_index_out_of_range_is_an_index_error(gpu):
         F.cross_entropy(torch.rand(1, 3), torch.tensor([7]))
 
 
-def in_thread_older_than_enable():
+def use_thread_started_before_enable():
     begin, errors = threading.Event(), []
 
     def work():
@@ -211,11 +211,11 @@ def in_thread_older_than_enable():
         (lambda: torch.cuda.cudart(), "torch.cuda.cudart"),
         (lambda: ForkingPickler.dumps(torch.ones(1, device="cuda")), "sharing GPU tensors"),
         (lambda: FakeTensorMode().from_tensor(torch.ones(1, device="cuda")), "FakeTensor"),
-        (in_thread_older_than_enable, "the call at"),
+        (use_thread_started_before_enable, "the call at"),
     ],
 )
-def test_not_simulated_error_names_feature_and_advice(off, program, name):
-    if program is not in_thread_older_than_enable:
+def test_not_simulated_error_names_feature_and_advice(simulation_off, program, name):
+    if program is not use_thread_started_before_enable:
         simulated_cuda.enable()
     with pytest.raises(NotSimulatedError, match=rf"^Not simulated: {name}.*\. [A-Z].*\.$"):
         program()
@@ -228,21 +228,21 @@ def test_fake_tensor_on_cuda_is_refused(gpu):
         assert torch.ones(2).device.type == "cpu"
 
 
-def test_thread_pool_older_than_enable_uses_the_devices(off):
+def test_thread_pool_started_before_enable_uses_the_devices(simulation_off):
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()
         simulated_cuda.enable()
         assert str(pool.submit(lambda: torch.ones(1, device="cuda").device).result()) == "cuda:0"
 
 
-def test_missing_attribute_of_torch_is_an_error(off, monkeypatch):
+def test_missing_attribute_of_torch_is_an_error(simulation_off, monkeypatch):
     monkeypatch.delattr(torch._C._nn, "_parse_to")
     with pytest.raises(RuntimeError, match=r"has no attribute '_parse_to'.*does not support torch"):
         simulated_cuda.enable()
     assert not simulated_cuda.is_enabled()
 
 
-def test_history_of_memory_is_refused_by_name(gpu):
+def test_recording_memory_history_is_refused(gpu):
     with pytest.raises(NotSimulatedError, match=r"memory\._record_memory_history"):
         torch.cuda.memory._record_memory_history()
 
@@ -275,6 +275,6 @@ def test_refused_classes_are_still_classes(gpu, name):
         (lambda x: x.cpu().masked_fill(x.cpu() > 0, x[0]), "masked_fill_: Expected inputs"),
     ],
 )
-def test_what_the_sweep_of_operators_found(gpu, operation, message):
+def test_operator_found_by_sweep_refuses_mixed_devices(gpu, operation, message):
     with pytest.raises(RuntimeError, match=message):
         operation(torch.ones(2, device=gpu))

@@ -9,7 +9,7 @@ from simulated_cuda.messages import NotSimulatedError
 
 @pytest.fixture
 def halves(two_gpus):
-    """A network with one half on each GPU, after a backward pass."""
+    """The parameters of a network with one half on each GPU, after a backward pass."""
     first, second = nn.Linear(2, 2).to("cuda:0"), nn.Linear(2, 2).to("cuda:1")
     hidden = first(torch.ones(1, 2, device="cuda:0")).to("cuda:1")
     second(hidden).sum().backward()
@@ -30,7 +30,7 @@ def test_optimizer_updates_parameters_on_two_gpus(halves, optimizer_class, optio
 
 
 @pytest.mark.parametrize("foreach", [None, True, False])
-def test_gradient_clipping_on_two_gpus(halves, foreach):
+def test_gradient_clipping_works_on_two_gpus(halves, foreach):
     norm = nn.utils.clip_grad_norm_(halves, 0.1, foreach=foreach)
     assert norm.device == halves[0].device
     total = torch.stack([parameter.grad.cpu().norm() for parameter in halves]).norm()

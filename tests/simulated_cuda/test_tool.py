@@ -73,24 +73,24 @@ def test_fixture(simulated_gpu):
 def test_option_simulates_gpus_before_collection_and_in_child_processes(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_it.py").write_text(TESTS)
-    done = run_pytest(tmp_path, "--simulated-cuda=2", "--simulated-cuda-memory=16GiB", "-n", "2")
-    assert "6 passed" in done.stdout, done.stdout + done.stderr
+    result = run_pytest(tmp_path, "--simulated-cuda=2", "--simulated-cuda-memory=16GiB", "-n", "2")
+    assert "6 passed" in result.stdout, result.stdout + result.stderr
 
 
 def test_without_option_only_marked_tests_have_gpus(tmp_path):
     (tmp_path / "test_it.py").write_text(TESTS)
-    done = run_pytest(tmp_path)
-    assert "2 passed, 4 skipped" in done.stdout, done.stdout + done.stderr
+    result = run_pytest(tmp_path)
+    assert "2 passed, 4 skipped" in result.stdout, result.stdout + result.stderr
 
 
-def test_simulation_that_the_tests_started_is_not_reset(tmp_path):
+def test_simulation_started_by_a_test_is_not_reset(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import torch, simulated_cuda\n"
         "def test_enables():\n    simulated_cuda.enable(2)\n    torch.cuda.set_device(1)\n"
         "def test_continues():\n    assert torch.cuda.current_device() == 1\n"
     )
-    done = run_pytest(tmp_path)
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    result = run_pytest(tmp_path)
+    assert "2 passed" in result.stdout, result.stdout + result.stderr
 
 
 def test_course_and_package_declare_the_same_plugin():
@@ -104,21 +104,21 @@ def test_course_and_package_declare_the_same_plugin():
 
 
 @pytest.mark.slow
-def test_path_after_option_is_not_its_value(tmp_path):
+def test_path_after_option_is_not_taken_as_its_value(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "conftest.py").write_text(
         "import torch\nassert torch.cuda.is_available()\n"
     )
     (tmp_path / "tests" / "test_it.py").write_text("def test_nothing():\n    pass\n")
-    done = run_pytest(tmp_path, "-v", "--simulated-cuda", "tests")
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
-    assert "CUDA: 1 simulated GPU with 8 GiB of memory" in done.stdout
+    result = run_pytest(tmp_path, "-v", "--simulated-cuda", "tests")
+    assert "1 passed" in result.stdout, result.stdout + result.stderr
+    assert "CUDA: 1 simulated GPU with 8 GiB of memory" in result.stdout
 
 
 def test_invalid_size_is_a_usage_error(tmp_path):
-    done = run_pytest(tmp_path, "--simulated-cuda=1", "--simulated-cuda-memory=lots")
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "'lots' is not a size; write for example 16GiB" in done.stderr
+    result = run_pytest(tmp_path, "--simulated-cuda=1", "--simulated-cuda-memory=lots")
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "'lots' is not a size; write for example 16GiB" in result.stderr
 
 
 PROGRAM = """
@@ -138,7 +138,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
-    done = run(
+    result = run(
         tmp_path,
         "-m",
         "simulated_cuda",
@@ -150,9 +150,9 @@ def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
         "--lr",
         "1",
     )
-    assert sorted(done.stdout.splitlines()) == [
+    assert sorted(result.stdout.splitlines()) == [
         "['--lr', '1'] 2 16", "child 0 cuda:0", "child 1 cuda:1"
-    ], done.stderr  # fmt: skip
+    ], result.stderr  # fmt: skip
 
 
 CHILDREN = """
@@ -179,8 +179,8 @@ if __name__ == "__main__":
 def test_command_simulates_gpus_in_data_loader_workers_and_subprocesses(tmp_path):
     (tmp_path / "load.py").write_text(CHILDREN)
     command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "load.py")
-    done = run(tmp_path, *command)
-    assert done.stdout.splitlines() == ["['cuda:0', 'cuda:1']", "2 16"], done.stderr
+    result = run(tmp_path, *command)
+    assert result.stdout.splitlines() == ["['cuda:0', 'cuda:1']", "2 16"], result.stderr
 
 
 DISTRIBUTED = """
@@ -203,22 +203,22 @@ dist.destroy_process_group()
 def test_command_simulates_gpus_under_torchrun(tmp_path):
     (tmp_path / "train.py").write_text(DISTRIBUTED)
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    done = run(tmp_path, "-m", "simulated_cuda", "--gpus", "2", *launcher, "train.py")
-    assert done.returncode == 0, done.stderr
-    written = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
-    assert written == ["2 cuda:0 3.0\n", "2 cuda:1 3.0\n"]
+    result = run(tmp_path, "-m", "simulated_cuda", "--gpus", "2", *launcher, "train.py")
+    assert result.returncode == 0, result.stderr
+    outputs = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
+    assert outputs == ["2 cuda:0 3.0\n", "2 cuda:1 3.0\n"]
 
 
-def test_command_names_missing_program(tmp_path):
-    done = run(tmp_path, "-m", "simulated_cuda", "missing.py")
-    assert done.returncode == 2
-    assert "there is no file 'missing.py'" in done.stderr
+def test_command_reports_missing_program(tmp_path):
+    result = run(tmp_path, "-m", "simulated_cuda", "missing.py")
+    assert result.returncode == 2
+    assert "there is no file 'missing.py'" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("text", "nbytes"), [("16GiB", 16 << 30), ("512 mib", 512 << 20), ("1000", 1000)]
 )
-def test_sizes(text, nbytes):
+def test_parse_size_returns_bytes(text, nbytes):
     assert settings.parse_size(text) == nbytes
 
 
@@ -234,7 +234,7 @@ def uncovered(x, device):
 """
 
 
-def test_moves_of_a_file(tmp_path):
+def test_moves_in_a_file_are_found(tmp_path):
     path = tmp_path / "module.py"
     path.write_text(SOURCE)
     moves = missing_moves.moves_in(path)
@@ -251,7 +251,7 @@ def test_moves_of_a_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_missing_moves_reports_removals_that_no_test_notices(tmp_path):
+def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
     (tmp_path / "module.py").write_text(SOURCE.partition("def uncovered")[0] + (
         "def uncovered(x, device):\n    return x.to(device)\n"
     ))  # fmt: skip
@@ -259,18 +259,18 @@ def test_missing_moves_reports_removals_that_no_test_notices(tmp_path):
         "import torch\nfrom module import covered\n\ndef test_covered():\n"
         "    assert covered(torch.ones(2), 'cuda').is_cuda\n"
     )
-    done = run(tmp_path, "-m", "simulated_cuda", "--find-missing-moves", "module.py", "--", "-q")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 of 3 removals were noticed by a test." in done.stdout
-    assert done.stdout.rstrip().endswith("module.py:8: .to(device)")
+    result = run(tmp_path, "-m", "simulated_cuda", "--find-missing-moves", "module.py", "--", "-q")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "2 of 3 removals were noticed by a test." in result.stdout
+    assert result.stdout.rstrip().endswith("module.py:8: .to(device)")
 
 
 def test_wheel_installs_package_with_plugin(tmp_path):
     command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path)]
     copy = tmp_path / "simulated_cuda"
     shutil.copytree(ROOT / "simulated_cuda", copy)
-    done = run(tmp_path, *command, str(copy))
-    assert done.returncode == 0, done.stderr
+    result = run(tmp_path, *command, str(copy))
+    assert result.returncode == 0, result.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "simulated_cuda/startup/sitecustomize.py" in names

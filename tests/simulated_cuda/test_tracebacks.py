@@ -1,4 +1,4 @@
-"""Errors look as on CUDA, where the checks are in C++: they show no frame of the simulator."""
+"""Tracebacks show no frame of the simulator, as on CUDA, where the checks are in C++."""
 
 import traceback
 
@@ -44,7 +44,7 @@ def test_other_errors_keep_their_cause(gpu):
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_recursion_error_is_that_of_the_program(gpu):
+def test_recursion_error_has_no_frame_of_the_simulator(gpu):
     x = torch.ones(1, device=gpu)
 
     def recurse():

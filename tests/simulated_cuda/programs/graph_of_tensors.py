@@ -13,8 +13,8 @@ targets = torch.rand(6, 4).to(device)
 result = []
 for _step in range(3):
     messages = nodes[edges[0]] @ weights
-    gathered = torch.zeros_like(nodes).index_add(0, edges[1], messages)
-    loss = torch.where(gathered > 0.5, gathered - targets, targets).square().mean()
+    sums = torch.zeros_like(nodes).index_add(0, edges[1], messages)
+    loss = torch.where(sums > 0.5, sums - targets, targets).square().mean()
     (gradient,) = torch.autograd.grad(loss, weights)
     with torch.no_grad():
         weights -= 0.1 * gradient

@@ -8,7 +8,7 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 torch.manual_seed(0)
 
 sequences = [torch.rand(length, 5) for length in (7, 4, 2)]
-lengths = torch.tensor([len(s) for s in sequences])  # packing wants the lengths on the CPU
+lengths = torch.tensor([len(s) for s in sequences])  # pack_padded_sequence needs these on the CPU
 padded = pad_sequence(sequences, batch_first=True).to(device)
 targets = torch.tensor([0, 1, 2]).to(device)
 

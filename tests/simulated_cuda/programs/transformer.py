@@ -20,9 +20,9 @@ class Model(nn.Module):
         self.register_buffer("scale", torch.tensor([math.sqrt(width)]))
 
     def forward(self, tokens):
-        places = torch.arange(tokens.shape[1], device=tokens.device)
+        indices = torch.arange(tokens.shape[1], device=tokens.device)
         mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1], device=device)
-        x = self.embedding(tokens) * self.scale + self.positions(places)
+        x = self.embedding(tokens) * self.scale + self.positions(indices)
         return self.head(self.encoder(x, mask=mask, is_causal=True))
 
 
@@ -41,6 +41,6 @@ for _step in range(4):
 tokens = torch.tensor([[1, 2]]).to(device)
 with torch.no_grad():
     for _ in range(4):
-        following = model(tokens)[:, -1].argmax(-1, keepdim=True)
-        tokens = torch.cat([tokens, following], dim=1)
+        next_token = model(tokens)[:, -1].argmax(-1, keepdim=True)
+        tokens = torch.cat([tokens, next_token], dim=1)
 result += tokens[0].tolist()

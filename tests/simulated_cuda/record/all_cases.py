@@ -13,7 +13,7 @@ from tests.simulated_cuda.record.cases import Case
 
 
 def all_cases() -> tuple[Case, ...]:
-    """All cases, in the order of their files."""
+    """Return all cases, in the order of the files that define them."""
     return (
         *mixes.CASES,
         *mixes_in_networks.CASES,

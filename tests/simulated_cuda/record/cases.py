@@ -1,7 +1,7 @@
-"""The small programs whose behavior on CUDA is in `record.json`.
+"""Small programs whose behavior on CUDA is recorded in `record.json`.
 
 A case is a few lines that a student could write. They run with `torch`, `nn`, `F`, `np`, `io` and
-`device = "cuda"` defined. The last one, `line`, is the one that raises, or that must work.
+`device = "cuda"` defined. The last line, `line`, either raises or must work.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Case:
     """One small program and its expected behavior.
 
     `setup` and `line` are source text. A case that `raises` has a `culprit`: the expression on the
-    wrong device, as the failing line names it (`x`, `net.fc1.weight`). `also_culprits` are other
-    acceptable names. With `fix` instead of the line `replaces` (instead of `line` if `replaces` is
-    empty), the case works. A case that works may have `shows`, an expression whose `repr` is
+    wrong device, as in the failing line (`x`, `net.fc1.weight`). `also_culprits` are other
+    acceptable expressions. With `fix` instead of the line `replaces` (or of `line`, if `replaces`
+    is empty), the case works. A case that works may have `shows`, an expression whose `repr` is
     recorded. `inside` is the line of `setup` that raises, if `line` only calls it. `gpus` is the
     number of GPUs that the case needs.
     """
@@ -45,12 +45,12 @@ class Case:
 
     @property
     def code(self) -> str:
-        """The whole case as source text."""
+        """The source text of the case."""
         return f"{self.setup}\n{self.line}" if self.setup else self.line
 
     @property
     def fixed_code(self) -> str:
-        """The whole case with its fix; the unchanged case if it has none."""
+        """The source text with the fix applied, or unchanged if there is no fix."""
         if not self.fix:
             return self.code
         if not self.replaces:
@@ -65,18 +65,18 @@ def fresh_names() -> dict[str, object]:
     return {"torch": torch, "nn": nn, "F": F, "np": np, "io": io, "device": "cuda"}
 
 
-def mix(name: str, setup: str, line: str, culprit: str, fix: str, **more: object) -> Case:
+def mix(name: str, setup: str, line: str, culprit: str, fix: str, **options: object) -> Case:
     """A case that mixes tensors on two devices, which CUDA refuses."""
-    return Case(name, "mix", setup, line, "raises", culprit=culprit, fix=fix, **more)
+    return Case(name, "mix", setup, line, "raises", culprit=culprit, fix=fix, **options)
 
 
 def refused(
-    name: str, kind: str, setup: str, line: str, culprit: str, fix: str, **more: object
+    name: str, kind: str, setup: str, line: str, culprit: str, fix: str, **options: object
 ) -> Case:
     """A case of another kind that raises an error."""
-    return Case(name, kind, setup, line, "raises", culprit=culprit, fix=fix, **more)
+    return Case(name, kind, setup, line, "raises", culprit=culprit, fix=fix, **options)
 
 
-def works(name: str, kind: str, setup: str, line: str, shows: str, **more: object) -> Case:
+def works(name: str, kind: str, setup: str, line: str, shows: str, **options: object) -> Case:
     """A case that must work; the repr of `shows` is recorded."""
-    return Case(name, kind, setup, line, "works", shows=shows, **more)
+    return Case(name, kind, setup, line, "works", shows=shows, **options)

@@ -1,4 +1,4 @@
-"""Cases where two tensors on two devices meet in one operation on tensors."""
+"""Cases of operations on tensors from two devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases with a network, its data, its loss or its optimizer on two devices."""
+"""Cases with a network and its data, loss or optimizer on different devices."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .cases import Case, refused, works
 
 
-def _works(name: str, setup: str, line: str, shows: str, **more: object) -> Case:
-    return works(name, "move", setup, line, shows, **more)
+def _works(name: str, setup: str, line: str, shows: str, **options: object) -> Case:
+    return works(name, "move", setup, line, shows, **options)
 
 
 CASES: tuple[Case, ...] = (

@@ -1,12 +1,12 @@
-"""Cases that look like mixed devices and work on CUDA."""
+"""Cases that look like mixed devices but work on CUDA."""
 
 from __future__ import annotations
 
 from .cases import Case, works
 
 
-def _works(name: str, setup: str, line: str, shows: str, **more: object) -> Case:
-    return works(name, "near-miss", setup, line, shows, **more)
+def _works(name: str, setup: str, line: str, shows: str, **options: object) -> Case:
+    return works(name, "near-miss", setup, line, shows, **options)
 
 
 CASES: tuple[Case, ...] = (

@@ -1,4 +1,4 @@
-"""Runs cases, and reads and writes `record.json`: the behavior of CUDA by case and torch version.
+"""Run cases, and read and write `record.json`: CUDA's behavior by case and torch version.
 
 Every entry has its source. `verified` is true only if a real GPU ran the case.
 """
@@ -24,7 +24,7 @@ READ_IN_SOURCE = "PyTorch's source"
 
 @dataclass(frozen=True)
 class Entry:
-    """The behavior of one case: `type` and `text` of its error, or the `value` that it showed."""
+    """The behavior of one case: the `type` and `text` of its error, or a `value`."""
 
     outcome: str
     type: str = ""
@@ -41,7 +41,7 @@ Record = dict[str, dict[str, Entry]]
 
 
 def run_case(code: str, shows: str = "") -> Entry:
-    """Run the source text of one case; the entry has no source, device, version and date yet."""
+    """Run the source text of one case; the entry has no source, device, version or date."""
     names = fresh_names()
     try:
         exec(compile(code, "<case>", "exec"), names)
@@ -55,12 +55,12 @@ def run_case(code: str, shows: str = "") -> Entry:
 
 
 def minor_version(torch_version: str) -> str:
-    """`2.14` for `2.14.1+cu130`: messages do not change between patch releases."""
+    """Return `2.14` for `2.14.1+cu130`: messages do not change between patch releases."""
     return ".".join(torch_version.split("+")[0].split(".")[:2])
 
 
 def load(path: Path = RECORD) -> Record:
-    """The whole record: an entry by case name and torch minor version."""
+    """Return the entries by case name and torch minor version."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     return {
         name: {version: Entry(**entry) for version, entry in versions.items()}
@@ -81,15 +81,15 @@ def save(record: Record, path: Path = RECORD) -> None:
 
 
 def entry_for(versions: Mapping[str, Entry], torch_version: str) -> Entry:
-    """The entry for a torch version: its own, else the next older one, else the oldest one."""
-    wanted = _as_numbers(minor_version(torch_version))
-    older = [version for version in versions if _as_numbers(version) <= wanted]
-    chosen = max(older, key=_as_numbers) if older else min(versions, key=_as_numbers)
-    return versions[chosen]
+    """Return the entry for a torch version, or for the next older one, or else for the oldest."""
+    target = _as_numbers(minor_version(torch_version))
+    older = [version for version in versions if _as_numbers(version) <= target]
+    closest = max(older, key=_as_numbers) if older else min(versions, key=_as_numbers)
+    return versions[closest]
 
 
 def comparable(text: str) -> str:
-    """`text` without what depends on the machine: sizes, number of GPUs, other memory."""
+    """Return `text` without machine-dependent parts: sizes, number of GPUs, other memory."""
     text = re.sub(
         r"Including non-PyTorch memory, this process has [^.]*\.\d+ \S+ memory in use\. ", "", text
     )
