@@ -1,7 +1,7 @@
-"""Count what nbval really compares in a notebook, and find cells that it would pass wrongly.
+"""Count the cells that nbval compares in a notebook, and find cells that it passes by mistake.
 
-nbval passes a cell whose stored output is gone, whatever the cell prints. Needs nbval, which
-comes with the extra `test`.
+nbval passes every cell without a stored output, whatever the cell prints. This module needs nbval,
+which the extra `test` installs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nbval.plugin import find_comment_markers, find_metadata_tags
 from course.authoring.stored_outputs import RESULT_TYPE, first_line
 
 # Added to nbval's own list: output that differs between machines and runs.
-# Reported results are in the report of a run; a lesson that teaches one of them shows it.
+# Reported results belong to the report of a run; a lesson about such a result also prints it.
 NOT_COMPARED = (
     "stderr",
     RESULT_TYPE,
@@ -26,7 +26,7 @@ NOT_COMPARED = (
 )
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml", "application/pdf")
 
-# Calls that show something, by name.
+# Names of functions that show something.
 _SHOWS = {"print", "display", "report", "show_data", "show"}
 
 # Expressions that show a value at the end of a cell. A call may return None.
@@ -54,12 +54,12 @@ class Comparison:
 
     cells: int
     compared: int
-    # Position among all cells, starting at 1, and first line.
+    # Position among all cells, starting at 1, and the first line.
     stripped: list[str]
 
     @property
     def enough(self) -> bool:
-        """Whether at least a third of the code cells are compared."""
+        """Whether nbval compares at least a third of the code cells."""
         return 3 * self.compared >= self.cells
 
     def __str__(self) -> str:
@@ -70,12 +70,12 @@ class Comparison:
 
 
 def compare(notebook: NotebookNode, patterns: Patterns) -> Comparison:
-    """Count the code cells of which nbval compares at least one output that says something.
+    """Count the code cells for which nbval compares at least one output with content.
 
     Args:
-        notebook: as it is stored.
+        notebook: the notebook with its stored outputs.
         patterns: the sanitizer's regular expressions and replacements; an output that they mask
-            as a whole does not count.
+            completely does not count.
     """
     cells = [(n, c) for n, c in enumerate(notebook.cells, start=1) if c.cell_type == "code"]
     cells = [(n, cell) for n, cell in cells if cell.source.strip()]
@@ -91,12 +91,12 @@ def compare(notebook: NotebookNode, patterns: Patterns) -> Comparison:
 
 
 def is_compared(cell: NotebookNode, patterns: Patterns) -> bool:
-    """Whether nbval compares an output of this code cell, images and masked numbers apart."""
+    """Return whether nbval compares an output of this cell besides images and masked numbers."""
     options = dict(find_metadata_tags(cell.metadata))
     options.update(find_comment_markers(cell.source))
     if options.get("skip") or not options.get("check", True) or cell.execution_count is None:
         return False
-    return any(_says_something(output, patterns) for output in cell.outputs)
+    return any(_has_content(output, patterns) for output in cell.outputs)
 
 
 def _is_executed(cell: NotebookNode) -> bool:
@@ -105,36 +105,36 @@ def _is_executed(cell: NotebookNode) -> bool:
     return not options.get("skip") and "skip-execution" not in cell.metadata.get("tags", [])
 
 
-def _says_something(output: NotebookNode, patterns: Patterns) -> bool:
+def _has_content(output: NotebookNode, patterns: Patterns) -> bool:
     if output.output_type == "stream":
-        return output.name not in NOT_COMPARED and _remains(output.text, patterns)
-    # Beside the reported results there is only their text form.
+        return output.name not in NOT_COMPARED and _has_unmasked_text(output.text, patterns)
+    # An output with reported results contains nothing else but their text form.
     if output.output_type == "error" or RESULT_TYPE in output.data:
         return False
-    kinds = [kind for kind in output.data if kind not in NOT_COMPARED and kind not in _IMAGES]
-    if any(kind in _IMAGES for kind in output.data):
+    types = [type_ for type_ in output.data if type_ not in NOT_COMPARED and type_ not in _IMAGES]
+    if any(type_ in _IMAGES for type_ in output.data):
         # The text next to an image is its size or its description.
-        kinds = [kind for kind in kinds if kind not in ("text/plain", "text/html")]
-    return any(_remains(str(output.data[kind]), patterns) for kind in kinds)
+        types = [type_ for type_ in types if type_ not in ("text/plain", "text/html")]
+    return any(_has_unmasked_text(str(output.data[type_]), patterns) for type_ in types)
 
 
-def _remains(text: str, patterns: Patterns) -> bool:
+def _has_unmasked_text(text: str, patterns: Patterns) -> bool:
     for regex, _ in patterns:
         text = re.sub(regex, "", text)
     return bool(re.search(r"\w", text))
 
 
 def shows_something(source: str) -> bool:
-    """Whether a cell surely has an output: it prints, or ends in a value.
+    """Return whether a cell always has an output: it prints, or ends in a value.
 
-    A call at the end counts only if its name says that it shows something, and what stands under
-    an `if` or in a function does not count.
+    A call at the end counts only if its name is in `_SHOWS`. Code in an `if` statement or a
+    function does not count.
     """
-    plain = "\n".join(
+    code = "\n".join(
         line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))
     )
     try:
-        body = ast.parse(plain).body
+        body = ast.parse(code).body
     except SyntaxError:
         return False
     if not body:
@@ -142,7 +142,7 @@ def shows_something(source: str) -> bool:
     if any(_is_showing_call(node) for node in _executed_nodes(body)):
         return True
     last = body[-1]
-    if not isinstance(last, ast.Expr) or plain.rstrip().endswith(";"):
+    if not isinstance(last, ast.Expr) or code.rstrip().endswith(";"):
         return False
     value = last.value
     return isinstance(value, _VALUES) or (
@@ -151,7 +151,7 @@ def shows_something(source: str) -> bool:
 
 
 def _executed_nodes(body: list[ast.stmt]) -> list[ast.AST]:
-    """Statements, and those inside loops and blocks, that are executed in every case."""
+    """Return the expressions that are always executed, including those in loops and blocks."""
     nodes: list[ast.AST] = []
     for statement in body:
         if isinstance(statement, ast.For | ast.With | ast.Try):

@@ -1,6 +1,6 @@
 """Find broken links of the course: files, sections, badges, other copies of the course.
 
-Without a network: a link into the published copy is followed in this clone.
+No network is needed: a link to the published copy is checked in this clone.
 """
 
 from __future__ import annotations
@@ -38,57 +38,61 @@ class Links:
         for target in links_of(page_text(page)):
             if target.startswith("attachment:"):
                 continue
-            if found := _PUBLISHED.match(target):
-                problem = self._published(found)
+            if match := _PUBLISHED.match(target):
+                problem = self._published_problem(match)
             elif _ELSEWHERE.match(target):
                 continue
             else:
-                problem = self._inside(page, target)
+                problem = self._local_problem(page, target)
             if problem:
                 findings.append(f"{target}: {problem}")
         return findings
 
     def badge_faults(self, notebook: Path) -> list[str]:
         """Return what is wrong with a notebook's badge, which must open the same notebook."""
-        place = notebook.relative_to(self.course.root).as_posix()
+        path = notebook.relative_to(self.course.root).as_posix()
         site = "https://colab.research.google.com/github"
-        wanted = f"{site}/{self.course.repository}/blob/{self.course.tag}/{place}"
+        expected = f"{site}/{self.course.repository}/blob/{self.course.tag}/{path}"
         opening = nbformat.read(notebook, as_version=4).cells[0].source
         badges = [link for link in links_of(opening) if link.startswith(site)]
-        if badges[:1] != [wanted]:
-            return [f"its badge opens {badges[0] if badges else 'nothing'}, not {wanted}"]
+        if badges[:1] != [expected]:
+            return [f"its badge opens {badges[0] if badges else 'nothing'}, not {expected}"]
         return []
 
-    def _published(self, found: re.Match[str]) -> str:
+    def _published_problem(self, match: re.Match[str]) -> str:
         course = self.course
         owner = course.repository.split("/")[0]
-        if found["repository"].removesuffix(".git") != course.repository:
+        if match["repository"].removesuffix(".git") != course.repository:
             # Links to other repositories are fine, except to other copies of the course.
-            ours = found["repository"].split("/")[-1] == course.repository.split("/")[-1]
-            return f"the course is published by {owner}" if ours else ""
-        if found["workflow"]:
-            file = course.root / ".github" / "workflows" / found["workflow"]
+            is_copy = match["repository"].split("/")[-1] == course.repository.split("/")[-1]
+            return f"the course is published by {owner}" if is_copy else ""
+        if match["workflow"]:
+            file = course.root / ".github" / "workflows" / match["workflow"]
             return "" if file.is_file() else "there is no such workflow"
-        if not found["rest"]:
-            return "a badge needs a notebook" if found["colab"] else ""
-        rest = unquote(found["rest"])
+        if not match["rest"]:
+            return "a badge needs a notebook" if match["colab"] else ""
+        rest = unquote(match["rest"])
         if not rest.startswith(f"{course.tag}/"):
             return "" if rest == course.tag else f"the tag of the course is {course.tag}"
         path = rest.removeprefix(f"{course.tag}/")
         return "" if (course.root / path).exists() else f"there is no {path} in the course"
 
-    def _inside(self, page: Path, target: str) -> str:
+    def _local_problem(self, page: Path, target: str) -> str:
         name, _, anchor = target.partition("#")
         file = page.parent / unquote(name) if name else page
         if not file.exists():
             return "no such file"
         if self.course.root.resolve() not in (file.resolve(), *file.resolve().parents):
             return "it is outside of the course"
-        if anchor and file.suffix in (".md", ".ipynb") and unquote(anchor) not in self._of(file):
+        if (
+            anchor
+            and file.suffix in (".md", ".ipynb")
+            and unquote(anchor) not in self._anchors_of(file)
+        ):
             return f"{file.name} has no section of that name"
         return ""
 
-    def _of(self, file: Path) -> set[str]:
+    def _anchors_of(self, file: Path) -> set[str]:
         file = file.resolve()
         if file not in self._anchors:
             text = page_text(file)
@@ -103,7 +107,7 @@ def links_of(text: str) -> list[str]:
     """Return the targets of all links and images of a Markdown text, without code."""
     prose = without_code(text)
     pairs = _LINK.findall(prose)
-    # A badge is an image in a link: its inner target comes first.
+    # A badge is an image in a link; the image's target comes first.
     return [a or b for a, b in pairs] + _REFERENCE.findall(prose)
 
 

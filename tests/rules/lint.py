@@ -1,4 +1,4 @@
-"""Find what keeps people from reading a notebook: one function per rule.
+"""Find obstacles to reading a notebook: one function per rule.
 
 Each rule takes a notebook and returns one sentence per problem. The rules for outputs are in
 `course.authoring.stored_outputs`, those for links in `links.py`.
@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from course.authoring.stored_outputs import first_line
 
-# Lines of code that are not blank. STYLE asks for about 15; the longest cells hold this.
+# Lines of code that are not blank. The style guide recommends about 15 lines per cell.
 LONGEST_CELL = 18
 # An answer of a lab may be several small functions that belong together.
 LONGEST_ANSWER = 34
@@ -37,17 +37,17 @@ def lint_notebook(notebook: NotebookNode) -> list[str]:
 def missing_alt_texts(notebook: NotebookNode) -> list[str]:
     """Return the images, in Markdown or in outputs, that have no alt text."""
     findings = []
-    for where, text in _markdown(notebook):
-        findings += [f"{where}: {fault}" for fault in markdown_images_without_alt(text)]
-        findings += [f"{where}: {fault}" for fault in _read_html(text).silent_images]
-    for where, output in _outputs(notebook):
+    for location, text in _markdown(notebook):
+        findings += [f"{location}: {fault}" for fault in markdown_images_without_alt(text)]
+        findings += [f"{location}: {fault}" for fault in _read_html(text).images_without_alt]
+    for location, output in _outputs(notebook):
         html = _read_html(output.data.get("text/html", ""))
-        findings += [f"{where}: {fault}" for fault in html.silent_images]
+        findings += [f"{location}: {fault}" for fault in html.images_without_alt]
         for kind in output.data:
             alt = output.metadata.get(kind, {}).get("alt", "")
-            # If there is HTML too, it is shown instead of the image.
+            # If the output also has HTML, the HTML is shown instead of the image.
             if kind.startswith("image/") and not alt.strip() and not html.images:
-                findings.append(f"{where}: a figure ({kind}) has no alt text")
+                findings.append(f"{location}: a figure ({kind}) has no alt text")
     return findings
 
 
@@ -84,11 +84,11 @@ def headings(text: str) -> list[tuple[int, str]]:
 def tables_without_header(notebook: NotebookNode) -> list[str]:
     """Return the tables, in Markdown or in HTML outputs, whose columns have no names."""
     findings = []
-    for where, text in _markdown(notebook):
-        findings += [f"{where}: {fault}" for fault in markdown_tables_without_header(text)]
-    for where, output in _outputs(notebook):
-        for table in _read_html(output.data.get("text/html", "")).headless_tables:
-            findings.append(f"{where}: a table has no header cells (<th>): {table}")
+    for location, text in _markdown(notebook):
+        findings += [f"{location}: {fault}" for fault in markdown_tables_without_header(text)]
+    for location, output in _outputs(notebook):
+        for table in _read_html(output.data.get("text/html", "")).tables_without_header:
+            findings.append(f"{location}: a table has no header cells (<th>): {table}")
     return findings
 
 
@@ -103,7 +103,7 @@ def markdown_tables_without_header(text: str) -> list[str]:
 
 
 def long_cells(notebook: NotebookNode) -> list[str]:
-    """Return code cells that are too long to have one idea."""
+    """Return the code cells that are too long for one idea."""
     findings = []
     for number, cell in enumerate(notebook.cells, start=1):
         if cell.cell_type != "code":
@@ -127,7 +127,7 @@ def without_code(text: str) -> str:
 
 def without_fences(text: str) -> str:
     """Return Markdown without code blocks, but with inline code."""
-    return _FENCED.sub(lambda found: "" if found.group(2) else found.group(), text)
+    return _FENCED.sub(lambda match: "" if match.group(2) else match.group(), text)
 
 
 class _Html(HTMLParser):
@@ -136,25 +136,27 @@ class _Html(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.images = 0
-        self.silent_images: list[str] = []
-        self.headless_tables: list[str] = []
+        self.images_without_alt: list[str] = []
+        self.tables_without_header: list[str] = []
         self._tables: list[dict[str, object]] = []
         self._untitled_drawing = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attributes}
-        decoration = given.get("aria-hidden") == "true"
+        values = {name: value or "" for name, value in attributes}
+        decoration = values.get("aria-hidden") == "true"
         if tag == "img":
             self.images += 1
-            if not given.get("alt", "").strip() and not decoration:
-                self.silent_images.append(f"<img src={given.get('src', '')[:40]!r}> has no alt")
+            if not values.get("alt", "").strip() and not decoration:
+                self.images_without_alt.append(
+                    f"<img src={values.get('src', '')[:40]!r}> has no alt"
+                )
         elif tag == "svg":
             self.images += 1
-            self._untitled_drawing = not (decoration or given.get("aria-label", "").strip())
+            self._untitled_drawing = not (decoration or values.get("aria-label", "").strip())
         elif tag == "title":
             self._untitled_drawing = False
         elif tag == "table":
-            self._tables.append({"headed": given.get("role") == "presentation", "text": ""})
+            self._tables.append({"headed": values.get("role") == "presentation", "text": ""})
         elif tag == "th" and self._tables:
             self._tables[-1]["headed"] = True
 
@@ -164,12 +166,12 @@ class _Html(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "svg" and self._untitled_drawing:
-            self.silent_images.append("an <svg> has neither <title> nor aria-label")
+            self.images_without_alt.append("an <svg> has neither <title> nor aria-label")
             self._untitled_drawing = False
         elif tag == "table" and self._tables:
             table = self._tables.pop()
             if not table["headed"]:
-                self.headless_tables.append(str(table["text"])[:40].strip())
+                self.tables_without_header.append(str(table["text"])[:40].strip())
 
 
 def _read_html(text: str) -> _Html:

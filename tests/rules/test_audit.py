@@ -15,69 +15,72 @@ def patterns():
 
 
 @pytest.fixture
-def counted(cells, patterns):
-    """Count the given code cells that are compared."""
+def count_compared(cells, patterns):
+    """A function that counts how many of the given code cells are compared."""
     return lambda *code_cells: compare(cells.notebook(*code_cells), patterns).compared
 
 
-def test_compares_printed_text_and_values(cells, counted):
+def test_compares_printed_text_and_values(cells, count_compared):
     assert (
-        counted(cells.code("print(1)", cells.stream("1\n")), cells.code("2", cells.value("2"))) == 2
+        count_compared(
+            cells.code("print(1)", cells.stream("1\n")), cells.code("2", cells.value("2"))
+        )
+        == 2
     )
 
 
-def test_cell_without_outputs_is_not_compared(cells, counted):
-    assert counted(cells.code("a = 1")) == 0
+def test_cell_without_outputs_is_not_compared(cells, count_compared):
+    assert count_compared(cells.code("a = 1")) == 0
 
 
 @pytest.mark.parametrize("tag", ["nbval-ignore-output", "nbval-skip"])
-def test_cell_with_ignoring_tag_is_not_compared(cells, counted, tag):
-    assert counted(cells.code("1", cells.value("1"), tags=[tag])) == 0
+def test_cell_with_ignoring_tag_is_not_compared(cells, count_compared, tag):
+    assert count_compared(cells.code("1", cells.value("1"), tags=[tag])) == 0
 
 
 @pytest.mark.parametrize("mark", ["NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP"])
-def test_cell_with_ignoring_comment_is_not_compared(cells, counted, mark):
-    assert counted(cells.code(f"# {mark}\n1", cells.value("1"))) == 0
+def test_cell_with_ignoring_comment_is_not_compared(cells, count_compared, mark):
+    assert count_compared(cells.code(f"# {mark}\n1", cells.value("1"))) == 0
 
 
-def test_comment_overrides_tag(cells, counted):
+def test_comment_overrides_tag(cells, count_compared):
     cell = cells.code("# NBVAL_CHECK_OUTPUT\n1", cells.value("1"), tags=["nbval-ignore-output"])
-    assert counted(cell) == 1
+    assert count_compared(cell) == 1
 
 
-def test_figure_is_not_compared(cells, counted):
+def test_figure_is_not_compared(cells, count_compared):
     figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure size 640x480 with 1 Axes>"})
-    assert counted(cells.code("plot()", figure)) == 0
+    assert count_compared(cells.code("plot()", figure)) == 0
 
 
-def test_table_next_to_figure_is_compared(cells, counted):
+def test_table_next_to_figure_is_compared(cells, count_compared):
     figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure>"})
-    assert counted(cells.code("plot()", figure, cells.stream("cat 12\n"))) == 1
+    assert count_compared(cells.code("plot()", figure, cells.stream("cat 12\n"))) == 1
 
 
-def test_stderr_and_records_are_not_compared(cells, counted):
-    noise = cells.stream("text", name="stderr")
+def test_stderr_and_records_are_not_compared(cells, count_compared):
+    stderr = cells.stream("text", name="stderr")
     record = cells.shown({RESULT_TYPE: {"a": 1}, "text/plain": "recorded: a"})
-    assert counted(cells.code("one()", noise), cells.code("two()", record)) == 0
+    assert count_compared(cells.code("one()", stderr), cells.code("two()", record)) == 0
 
 
-def test_fully_masked_output_is_not_compared(cells, counted):
-    assert counted(cells.code("seconds", cells.value("'12.3 s'"))) == 0
-    assert counted(cells.code("seconds", cells.value("'CPU 12.3 s'"))) == 1
+def test_fully_masked_output_is_not_compared(cells, count_compared):
+    assert count_compared(cells.code("seconds", cells.value("'12.3 s'"))) == 0
+    assert count_compared(cells.code("seconds", cells.value("'CPU 12.3 s'"))) == 1
 
 
-def test_cell_not_executed_is_not_compared(cells, counted):
-    assert counted(cells.code("1", cells.value("1"), count=None)) == 0
+def test_cell_not_executed_is_not_compared(cells, count_compared):
+    assert count_compared(cells.code("1", cells.value("1"), count=None)) == 0
 
 
-def test_requires_a_third_of_the_cells(cells, patterns):
+def test_at_least_a_third_of_the_cells_must_be_compared(cells, patterns):
     good = cells.code("1", cells.value("1"))
     bare = [cells.code("a = 1") for _ in range(3)]
     assert compare(cells.notebook(good, *bare[:2]), patterns).enough
     assert not compare(cells.notebook(good, *bare), patterns).enough
 
 
-def test_names_stripped_cell_that_prints(cells, patterns):
+def test_reports_stripped_cell_that_prints(cells, patterns):
     notebook = cells.notebook(
         cells.text("x"), cells.code("print(1)"), cells.code("2", cells.value("2"))
     )
@@ -88,7 +91,7 @@ def test_names_stripped_cell_that_prints(cells, patterns):
     )
 
 
-def test_names_stripped_cell_with_ignored_output(cells, patterns):
+def test_reports_stripped_cell_with_ignored_output(cells, patterns):
     notebook = cells.notebook(cells.code("print(1)", tags=["nbval-ignore-output"]))
     assert compare(notebook, patterns).stripped
 
@@ -135,5 +138,5 @@ def test_recognizes_cell_that_always_shows_output(source):
         "# only a comment",
     ],
 )
-def test_accepts_cell_that_may_show_nothing(source):
+def test_recognizes_cell_that_may_show_nothing(source):
     assert not shows_something(source)

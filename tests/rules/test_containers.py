@@ -17,11 +17,13 @@ def test_development_container_file_exists():
 
 
 def test_container_has_same_uv_as_make():
-    found = re.findall(r"\buv==([\d.]+)", CONTAINERFILE)
-    assert found == re.findall(r"\buv==([\d.]+)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    versions = re.findall(r"\buv==([\d.]+)", CONTAINERFILE)
+    assert versions == re.findall(
+        r"\buv==([\d.]+)", (ROOT / "Makefile").read_text(encoding="utf-8")
+    )
 
 
-def test_container_opens_jupyterlab_like_make():
+def test_container_uses_the_jupyterlab_settings_of_make():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (config,) = re.findall(r"jupyter lab --config=(\S+)", makefile)
     assert f"--config={config}" in CONTAINERFILE
@@ -29,6 +31,6 @@ def test_container_opens_jupyterlab_like_make():
 
 
 def test_copied_files_exist():
-    named = re.findall(r"^COPY (\S+) \./$", CONTAINERFILE, re.MULTILINE)
-    assert named
-    assert all((ROOT / name).is_file() for name in named)
+    files = re.findall(r"^COPY (\S+) \./$", CONTAINERFILE, re.MULTILINE)
+    assert files
+    assert all((ROOT / name).is_file() for name in files)

@@ -14,14 +14,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SUFFIXES = {".py", ".md", ".toml", ".j2", ".yml", ".yaml", ".cfg", ".js", ".css"}
 NAMES = {"Makefile", "Containerfile"}
-# The list itself is full of the words that it bans.
+# This file contains the banned words.
 SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.yml"}
 
 # Translations, and the pages built from them.
 OTHER_LANGUAGES = re.compile(r"locale/|docs/[a-z]{2}/")
 
-# A pattern, without regard to case, and what to write instead. An underscore counts as a blank,
-# so names are read like sentences.
+# A case-insensitive pattern, and what to write instead. An underscore counts as a blank, so names
+# are checked like sentences.
 WORDING = {
     r"mend(s|ed|ing)?": "fix",
     r"anew": "again",
@@ -71,15 +71,15 @@ _PATTERNS = {
 
 
 def tracked_texts() -> list[str]:
-    """The names of the files to read, relative to the root of the repository."""
-    done = subprocess.run(
+    """Return the names of the files to check, relative to the root of the repository."""
+    process = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True
     )
-    if done.returncode:
+    if process.returncode:
         pytest.skip("not a git clone")
     return [
         name
-        for name in done.stdout.split("\0")
+        for name in process.stdout.split("\0")
         if (Path(name).suffix in SUFFIXES or Path(name).name in NAMES)
         and name not in SKIPPED
         and not OTHER_LANGUAGES.match(name)
@@ -88,12 +88,12 @@ def tracked_texts() -> list[str]:
 
 
 def findings_in(text: str, name: str) -> list[str]:
-    """One line for each banned wording in `text`, as `name:line: wording -> advice`."""
+    """Return one line for each banned wording in `text`, as `name:line: wording -> advice`."""
     words = text.replace("_", " ").lower()
     return [
-        f"{name}:{words.count(chr(10), 0, found.start()) + 1}: {found.group()!r} -> {advice}"
+        f"{name}:{words.count(chr(10), 0, match.start()) + 1}: {match.group()!r} -> {advice}"
         for pattern, advice in _PATTERNS.items()
-        for found in pattern.finditer(words)
+        for match in pattern.finditer(words)
     ]
 
 

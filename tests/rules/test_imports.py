@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Each takes seconds to import, or is not installed where only the lessons are.
+# Each of these takes seconds to import, or is not installed with the lessons alone.
 HEAVY = (
     "jupyterlab",
     "jupytext",
@@ -32,7 +32,7 @@ MODULES = (
     "helpers.training",
     "simulated_cuda",
 )
-# In one process, since importing torch takes seconds: what is new after a module is its own.
+# One process for all, since importing torch takes seconds; each module counts what it adds.
 CODE = f"""
 import importlib, json, sys
 found = {{}}
@@ -51,8 +51,10 @@ FORBIDDEN = {
 
 @pytest.fixture(scope="module")
 def heavy_imports():
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    process = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, check=True
+    )
+    return json.loads(process.stdout)
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -63,17 +65,17 @@ def test_module_imports_nothing_heavy(heavy_imports, module):
 def imports_of(path: Path, top_level_only: bool) -> set[str]:
     """Return the modules of this repository that a file imports, as dotted names."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = set()
+    modules = set()
     for node in _statements(tree) if top_level_only else ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             package = path.relative_to(ROOT).with_suffix("").parts[: -node.level]
             base = ".".join(package if node.level else ()) if node.level else ""
             name = ".".join(part for part in (base, node.module) if part)
             # `from package import module` imports the module; `import name` from it does not.
-            found |= {_module(f"{name}.{alias.name}") or name for alias in node.names}
-    return {module for name in found if (module := _module(name))}
+            modules |= {_module(f"{name}.{alias.name}") or name for alias in node.names}
+    return {module for name in modules if (module := _module(name))}
 
 
 def _statements(tree: ast.Module):
@@ -108,42 +110,42 @@ def name_of(path: Path) -> str:
 
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_package_imports_in_one_direction(package):
-    wrong = [
+    violations = [
         f"{name_of(path)} imports {module}"
         for path in files_of(package)
         for module in sorted(imports_of(path, top_level_only=False))
         if module.split(".")[0] in FORBIDDEN[package]
     ]
-    assert wrong == []
+    assert violations == []
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
-def test_no_files_import_each_other(package):
+def test_package_has_no_import_cycle(package):
     graph = {
         name_of(path): imports_of(path, top_level_only=True) - {name_of(path)}
         for path in files_of(package)
     }
-    assert circle_in(graph) == []
+    assert find_cycle(graph) == []
 
 
-def circle_in(graph: dict[str, set[str]]) -> list[str]:
-    """Return the names of one import circle, or an empty list."""
-    done: set[str] = set()
+def find_cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Return the names in one import cycle, or an empty list."""
+    visited: set[str] = set()
 
-    def visit(name: str, above: list[str]) -> list[str]:
-        if name in above:
-            return [*above[above.index(name) :], name]
-        if name in done:
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in visited:
             return []
         for other in sorted(graph.get(name, ())):
-            if circle := visit(other, [*above, name]):
-                return circle
-        done.add(name)
+            if cycle := visit(other, [*path, name]):
+                return cycle
+        visited.add(name)
         return []
 
-    return next((circle for name in sorted(graph) if (circle := visit(name, []))), [])
+    return next((cycle for name in sorted(graph) if (cycle := visit(name, []))), [])
 
 
-def test_circle_is_found():
-    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
-    assert circle_in({"a": {"b", "c"}, "b": {"c"}}) == []
+def test_find_cycle_returns_the_cycle():
+    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert find_cycle({"a": {"b", "c"}, "b": {"c"}}) == []

@@ -20,14 +20,16 @@ def settings(file: str) -> dict:
 def test_settings_set_start_page(tmp_path, monkeypatch):
     for folder in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder))
-    shown = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "jupyterlab", f"--config={CONFIG}", "--show-config"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert re.search(r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", shown.stdout)
+    assert re.search(
+        r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", process.stdout
+    )
 
 
 def test_start_page_and_viewer_settings_exist():

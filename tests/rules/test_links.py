@@ -22,15 +22,15 @@ def course(small_course, cells):
 
 
 @pytest.fixture
-def dead(course):
-    """Check a page with this Markdown."""
+def dead_links(course):
+    """A function that returns the broken links of a page with this Markdown."""
 
-    def look(text):
+    def check(text):
         page = course.folder.notebooks / "page.md"
         page.write_text(text, encoding="utf-8")
         return Links(course.folder).dead_links(page)
 
-    return look
+    return check
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def dead(course):
         "mailto:somebody@example.org",
     ],
 )
-def test_accepts_working_link(dead, target):
-    assert dead(f"See [this]({target}).") == []
+def test_accepts_working_link(dead_links, target):
+    assert dead_links(f"See [this]({target}).") == []
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_accepts_working_link(dead, target):
         (COLAB.replace("somebody", "anybody") + "/x.ipynb", "is published by somebody"),
     ],
 )
-def test_finds_broken_link(dead, target, fault):
-    [finding] = dead(f"See [this]({target}).")
+def test_finds_broken_link(dead_links, target, fault):
+    [finding] = dead_links(f"See [this]({target}).")
     assert finding.startswith(f"{target}: ")
     assert fault in finding
 
@@ -90,13 +90,13 @@ def test_finds_broken_link(dead, target, fault):
         "See [this][1].\n\n[1]: none.png",
     ],
 )
-def test_finds_links_in_every_syntax(dead, text):
-    assert dead(text) == ["none.png: no such file"]
+def test_finds_links_in_every_syntax(dead_links, text):
+    assert dead_links(text) == ["none.png: no such file"]
 
 
 @pytest.mark.parametrize("text", ["`x[0](y)`", "```\n[a](none.md)\n```", "    x = [a]"])
-def test_ignores_links_in_code(dead, text):
-    assert dead(text) == []
+def test_ignores_links_in_code(dead_links, text):
+    assert dead_links(text) == []
 
 
 def test_accepts_badge_of_same_notebook(course):
@@ -116,5 +116,5 @@ def test_finds_missing_badge(course, cells):
     assert finding.startswith("its badge opens nothing")
 
 
-def test_anchors_of_github_and_jupyterlab():
+def test_heading_has_the_anchors_of_github_and_jupyterlab():
     assert anchors("How `.to` works") == {"how-to-works", "How-.to-works"}

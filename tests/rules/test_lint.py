@@ -11,7 +11,7 @@ TABLE = "<table><tr><th>name</th></tr><tr><td>x</td></tr></table>"
 
 @pytest.fixture
 def figure(cells):
-    """An output with a figure, with or without alt text."""
+    """A function that makes an output with a figure, with or without alt text."""
 
     def make(alt=None, html=None):
         output = cells.shown({"image/png": PNG} | ({"text/html": html} if html else {}))
@@ -24,12 +24,12 @@ def figure(cells):
 
 @pytest.fixture
 def lint(cells):
-    """Check a notebook with a title and these cells."""
+    """A function that checks a notebook with a title and these cells."""
 
-    def look(*others):
+    def lint_cells(*others):
         return lint_notebook(cells.notebook(cells.text("# A lesson"), *others))
 
-    return look
+    return lint_cells
 
 
 def test_accepts_notebook_without_problems(lint, cells, figure):
@@ -58,7 +58,7 @@ def test_finds_html_figure_without_alt_text(lint, cells, figure, alt):
 
 
 @pytest.mark.parametrize(
-    ("attributes", "inside", "found"),
+    ("attributes", "content", "has_finding"),
     [
         ("", "", True),
         ("", "<title>Two bars.</title>", False),
@@ -66,9 +66,9 @@ def test_finds_html_figure_without_alt_text(lint, cells, figure, alt):
         ('aria-hidden="true"', "", False),
     ],
 )
-def test_drawing_needs_title_unless_decorative(lint, cells, attributes, inside, found):
-    html = f"<svg {attributes}>{inside}<rect/></svg>"
-    assert bool(lint(cells.code("show()", cells.shown({"text/html": html})))) == found
+def test_drawing_needs_title_unless_decorative(lint, cells, attributes, content, has_finding):
+    html = f"<svg {attributes}>{content}<rect/></svg>"
+    assert bool(lint(cells.code("show()", cells.shown({"text/html": html})))) == has_finding
 
 
 @pytest.mark.parametrize("image", ["![](chip.png)", "![ ](chip.png)", '<img src="chip.png">'])

@@ -24,10 +24,10 @@ def pip_pins(requirements):
 
 def conda_pins(environment):
     """Return the normalized pins under `pip:` in an environment.yml."""
-    [listed] = [
+    [pip_lines] = [
         e["pip"] for e in yaml.safe_load(environment)["dependencies"] if isinstance(e, dict)
     ]
-    return sorted(str(Requirement(line)) for line in listed if not line.startswith("--editable"))
+    return sorted(str(Requirement(line)) for line in pip_lines if not line.startswith("--editable"))
 
 
 def held_pins(makefile):
@@ -36,31 +36,31 @@ def held_pins(makefile):
     return sorted(re.findall(r"[\w-]+==[\w.]+", line.replace(r"\n", " ")))
 
 
-def outside_their_range(requirements, pyproject):
+def range_problems(requirements, pyproject):
     """Return pins outside of the ranges in pyproject.toml, and dependencies without a pin."""
     project = tomllib.loads(pyproject)["project"]
     ranges = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     pins = [Requirement(line) for line in pip_pins(requirements)]
     problems = []
-    for wanted in map(Requirement, ranges):
-        versions = [str(pin.specifier)[2:] for pin in pins if pin.name == wanted.name]
+    for requirement in map(Requirement, ranges):
+        versions = [str(pin.specifier)[2:] for pin in pins if pin.name == requirement.name]
         if not versions:
-            problems.append(f"{wanted.name} has no pin")
+            problems.append(f"{requirement.name} has no pin")
         problems += [
-            f"{wanted.name} {version} is not {wanted.specifier}"
+            f"{requirement.name} {version} is not {requirement.specifier}"
             for version in versions
-            if version not in wanted.specifier
+            if version not in requirement.specifier
         ]
     return problems
 
 
 def test_every_requirement_is_pinned():
-    loose = [
+    unpinned = [
         line
         for line in pip_pins(read("requirements.txt"))
         if not re.fullmatch(r"==[^,*]+", str(Requirement(line).specifier))
     ]
-    assert loose == []
+    assert unpinned == []
 
 
 def test_pip_and_conda_versions_agree():
@@ -73,7 +73,7 @@ def test_conda_installs_the_course():
 
 
 def test_pins_are_in_the_ranges_of_the_package():
-    assert outside_their_range(read("requirements.txt"), read("pyproject.toml")) == []
+    assert range_problems(read("requirements.txt"), read("pyproject.toml")) == []
 
 
 def test_make_keeps_pinned_versions():
@@ -99,7 +99,7 @@ def test_finds_difference_between_lists(pattern, replacement):
     assert conda_pins(altered) != pip_pins(read("requirements.txt"))
 
 
-def test_order_does_not_matter():
+def test_order_of_pins_does_not_matter():
     backwards = "\n".join(reversed(read("requirements.txt").splitlines()))
     assert pip_pins(backwards) == conda_pins(read("environment.yml"))
 
@@ -107,6 +107,6 @@ def test_order_does_not_matter():
 def test_finds_pin_out_of_range_and_missing_pin():
     pyproject = read("pyproject.toml")
     requirements = re.sub(r"(?m)^torch==\S+", "torch==2.10.0", read("requirements.txt"))
-    assert outside_their_range(requirements, pyproject) == ["torch 2.10.0 is not >=2.11"]
+    assert range_problems(requirements, pyproject) == ["torch 2.10.0 is not >=2.11"]
     requirements = re.sub(r"(?m)^pytest==\S+\n", "", read("requirements.txt"))
-    assert outside_their_range(requirements, pyproject) == ["pytest has no pin"]
+    assert range_problems(requirements, pyproject) == ["pytest has no pin"]

@@ -35,9 +35,9 @@ def test_each_lab_is_in_its_lessons_row(source):
 
 def test_links_inside_the_repository_work():
     targets = re.findall(r"\]\(([^)#]+)\)", README)
-    inside = [target for target in targets if not target.startswith("http")]
-    assert inside
-    assert [target for target in inside if not (ROOT / target).exists()] == []
+    paths = [target for target in targets if not target.startswith("http")]
+    assert paths
+    assert [target for target in paths if not (ROOT / target).exists()] == []
 
 
 def test_make_targets_exist():

@@ -44,7 +44,7 @@ def build(
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def site(tmp_path_factory):
     """The whole site: the finished Sphinx process, and the folder of pages."""
     output = tmp_path_factory.mktemp("site")
     return build(ROOT, output), output / "html"
@@ -54,15 +54,15 @@ def soup(page: Path) -> BeautifulSoup:
     return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
 
 
-def test_builds_without_warnings(built):
-    process, _ = built
+def test_builds_without_warnings(site):
+    process, _ = site
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_notebook_has_page_and_numbered_sidebar_entry(built, notebook):
-    _, folder = built
+def test_notebook_has_page_and_numbered_sidebar_entry(site, notebook):
+    _, folder = site
     assert (folder / notebook).with_suffix(".html").is_file()
     sidebar = soup(folder / "index.html").select_one(".bd-sidebar-primary")
     (entry,) = sidebar.select(f'a[href$="{notebook.as_posix()}.html"]')
@@ -72,8 +72,8 @@ def test_notebook_has_page_and_numbered_sidebar_entry(built, notebook):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_figures_have_alt_text_and_file(built, notebook):
-    _, folder = built
+def test_figures_have_alt_text_and_file(site, notebook):
+    _, folder = site
     page = (folder / notebook).with_suffix(".html")
     stored = json.loads((ROOT / notebook).with_suffix(".ipynb").read_text(encoding="utf-8"))
     outputs = [o for cell in stored["cells"] for o in cell.get("outputs", [])]
@@ -85,24 +85,24 @@ def test_figures_have_alt_text_and_file(built, notebook):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_page_omits_set_up_cell_and_results(built, notebook):
-    _, folder = built
+def test_page_omits_set_up_cell_and_results(site, notebook):
+    _, folder = site
     text = (folder / notebook).with_suffix(".html").read_text(encoding="utf-8")
     assert "find_spec" not in soup((folder / notebook).with_suffix(".html")).get_text()
     assert "vnd.gpu-course.result" not in text
 
 
-def test_search_buttons_are_labeled_with_their_visible_text(built):
+def test_search_buttons_are_labeled_with_their_visible_text(site):
     """A small screen shows only the icon, so the text alone is not a label."""
-    _, folder = built
+    _, folder = site
     buttons = soup(folder / "index.html").select(".search-button-field")
     assert buttons
     for button in buttons:
         assert button["aria-label"] == " ".join(button.get_text().split())
 
 
-def test_search_index_has_words_of_lessons(built):
-    _, folder = built
+def test_search_index_has_words_of_lessons(site):
+    _, folder = site
     index = (folder / "searchindex.js").read_text(encoding="utf-8")
     assert re.search(r"\bstate_dict\b", index)
 
@@ -123,8 +123,8 @@ INSTRUCTORS = "# For instructors\n\n## A class\n\nGrading.\n"
 
 
 @pytest.fixture(scope="module")
-def in_spanish(make_small_course):
-    """A small course in English and in accented English, which is called Spanish."""
+def spanish_site(make_small_course):
+    """The site of a small course in English and accented English, which is labeled Spanish."""
     course = make_small_course()
     course.write("00_first", "# %% [markdown]\n# Some words.\n\n# %%\nprint(1)\n", title="First")
     # The start page links to these sections.
@@ -147,14 +147,14 @@ def in_spanish(make_small_course):
     return process, course.root / "out" / "html"
 
 
-def test_translated_site_builds_without_warnings(in_spanish):
-    process, _ = in_spanish
+def test_translated_site_builds_without_warnings(spanish_site):
+    process, _ = spanish_site
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
 
 
-def test_translated_page_has_its_language_and_links_to_the_others(in_spanish):
-    _, folder = in_spanish
+def test_translated_page_has_its_language_and_links_to_the_others(spanish_site):
+    _, folder = spanish_site
     page = soup(folder / "notebooks" / "es" / "00_first.html")
     assert page.html["lang"] == "es"
     assert pseudo("Some words.") in page.get_text()
@@ -168,15 +168,15 @@ def test_translated_page_has_its_language_and_links_to_the_others(in_spanish):
     }
 
 
-def test_translated_page_links_to_the_english_site_where_there_is_no_translation(in_spanish):
-    _, folder = in_spanish
+def test_translated_page_links_to_the_english_site_where_there_is_no_translation(spanish_site):
+    _, folder = spanish_site
     page = soup(folder / "docs" / "es" / "help.html")
     links = [link["href"] for link in page.select("article a.external, article a.reference")]
     assert "../../../docs/for_instructors.html#a-class" in links
 
 
-def test_english_start_page_links_to_the_translated_site(in_spanish):
-    _, folder = in_spanish
+def test_english_start_page_links_to_the_translated_site(spanish_site):
+    _, folder = spanish_site
     course = folder.parents[1]
     start = course / "index.md"
     start.write_text(start_page(open_course(course)), encoding="utf-8")
@@ -186,8 +186,8 @@ def test_english_start_page_links_to_the_translated_site(in_spanish):
     assert page.select_one('article a[href="es/docs/es/index.html"]')
 
 
-def test_translated_site_has_its_own_search(in_spanish):
-    _, folder = in_spanish
+def test_translated_site_has_its_own_search(spanish_site):
+    _, folder = spanish_site
     index = (folder / "searchindex.js").read_text(encoding="utf-8")
     assert '"notebooks/es/00_first"' in index
     assert '"notebooks/00_first"' not in index
