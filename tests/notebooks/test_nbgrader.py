@@ -1,4 +1,4 @@
-"""nbgrader releases, grades and gives feedback on a lab, with the points that the answers earn."""
+"""nbgrader releases a lab, grades its submissions, and generates feedback."""
 
 import copy
 import os
@@ -29,16 +29,16 @@ def answers(notebook):
     }
 
 
-def handed_in(**changed):
-    """The student's notebook with all answers filled in; `exercise_1=...` hands in another."""
+def submission(**replacements):
+    """Return the student's notebook with the right answers; `exercise_1=...` replaces one."""
     notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
     right = answers(read(ROOT / "labs" / "solutions" / f"{NAME}.ipynb"))
     for grade_id, cell in answers(notebook).items():
-        cell.source = changed.get(grade_id.replace("-", "_"), right[grade_id].source)
+        cell.source = replacements.get(grade_id.replace("-", "_"), right[grade_id].source)
     return notebook
 
 
-def as_given_with_a_replaced_check():
+def notebook_with_replaced_check():
     notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
     cell = next(c for c in notebook.cells if "as check" in c.source)
     cell.source = "from unittest.mock import MagicMock as M\nimport torch\nlesson = check = M()"
@@ -46,16 +46,16 @@ def as_given_with_a_replaced_check():
 
 
 SUBMISSIONS = {
-    "bob": handed_in(
+    "bob": submission(
         exercise_1=(
             "def move_all(tensors, device):\n"
             "    for t in tensors:\n        t.to(device)\n    return tensors"
         ),
         exercise_6="def to_numpy(X):\n    exit()",
     ),
-    "cyd": as_given_with_a_replaced_check(),
+    "cyd": notebook_with_replaced_check(),
 }
-EARNED = {
+EXPECTED_POINTS = {
     "bob": {**POINTS, 1: 0, 6: 0},
     "cyd": dict.fromkeys(POINTS, 0),
 }
@@ -87,52 +87,52 @@ def graded(tmp_path_factory, monkeypatch_module):
     api = NbGraderAPI(config=config)
     # nbgrader starts `alembic` by name.
     monkeypatch_module.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    done = [api.generate_assignment("lab")]
+    steps = [api.generate_assignment("lab")]
     for student in SUBMISSIONS:
-        done.append(api.autograde("lab", student))
-        done.append(api.generate_feedback("lab", student))
-    assert [step["log"] for step in done if not step["success"]] == []
+        steps.append(api.autograde("lab", student))
+        steps.append(api.generate_feedback("lab", student))
+    assert [step["log"] for step in steps if not step["success"]] == []
     return root, api
 
 
 def test_the_release_has_nbgraders_stubs_and_no_answers(graded):
     root, _ = graded
     released = read(root / "release" / "lab" / f"{NAME}.ipynb")
-    ours = read(ROOT / "labs" / f"{NAME}.ipynb")
-    assert answers(released).keys() == answers(ours).keys()
+    student_notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
+    assert answers(released).keys() == answers(student_notebook).keys()
     for cell in answers(released).values():
         assert "raise NotImplementedError" in cell.source
         assert "SOLUTION" not in cell.source
 
 
-def test_our_student_notebook_has_the_structure_of_nbgraders_release(graded):
+def test_student_notebook_has_the_structure_of_nbgraders_release(graded):
     root, _ = graded
     released = read(root / "release" / "lab" / f"{NAME}.ipynb")
-    ours = read(ROOT / "labs" / f"{NAME}.ipynb")
+    student_notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
 
-    def frame(notebook):
-        kept = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
+    def structure(notebook):
+        cells = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
         return [
             (c.metadata.nbgrader.grade_id, c.metadata.nbgrader.get("points"))
             + (() if c.metadata.nbgrader.solution else (c.source,))
-            for c in kept
+            for c in cells
         ]
 
-    assert frame(released) == frame(ours)
+    assert structure(released) == structure(student_notebook)
 
 
 @pytest.mark.parametrize("student", SUBMISSIONS)
-def test_points_are_what_the_answers_earn(graded, student):
+def test_answers_get_the_expected_points(graded, student):
     _, api = graded
     with api.gradebook as gradebook:
         notebook = gradebook.find_submission_notebook(NAME, "lab", student)
-        earned = {
+        points = {
             int(grade.cell.name.removeprefix("check-")): grade.auto_score
             for grade in notebook.grades
         }
-        assert earned == EARNED[student]
+        assert points == EXPECTED_POINTS[student]
         assert notebook.max_score == sum(POINTS.values())
-        assert notebook.score == sum(EARNED[student].values())
+        assert notebook.score == sum(EXPECTED_POINTS[student].values())
         assert not notebook.needs_manual_grade
 
 

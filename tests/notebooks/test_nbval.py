@@ -33,13 +33,13 @@ class Project:
 
     def pytest(self, *options, folder="."):
         """Run `pytest --nbval`; return the exit status and the output."""
-        # Without the settings of the pytest that runs this test.
+        # Omit the settings of the pytest process that runs this test.
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PY_"))}
         command = [sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider", *options]
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=self.root / folder, env=environment, capture_output=True, text=True
         )
-        return done.returncode, ANSI_CODES.sub("", done.stdout + done.stderr)
+        return process.returncode, ANSI_CODES.sub("", process.stdout + process.stderr)
 
 
 def notebook_text(cells, *code_cells):
@@ -85,9 +85,9 @@ def outcomes(cells, tmp_path_factory):
     project.put("notebooks/lesson.ipynb", notebook_text(cells, *all_cells.values()))
     status, printed = project.pytest("-v", "--nbval-cell-timeout=60")
     assert status == 1, printed
-    found = re.findall(r"ipynb::Cell \d+ (PASSED|FAILED)", printed)
-    assert len(found) == len(all_cells), printed
-    return dict(zip(all_cells, found, strict=True)), printed
+    verdicts = re.findall(r"ipynb::Cell \d+ (PASSED|FAILED)", printed)
+    assert len(verdicts) == len(all_cells), printed
+    return dict(zip(all_cells, verdicts, strict=True)), printed
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_collects_only_lessons_and_solutions(cells, tmp_path):
     project = Project(tmp_path / "project")
     broken = notebook_text(cells, cells.code("raise NotImplementedError"))
     good = notebook_text(cells, cells.code("1", cells.value("1")))
-    for place in ("labs", "runs/2026-01-01_10-00-00", "output", "notebooks/.ipynb_checkpoints"):
-        project.put(f"{place}/broken.ipynb", broken)
+    for folder in ("labs", "runs/2026-01-01_10-00-00", "output", "notebooks/.ipynb_checkpoints"):
+        project.put(f"{folder}/broken.ipynb", broken)
     project.put("labs/solutions/good.ipynb", good)
     # `.` collects everything in the folder, more than the setting testpaths.
     status, printed = project.pytest("--collect-only", "-q", ".")
@@ -133,18 +133,18 @@ def test_collects_only_lessons_and_solutions(cells, tmp_path):
     assert "broken" not in printed
 
 
-def test_translated_lessons_are_collected_if_they_are_named(cells, tmp_path):
+def test_translated_lessons_are_collected_only_if_named(cells, tmp_path):
     project = Project(tmp_path / "project")
     good = notebook_text(cells, cells.code("1", cells.value("1")))
-    places = [f"notebooks/ja/0{n}.ipynb" for n in range(2)]
-    for place in ["notebooks/00.ipynb", "labs/es/00.ipynb", *places]:
-        project.put(place, good)
+    paths = [f"notebooks/ja/0{n}.ipynb" for n in range(2)]
+    for path in ["notebooks/00.ipynb", "labs/es/00.ipynb", *paths]:
+        project.put(path, good)
     _, printed = project.pytest("--collect-only", "-q", ".", "notebooks/ja")
-    assert all(place in printed for place in ["notebooks/00.ipynb", *places])
+    assert all(path in printed for path in ["notebooks/00.ipynb", *paths])
     assert "labs/es" not in printed
     _, printed = project.pytest("--collect-only", "-q", ".")
     assert "notebooks/00.ipynb" in printed
-    assert not any(place in printed for place in places)
+    assert not any(path in printed for path in paths)
 
 
 def test_settings_apply_in_subfolder(cells, tmp_path):

@@ -82,19 +82,19 @@ def test_badge_opens_its_own_notebook(path):
     assert not findings, "\n".join(findings)
 
 
-def test_spelling():
-    there = [name for name in PROSE if (ROOT / name).exists()]
-    done = subprocess.run(
-        [sys.executable, "-m", "codespell_lib", *there], cwd=ROOT, capture_output=True, text=True
+def test_prose_has_no_spelling_mistakes():
+    paths = [name for name in PROSE if (ROOT / name).exists()]
+    process = subprocess.run(
+        [sys.executable, "-m", "codespell_lib", *paths], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
-def test_spelling_finds_a_mistake(tmp_path):
+def test_spelling_check_finds_a_mistake(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("A " + "seperate" + " stream.\n")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "codespell_lib", str(page)], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.returncode != 0
-    assert "separate" in done.stdout
+    assert process.returncode != 0
+    assert "separate" in process.stdout

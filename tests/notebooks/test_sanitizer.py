@@ -8,7 +8,7 @@ SANITIZER = Path(__file__).parents[1] / "nbval_sanitize.cfg"
 PATTERNS = get_sanitize_patterns(SANITIZER.read_text(encoding="utf-8"))
 
 
-def masked(text):
+def mask(text):
     for regex, replacement in PATTERNS:
         text = re.sub(regex, replacement, text)
     return text
@@ -53,7 +53,7 @@ def test_file_is_ascii():
     ],
 )
 def test_masks_measurements(text, expected):
-    assert masked(text) == expected
+    assert mask(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_masks_measurements(text, expected):
         "devices, cuda:0 and cpu!",
     ],
 )
-def test_keeps_what_lessons_teach(text):
-    assert masked(text) == text
+def test_does_not_mask_values_that_lessons_teach(text):
+    assert mask(text) == text
 
 
-def test_keeps_devices_apart():
-    assert masked("on cuda:0 after 3 s") != masked("on cpu after 3 s")
+def test_does_not_mask_the_difference_between_devices():
+    assert mask("on cuda:0 after 3 s") != mask("on cpu after 3 s")

@@ -1,4 +1,4 @@
-"""What a student gets holds no answer, and stops at nothing but what is to be written."""
+"""The students' notebooks contain no answers and fail only where an answer is missing."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ NAMES = COURSE.lab_names()
 MARKS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN GIVEN", "END GIVEN")
 
 
-def students(name):
+def student_notebook(name):
     return nbformat.read(COURSE.labs / f"{name}.ipynb", as_version=4)
 
 
@@ -35,21 +35,21 @@ def exercise_cells(notebook):
 
 
 def answer_lines(name):
-    """The lines of a lab's answers that stand nowhere else in its text."""
-    answers, others, inside = [], [], False
+    """Return the lines of a lab's answers that occur nowhere else in the lab."""
+    answers, others, in_answer = [], [], False
     for cell in read_source(COURSE.lab_source_path(name)).cells:
         for line in map(str.strip, cell.source.splitlines()):
             if line == "### BEGIN SOLUTION":
-                inside = True
+                in_answer = True
             elif line == "### END SOLUTION":
-                inside = False
-            elif inside:
+                in_answer = False
+            elif in_answer:
                 answers.append(line)
             else:
                 others.append(line.removeprefix("#").strip())
-    told = "\n".join(others)
-    # A lone `return` or `)` gives nothing away, nor does what the lab's text itself quotes.
-    return [line for line in answers if len(line) > 8 and line not in told]
+    other_text = "\n".join(others)
+    # Short lines such as `return` reveal nothing; neither do lines that the lab's text quotes.
+    return [line for line in answers if len(line) > 8 and line not in other_text]
 
 
 def test_there_are_labs():
@@ -57,7 +57,7 @@ def test_there_are_labs():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_line_of_an_answer_is_in_the_students_notebook(name):
+def test_student_notebook_contains_no_line_of_an_answer(name):
     text = (COURSE.labs / f"{name}.ipynb").read_text(encoding="utf-8")
     lines = answer_lines(name)
     assert lines
@@ -65,8 +65,8 @@ def test_no_line_of_an_answer_is_in_the_students_notebook(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_students_notebook_holds_no_marks_no_outputs_and_no_unknown_metadata(name):
-    notebook = students(name)
+def test_student_notebook_has_no_marks_no_outputs_and_no_unknown_metadata(name):
+    notebook = student_notebook(name)
     text = json.dumps(notebook)
     assert [mark for mark in MARKS if mark in text] == []
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -81,44 +81,42 @@ def test_the_students_notebook_holds_no_marks_no_outputs_and_no_unknown_metadata
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_notebooks_differ_in_the_answers_only(name):
-    def frame(notebook):
+def test_student_notebook_and_solution_differ_only_in_the_answers(name):
+    def cells_without_answers(notebook):
         return [
             "answer" if cell.metadata.get("nbgrader", {}).get("solution") else cell.source
             for cell in notebook.cells[1:-1]
         ]
 
-    assert frame(students(name)) == frame(solution(name))
-    assert exercise_cells(students(name)).keys() == exercise_cells(solution(name)).keys()
+    assert cells_without_answers(student_notebook(name)) == cells_without_answers(solution(name))
+    assert exercise_cells(student_notebook(name)).keys() == exercise_cells(solution(name)).keys()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_solution_passes_its_check_as_stored(name):
-    kept = [
+def test_stored_solution_passes_every_check(name):
+    boxes = [
         output.data["application/vnd.gpu-course.check+json"]
         for cell in solution(name).cells
         for output in cell.get("outputs", [])
         if "application/vnd.gpu-course.check+json" in output.get("data", {})
     ]
     checks = [c for c in solution(name).cells if c.metadata.get("nbgrader", {}).get("grade")]
-    assert [each["exercise"] for each in kept] == list(range(1, len(checks) + 1))
-    assert all(each["passed"] and each["tries"] == 1 for each in kept)
-    assert [each["points"] for each in kept] == [c.metadata.nbgrader.points for c in checks]
+    assert [box["exercise"] for box in boxes] == list(range(1, len(checks) + 1))
+    assert all(box["passed"] and box["tries"] == 1 for box in boxes)
+    assert [box["points"] for box in boxes] == [c.metadata.nbgrader.points for c in checks]
 
 
 @pytest.fixture(scope="module")
 def kernels():
-    """Kernels that have imported torch already: half of a notebook's time here is that import."""
-    started = Kernels(preloadable_modules(map(students, NAMES)))
-    yield started.manager_class()
-    started.close()
+    """Kernels with torch preloaded, since its import takes half of the time of a notebook."""
+    kernels = Kernels(preloadable_modules(map(student_notebook, NAMES)))
+    yield kernels.manager_class()
+    kernels.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_run_as_it_is_the_students_notebook_stops_at_its_exercises_only_and_each_says_which(
-    kernels, name
-):
-    notebook = students(name)
+def test_student_notebook_fails_only_at_its_exercises_with_their_numbers(kernels, name):
+    notebook = student_notebook(name)
     client = NotebookClient(
         notebook,
         timeout=120,
@@ -131,14 +129,14 @@ def test_run_as_it_is_the_students_notebook_stops_at_its_exercises_only_and_each
     numbers = []
     for cell in notebook.cells:
         errors = [o for o in cell.get("outputs", []) if o.output_type == "error"]
-        kept = cell.metadata.get("nbgrader", {})
-        if kept.get("grade"):
-            numbers.append(kept["grade_id"].removeprefix("check-"))
-            said = f"exercise {numbers[-1]}: "
+        metadata = cell.metadata.get("nbgrader", {})
+        if metadata.get("grade"):
+            numbers.append(metadata["grade_id"].removeprefix("check-"))
+            prefix = f"exercise {numbers[-1]}: "
             assert [e.ename in ("CheckFailed", "NameError") for e in errors] == [True], cell.source
-            assert errors[0].evalue.startswith(said) or errors[0].ename == "NameError"
-        elif kept.get("solution"):
-            number = kept["grade_id"].removeprefix("exercise-").split("-")[0]
+            assert errors[0].evalue.startswith(prefix) or errors[0].ename == "NameError"
+        elif metadata.get("solution"):
+            number = metadata["grade_id"].removeprefix("exercise-").split("-")[0]
             assert all(e.ename == "NotImplementedError" for e in errors), cell.source
             assert all(e.evalue.startswith(f"exercise {number}: ") for e in errors)
         else:

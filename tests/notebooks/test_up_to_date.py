@@ -1,4 +1,4 @@
-"""Every notebook is what its source builds today. Fix a failure with `course build`."""
+"""Every notebook matches its source. To fix a failure, run `course build`."""
 
 from pathlib import Path
 
