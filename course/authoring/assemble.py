@@ -28,8 +28,8 @@ from course.course_folder import CourseFolder
 from course.translation.translator import Translator
 from helpers.language import ENGLISH
 
-# Runs first, so it uses only the standard library. It unpacks into a temporary folder, so that an
-# interrupted download does not leave an incomplete copy of the course.
+# This cell runs first, so it uses only the standard library. It unpacks the archive into a
+# temporary folder, so that an interrupted download does not leave an incomplete copy.
 BOOTSTRAP = """\
 # @title Set up
 # Makes the package `helpers` importable, and downloads the course where it is missing.
@@ -80,7 +80,7 @@ METADATA = {
         "pygments_lexer": "ipython3",
         "version": "3.12.0",
     },
-    # Makes Colab offer a GPU when it opens the lesson.
+    # Colab opens the lesson on a machine with a GPU.
     "accelerator": "GPU",
     "colab": {"gpuType": "T4", "provenance": []},
 }
@@ -107,7 +107,7 @@ def assemble_lesson(
 def assemble_lab(
     course: CourseFolder, name: str, *, answers: bool, translator: Translator = IN_ENGLISH
 ) -> NotebookNode:
-    """Return the notebook of lab `name`, with its answers or with stubs instead of them."""
+    """Return the notebook of lab `name`, with answers or with stubs."""
     source = read_source(course.lab_source_path(name))
     check_lab(source)
     lesson_file = course.source_path(name)
@@ -128,8 +128,8 @@ def bootstrap(course: CourseFolder) -> NotebookNode:
     folder = f"{course.repository.split('/')[-1]}-{course.tag.replace('/', '-')}"
     code = BOOTSTRAP.format(repository=course.repository, tag=course.tag, folder=folder)
     # Collapsed in Colab and in JupyterLab.
-    hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
-    return new_code_cell(code, metadata={**hidden, "tags": ["bootstrap"]})
+    cell_options = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    return new_code_cell(code, metadata={**cell_options, "tags": ["bootstrap"]})
 
 
 def _notebook(
@@ -141,21 +141,24 @@ def _notebook(
     closing: list[str],
     translator: Translator,
 ) -> NotebookNode:
-    first, last = (new_markdown_cell("\n\n".join(parts)) for parts in (opening, closing))
+    opening_cell, closing_cell = (
+        new_markdown_cell("\n\n".join(paragraphs)) for paragraphs in (opening, closing)
+    )
     badge = base64.b64encode(BADGE.read_bytes()).decode()
-    first.attachments = nbformat.from_dict({BADGE.name: {"image/png": badge}})
+    opening_cell.attachments = nbformat.from_dict({BADGE.name: {"image/png": badge}})
     for cell in cells:
         translate = translator.markdown if cell.cell_type == "markdown" else translator.code
         cell.source = translate(cell.source)
     notebook = new_notebook(
-        cells=[first, setup, *cells, last], metadata=nbformat.from_dict(METADATA)
+        cells=[opening_cell, setup, *cells, closing_cell],
+        metadata=nbformat.from_dict(METADATA),
     )
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = translator.links(cell.source, page)
     notebook.metadata["title"] = translator.translate(source.header.title)
-    # `course build --check` compares these.
-    generated = "".join(cell.source for cell in (first, setup, last))
+    # `course build --check` compares these digests.
+    generated = "".join(cell.source for cell in (opening_cell, setup, closing_cell))
     source_path = f"{page.split('/')[0]}/source/{source.name}.py"
     notebook.metadata["course"] = nbformat.from_dict(
         {

@@ -37,7 +37,7 @@ def build(
 
     Args:
         course: the course.
-        names: lessons, labs as `labs/NAME`, or in another language `es/NAME`; all if empty.
+        names: `NAME` of a lesson, `labs/NAME` of a lab, `es/NAME` of a translation; all if empty.
         force: whether to also execute notebooks that are up to date or whose code is unchanged.
         cell_timeout: time limit per cell, in seconds.
         log: prints one line of progress.
@@ -52,7 +52,7 @@ def build(
     for code in languages(course):
         is_used = any(target.translator.language == code for target in selected)
         if is_used or not names:
-            # Written first, because notebooks in this language show these texts when they run.
+            # Write these files first, because the notebooks show their texts when they run.
             written += write_generated(read(code), log, for_notebooks=is_used)
     for target in selected:
         name = target.name
@@ -106,7 +106,7 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
     )
     client.reset_execution_trackers()
     try:
-        # Not client.execute(), whose cleanup raises an error after Ctrl-C.
+        # Do not call client.execute(), because its cleanup raises an error after Ctrl-C.
         with client.setup_kernel():
             for index, cell in enumerate(notebook.cells):
                 client.execute_cell(cell, index)

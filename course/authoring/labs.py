@@ -1,8 +1,9 @@
-"""Make the student's cells and the cells with answers from a lab's source.
+"""Build the student cells and the solution cells of a lab from its source.
 
 A lab's source has two additional kinds of cells: `# %% exercise=1` contains an answer between
-nbgrader's markers, and `# %% check=1 points=2` the call that checks it. An answer may be followed
-by the code that students get instead, commented out between `### BEGIN GIVEN` and `### END GIVEN`.
+nbgrader's markers, and `# %% check=1 points=2` contains the call that checks it. The code that
+students get instead of an answer may follow it, commented out between `### BEGIN GIVEN` and
+`### END GIVEN`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from course.course_folder import CourseError
 
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 _BEGIN_GIVEN, _END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
-# Whole lines, so that what follows an answer keeps its indentation.
+# Matches whole lines, so that the code after an answer keeps its indentation.
 _GIVEN = re.compile(rf"(?ms)^[ \t]*{_BEGIN_GIVEN}\n(?P<given>.*?)^[ \t]*{_END_GIVEN}\n")
 _ANSWER = re.compile(
     rf"(?ms)^(?P<indent>[ \t]*){_BEGIN}\n.*?^[ \t]*{_END}\n(?:{_GIVEN.pattern[5:]})?"
@@ -27,13 +28,13 @@ _DEFINITION = re.compile(r"^(\s*)(?:async )?(?:def|class) (\w+)")
 
 
 def student_cells(source: Source) -> list[NotebookNode]:
-    """Return the lab's cells with a stub, or the given code, instead of every answer."""
-    return _cells(source, _with_stubs)
+    """Return the lab's cells with every answer replaced by a stub or the given code."""
+    return _cells(source, _replace_answers)
 
 
 def solution_cells(source: Source) -> list[NotebookNode]:
     """Return the lab's cells with the answers between nbgrader's markers."""
-    return _cells(source, lambda code, exercise, task: _without_given(code))
+    return _cells(source, lambda code, exercise, task: _remove_given_code(code))
 
 
 def nbgrader_metadata(
@@ -119,19 +120,19 @@ def _cells(source: Source, change: Callable[[str, int, str | None], str]) -> lis
     return cells
 
 
-def _without_given(code: str) -> str:
+def _remove_given_code(code: str) -> str:
     """Return the cell without the code that students get instead of the answer."""
     return _GIVEN.sub("", code + "\n").removesuffix("\n")
 
 
-def _with_stubs(code: str, exercise: int, task: str | None) -> str:
-    """Return the cell with the given code, or else a stub, instead of every answer."""
+def _replace_answers(code: str, exercise: int, task: str | None) -> str:
+    """Return the cell with every answer replaced by the given code, or else by a stub."""
 
     def replacement(answer: re.Match[str]) -> str:
         indent, given_code = answer["indent"], answer["given"]
         if given_code is not None:
             return "".join(_uncomment(line, indent) + "\n" for line in given_code.splitlines())
-        todo = task or f"write {_enclosing(code[: answer.start()].splitlines(), indent)}"
+        todo = task or f"write {_enclosing_name(code[: answer.start()].splitlines(), indent)}"
         return f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")\n'
 
     return _ANSWER.sub(replacement, code + "\n").removesuffix("\n")
@@ -142,10 +143,10 @@ def _uncomment(line: str, indent: str) -> str:
     return f"{indent}{text}" if text.strip() else ""
 
 
-def _enclosing(above: list[str], indent: str) -> str:
-    """Return the function or class that contains the next line: Net.forward, try_gpu."""
+def _enclosing_name(lines_above: list[str], indent: str) -> str:
+    """Return the qualified name of the function around the next line, such as Net.forward."""
     names: list[str] = []
-    for line in reversed(above):
+    for line in reversed(lines_above):
         match = _DEFINITION.match(line)
         if match and len(match[1]) < len(indent):
             names.insert(0, match[2])

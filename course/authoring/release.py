@@ -15,12 +15,13 @@ from course.files import write_atomically
 from course.translation.catalogs import languages
 from course.translation.course_translation import read_translation
 
-# GitHub's rules: an owner has letters, digits and single hyphens, a repository also . and _.
+# GitHub allows letters, digits and single hyphens in owner names, and also . and _ in repository
+# names.
 _REPOSITORY = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 )
 # An address copied from a browser or from `git remote --verbose`.
-_PASTED = re.compile(
+_REPOSITORY_ADDRESS = re.compile(
     r"(?:(?:(?:https?|git|ssh)://)?(?:[\w-]+@)?(?:www\.)?github\.com[/:])?(.+?)(?:\.git)?/*",
     re.IGNORECASE,
 )
@@ -41,14 +42,14 @@ def release(
 
     `repository` may also be the address of the repository on GitHub.
     Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the URLs of
-    the course in pages and sources, and each notebook's generated cells. Executes nothing.
+    the course in pages and sources, and each notebook's generated cells. Executes no notebooks.
 
     Raises:
         CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
             a notebook is not up to date, or code contains a URL of the course.
     """
     tag = tag or course.tag
-    repository = _name_of(repository)
+    repository = _repository_name(repository)
     _validate_tag(tag)
     if (repository, tag) == (course.repository, course.tag):
         log(f"The course already points to {repository} at {tag}.")
@@ -78,15 +79,15 @@ def release(
     return [path for path in tracked if path in texts or path in generated]
 
 
-def _name_of(repository: str) -> str:
+def _repository_name(repository: str) -> str:
     """Return "owner/name" for the name or the address of a repository."""
-    found = _PASTED.fullmatch(repository.strip())
-    if found is None or not _REPOSITORY.fullmatch(found[1]):
+    match = _REPOSITORY_ADDRESS.fullmatch(repository.strip())
+    if match is None or not _REPOSITORY.fullmatch(match[1]):
         raise CourseError(
             f"{repository!r} is not a GitHub repository. Use the form owner/name, "
             "for example somebody/gpu-course-kit, or the address of the repository's page."
         )
-    return found[1]
+    return match[1]
 
 
 def _validate_tag(tag: str) -> None:
@@ -134,7 +135,7 @@ def _update_urls(path: Path, course: CourseFolder, repository: str, tag: str) ->
         rf"(?:(/(?:{_KINDS}/)?){re.escape(course.tag)}(?![\w-]|\.(?!zip|tar)\w))?"
     )
     new_text = url_pattern.sub(
-        lambda found: found[1] + repository + (found[2] + tag if found[2] else ""), text
+        lambda match: match[1] + repository + (match[2] + tag if match[2] else ""), text
     )
     pages_url = "https://{}.github.io/{}"
     new_text = re.sub(

@@ -43,12 +43,12 @@ def read_source(path: Path) -> Source:
     """Read a percent-format file.
 
     Raises:
-        CourseError: the file has no cells or an incomplete header; the message says which.
+        CourseError: the file has no cells, or its header is incomplete or not valid.
     """
     return _parse(path.read_text(encoding="utf-8"), path)
 
 
-# A source is read once for each language, and parsing takes a quarter of a second.
+# Cached because each language reads every source, and parsing takes 0.25 s.
 @lru_cache(maxsize=64)
 def _parse(text: str, path: Path) -> Source:
     try:

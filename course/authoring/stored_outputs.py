@@ -1,4 +1,4 @@
-"""Checks and cleans stored outputs."""
+"""Check and clean the stored outputs of notebooks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-# An absolute path that is not part of a URL or an HTML tag. /dev and /proc are the same on every
-# Linux system.
+# An absolute path that is not part of a URL or an HTML tag. Paths in /dev and /proc are allowed,
+# because they are the same on every Linux system.
 _ABSOLUTE_PATH = re.compile(
     r"(?<![\w.~/:<>=\\\-\"'])/(?!dev/|proc/)(?:[\w.@+\-]+/)+[\w.@+\-]+"
     r"|(?<=[\"'=:( ])/(?!/|dev/|proc/)(?:[\w.@+\-]+/)+[\w.@+\-]+"
@@ -19,11 +19,11 @@ _ABSOLUTE_PATH = re.compile(
 )
 _WARNING = re.compile(r"^\S+:\d+: \w*Warning: .*|^\[W\d+ .*|^\w*Warning: .*", re.MULTILINE)
 # Base64-encoded images, which may contain text that looks like a path.
-_PIXELS = re.compile(r"(?<=;base64,)[\w+/=]+")
+_IMAGE_DATA = re.compile(r"(?<=;base64,)[\w+/=]+")
 _ANSI_CODES = re.compile(r"\x1b\[[0-9;]*m")
 
-# MIME type of the values that `helpers.lesson.report` stores. Repeated here, because importing it
-# from there would import torch.
+# MIME type of the values that `helpers.lesson.report` stores. Duplicated here, because importing
+# `helpers.lesson` would import torch.
 RESULT_TYPE = "application/vnd.gpu-course.result+json"
 _TEXT_TYPES = ("text/", "application/json", RESULT_TYPE)
 
@@ -44,10 +44,10 @@ def output_texts(output: NotebookNode) -> list[str]:
     if output.output_type == "error":
         return [f"{output.ename}: {output.evalue}"]
     texts = []
-    for kind, value in output.data.items():
-        if kind.startswith(_TEXT_TYPES):
+    for mime_type, value in output.data.items():
+        if mime_type.startswith(_TEXT_TYPES):
             text = value if isinstance(value, str) else json.dumps(value)
-            texts.append(_PIXELS.sub("", text))
+            texts.append(_IMAGE_DATA.sub("", text))
     return texts
 
 

@@ -28,9 +28,10 @@ class Target:
         name: its name in messages.
         argument: the argument of `course build` that builds it.
         path: where it is stored.
-        executed: False for a student's lab, which has no outputs.
+        executed: whether the build executes it; False for a student's lab.
         assemble: builds the notebook from its current source, without outputs.
-        translator: the language; after `assemble`, its `missing` has the texts left in English.
+        translator: translates the texts. After `assemble`, its `missing` lists the texts that were
+            left in English.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Target:
 def targets(
     course: CourseFolder, names: list[str], read: Callable[[str], CourseTranslation] | None = None
 ) -> list[Target]:
-    """Return the named targets, or all.
+    """Return the targets named in `names`, or all targets if `names` is empty.
 
     `labs/NAME` names a lab, which is two notebooks in English. `es` names everything published in
     Spanish; `es/NAME` and `es/labs/NAME` name one notebook, published or not. `read` returns the
@@ -55,7 +56,7 @@ def targets(
     translated_names = [
         name for name in names if Path(name).parts[:1] in [(code,) for code in codes]
     ]
-    result = _in_english(
+    result = _english_targets(
         course, [name for name in names if name not in translated_names], bool(names)
     )
     for code in codes:
@@ -65,36 +66,43 @@ def targets(
             if Path(n).parts[0] == code
         ]
         if names_in_language or not names:
-            result += _in_translation(
+            result += _targets_in_language(
                 read(code), [name for name in names_in_language if name != "."]
             )
     return result
 
 
-def _in_english(course: CourseFolder, names: list[str], only_these: bool) -> list[Target]:
+def _english_targets(course: CourseFolder, names: list[str], has_names: bool) -> list[Target]:
     labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
     lessons = [name for name in names if name not in labs]
     result = []
-    if lessons or not only_these:
-        result += [_lesson(course, name) for name in pick(course.lesson_names(), lessons, "Lesson")]
-    if labs or not only_these:
+    if lessons or not has_names:
+        result += [
+            _lesson_target(course, name) for name in pick(course.lesson_names(), lessons, "Lesson")
+        ]
+    if labs or not has_names:
         for name in pick(course.lab_names(), labs, "Lab"):
-            result += [_lab(course, name, answers=False), _lab(course, name, answers=True)]
+            result += [
+                _lab_target(course, name, answers=False),
+                _lab_target(course, name, answers=True),
+            ]
     return result
 
 
-def _in_translation(translation: CourseTranslation, names: list[str]) -> list[Target]:
+def _targets_in_language(translation: CourseTranslation, names: list[str]) -> list[Target]:
     course = translation.course
     labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
     lessons = [name for name in names if name not in labs]
-    chosen = []
+    documents = []
     if lessons or not names:
-        names_found = pick(course.lesson_names(), lessons, "Lesson")
-        chosen += [f"notebooks/{name}" for name in names_found]
+        lesson_names = pick(course.lesson_names(), lessons, "Lesson")
+        documents += [f"notebooks/{name}" for name in lesson_names]
     if labs or not names:
-        chosen += [f"labs/{name}" for name in pick(course.lab_names(), labs, "Lab")]
+        documents += [f"labs/{name}" for name in pick(course.lab_names(), labs, "Lab")]
     return [
-        _translated(translation, name) for name in chosen if names or translation.is_published(name)
+        _translated_target(translation, document)
+        for document in documents
+        if names or translation.is_published(document)
     ]
 
 
@@ -111,7 +119,7 @@ def assemble_from_source(
 def outdated(course: CourseFolder) -> list[str]:
     """Return a sentence for each notebook that is not up to date, with the command to fix it.
 
-    Executes nothing. An empty list means that every notebook is what `build` would write.
+    Does not execute notebooks. If the list is empty, every notebook is up to date.
     """
     findings = []
     # A language is checked only after its first build, so that it can be translated step by step.
@@ -120,9 +128,9 @@ def outdated(course: CourseFolder) -> list[str]:
         for code in languages(course)
         if (translation := read_translation(course, code)).is_built
     ]
-    all_targets = _in_english(course, [], only_these=False)
+    all_targets = _english_targets(course, [], has_names=False)
     all_targets += [
-        target for translation in translations for target in _in_translation(translation, [])
+        target for translation in translations for target in _targets_in_language(translation, [])
     ]
     for target in all_targets:
         try:
@@ -132,7 +140,7 @@ def outdated(course: CourseFolder) -> list[str]:
         if reasons:
             fix = f"course build {target.argument}"
             findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
-    findings += _without_source(course, {target.path for target in all_targets})
+    findings += _notebooks_without_source(course, {target.path for target in all_targets})
     for translation in translations:
         findings += unreviewed(translation) + outdated_files(translation)
     return findings
@@ -144,7 +152,7 @@ def read_stored(path: Path) -> NotebookNode | None:
 
 
 def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
-    """Return the reasons why a stored notebook differs from what its current source builds."""
+    """Return the reasons why a stored notebook does not match its current source."""
     if stored is None:
         return ["it has not been built"]
     expected, recorded = fresh.metadata.course, stored.metadata.get("course", {})
@@ -169,12 +177,12 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     return reasons
 
 
-def _lesson(course: CourseFolder, name: str) -> Target:
+def _lesson_target(course: CourseFolder, name: str) -> Target:
     path = course.notebook_path(name)
     return Target(name, name, path, True, lambda: assemble_from_source(course, name))
 
 
-def _lab(course: CourseFolder, name: str, *, answers: bool) -> Target:
+def _lab_target(course: CourseFolder, name: str, *, answers: bool) -> Target:
     path = (course.solutions if answers else course.labs) / f"{name}.ipynb"
     full_name = path.relative_to(course.root).as_posix().removesuffix(".ipynb")
     return Target(
@@ -186,7 +194,7 @@ def _lab(course: CourseFolder, name: str, *, answers: bool) -> Target:
     )
 
 
-def _translated(translation: CourseTranslation, document: str) -> Target:
+def _translated_target(translation: CourseTranslation, document: str) -> Target:
     course, translator = translation.course, translation.translator(document)
     kind, name = document.split("/")
     is_lab = kind == "labs"
@@ -202,7 +210,7 @@ def _translated(translation: CourseTranslation, document: str) -> Target:
     )
 
 
-def _without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
+def _notebooks_without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
     findings = []
     folders = [
         (course.notebooks, course.sources),
