@@ -42,9 +42,9 @@ def extract(course: CourseFolder, out: Path) -> None:
     print(f"{len(names)} templates in {out}")
 
 
-def update_all(course: CourseFolder, requested: list[str]) -> None:
+def update_all(course: CourseFolder, names: list[str]) -> None:
     """Update all PO files of the languages; create those of a new language."""
-    selected = requested or languages(course)
+    selected = names or languages(course)
     if not selected:
         raise CourseError("there are no languages yet; add one: course translate update es")
     documents = [read_document(course, name) for name in document_names(course)]
@@ -56,10 +56,10 @@ def update_all(course: CourseFolder, requested: list[str]) -> None:
         print(", ".join(changed))
 
 
-def check(course: CourseFolder, requested: list[str]) -> int:
+def check(course: CourseFolder, names: list[str]) -> int:
     """Print the findings of the automatic checks; return 1 if there are any."""
     findings = [
-        problem for catalog in _select(course, requested) for problem in problems(course, catalog)
+        problem for catalog in _select(course, names) for problem in problems(course, catalog)
     ]
     for problem in findings:
         print(problem, file=sys.stderr)
@@ -68,7 +68,7 @@ def check(course: CourseFolder, requested: list[str]) -> int:
 
 
 def status(course: CourseFolder) -> None:
-    """Print for each language and document how many texts are translated."""
+    """Print the number of translated texts by language and document."""
     for language in languages(course):
         translated = total = unreviewed = 0
         for catalog in catalogs(course, language):
@@ -85,9 +85,9 @@ def status(course: CourseFolder) -> None:
         print(f"{language}: {translated} of {total} texts translated, {unreviewed} fuzzy")
 
 
-def export(course: CourseFolder, requested: list[str], *, everything: bool) -> None:
+def export(course: CourseFolder, names: list[str], *, everything: bool) -> None:
     """Write a working file for each PO file, and print its name."""
-    for catalog in _select(course, requested):
+    for catalog in _select(course, names):
         if text := working_text(catalog, everything=everything):
             file = _working_folder(course) / f"{catalog.name}.txt"
             write_atomically(file, text)
@@ -121,24 +121,24 @@ def import_files(course: CourseFolder, files: list[Path]) -> int:
     return int(bool(findings))
 
 
-def _select(course: CourseFolder, requested: list[str]) -> list[Catalog]:
-    """Return the requested catalogs (by path, language, or a prefix such as es/labs), or all."""
-    known = [(language, name) for language in languages(course) for name in document_names(course)]
-    chosen = [] if requested else known
-    for word in requested:
+def _select(course: CourseFolder, names: list[str]) -> list[Catalog]:
+    """Return the named catalogs (by path, language, or a prefix such as es/labs), or all."""
+    pairs = [(language, name) for language in languages(course) for name in document_names(course)]
+    selection = [] if names else pairs
+    for word in names:
         path = Path(word).resolve()
         if Path(word).exists() and path.is_relative_to(locale_folder(course)):
             word = path.relative_to(locale_folder(course)).as_posix()
         word = word.removesuffix(".po")
-        matches = [pair for pair in known if word == pair[0] or "/".join(pair).startswith(word)]
+        matches = [pair for pair in pairs if word == pair[0] or "/".join(pair).startswith(word)]
         if not matches:
-            listed = ", ".join(languages(course)) or "none yet"
+            codes = ", ".join(languages(course)) or "none yet"
             raise CourseError(
-                f"there are no translations {word!r}. Name a language ({listed}), or a PO file "
+                f"there are no translations {word!r}. Name a language ({codes}), or a PO file "
                 "such as es/notebooks/00."
             )
-        chosen += matches
-    return [read_catalog(course, name, language) for language, name in dict.fromkeys(chosen)]
+        selection += matches
+    return [read_catalog(course, name, language) for language, name in dict.fromkeys(selection)]
 
 
 def _working_folder(course: CourseFolder) -> Path:

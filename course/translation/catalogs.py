@@ -18,8 +18,8 @@ from course.translation.checks import find_differences
 from course.translation.documents import Document, document_names, read_document
 
 _FUZZY = "fuzzy"
-# Minimum similarity to an old English text for suggesting its translation.
-_SIMILAR = 0.6
+# Minimum similarity of a new English text to an old one to suggest the old translation.
+_MIN_SIMILARITY = 0.6
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Catalog:
     """The translations of one document into one language.
 
     Attributes:
-        language: its code, such as "es".
+        language: the language code, such as "es".
         document: the English texts.
         file: the PO file.
         entries: the PO file's entries by English text, without obsolete ones; empty if there is no
@@ -41,7 +41,7 @@ class Catalog:
 
     @property
     def name(self) -> str:
-        """Language and document, as the commands take them: "es/notebooks/00_cpu_and_gpu"."""
+        """Language and document, as in command arguments: "es/notebooks/00_cpu_and_gpu"."""
         return f"{self.language}/{self.document.name}"
 
     def translation_of(self, text: str) -> str | None:
@@ -96,8 +96,8 @@ def update(course: CourseFolder, document: Document, language: str) -> bool:
     """
     file = _po_file(course, document, language)
     old = {entry.msgid: entry for entry in _read(file)}
-    current = {message.text for message in document.messages}
-    unused = {text: entry for text, entry in old.items() if text not in current and entry.msgstr}
+    texts = {message.text for message in document.messages}
+    unused = {text: entry for text, entry in old.items() if text not in texts and entry.msgstr}
     catalog = polib.POFile(wrapwidth=0)
     catalog.metadata = {
         "Project-Id-Version": course.repository.split("/")[-1],
@@ -114,10 +114,10 @@ def update(course: CourseFolder, document: Document, language: str) -> bool:
             entry.flags, entry.previous_msgid = list(previous.flags), previous.previous_msgid
             if previous.obsolete:
                 entry.previous_msgid = None
-        elif similar := difflib.get_close_matches(message.text, unused, 1, _SIMILAR):
-            entry.msgstr, entry.tcomment = unused[similar[0]].msgstr, unused[similar[0]].tcomment
-            entry.flags, entry.previous_msgid = [_FUZZY], similar[0]
-            del unused[similar[0]]
+        elif matches := difflib.get_close_matches(message.text, unused, 1, _MIN_SIMILARITY):
+            entry.msgstr, entry.tcomment = unused[matches[0]].msgstr, unused[matches[0]].tcomment
+            entry.flags, entry.previous_msgid = [_FUZZY], matches[0]
+            del unused[matches[0]]
         catalog.append(entry)
     for entry in unused.values():
         entry.obsolete, entry.occurrences, entry.comment = True, [], ""
@@ -150,8 +150,8 @@ def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
     untranslated = {e.msgid: e for e in stored if not e.obsolete and not e.msgstr}
     unmatched = []
     for english, translation in translations.items():
-        if similar := difflib.get_close_matches(english, untranslated, 1, _SIMILAR):
-            entry = untranslated.pop(similar[0])
+        if matches := difflib.get_close_matches(english, untranslated, 1, _MIN_SIMILARITY):
+            entry = untranslated.pop(matches[0])
             entry.msgstr, entry.flags, entry.previous_msgid = translation, [_FUZZY], english
         else:
             unmatched.append(english)
@@ -164,10 +164,10 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     if not catalog.entries:
         return []
     file = catalog.file.relative_to(course.root).as_posix()
-    known = {message.text for message in catalog.document.messages}
+    texts = {message.text for message in catalog.document.messages}
     findings = []
     for entry in catalog.entries.values():
-        if entry.msgid not in known:
+        if entry.msgid not in texts:
             findings.append(
                 f"{file}:{entry.linenum}: the English text has changed. To fix it: "
                 f"course translate update"
@@ -177,7 +177,7 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
                 f"{file}:{entry.linenum}: {finding}"
                 for finding in find_differences(entry.msgid, entry.msgstr, entry.tcomment)
             ]
-    missing = [text for text in known if text not in catalog.entries]
+    missing = [text for text in texts if text not in catalog.entries]
     if missing:
         findings.append(
             f"{file}: {len(missing)} English texts are not in the file. To fix it: "

@@ -20,7 +20,7 @@ _HTML_CODE = re.compile(r"<code[^>]*>(.*?)</code>", re.DOTALL)
 _MATH = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
 _COLUMN = re.compile(r"(?<!\\)\|")
 _ALLOWED = re.compile(r"^allow (?P<check>\w+)\b", re.MULTILINE)
-# A text with more words than this is a sentence, not a name, and must not be identical.
+# A text with more words is not a name, so its translation must differ from the English text.
 _MAX_WORDS_IN_NAME = 5
 
 
@@ -32,7 +32,7 @@ def find_differences(original: str, translation: str, comment: str = "") -> list
         translation: the text in another language.
         comment: the translator's comment, which can allow the finding of one check.
     """
-    allowed = {found["check"] for found in _ALLOWED.finditer(comment)}
+    allowed = {match["check"] for match in _ALLOWED.finditer(comment)}
     return [
         f"{name}: {problem}"
         for name, check in _CHECKS.items()
@@ -83,17 +83,17 @@ def _placeholders(text: str) -> Iterable[str]:
     ]
 
 
-def _same(
-    what: str, extract: Callable[[str], Iterable[str]]
+def _same_parts(
+    kind: str, extract: Callable[[str], Iterable[str]]
 ) -> Callable[[str, str], Iterator[str]]:
-    """Return a check that both texts have the same parts, in any order."""
+    """Return a check that compares the parts of two texts, in any order."""
 
     def check(original: str, translation: str) -> Iterator[str]:
         expected, actual = Counter(extract(original)), Counter(extract(translation))
         missing, extra = (expected - actual).elements(), (actual - expected).elements()
-        for word, parts in (("is missing", missing), ("is not in the English text", extra)):
-            if listed := ", ".join(parts):
-                yield f"{listed} {word}. Keep {what} as in the English text."
+        for problem, parts in (("is missing", missing), ("is not in the English text", extra)):
+            if names := ", ".join(parts):
+                yield f"{names} {problem}. Keep {kind} as in the English text."
 
     return check
 
@@ -164,12 +164,12 @@ def _english(original: str, translation: str) -> Iterator[str]:
 
 
 _CHECKS: dict[str, Callable[[str, str], Iterator[str]]] = {
-    "code": _same("`code`", _code),
-    "links": _same("the targets of links", _links),
-    "tags": _same("HTML tags", _tags),
-    "math": _same("formulas", _math),
-    "bold": _same("bold text", _bold),
-    "placeholders": _same("{placeholders}", _placeholders),
+    "code": _same_parts("`code`", _code),
+    "links": _same_parts("the targets of links", _links),
+    "tags": _same_parts("HTML tags", _tags),
+    "math": _same_parts("formulas", _math),
+    "bold": _same_parts("bold text", _bold),
+    "placeholders": _same_parts("{placeholders}", _placeholders),
     "numbers": _numbers,
     "columns": _columns,
     "markup": _markup,

@@ -1,4 +1,4 @@
-"""Find the texts that code shows to students: in calls of `translate`, in hints, in captions."""
+"""Find the texts that code shows to students: calls of `translate`, hints, and captions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-# The arguments, by position or by name, that are translated when they are shown.
-_IN_HELPERS = {
+# For each function, the arguments that are translated when they are shown, by position or name.
+_HELPER_ARGUMENTS = {
     "translate": (0,),
     "Hint": (1, 2),
     "Kind": (2, 3, 4, "title", "why", "advice"),
@@ -21,7 +21,7 @@ _IN_HELPERS = {
     "_jump": (1,),
     "show": (1,),
 }
-_IN_CELLS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
+_CELL_ARGUMENTS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Message:
     Attributes:
         text: the English text, on one line.
         comment: the location and kind of the text, for the translator.
-        at_runtime: whether code shows it while a notebook runs, so that `helpers` needs its
+        at_runtime: whether code shows the text while a notebook runs. `helpers` needs its
             translation.
     """
 
@@ -45,16 +45,16 @@ def module_messages(module: Path, location: str) -> tuple[Message, ...]:
     return _helper_messages(module.read_text(encoding="utf-8"), location)
 
 
-# A module is parsed once for all languages.
+# Cached so that a module is parsed once for all languages.
 @lru_cache(maxsize=256)
 def _helper_messages(code: str, location: str) -> tuple[Message, ...]:
-    return tuple(_messages(code, _IN_HELPERS, location))
+    return tuple(_messages(code, _HELPER_ARGUMENTS, location))
 
 
 def cell_messages(code: str, location: str) -> Iterator[Message]:
     """Yield the captions and boxes of a code cell."""
     lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines())
-    return _messages("\n".join(lines), _IN_CELLS, location)
+    return _messages("\n".join(lines), _CELL_ARGUMENTS, location)
 
 
 def hint_messages(file: Path) -> Iterator[Message]:

@@ -1,8 +1,8 @@
 """The course in one language: its translated notebooks and pages, and their texts.
 
 A notebook is built when all of its texts, and those of `helpers` and the pages, have a reviewed
-translation. After that it stays in the course: if an English text changes, the notebook shows it in
-English, and `course build --check` fails until its translation is reviewed.
+translation. After that, it remains in the course: if an English text changes, the notebook shows it
+in English, and `course build --check` fails until its translation is reviewed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from course.translation.documents import PAGES
 from course.translation.translator import Translator, translated_path
 
 _START_PAGE = "index.md"
-# Documents that every notebook needs: banners, hints, and the sentences in all notebooks.
+# Documents with texts that appear in every notebook: banners, hints, generated cells.
 _SHARED = ("helpers", "pages")
 
 
@@ -88,7 +88,7 @@ def read_translation(course: CourseFolder, language: str) -> CourseTranslation:
     """Read all translations into a language.
 
     Raises:
-        CourseError: there are none.
+        CourseError: the language has no folder in `locale/`.
     """
     if language not in languages(course):
         known = ", ".join(languages(course)) or "none"

@@ -24,8 +24,8 @@ _NOT_FOR_STUDENTS = (
 )
 # The start page without its list of lessons, which depends on what has been built.
 START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
-# The modules whose texts appear in every notebook and on the start page.
-_GENERATING = (
+# Modules that generate texts in every notebook and on the start page.
+_GENERATOR_MODULES = (
     "course/authoring/generated.py",
     "course/authoring/start_page.py",
     "docs/site/conf.py",
@@ -83,7 +83,7 @@ def page_text(course: CourseFolder, page: str) -> str:
 
 
 def _document(name: str, source: str, messages: Iterable[Message]) -> Document:
-    """Return a document without duplicate texts; comments list all places of a text."""
+    """Return a document without duplicate texts; each comment lists all locations of its text."""
     merged: dict[str, Message] = {}
     for message in messages:
         previous = merged.get(message.text)
@@ -141,6 +141,6 @@ def _pages_messages(course: CourseFolder) -> Iterator[Message]:
         if (course.root / page).is_file():
             for block in text_blocks(page_text(course, page)):
                 yield Message(block.text, f"{page}, {block.kind}")
-    for name in _GENERATING:
+    for name in _GENERATOR_MODULES:
         module = Path(__file__).parents[2] / name
         yield from module_messages(module, module.name)

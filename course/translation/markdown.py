@@ -43,7 +43,7 @@ class TextBlock:
     indent: str = ""
 
 
-# A page is parsed once for all languages.
+# Cached so that a page is parsed once for all languages.
 @lru_cache(maxsize=2048)
 def text_blocks(markdown: str) -> tuple[TextBlock, ...]:
     """Return the texts to translate, in order, without texts that have no words."""

@@ -1,4 +1,4 @@
-"""The numbers in a sentence, so that a translation can be compared with its original.
+"""Find the numbers in a sentence, to compare a translation with its original.
 
 "14 million" and "1,400 万" are the same number. A word such as "two" may become a digit in a
 translation, because Japanese, Korean and Chinese often use digits where English uses words.
@@ -72,16 +72,16 @@ _WORDS = {
 def numbers_in(text: str) -> Counter[Decimal]:
     """Return the numbers written in digits, with their counts."""
     values: list[Decimal] = []
-    end_of_scaled = 0
+    scaled_end = 0
     for match in _NUMBER.finditer(text):
         scale = match["scale"]
         value = Decimal(match["digits"].replace(",", "")) * _SCALES.get(scale, 1)
         # 6 万 5,536 is one number.
-        if end_of_scaled and not text[end_of_scaled : match.start()].strip() and values[-1] > value:
+        if scaled_end and not text[scaled_end : match.start()].strip() and values[-1] > value:
             values[-1] += value
         else:
             values.append(value)
-        end_of_scaled = match.end() if scale and scale in _CJK_SCALES else 0
+        scaled_end = match.end() if scale and scale in _CJK_SCALES else 0
     return Counter(value.normalize() for value in values)
 
 

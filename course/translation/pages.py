@@ -68,10 +68,10 @@ def unreviewed(translation: CourseTranslation) -> list[str]:
     for name, catalog in translation.catalogs.items():
         if translation.is_published(name) and (missing := catalog.missing):
             file = catalog.file.relative_to(translation.course.root).as_posix()
-            shown = "; ".join(f"{text[:60]!r}" for text in missing[:3])
+            examples = "; ".join(f"{text[:60]!r}" for text in missing[:3])
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             findings.append(
-                f"{file}: no reviewed translation of {shown}{more}. To fix it: "
+                f"{file}: no reviewed translation of {examples}{more}. To fix it: "
                 f"course translate update {translation.language}, then translate them "
                 f"(docs/translating.md), then course build {translation.language}"
             )

@@ -1,4 +1,4 @@
-"""Translate a notebook or a page: its texts, its links, its call of `lesson.start`."""
+"""Translate a notebook or a page: its texts, its links, and its call of `lesson.start`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _COLAB = re.compile(
 
 @dataclass(frozen=True)
 class Translator:
-    """Translates the texts of one document; a text without a translation stays English.
+    """Translates the texts of one document; a text without a translation stays in English.
 
     Attributes:
-        language: its code.
+        language: the language code.
         catalogs: the catalogs to look up texts in, in this order.
         others: the catalogs of the documents that this one links to, by name.
         pages: the English paths of the notebooks and pages that exist in this language.
@@ -52,7 +52,7 @@ class Translator:
         return translated.format(**values) if values else translated
 
     def title(self, document: str, text: str) -> str:
-        """Return the title or promise of another notebook, in the language of its link."""
+        """Return the title or promise of another notebook, in the language of the linked file."""
         catalog = f"{document}.ipynb" in self.pages and self.others.get(document)
         return (catalog and catalog.translation_of(text)) or text
 
@@ -81,11 +81,11 @@ class Translator:
         )
 
     def code(self, code: str) -> str:
-        """Return code in which `lesson.start` is called with the language."""
+        """Return code that passes the language to `lesson.start`."""
         return code if self.language == ENGLISH else with_language(code, self.language)
 
     def translated_page(self, page: str) -> str:
-        """Return the path of the translation of a page, or of the page if there is none."""
+        """Return the path of a page's translation, or of the English page if there is none."""
         return translated_path(page, self.language) if page in self.pages else page
 
     def _target(self, target: str, page: str) -> str:

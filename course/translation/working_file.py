@@ -5,7 +5,7 @@
     = La **CPU** ejecuta tu navegador.
     # allow numbers: a reason, if an automatic check is wrong here
 
-A changed text has two more lines: `~` with the old English text and `?` with the translation of it.
+A changed text has two more lines: `~` with the old English text and `?` with its translation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"(?m)^@ (?P<id>[0-9a-f]{8})\b")
 
 
 def working_text(catalog: Catalog, *, everything: bool = False) -> str:
-    """Return the working file of a catalog: what has no reviewed translation, or everything."""
+    """Return the working file of a catalog: the texts without a reviewed translation, or all."""
     blocks = []
     for message in catalog.document.messages:
         entry = catalog.entries.get(message.text)
@@ -49,7 +49,7 @@ def read_working_file(
     written. Blocks without a translation are skipped. The English lines may be missing.
 
     Raises:
-        CourseError: a block has unexpected lines, or belongs to no text of the catalog.
+        CourseError: a block has unexpected lines, or its text is not in the catalog.
     """
     texts = {_id(text): text for text in catalog.entries}
     content = file.read_text(encoding="utf-8")
