@@ -1,1 +1,1 @@
-"""`course doctor`: checks a machine and says how to fix what is wrong."""
+"""`course doctor`: finds problems on a machine and shows how to fix them."""

@@ -74,9 +74,9 @@ def torch(probe: dict[str, object]) -> list[Finding]:
     """Check that torch can be imported, and how it was built."""
     installed = _version("torch")
     if error := probe.get("error"):
-        what = f"torch {installed} is installed, but" if installed else "torch cannot be used:"
+        subject = f"torch {installed} is installed, but" if installed else "torch cannot be used:"
         reinstall = f"install --force-reinstall torch{f'=={installed}' if installed else ''}"
-        return [Finding("torch", Level.PROBLEM, f"{what} {error}.", _pip(reinstall))]
+        return [Finding("torch", Level.PROBLEM, f"{subject} {error}.", _pip(reinstall))]
     version = str(probe["torch"])
     if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) < _MIN_TORCH:
         text = f"{version}. The course needs torch {'.'.join(map(str, _MIN_TORCH))} or newer."
@@ -108,14 +108,14 @@ def gpu(probe: dict[str, object]) -> list[Finding]:
         findings.append(Finding("GPU", Level.PROBLEM, text, fix))
     elif devices:
         findings.append(Finding("devices", Level.OK, f"torch uses {', '.join(map(str, devices))}"))
-        findings += _too_old(probe)
+        findings += _unsupported_gpus(probe)
     elif not installed:
         text = "None found. Lessons about devices run on a simulated GPU, the others on the CPU."
         findings.append(Finding("GPU", Level.OK, text))
     return findings
 
 
-def _too_old(probe: dict[str, object]) -> list[Finding]:
+def _unsupported_gpus(probe: dict[str, object]) -> list[Finding]:
     """Return a problem for each GPU that is too old for this build of torch."""
     supported = [int(number) for number in re.findall(r"sm_(\d+)", str(probe.get("architectures")))]
     oldest = min(supported, default=0)
@@ -169,12 +169,12 @@ def kernel() -> list[Finding]:
 
 def _same_path(first: str, second: str) -> bool:
     """Return whether two paths are the same program."""
-    # Symlinks are not resolved, because the Python of a venv is a link to the one outside it.
+    # Symlinks are not resolved, because the Python of a venv is a symlink to the base Python.
     return Path(first).absolute() == Path(second).absolute()
 
 
 def data(probe: dict[str, object]) -> list[Finding]:
-    """Check whether CIFAR-10 is on this machine, and where it came from."""
+    """Check whether CIFAR-10 is on this machine, and report its source."""
     if provenance := probe.get("data"):
         return [Finding("images", Level.OK, str(provenance))]
     if error := probe.get("data_error"):
@@ -196,18 +196,18 @@ def disk(root: Path | None) -> list[Finding]:
     """Check the free disk space for images and results."""
     findings = []
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for what, folder in (("disk", root or Path.cwd()), ("cache disk", cache)):
+    for name, folder in (("disk", root or Path.cwd()), ("cache disk", cache)):
         while not folder.exists():
             folder = folder.parent
         free = shutil.disk_usage(folder).free
         text = f"{free / 1e9:.1f} GB free at {folder}"
         if not os.access(folder, os.W_OK):
-            findings.append(Finding(what, Level.NOTE, f"{folder} is not writable."))
+            findings.append(Finding(name, Level.NOTE, f"{folder} is not writable."))
         elif free < _MIN_FREE:
             text += f"; the course requires at least {_MIN_FREE / 1e9:.0f} GB"
-            findings.append(Finding(what, Level.PROBLEM, text, f"du -sh {folder}/* | sort -h"))
+            findings.append(Finding(name, Level.PROBLEM, text, f"du -sh {folder}/* | sort -h"))
         else:
-            findings.append(Finding(what, Level.OK, text))
+            findings.append(Finding(name, Level.OK, text))
     return findings
 
 
@@ -216,21 +216,21 @@ def pins(root: Path | None) -> list[Finding]:
     file = root / "requirements.txt" if root else None
     if file is None or not file.exists():
         return [Finding("versions", Level.NOTE, "There are no pinned versions to compare against.")]
-    differing, compared = [], 0
+    differences, count = [], 0
     for line in file.read_text(encoding="utf-8").splitlines():
         pin = re.match(r"([\w.-]+)==(\S+)\s*(;?)", line)
         # Packages with a marker are needed on some systems only.
         if pin is None or pin[3]:
             continue
-        compared += 1
-        if (found := _version(pin[1])) != pin[2]:
-            differing.append(f"{pin[1]} {found or 'missing'} (pinned: {pin[2]})")
-    if not differing:
-        text = f"all {compared} packages have the versions that the course was built with"
+        count += 1
+        if (version := _version(pin[1])) != pin[2]:
+            differences.append(f"{pin[1]} {version or 'missing'} (pinned: {pin[2]})")
+    if not differences:
+        text = f"all {count} packages have the versions that the course was built with"
         return [Finding("versions", Level.OK, text)]
-    shown = ", ".join(differing[:6]) + (", ..." if len(differing) > 6 else "")
+    examples = ", ".join(differences[:6]) + (", ..." if len(differences) > 6 else "")
     text = (
-        f"{len(differing)} of {compared} packages differ from the versions that the course was "
-        f"built with: {shown}"
+        f"{len(differences)} of {count} packages differ from the versions that the course was "
+        f"built with: {examples}"
     )
     return [Finding("versions", Level.NOTE, text, _pip(f"install -r {file}"))]

@@ -68,7 +68,7 @@ def as_json(findings: list[Finding]) -> str:
 
 
 def _probe_torch() -> dict[str, object]:
-    """Return the JSON that `probe.py` prints; if it fails, `error` has the error."""
+    """Return the JSON that `probe.py` prints; if it fails, `error` is the message."""
     command = [sys.executable, str(_PROBE)]
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=300)

@@ -1,4 +1,4 @@
-"""A script that `course doctor` runs: imports torch and prints what it finds as JSON."""
+"""A script that `course doctor` runs. It imports torch and prints a report as JSON."""
 
 import importlib
 import json
