@@ -16,7 +16,7 @@ from course.reports.entries import Entry, format_value, result_names
 from course.reports.pages import file_link, page_environment
 
 _MAX_CHARTS = 12
-# Substrings in the names of results that measure warm-up time. These get no chart.
+# Results whose names contain one of these strings measure warm-up time and get no chart.
 _WARM_UP = ("making_ready", "warm_up", "warmup")
 
 

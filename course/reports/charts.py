@@ -36,12 +36,12 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
     categories in order of appearance, and there is no line.
     """
     if len({point.series for point in points}) > len(COLORS):
-        # There are not enough colors, so merge all series.
+        # There are too few colors, so merge all series.
         points = [replace(point, series="") for point in points]
     xs = list(dict.fromkeys(point.x for point in points))
     # A seed is a category, not a quantity.
-    numeric = x_name != "seed" and all(_is_number(x) for x in xs)
-    positions = {x: float(x) if numeric else index for index, x in enumerate(xs)}
+    is_numeric = x_name != "seed" and all(_is_number(x) for x in xs)
+    positions = {x: float(x) if is_numeric else index for index, x in enumerate(xs)}
     figure = Figure(figsize=(5, 3.1), layout="constrained")
     axes = figure.subplots()
     medians: list[tuple[str, float]] = []
@@ -60,25 +60,25 @@ def chart(points: Sequence[Point], x_name: str, y_name: str, series_name: str = 
             label=label,
             **style,
         )
-        if numeric:
+        if is_numeric:
             axes.plot(
                 [positions[x] for x in medians_by_x],
                 list(medians_by_x.values()),
                 color=COLORS[index],
             )
         suffix = f", {series_name} = {series}" if series else ""
-        medians += [(f"{x_name} = {_show(x)}{suffix}", y) for x, y in medians_by_x.items()]
+        medians += [(f"{x_name} = {_number_text(x)}{suffix}", y) for x, y in medians_by_x.items()]
     if (
-        numeric
+        is_numeric
         and min(positions.values()) > 0
         and max(positions.values()) / min(positions.values()) >= 50
     ):
         axes.set_xscale("log")
-    if numeric and len(xs) <= 6:
-        axes.set_xticks(list(positions.values()), [_show(x) for x in xs])
+    if is_numeric and len(xs) <= 6:
+        axes.set_xticks(list(positions.values()), [_number_text(x) for x in xs])
         axes.minorticks_off()
-    elif not numeric:
-        axes.set_xticks(list(positions.values()), [_short(str(x)) for x in xs])
+    elif not is_numeric:
+        axes.set_xticks(list(positions.values()), [_shorten(str(x)) for x in xs])
         axes.set_xlim(-0.5, len(xs) - 0.5)
     ys = [point.y for point in points]
     if min(ys) > 0 and max(ys) / min(ys) >= 50:
@@ -120,19 +120,21 @@ def _title(medians: Sequence[tuple[str, float]], x_name: str, y_name: str) -> st
     low = min(medians, key=lambda pair: pair[1])
     high = max(medians, key=lambda pair: pair[1])
     if low[1] == high[1]:
-        return f"{y_name}: the median is {_show(low[1])} for every {x_name}"
-    return f"{y_name}: from {_show(low[1])} ({low[0]}) to {_show(high[1])} ({high[0]})"
+        return f"{y_name}: the median is {_number_text(low[1])} for every {x_name}"
+    return (
+        f"{y_name}: from {_number_text(low[1])} ({low[0]}) to {_number_text(high[1])} ({high[0]})"
+    )
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _show(value: object) -> str:
+def _number_text(value: object) -> str:
     if not _is_number(value):
         return str(value)
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 14 else text[:13] + "…"

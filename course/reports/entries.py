@@ -1,4 +1,4 @@
-"""Entries: the status of a run and the values reported by its notebook."""
+"""An entry contains the status of a run and the values reported by its notebook."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_entry(result: RunResult, executed: NotebookNode | None, **extra: object
         "attempts": result.attempts,
         "error": result.error,
         "note": result.note,
-        # Numbered from 1 for readers.
+        # Readers count cells from 1.
         "failing_cell": None if result.cell is None else result.cell + 1,
         "failing_cell_id": result.cell_id,
         "failing_code": result.source,

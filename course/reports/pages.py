@@ -16,7 +16,7 @@ from course.files import read_notebook, write_atomically
 from course.reports.entries import Entry, format_value, result_names
 
 _TEMPLATES = Path(__file__).parent / "templates"
-# For example, a badge. The page shows its alt text instead.
+# For example, a badge. The page shows the alt text instead.
 _REMOTE_IMAGE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
@@ -62,19 +62,21 @@ def write_page(
         sibling_names: notebooks with pages in the same folder. Links to them go to their pages.
     """
     notebook = read_notebook(notebook_file)
-    notebook.cells = [cell for cell in notebook.cells if not _did_nothing(cell)]
+    notebook.cells = [cell for cell in notebook.cells if not _is_silent_bootstrap(cell)]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = _links_of_page(cell.source, sibling_names)
+            cell.source = _adapt_links(cell.source, sibling_names)
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
         embed_images=True,
     )
-    formulas = any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    has_formulas = any(
+        "$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown"
+    )
     resources = {
         "metadata": {"name": notebook_file.stem, "path": str(notebook_file.parent)},
-        "has_formulas": formulas,
+        "has_formulas": has_formulas,
         "index": index,
     }
     text, _ = exporter.from_notebook_node(notebook, resources)
@@ -83,7 +85,7 @@ def write_page(
     return page
 
 
-def _links_of_page(markdown: str, sibling_names: Collection[str]) -> str:
+def _adapt_links(markdown: str, sibling_names: Collection[str]) -> str:
     """Redirect links to notebooks in `sibling_names` to their pages; remove other links."""
 
     def adapt(link: re.Match[str]) -> str:
@@ -96,6 +98,6 @@ def _links_of_page(markdown: str, sibling_names: Collection[str]) -> str:
     return _LINK.sub(adapt, _REMOTE_IMAGE.sub(r"\1", markdown))
 
 
-def _did_nothing(cell: NotebookNode) -> bool:
-    """Whether this is the bootstrap cell and it printed nothing."""
+def _is_silent_bootstrap(cell: NotebookNode) -> bool:
+    """Return whether a cell is the bootstrap cell and has no output."""
     return "bootstrap" in cell.metadata.get("tags", []) and not cell.outputs
