@@ -65,9 +65,9 @@ class ClusterExecutor:
             return RunResult(job, Status.FAILED, error=reason)
         if error is not None:
             return RunResult(job, Status.COULD_NOT_RUN, error=f"{type(error).__name__}: {error}")
-        result, executed = future.result()
-        if executed:
-            write_atomically(job.output, executed)
+        result, notebook = future.result()
+        if notebook:
+            write_atomically(job.output, notebook)
         return replace(result, job=job)
 
     def stop(self) -> None:
@@ -76,15 +76,15 @@ class ClusterExecutor:
         self._client.run(_stop, self._batch)
 
     def close(self) -> None:
-        """Stop, and remove the state of this batch from the workers."""
+        """Stop the kernels, and remove the state of this batch from the workers."""
         with self._client:
             self._client.run(_close, self._batch)
 
 
 # The following functions run on the workers, which keep one `LocalExecutor` for each batch.
 _lock = threading.Lock()
-_machines: dict[str, LocalExecutor] = {}
-_stopped: set[str] = set()
+_executors: dict[str, LocalExecutor] = {}
+_stopped_batches: set[str] = set()
 
 
 def _execute(
@@ -92,11 +92,11 @@ def _execute(
 ) -> tuple[RunResult, bytes]:
     """Execute `notebook` on the worker; return the result and the executed notebook."""
     with _lock:
-        if batch in _stopped:
+        if batch in _stopped_batches:
             return RunResult(job, Status.NOT_RUN), b""
-        if batch not in _machines:
-            _machines[batch] = LocalExecutor(workers)
-        machine = _machines[batch]
+        if batch not in _executors:
+            _executors[batch] = LocalExecutor(workers)
+        executor = _executors[batch]
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         scratch = Path(name)
         notebook_file, executed_file = scratch / "given.ipynb", scratch / "executed.ipynb"
@@ -105,23 +105,23 @@ def _execute(
         if not folder.is_dir():
             folder = scratch / "files"
             folder.mkdir()
-        local = replace(job, notebook=notebook_file, output=executed_file, folder=folder)
-        # In Dask's context, a task could get another task's event loop.
-        result = contextvars.Context().run(machine.execute, local, limits, JobListener())
+        local_job = replace(job, notebook=notebook_file, output=executed_file, folder=folder)
+        # Use an empty context. In Dask's context, a task could get another task's event loop.
+        result = contextvars.Context().run(executor.execute, local_job, limits, JobListener())
         return result, executed_file.read_bytes() if executed_file.exists() else b""
 
 
 def _stop(batch: str) -> None:
     with _lock:
-        _stopped.add(batch)
-        machine = _machines.get(batch)
-    if machine is not None:
-        machine.stop()
+        _stopped_batches.add(batch)
+        executor = _executors.get(batch)
+    if executor is not None:
+        executor.stop()
 
 
 def _close(batch: str) -> None:
     _stop(batch)
     with _lock:
-        machine = _machines.pop(batch, None)
-    if machine is not None:
-        machine.close()
+        executor = _executors.pop(batch, None)
+    if executor is not None:
+        executor.close()

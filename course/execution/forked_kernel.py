@@ -90,7 +90,7 @@ class ForkedKernel:
                 report = json.loads(reply)
                 self.left_running, self.returncode = report["left_running"], report["status"]
             elif self.returncode is None:
-                # The supervisor was killed. ipykernel exits when its parent does.
+                # The supervisor was killed. ipykernel exits when its parent exits.
                 self.returncode = -signal.SIGKILL
         return self.returncode
 

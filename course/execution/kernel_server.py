@@ -5,8 +5,8 @@ the standard library, so that nothing else is imported before the given modules.
 `forked_kernel.py`.
 
 Each message on the socket contains the `argv`, `cwd` and `env` of a kernel as JSON, and one end of
-a channel. A supervisor process starts the kernel and replies with its process id, and again when
-the kernel exits. If the other end of the channel is closed, for example because the client was
+a channel. A supervisor process starts the kernel, replies with its process id, and sends a report
+when the kernel exits. If the other end of the channel is closed, for example because the client was
 killed, the supervisor kills the kernel. In both cases, it kills every process that the notebook
 left running.
 """
@@ -65,12 +65,12 @@ def preload(modules: list[str]) -> None:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
     # A forked process cannot use an open device and does not inherit threads.
-    if in_use := accelerator_files():
-        sys.exit(f"An import opened {in_use[0]}; kernels cannot be forked from this process.")
+    if device_files := accelerator_files():
+        sys.exit(f"An import opened {device_files[0]}; kernels cannot be forked from this process.")
     if threading.active_count() > 1:
         sys.exit(f"An import started {threading.enumerate()[-1]}; kernels cannot be forked.")
     gc.collect()
-    # Keep the garbage collector from writing to the memory that the kernels share.
+    # Prevent the garbage collector from writing to the memory that the kernels share.
     gc.freeze()
 
 
@@ -113,22 +113,22 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
 
 def end_children() -> list[str]:
     """Kill all descendants of this process; return the names of those that were still running."""
-    killed = []
+    names = []
     deadline = time.monotonic() + _GRACE_SECONDS
     while children := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
         for child in map(int, children):
             if os.waitpid(child, os.WNOHANG)[0] == 0 and time.monotonic() > deadline:
-                killed.append(Path(f"/proc/{child}/comm").read_text().strip())
+                names.append(Path(f"/proc/{child}/comm").read_text().strip())
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
         time.sleep(0.01)
-    return killed
+    return names
 
 
 def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
     """Run a kernel in this process, like `python -m ipykernel_launcher`. Does not return."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    # ipykernel exits when this process does.
+    # ipykernel exits when its parent, the supervisor, exits.
     environment = {**request["env"], "JPY_PARENT_PID": str(os.getppid())}
     os.chdir(request["cwd"])
     command = [sys.executable, "-m", "ipykernel_launcher", *request["argv"]]
@@ -154,7 +154,7 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
 
 
 def end_kernel(variables: dict[str, object], status: int) -> None:
-    """Exit like Python does, but without destroying the imported modules.
+    """Exit as Python does, but without destroying the imported modules.
 
     Destroying them would take a second and copy most of the shared memory. The notebook's variables
     are deleted first, so that open files are flushed and closed.

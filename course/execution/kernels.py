@@ -33,7 +33,7 @@ from traitlets import default
 from course.execution.forked_kernel import ForkedKernel, KernelServer
 
 _PROVISIONER = "course-provisioner"
-# Packages that are safe to import before a fork: they start no threads and open no GPU. (OpenBLAS
+# Packages that are safe to import before a fork: they do not start threads or open a GPU. (OpenBLAS
 # in numpy has threads, but stops them before each fork.)
 _PRELOADED = {"helpers", "matplotlib", "numpy", "PIL", "torch", "torchvision", "tqdm"}
 # Modules that these packages import lazily, for the first optimizer or figure. `matplotlib_inline`
@@ -49,8 +49,10 @@ def preloadable_modules(notebooks: Iterable[NotebookNode]) -> list[str]:
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 modules.update(_imports(cell.source))
-    safe = {name for name in modules if name.partition(".")[0] in _PRELOADED}
-    return sorted(safe) + sorted({lazy for name, lazy in _LAZY_IMPORTS.items() if name in safe})
+    preloadable = {name for name in modules if name.partition(".")[0] in _PRELOADED}
+    return sorted(preloadable) + sorted(
+        {lazy for name, lazy in _LAZY_IMPORTS.items() if name in preloadable}
+    )
 
 
 def _imports(source: str) -> set[str]:
@@ -81,8 +83,8 @@ class IpcTransport(ConnectionFileMixin):
     @default("transport")
     def _default_transport(self) -> str:
         # macOS limits the path of a socket (here with "-1" appended) to 103 characters.
-        fits = len(tempfile.gettempdir()) < 60
-        return "ipc" if os.name == "posix" and fits else "tcp"
+        is_short = len(tempfile.gettempdir()) < 60
+        return "ipc" if os.name == "posix" and is_short else "tcp"
 
     @default("ip")
     def _default_ip(self) -> str:
@@ -148,7 +150,7 @@ class Kernels:
 
     def add(self, process: subprocess.Popen | ForkedKernel) -> None:
         """Register a running kernel. If `end_all` was called, kill it."""
-        self._processes = [running for running in self._processes if running.poll() is None]
+        self._processes = [p for p in self._processes if p.poll() is None]
         self._processes.append(process)
         if self._ended:
             self.end_all()

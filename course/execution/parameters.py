@@ -75,13 +75,14 @@ def _choices(annotation: ast.expr) -> tuple[object, ...] | None:
 
 
 def convert_parameters(
-    given: Iterable[tuple[str, object]], known: Mapping[str, Mapping[str, Parameter]]
+    pairs: Iterable[tuple[str, object]],
+    parameters_by_notebook: Mapping[str, Mapping[str, Parameter]],
 ) -> dict[str, dict[str, object]]:
     """Convert the given values to the types of the notebooks' defaults.
 
     Args:
-        given: names with text values from the command line, or with values from a plan.
-        known: the parameters of each notebook, from `read_parameters`.
+        pairs: names with text values from the command line, or with values from a plan.
+        parameters_by_notebook: the parameters of each notebook, from `read_parameters`.
 
     Returns:
         The converted parameters of each notebook. A notebook gets only the parameters it defines.
@@ -90,10 +91,10 @@ def convert_parameters(
         CourseError: no notebook has a parameter of that name (the message suggests a similar
             one), a name is given twice, or a value does not match the default's type or choices.
     """
-    converted: dict[str, dict[str, object]] = {name: {} for name in known}
-    names = sorted({name for parameters in known.values() for name in parameters})
+    converted: dict[str, dict[str, object]] = {name: {} for name in parameters_by_notebook}
+    names = sorted({name for parameters in parameters_by_notebook.values() for name in parameters})
     names_so_far: set[str] = set()
-    for name, value in given:
+    for name, value in pairs:
         if name in names_so_far:
             raise CourseError(f"Parameter {name!r} is given twice.")
         names_so_far.add(name)
@@ -102,29 +103,29 @@ def convert_parameters(
                 f"No notebook of this run has a parameter {name!r}.{did_you_mean(name, names)} "
                 f"Parameters: {', '.join(names) or 'none'}."
             )
-        for notebook, parameters in known.items():
+        for notebook, parameters in parameters_by_notebook.items():
             if name in parameters:
                 converted[notebook][name] = _convert_value(name, value, parameters[name], notebook)
     return converted
 
 
-def did_you_mean(word: object, known: Iterable[object]) -> str:
-    """Return a "Did you mean" question with the most similar name; empty if there is none."""
-    texts = {name.lower(): name for name in known if isinstance(name, str)}
-    close = difflib.get_close_matches(str(word).lower(), texts, n=1)
-    return f" Did you mean {texts[close[0]]!r}?" if close else ""
+def did_you_mean(word: object, names: Iterable[object]) -> str:
+    """Return a "Did you mean" question with the most similar name, or an empty string."""
+    texts = {name.lower(): name for name in names if isinstance(name, str)}
+    matches = difflib.get_close_matches(str(word).lower(), texts, n=1)
+    return f" Did you mean {texts[matches[0]]!r}?" if matches else ""
 
 
 def _convert_value(name: str, value: object, parameter: Parameter, notebook: str) -> object:
     default, choices = parameter.default, parameter.choices
     try:
-        result = _to_type_of(value, default)
+        result = _convert_to_type_of(value, default)
     except (ValueError, OverflowError):
-        quotes = isinstance(default, str) and not isinstance(value, str)
+        needs_quotes = isinstance(default, str) and not isinstance(value, str)
         raise CourseError(
-            f"Parameter {name!r} of {notebook} must be {_kind(default)} (its default is "
+            f"Parameter {name!r} of {notebook} must be {_type_name(default)} (its default is "
             f"{default!r}), not {value!r}."
-            f"{' Put it in quotes to pass it as a string.' if quotes else ''}"
+            f"{' Put it in quotes to pass it as a string.' if needs_quotes else ''}"
         ) from None
     if choices is not None and result not in choices:
         raise CourseError(
@@ -134,11 +135,11 @@ def _convert_value(name: str, value: object, parameter: Parameter, notebook: str
     return result
 
 
-def _to_type_of(value: object, default: object) -> object:
+def _convert_to_type_of(value: object, default: object) -> object:
     """Convert `value` to the type of `default`; text is parsed unless the default is a string."""
     if isinstance(value, str) and not isinstance(default, str):
         is_boolean = isinstance(default, bool)
-        value = _BOOLEANS.get(value.lower(), value) if is_boolean else _any_value(value)
+        value = _BOOLEANS.get(value.lower(), value) if is_boolean else _parse_literal(value)
     if default is None or default is UNKNOWN:
         return value
     # bool is a subclass of int, but do not accept one for the other.
@@ -150,7 +151,7 @@ def _to_type_of(value: object, default: object) -> object:
         return float(value)
     if type(default) is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    # Plans and papermill support lists, but neither tuples nor sets.
+    # Plans and papermill support lists, but not tuples or sets.
     if isinstance(default, tuple | set) and isinstance(value, list | tuple | set):
         return list(value)
     if not isinstance(value, type(default)):
@@ -158,7 +159,7 @@ def _to_type_of(value: object, default: object) -> object:
     return value
 
 
-def _kind(default: object) -> str:
+def _type_name(default: object) -> str:
     """Describe the type of `default` for an error message."""
     if isinstance(default, bool):
         return "true or false"
@@ -166,7 +167,7 @@ def _kind(default: object) -> str:
     return names.get(type(default)) or f"a {type(default).__name__} as a Python literal"
 
 
-def _any_value(text: str) -> object:
+def _parse_literal(text: str) -> object:
     """Parse the text as a Python literal; return it unchanged if it is not a literal."""
     try:
         return ast.literal_eval(text)

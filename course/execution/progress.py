@@ -21,12 +21,12 @@ def format_seconds(seconds: float) -> str:
     """Format a duration with at most two units: `0.4 s`, `48 s`, `1 min 12 s`, `2 h 5 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min"
 
 
 def format_estimate(seconds: float) -> str:
@@ -38,7 +38,7 @@ def format_estimate(seconds: float) -> str:
 
 
 class JobListener:
-    """Receives the progress of jobs; this base class ignores it.
+    """Receives the progress of jobs. The methods of this base class do nothing.
 
     `on_job_started` and `on_cell_done` are called from worker threads. They are not called for jobs
     on a cluster.
@@ -55,11 +55,11 @@ class JobListener:
 
 
 class _Progress(JobListener):
-    """A progress bar with an elapsed time. It is hidden if stderr is not a terminal."""
+    """A progress bar with the elapsed time. It is hidden if stderr is not a terminal."""
 
-    def __init__(self, total: int, form: str, describe: Callable[[RunResult], str]) -> None:
+    def __init__(self, total: int, bar_format: str, describe: Callable[[RunResult], str]) -> None:
         self._shown = sys.stderr.isatty()
-        self._bar = tqdm(total=total, bar_format=form, disable=not self._shown, leave=False)
+        self._bar = tqdm(total=total, bar_format=bar_format, disable=not self._shown, leave=False)
         self._describe = describe
         self._closed = threading.Event()
         if self._shown:
@@ -109,8 +109,8 @@ class LessonProgress(_Progress):
         self._bar.update(self._cells[name] - self._done[name])
         self._done[name] = self._cells[name]
         self._show_state()
-        left = "" if self._shown else self._left()
-        self.write(self._describe(result) + (f"  ({left})" if left else ""))
+        estimate = "" if self._shown else self._time_left()
+        self.write(self._describe(result) + (f"  ({estimate})" if estimate else ""))
 
     def seconds_left(self) -> float:
         """Estimate the remaining time from the completed fraction of the work."""
@@ -120,12 +120,12 @@ class LessonProgress(_Progress):
         )
         return (monotonic() - self._started) * (total - completed) / completed if completed else 0.0
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         seconds = self.seconds_left()
         return f"{format_estimate(seconds)} left" if seconds else ""
 
     def _show_state(self) -> None:
-        self._bar.set_postfix_str(", ".join(filter(None, [self._left(), *self._running])))
+        self._bar.set_postfix_str(", ".join(filter(None, [self._time_left(), *self._running])))
 
 
 class BatchProgress(_Progress):
@@ -147,6 +147,6 @@ class BatchProgress(_Progress):
         if self._failed:
             self._bar.set_postfix_str(f", {self._failed} did not pass", refresh=False)
         self._bar.update()
-        ten_percent_more = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
-        if not self._shown and ten_percent_more and self._ended < self._total:
+        is_next_tenth = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
+        if not self._shown and is_next_tenth and self._ended < self._total:
             print(f"{self._ended} of {self._total} runs finished", flush=True)

@@ -26,13 +26,13 @@ from course.execution.kernels import CurrentPythonKernelManager
 from course.files import read_notebook
 
 # Minimum seconds between two saves of a running notebook.
-_SAVE_EVERY = 5
+_SAVE_INTERVAL = 5
 _ENGINE = "course"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class ThrottledSaveEngine(NBClientEngine):
-    """papermill's engine, but it saves every few seconds instead of twice per cell.
+    """papermill's engine, except that it saves every few seconds instead of twice per cell.
 
     Saving takes 16 ms. For a lesson with 100 cells, saving twice per cell would take 3 s.
     """
@@ -46,7 +46,7 @@ class ThrottledSaveEngine(NBClientEngine):
 
         def save_if_due(**kwargs: object) -> None:
             nonlocal last_saved
-            if monotonic() - last_saved >= _SAVE_EVERY:
+            if monotonic() - last_saved >= _SAVE_INTERVAL:
                 save(**kwargs)
                 last_saved = monotonic()
 
@@ -115,7 +115,7 @@ def _execute_once(
     stopping: threading.Event,
     on_cell_done: Callable[[], None],
 ) -> RunResult:
-    started = monotonic()
+    start = monotonic()
     current: int | None = None
 
     def before_cell(cell: NotebookNode, cell_index: int) -> None:
@@ -126,11 +126,11 @@ def _execute_once(
 
     def seconds_for(cell: NotebookNode) -> float | None:
         """Return the time limit of the next cell. nbclient calls this before each cell."""
-        left = None if limits.run is None else max(0.1, started + limits.run - monotonic())
-        return min((limit for limit in (limits.cell, left) if limit is not None), default=None)
+        remaining = None if limits.run is None else max(0.1, start + limits.run - monotonic())
+        return min((limit for limit in (limits.cell, remaining) if limit is not None), default=None)
 
     def result(status: Status, error: str = "") -> RunResult:
-        seconds = monotonic() - started
+        seconds = monotonic() - start
         if status in (Status.PASSED, Status.COULD_NOT_RUN) or current is None:
             return RunResult(job, status, seconds, error=error)
         return _show_failure(RunResult(job, status, seconds, current, error=unstyle(error)))
@@ -157,7 +157,7 @@ def _execute_once(
     except PapermillExecutionError as error:
         return result(Status.FAILED, f"{error.ename}: {error.evalue}".removesuffix(": "))
     except CellTimeoutError:
-        return result(Status.TIMED_OUT, _limit_reached(limits, monotonic() - started))
+        return result(Status.TIMED_OUT, _time_limit_message(limits, monotonic() - start))
     except DeadKernelError:
         return result(Status.KERNEL_DIED, _kernel_death_reason(kernels))
     except Exception as error:
@@ -168,7 +168,7 @@ def _execute_once(
     return result(Status.PASSED)
 
 
-def _limit_reached(limits: RunLimits, seconds: float) -> str:
+def _time_limit_message(limits: RunLimits, seconds: float) -> str:
     if limits.run is not None and seconds >= limits.run:
         return f"The run reached its time limit of {limits.run} s in this cell."
     return f"The cell reached its time limit of {limits.cell} s."
@@ -194,9 +194,9 @@ def _note(kernels: type[CurrentPythonKernelManager]) -> str:
     processes = getattr(kernels.process, "left_running", [])
     if not processes:
         return ""
-    what = "1 process was" if len(processes) == 1 else f"{len(processes)} processes were"
+    count = "1 process was" if len(processes) == 1 else f"{len(processes)} processes were"
     return (
-        f"{what} still running after the notebook and had to be killed: {', '.join(processes[:3])}"
+        f"{count} still running after the notebook and had to be killed: {', '.join(processes[:3])}"
     )
 
 
@@ -213,6 +213,8 @@ def _show_failure(result: RunResult) -> RunResult:
         )
     nbformat.write(notebook, result.job.output)
     # Use the cell number in the original notebook, which has no injected parameters cell.
-    before = notebook.cells[: result.cell]
-    added = sum("injected-parameters" in one.metadata.get("tags", []) for one in before)
-    return replace(result, cell=result.cell - added, cell_id=cell.get("id", ""), source=cell.source)
+    cells_before = notebook.cells[: result.cell]
+    injected = sum("injected-parameters" in c.metadata.get("tags", []) for c in cells_before)
+    return replace(
+        result, cell=result.cell - injected, cell_id=cell.get("id", ""), source=cell.source
+    )
