@@ -153,7 +153,7 @@ def _run(options: argparse.Namespace) -> int:
 
     # A run that is stopped still writes its report.
     handle_sigterm_as_ctrl_c()
-    finished = run(
+    course_run = run(
         open_course(options.root),
         options.names,
         [tuple(pair) for pair in options.parameters],
@@ -161,9 +161,9 @@ def _run(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         cell_timeout=options.cell_timeout,
     )
-    if finished.stopped:
+    if course_run.stopped:
         return 130
-    return 0 if finished.all_passed else 1
+    return 0 if course_run.all_passed else 1
 
 
 def _add_release(commands: argparse._SubParsersAction) -> None:

@@ -17,13 +17,13 @@ def nonnegative_int(text: str) -> int:
     return _integer(text, 0)
 
 
-def _integer(text: str, least: int) -> int:
+def _integer(text: str, minimum: int) -> int:
     try:
         number = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{text} is not at least {least}")
+    if number < minimum:
+        raise argparse.ArgumentTypeError(f"{text} is not at least {minimum}")
     return number
 
 

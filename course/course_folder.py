@@ -11,7 +11,7 @@ PLACEHOLDER_REPOSITORY = "gpu-course-kit/gpu-course-kit"
 
 
 class CourseError(Exception):
-    """An error that the user has to fix; its message says what is wrong and what to do."""
+    """An error that the user has to fix; its message contains the problem and the fix."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class CourseFolder:
     Attributes:
         root: folder of the course.
         repository: "owner/name" on GitHub, where badges and setup cells point.
-        tag: its tag or branch.
+        tag: the tag or branch that they point to.
     """
 
     root: Path
@@ -84,7 +84,7 @@ class CourseFolder:
 
 
 def open_course(root: Path | None = None) -> CourseFolder:
-    """Find the course: `root`, or the working directory or its nearest parent with a course.
+    """Open the course in `root`, or in the working directory or its nearest parent with one.
 
     Falls back to the copy that this package was installed from.
 
@@ -122,7 +122,7 @@ def _read(root: Path) -> CourseFolder:
 
 
 def pick(names: list[str], requested: list[str], kind: str) -> list[str]:
-    """Return the requested names, in the order of `names`; all of them if `requested` is empty.
+    """Return the requested names, in the order of `names`; all names if `requested` is empty.
 
     Accepts a path, a name, a number, or any unique prefix: `04`, `04_cifar10_on_gpu`,
     `notebooks/04_cifar10_on_gpu.ipynb`.

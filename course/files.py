@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# If a write is killed, it leaves a file that starts with a dot and ends with this suffix.
+# A write that is killed leaves a file whose name starts with a dot and ends with this suffix.
 PARTIAL = ".partial"
 
 
