@@ -1,4 +1,4 @@
-"""Two or more processes add up a tensor, and the first one sends a tensor to all.
+"""Sum a tensor over all processes, and broadcast a tensor from the first one.
 
 torchrun --nproc-per-node 2 scripts/parallel/all_reduce.py
 """

@@ -21,7 +21,7 @@ def make_data() -> TensorDataset:
 
 
 def make_net() -> nn.Module:
-    """Return a new network; every process makes the same one."""
+    """Return a new network; it is the same in every process."""
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 3))
 
@@ -30,7 +30,7 @@ def train(net: nn.Module, loader: DataLoader, device: torch.device, epochs: int)
     """Train with SGD; return the last loss."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     for epoch in range(epochs):
-        loader.sampler.set_epoch(epoch)  # another order in each epoch
+        loader.sampler.set_epoch(epoch)  # a different order in each epoch
         for X, y in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(net(X.to(device)), y.to(device))
@@ -52,17 +52,17 @@ def main() -> None:
     dist.init_process_group("nccl" if gpus else "gloo")
 
     dataset = make_data()
-    sampler = DistributedSampler(dataset, seed=0)  # it asks the group for rank and world size
+    sampler = DistributedSampler(dataset, seed=0)  # gets rank and world size from the process group
     loader = DataLoader(dataset, args.batch_size, sampler=sampler)
     net = make_net().to(device)
-    ddp = DistributedDataParallel(net)  # sends the weights of rank 0 to all
+    ddp = DistributedDataParallel(net)  # sends the weights of rank 0 to all processes
     loss = train(ddp, loader, device, epochs=1)
 
     print(f"{len(loader)} steps with {args.batch_size} of {len(dataset)} examples each")
     print(f"sum of the weights: {sum(p.sum().item() for p in net.parameters()):.4f}")
     print(f"loss of the last batch: {loss:.4f}")
     if dist.get_rank() == 0:
-        torch.save(net.state_dict(), args.output)  # net, not ddp: its names have no "module."
+        torch.save(net.state_dict(), args.output)  # not `ddp`, whose names start with "module."
         print("weights saved")
     dist.destroy_process_group()
 

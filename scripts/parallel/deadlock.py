@@ -1,4 +1,4 @@
-"""A deadlock: only rank 0 calls `all_reduce`. Timeouts end the wait.
+"""A deadlock, because only rank 0 calls `all_reduce`. Timeouts end it.
 
 torchrun --nproc-per-node 2 scripts/parallel/deadlock.py
 """
@@ -9,7 +9,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-# The default timeout is 30 minutes. On the CPU, gloo raises an error when it is over.
+# The default timeout is 30 minutes. On the CPU, gloo raises an error after the timeout.
 dist.init_process_group("gloo", timeout=timedelta(seconds=2))
 rank = dist.get_rank()
 loss = torch.tensor(1.0 + rank)
@@ -20,7 +20,7 @@ try:
 except RuntimeError as error:
     print("all_reduce:", str(error).split("] ")[-1])
 
-# A new group, in which rank 1 does not reach the barrier. It names the missing process.
+# In a new group, rank 1 does not reach the barrier, and the error names the missing process.
 group = dist.new_group(backend="gloo")
 try:
     if rank == 0:

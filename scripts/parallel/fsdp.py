@@ -26,7 +26,7 @@ def make_net() -> nn.Sequential:
 
 
 def train(net: nn.Module, X: torch.Tensor) -> torch.optim.Optimizer:
-    """Take 5 steps of Adam; the last gradients stay."""
+    """Take 5 steps of Adam, and keep the last gradients."""
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     for _ in range(5):
         optimizer.zero_grad()
@@ -42,9 +42,9 @@ def kilobytes(tensors) -> str:
 
 
 net = make_net()
-mesh = init_device_mesh(device.type, (dist.get_world_size(),))  # else FSDP takes a GPU if it can
+mesh = init_device_mesh(device.type, (dist.get_world_size(),))  # by default, FSDP uses GPUs
 for layer in (net[0], net[2]):
-    fully_shard(layer, mesh=mesh)  # gathered before it computes, and freed again after it
+    fully_shard(layer, mesh=mesh)  # weights are gathered for the layer and freed after it
 fully_shard(net, mesh=mesh)
 batch = torch.randn(16, 128, generator=torch.Generator().manual_seed(1)).to(device)
 optimizer = train(net, batch.chunk(2)[rank % 2])
@@ -55,9 +55,9 @@ print("gradients", kilobytes(p.grad for p in net.parameters()), end=", ")
 state = [t for entry in optimizer.state.values() for t in entry.values() if t.dim()]
 print("Adam's state", kilobytes(state))
 
-alone = make_net()  # the same training on the whole batch, not sharded
-train(alone, batch)
-whole = [p.full_tensor() for p in net.parameters()]  # every process takes part
-difference = max((a - b).abs().max() for a, b in zip(whole, alone.parameters(), strict=True))
+baseline = make_net()  # the same training on the whole batch, without sharding
+train(baseline, batch)
+full = [p.full_tensor() for p in net.parameters()]  # a collective operation
+difference = max((a - b).abs().max() for a, b in zip(full, baseline.parameters(), strict=True))
 print("as without FSDP" if difference < 1e-4 else f"differs by {difference}")
 dist.destroy_process_group()

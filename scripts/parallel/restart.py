@@ -34,13 +34,13 @@ print("starts at step", start, flush=True)
 for step in range(start, 10):
     if rank == 1 and step == 6 and not restarts:
         print("is killed in step", step, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)  # as the system does if memory runs out
+        os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
     optimizer.zero_grad()
     try:
         ddp(torch.full((8, 4), step + rank + 1.0)).sum().backward()
     except RuntimeError as error:
         print(type(error).__name__, str(error).split("] ", 1)[-1], file=sys.stderr, flush=True)
-        time.sleep(60)  # torchrun notices the killed process first, and ends this one
+        time.sleep(60)  # torchrun detects the killed process and ends this one
         raise  # never continue with gradients that were not averaged
     optimizer.step()
     if step == 4:
@@ -48,6 +48,6 @@ for step in range(start, 10):
             torch.save({"net": net.state_dict(), "step": step + 1}, path.with_suffix(".part"))
             path.with_suffix(".part").replace(path)  # a crash while writing leaves the old file
             print("checkpoint after step", step, flush=True)
-        dist.barrier()  # nobody goes on before the checkpoint is complete
+        dist.barrier()  # all processes wait until the checkpoint is complete
 print("ends after step", step, "with bias", f"{net.bias.item():.4f}")
 dist.destroy_process_group()

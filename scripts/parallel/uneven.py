@@ -1,4 +1,4 @@
-"""Rank 0 has 3 batches and rank 1 has 2. `--join` lets DDP finish anyway.
+"""Rank 0 has 3 batches and rank 1 has 2. With `--join`, DDP finishes without an error.
 
 torchrun --nproc-per-node 2 scripts/parallel/uneven.py --join
 """
