@@ -1,1 +1,1 @@
-"""Benchmarks: each one is compared with a named baseline in the same run."""
+"""Benchmarks, each with a named baseline that is measured in the same run."""

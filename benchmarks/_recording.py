@@ -34,11 +34,13 @@ def record(device: torch.device, results: dict[str, Any]) -> Record:
     return Record(name, device.type, torch.__version__, today, results)
 
 
-def merged(name: str, what: str, found: list[Record], folder: Path | None = None) -> dict[str, Any]:
-    """Return the new content of NAME.json: `found` and the existing recordings of other devices."""
-    new = {one.device for one in found}
-    others = [old for old in records.read(name, folder) if old.device not in new]
-    return {"what": what, "records": [asdict(one) for one in [*found, *others]]}
+def merged(
+    name: str, what: str, new_records: list[Record], folder: Path | None = None
+) -> dict[str, Any]:
+    """Return the new content of NAME.json: `new_records`, and the records of other devices."""
+    devices = {entry.device for entry in new_records}
+    others = [entry for entry in records.read(name, folder) if entry.device not in devices]
+    return {"what": what, "records": [asdict(entry) for entry in [*new_records, *others]]}
 
 
 def rates(comparison: Comparison, name: str, baseline: str) -> dict[str, Any]:
@@ -53,11 +55,11 @@ def rates(comparison: Comparison, name: str, baseline: str) -> dict[str, Any]:
 
 def ratios(values: dict[str, list[float]], baseline: str) -> dict[str, Any]:
     """Return the median and range, over rounds, of each variant's ratio to the baseline."""
-    found = {
-        name: [mine / base for mine, base in zip(each, values[baseline], strict=True)]
-        for name, each in values.items()
+    ratios_by_name = {
+        name: [value / base for value, base in zip(variant_values, values[baseline], strict=True)]
+        for name, variant_values in values.items()
     }
     return {
-        "ratio_median": {n: round(statistics.median(v), 2) for n, v in found.items()},
-        "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in found.items()},
+        "ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios_by_name.items()},
+        "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios_by_name.items()},
     }

@@ -37,17 +37,17 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     dataset = cifar10.load(cifar10_root)
     images, labels = dataset.train
     if cpu:
-        chosen = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
-        images, labels = images[chosen[:CPU_IMAGES]], labels[chosen[:CPU_IMAGES]]
+        indices = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
+        images, labels = images[indices[:CPU_IMAGES]], labels[indices[:CPU_IMAGES]]
     settings = replace(CPU, epochs=CPU_EPOCHS) if cpu else GPU
-    wanted = os.environ.get("ABLATION_SEEDS", "0,1,2" if cpu else "0,1,2,3,4,5,6,7,8,9")
+    seeds = os.environ.get("ABLATION_SEEDS", "0,1,2" if cpu else "0,1,2,3,4,5,6,7,8,9")
     recipes = {EVERYTHING: settings}
     recipes |= {technique: ablate(settings, technique) for technique in active_techniques(settings)}
-    trainers = {name: Trainer(one, images, labels, device) for name, one in recipes.items()}
+    trainers = {name: Trainer(recipe, images, labels, device) for name, recipe in recipes.items()}
     warm_up_seconds = {name: round(trainer.warm_up(), 2) for name, trainer in trainers.items()}
     test = on_device(*(part[:: 3 if cpu else 1] for part in dataset.test), device)
     runs = []
-    for seed in map(int, wanted.split(",")):
+    for seed in map(int, seeds.split(",")):
         for name, trainer in trainers.items():
             seconds = round(trainer.run(seed).seconds, 3)
             evaluations = {name: True} | ({VIEWS: False} if name == EVERYTHING else {})
@@ -65,12 +65,12 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         # Convert tuples to lists, to compare equal to the recorded settings.
         "settings": json.loads(json.dumps(asdict(settings))),
     }
-    found = record(device, {})
-    before = [old.results for old in records.read(NAME) if old.device == found.device]
-    results = results_of(runs, conditions, before[0] if before else None)
+    new_record = record(device, {})
+    earlier_results = [old.results for old in records.read(NAME) if old.device == new_record.device]
+    results = results_of(runs, conditions, earlier_results[0] if earlier_results else None)
     results |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
     what = "test accuracy with one technique removed"
-    return merged(NAME, what, [replace(found, results=results)])
+    return merged(NAME, what, [replace(new_record, results=results)])
 
 
 def results_of(
@@ -78,8 +78,8 @@ def results_of(
 ) -> dict[str, Any]:
     """Return the results of `runs` and of the runs in `before`, if its conditions are the same."""
     if before and all(before[key] == value for key, value in conditions.items()):
-        new = {(run["name"], run["seed"]) for run in runs}
-        runs = [*(old for old in before["runs"] if (old["name"], old["seed"]) not in new), *runs]
+        keys = {(run["name"], run["seed"]) for run in runs}
+        runs = [*(old for old in before["runs"] if (old["name"], old["seed"]) not in keys), *runs]
     rows: dict[str, dict[str, Any]] = {}
     for run in runs:
         row = rows.setdefault(run["name"], {"name": run["name"], "accuracy": [], "seconds": []})

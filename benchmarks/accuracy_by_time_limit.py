@@ -38,9 +38,16 @@ KEYS = ("accuracy_one_view", "accuracy_six_views", "images", "processor_seconds"
 
 def recipes(time_limit: float, precision: str) -> dict[str, Settings]:
     """Return the recipes that are compared for `time_limit` seconds of training."""
-    wide = Settings(widths=(64, 128, 128) if time_limit < LONG else (48, 128, 192), batch_size=1000)
-    both = {BASELINE: wide, COURSE: CPU_MINUTE if time_limit < LONG else CPU_MINUTES}
-    return {name: replace(settings, precision=precision) for name, settings in both.items()}
+    airbench_like = Settings(
+        widths=(64, 128, 128) if time_limit < LONG else (48, 128, 192), batch_size=1000
+    )
+    recipes_by_name = {
+        BASELINE: airbench_like,
+        COURSE: CPU_MINUTE if time_limit < LONG else CPU_MINUTES,
+    }
+    return {
+        name: replace(settings, precision=precision) for name, settings in recipes_by_name.items()
+    }
 
 
 def measure(cifar10_root: Path) -> dict[str, Any]:
@@ -60,16 +67,16 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
                 runs.append({"recipe": name, "time_limit": f"{time_limit:g}", "seed": seed})
                 runs[-1] |= _run(settings, dataset, seed, time_limit)
                 print(runs[-1], flush=True)
-    found = record(torch.device("cpu"), {})
-    before = [old.results for old in records.read(NAME) if old.device == found.device]
+    new_record = record(torch.device("cpu"), {})
+    earlier_results = [old.results for old in records.read(NAME) if old.device == new_record.device]
     results = {
         "data": dataset.provenance,
-        **results_of(runs, precision, before[0] if before else None),
+        **results_of(runs, precision, earlier_results[0] if earlier_results else None),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "command": f"python -m benchmarks {NAME}",
     }
     what = "test accuracy within a time of training on the CPU"
-    return merged(NAME, what, [replace(found, results=results)])
+    return merged(NAME, what, [replace(new_record, results=results)])
 
 
 def results_of(
@@ -82,22 +89,22 @@ def results_of(
         fields = asdict(recipes(float(run["time_limit"]), precision)[run["recipe"]])
         return fields | {"widths": list(fields["widths"])}
 
-    def which(run: dict[str, Any]) -> tuple[Any, ...]:
+    def key_of(run: dict[str, Any]) -> tuple[Any, ...]:
         return run["recipe"], run["time_limit"], run["seed"]
 
-    new = {which(run) for run in runs}
+    keys = {key_of(run) for run in runs}
     for old in before["runs"] if before else []:
         same = before["settings"].get(old["time_limit"], {}).get(old["recipe"]) == settings_of(old)
-        if same and which(old) not in new:
+        if same and key_of(old) not in keys:
             runs = [*runs, old]
     runs = sorted(runs, key=lambda run: (float(run["time_limit"]), run["recipe"], run["seed"]))
     settings: dict[str, dict[str, Any]] = {}
     medians = {}
     for run in runs:
         settings.setdefault(run["time_limit"], {})[run["recipe"]] = settings_of(run)
-        same = [one for one in runs if which(one)[:2] == which(run)[:2]]
-        medians[f"{run['recipe']}, {run['time_limit']} s"] = {"runs": len(same)} | {
-            key: statistics.median(one[key] for one in same) for key in KEYS
+        repeats = [other for other in runs if key_of(other)[:2] == key_of(run)[:2]]
+        medians[f"{run['recipe']}, {run['time_limit']} s"] = {"runs": len(repeats)} | {
+            key: statistics.median(other[key] for other in repeats) for key in KEYS
         }
     return {
         "baseline": BASELINE,
@@ -113,28 +120,28 @@ def results_of(
 def _run(settings: Settings, dataset: Dataset, seed: int, time_limit: float) -> dict[str, Any]:
     torch.set_num_threads(THREADS)
     trainer = Trainer(settings, *dataset.train, "cpu")
-    ready = trainer.warm_up()
-    before = time.process_time()
+    warm_up_seconds = trainer.warm_up()
+    processor_start = time.process_time()
     run = trainer.run(seed, seconds=time_limit)
-    # Far below seconds times cores if other programs use the machine.
-    used = time.process_time() - before
+    # Much less than seconds times cores if other programs use the machine.
+    processor_seconds = time.process_time() - processor_start
     print(f"trained for {run.seconds:.1f} s, {run.images:,} images", flush=True)
     evaluation_started = time.perf_counter()
     test = on_device(*dataset.test, "cpu")
     return {
         "seconds": round(run.seconds, 2),
-        "processor_seconds": round(used, 1),
+        "processor_seconds": round(processor_seconds, 1),
         "images": run.images,
         "accuracy_one_view": round(trainer.accuracy(*test, views=False), 4),
         "accuracy_six_views": round(trainer.accuracy(*test), 4),
-        "seconds_of_warm_up": round(ready, 2),
+        "seconds_of_warm_up": round(warm_up_seconds, 2),
         "threads": THREADS,
         "seconds_of_evaluation": round(time.perf_counter() - evaluation_started, 1),
     }
 
 
 def fastest_precision(dataset: Dataset) -> str:
-    """Return "bfloat16" if the CPU computes in it and is faster with it, else "float32"."""
+    """Return "bfloat16" if the CPU supports it and is faster with it, else "float32"."""
     if torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2"):
         return "float32"  # these CPUs emulate bfloat16, which is much slower
     seconds = {}

@@ -50,28 +50,30 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         print(f"To download it: curl -fO {SOURCE}")
         return merged(NAME, WHAT, [])
     dataset = cifar10.load(cifar10_root)
-    counts = int(os.environ.get("AIRBENCH_RUNS", "20"))
+    num_runs = int(os.environ.get("AIRBENCH_RUNS", "20"))
     with _images_for_airbench(dataset):
-        prepare: dict[str, Callable[[], Callable[[int], Run]]] = {
+        makers: dict[str, Callable[[], Callable[[int], Run]]] = {
             "airbench": lambda: _airbench(script, device),
             "course": lambda: _course(dataset, device),
         }
-        recipes, ready = {}, {}
-        for name in prepare:
-            started = time.perf_counter()
-            recipes[name] = prepare[name]()
+        recipes, warm_up_seconds = {}, {}
+        for name in makers:
+            start = time.perf_counter()
+            recipes[name] = makers[name]()
             synchronize(device)
-            ready[name] = round(time.perf_counter() - started, 2)
+            warm_up_seconds[name] = round(time.perf_counter() - start, 2)
         runs: dict[str, list[Run]] = {name: [] for name in recipes}
-        for number in range(counts):
+        for number in range(num_runs):
             for name, recipe in recipes.items():
                 runs[name].append(recipe(number))
                 print(number, name, runs[name][-1], flush=True)
-    return merged(NAME, WHAT, [record(device, results_of(runs, ready, dataset.provenance))])
+    return merged(
+        NAME, WHAT, [record(device, results_of(runs, warm_up_seconds, dataset.provenance))]
+    )
 
 
 def results_of(
-    runs: dict[str, list[Run]], ready: dict[str, float], provenance: str
+    runs: dict[str, list[Run]], warm_up_seconds: dict[str, float], provenance: str
 ) -> dict[str, Any]:
     """Return the results of the comparison; runs of both recipes with the same number are pairs."""
     pairs = zip(runs["course"], runs["airbench"], strict=True)
@@ -81,16 +83,16 @@ def results_of(
         "baseline": "airbench",
         "runs": runs,
         "accuracy_mean": {
-            name: round(statistics.mean(run["accuracy"] for run in some), 5)
-            for name, some in runs.items()
+            name: round(statistics.mean(run["accuracy"] for run in recipe_runs), 5)
+            for name, recipe_runs in runs.items()
         },
         "seconds_median": {
-            name: round(statistics.median(run["seconds"] for run in some), 4)
-            for name, some in runs.items()
+            name: round(statistics.median(run["seconds"] for run in recipe_runs), 4)
+            for name, recipe_runs in runs.items()
         },
         "ratio_of_times_median": round(statistics.median(ratios), 3),
         "ratio_of_times_range": [round(min(ratios), 3), round(max(ratios), 3)],
-        "seconds_of_warm_up": ready,
+        "seconds_of_warm_up": warm_up_seconds,
         "command": f"AIRBENCH=.../airbench94_muon.py python -m benchmarks {NAME}",
     }
 
@@ -106,11 +108,11 @@ def _course(
     def run(number: int) -> Run:
         seconds = trainer.run(number).seconds
         synchronize(device)
-        started = time.perf_counter()
-        predicted = trainer.predict(images).argmax(1)
+        start = time.perf_counter()
+        predictions = trainer.predict(images).argmax(1)
         synchronize(device)
-        seconds += time.perf_counter() - started
-        return {"accuracy": (predicted == labels).double().mean().item(), "seconds": seconds}
+        seconds += time.perf_counter() - start
+        return {"accuracy": (predictions == labels).double().mean().item(), "seconds": seconds}
 
     return run
 

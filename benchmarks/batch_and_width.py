@@ -27,7 +27,7 @@ SECONDS = 0.5
 def measure(cifar10_root: Path) -> dict[str, object]:
     """Return seconds per image, as medians with quartiles, for each curve and device."""
     images, labels = cifar10.load(cifar10_root).train
-    found = []
+    new_records = []
     for device in devices():
         widths = WIDTHS.get(device.type, WIDTHS["other"])
         results = {
@@ -38,16 +38,16 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "width": _curve(widths, lambda size, d=device: _step(images, labels, d, width=size)),
             "depth": _curve(DEPTHS, lambda size, d=device: _step(images, labels, d, depth=size)),
         }
-        found.append(record(device, results))
-    return merged("batch_and_width", "seconds per image in a training step", found)
+        new_records.append(record(device, results))
+    return merged("batch_and_width", "seconds per image in a training step", new_records)
 
 
 def _curve(sizes: tuple[int, ...], make: Callable) -> dict[str, list]:
     points = []
     for size in sizes:
         step, images, device = make(size)
-        taken = measure_time(step, device, runs=ROUNDS, seconds=SECONDS)
-        points.append([value / images for value in (taken.median, *taken.quartiles)])
+        timing = measure_time(step, device, runs=ROUNDS, seconds=SECONDS)
+        points.append([value / images for value in (timing.median, *timing.quartiles)])
     return {"sizes": list(sizes), "seconds": points}
 
 

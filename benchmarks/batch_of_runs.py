@@ -35,28 +35,28 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     """
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        loop = [_papermill(scratch, seed) for seed in range(RUNS // 2)]
-        warm = _batch(scratch / "warm", [])
-        fresh = _batch(scratch / "fresh", ["--fresh-kernels"])
-        loop += [_papermill(scratch, seed) for seed in range(RUNS // 2, RUNS)]
-        compared = _compare(scratch)
-        inside = _inside(scratch / "warm")
-    baseline = sum(loop)
+        loop_seconds = [_papermill(scratch, seed) for seed in range(RUNS // 2)]
+        forked_seconds = _batch(scratch / "warm", [])
+        fresh_seconds = _batch(scratch / "fresh", ["--fresh-kernels"])
+        loop_seconds += [_papermill(scratch, seed) for seed in range(RUNS // 2, RUNS)]
+        num_compared = _compare(scratch)
+        run_seconds = _median_run_seconds(scratch / "warm")
+    baseline = sum(loop_seconds)
     return {
         "what": f"{RUNS} runs of lesson 03 over a grid of seeds",
         "baseline": f"a loop of {RUNS} papermill commands, run in full",
         "seconds": {
-            "papermill, each command": [round(seconds, 2) for seconds in loop],
+            "papermill, each command": [round(seconds, 2) for seconds in loop_seconds],
             f"papermill, {RUNS} commands": round(baseline, 1),
-            f"course batch, {JOBS} at once, forked kernels": round(warm, 1),
-            f"course batch, {JOBS} at once, fresh kernels": round(fresh, 1),
+            f"course batch, {JOBS} at once, forked kernels": round(forked_seconds, 1),
+            f"course batch, {JOBS} at once, fresh kernels": round(fresh_seconds, 1),
         },
         "ratio": {
-            "forked kernels": round(baseline / warm, 2),
-            "fresh kernels": round(baseline / fresh, 2),
+            "forked kernels": round(baseline / forked_seconds, 2),
+            "fresh kernels": round(baseline / fresh_seconds, 2),
         },
-        "inside a forked run, median seconds": inside,
-        "outputs compared with papermill's and equal": compared,
+        "inside a forked run, median seconds": run_seconds,
+        "outputs compared with papermill's and equal": num_compared,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}",
         "date": datetime.date.today().isoformat(),
     }
@@ -66,7 +66,7 @@ def _papermill(scratch: Path, seed: int) -> float:
     """Run one command; return its wall-clock seconds."""
     words = [ROOT / "notebooks" / f"{LESSON}.ipynb", scratch / f"{seed}.ipynb"]
     command = [sys.executable, "-m", "papermill", *map(str, words), "-p", "seed", str(seed)]
-    return _timed([*command, "-k", "python3", "--no-progress-bar"], scratch)
+    return _run_seconds([*command, "-k", "python3", "--no-progress-bar"], scratch)
 
 
 def _batch(out: Path, options: list[str]) -> float:
@@ -74,32 +74,32 @@ def _batch(out: Path, options: list[str]) -> float:
     seeds = [str(seed) for seed in range(RUNS)]
     command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch", LESSON]
     command += ["--grid", "seed", *seeds, "--jobs", str(JOBS), "--out", str(out)]
-    return _timed([*command, *options], out.parent)
+    return _run_seconds([*command, *options], out.parent)
 
 
-def _timed(command: list[str], folder: Path) -> float:
-    begun = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    seconds = time.perf_counter() - begun
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+def _run_seconds(command: list[str], folder: Path) -> float:
+    start = time.perf_counter()
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    if completed.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{completed.stdout}{completed.stderr}")
     return seconds
 
 
 def _compare(scratch: Path) -> int:
     """Compare the batch's outputs with papermill's; return the number of outputs compared."""
-    compared = 0
+    count = 0
     for file in sorted((scratch / "warm" / "state").glob("*.json")):
         entry = json.loads(file.read_text(encoding="utf-8"))
         theirs = scratch / f"{entry['parameters']['seed']}.ipynb"
         if not theirs.exists():
             continue
         ours = nbformat.read(scratch / "warm" / entry["file"], as_version=4)
-        for one, other in zip(_outputs(ours), _outputs(nbformat.read(theirs, 4)), strict=True):
-            if one != other:
-                raise RuntimeError(f"{entry['run']} shows {one}, and papermill's run {other}.")
-            compared += 1
-    return compared
+        for output, other in zip(_outputs(ours), _outputs(nbformat.read(theirs, 4)), strict=True):
+            if output != other:
+                raise RuntimeError(f"{entry['run']} shows {output}, and papermill's run {other}.")
+            count += 1
+    return count
 
 
 def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
@@ -108,17 +108,17 @@ def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
     return [output for cell in cells for output in cell.outputs]
 
 
-def _inside(out: Path) -> dict[str, float]:
+def _median_run_seconds(out: Path) -> dict[str, float]:
     """Return the median seconds that a run spends in its cells and outside of them."""
-    cells, rest = [], []
+    cells, overhead = [], []
     for file in (out / "state").glob("*.json"):
         entry = json.loads(file.read_text(encoding="utf-8"))
         notebook = nbformat.read(out / entry["file"], as_version=4)
-        timed = (cell.metadata.get("papermill", {}) for cell in notebook.cells)
-        seconds = sum(cell.get("duration") or 0 for cell in timed)
+        cell_metadata = (cell.metadata.get("papermill", {}) for cell in notebook.cells)
+        seconds = sum(cell.get("duration") or 0 for cell in cell_metadata)
         cells.append(seconds)
-        rest.append(entry["seconds"] - seconds)
+        overhead.append(entry["seconds"] - seconds)
     return {
         "cells": round(statistics.median(cells), 2),
-        "starting and ending": round(statistics.median(rest), 2),
+        "starting and ending": round(statistics.median(overhead), 2),
     }

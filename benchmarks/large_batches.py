@@ -31,16 +31,16 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "seeds": len(SEEDS),
         "command": "python -m benchmarks large_batches",
         "data": dataset.provenance,
-        "accuracy": _learning(dataset, device),
+        "accuracy": _median_accuracies(dataset, device),
     }
     return merged("large_batches", "test accuracy by batch and rate", [record(device, results)])
 
 
-def _learning(dataset: cifar10.Dataset, device: torch.device) -> dict[str, float]:
-    matching = scaled_lr(LARGE_BATCH)
+def _median_accuracies(dataset: cifar10.Dataset, device: torch.device) -> dict[str, float]:
+    large_lr = scaled_lr(LARGE_BATCH)
     variants = ((CLASSIC_BATCH, CLASSIC_LR, 1),)
-    variants += tuple((LARGE_BATCH, rate, 1) for rate in (CLASSIC_LR, matching))
-    variants += ((LARGE_BATCH, matching, LARGE_PASSES),)
+    variants += tuple((LARGE_BATCH, rate, 1) for rate in (CLASSIC_LR, large_lr))
+    variants += ((LARGE_BATCH, large_lr, LARGE_PASSES),)
     return {
         f"batch {batch}, rate {rate:g}, {epochs} {'pass' if epochs == 1 else 'passes'}": (
             statistics.median(_accuracy(dataset, device, batch, rate, epochs, s) for s in SEEDS)

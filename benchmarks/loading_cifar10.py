@@ -52,10 +52,10 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             expected = None
             shutil.rmtree(cache, ignore_errors=True)
             for name, variant in variants.items():
-                started, cpu_started = time.perf_counter(), time.process_time()
+                start, cpu_start = time.perf_counter(), time.process_time()
                 splits = variant()
-                seconds[name].append(time.perf_counter() - started)
-                cpu_seconds[name].append(time.process_time() - cpu_started)
+                seconds[name].append(time.perf_counter() - start)
+                cpu_seconds[name].append(time.process_time() - cpu_start)
                 expected = expected or splits
                 _assert_equal(splits, expected)
         provenance = cifar10.load(cifar10_root, cache=cache).provenance

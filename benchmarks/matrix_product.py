@@ -44,5 +44,5 @@ def _formats(device: torch.device) -> list[tuple[str, torch.dtype, bool]]:
 
 def _rate(size: int, dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     a = torch.randn(size, size, device=device).to(dtype)
-    taken = measure_time(lambda: a @ a, device, runs=ROUNDS, seconds=seconds)
-    return 2 * size**3 / taken.median / 1e12
+    timing = measure_time(lambda: a @ a, device, runs=ROUNDS, seconds=seconds)
+    return 2 * size**3 / timing.median / 1e12

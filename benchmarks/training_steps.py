@@ -30,12 +30,12 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     """Return each variant's images per second and ratio to the classic script, by batch size."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
-    found: dict[str, dict[str, object]] = {}
+    rates_by_variant: dict[str, dict[str, object]] = {}
     for batch, count in IMAGES.items():
         part = truncate_to_full_batches(*dataset.train, batch)
         classic = TrainingStep(StepConfig(batch_size=batch), *part, device)
-        few = dataset.train.images[:count], dataset.train.labels[:count]
-        resident = ResidentLoader(*few, batch, device=device)
+        subset = dataset.train.images[:count], dataset.train.labels[:count]
+        resident = ResidentLoader(*subset, batch, device=device)
         variants: dict[str, Callable[[], object]] = {
             BASELINE: lambda step=classic: _repeat(step, CLASSIC_STEPS),
             "course": lambda loader=resident: _train(loader, device),
@@ -44,14 +44,14 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         units = dict.fromkeys(variants, count) | {BASELINE: CLASSIC_STEPS * batch}
         comparison = compare(variants, device, rounds=ROUNDS, seconds=SECONDS, units=units)
         for name in variants:
-            found.setdefault(name, {})[str(batch)] = rates(comparison, name, BASELINE)
+            rates_by_variant.setdefault(name, {})[str(batch)] = rates(comparison, name, BASELINE)
     results = {
         "baseline": BASELINE,
         "images_per_run": {str(batch): count for batch, count in IMAGES.items()},
         "rounds": ROUNDS,
         "command": "python -m benchmarks training_steps",
         "data": dataset.provenance,
-        "variants": found,
+        "variants": rates_by_variant,
     }
     return merged("training_steps", "images per second in training", [record(device, results)])
 

@@ -40,13 +40,13 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "rounds": ROUNDS,
         "bytes": list(SIZES),
         "gigabytes_per_second": rates,
-        "seconds_until_the_call_returns": _returns(pageable, pinned, target),
+        "seconds_until_the_call_returns": _seconds_until_return(pageable, pinned, target),
         "overlap": _overlap(pinned, target, device),
     }
     return merged("transfers", "copies from the host to a GPU", [record(device, results)])
 
 
-def _returns(pageable, pinned, target) -> dict[str, float]:
+def _seconds_until_return(pageable, pinned, target) -> dict[str, float]:
     # The timer deliberately does not wait for the device. It measures when the CPU can continue,
     # not when the copy ends.
     medians = {}
@@ -59,9 +59,9 @@ def _returns(pageable, pinned, target) -> dict[str, float]:
         times = []
         for _ in range(ROUNDS):
             torch.cuda.synchronize(target.device)
-            started = time.perf_counter()
+            start = time.perf_counter()
             target.copy_(source, non_blocking=non_blocking)
-            times.append(time.perf_counter() - started)
+            times.append(time.perf_counter() - start)
         medians[name] = sorted(times)[ROUNDS // 2]
     return medians
 
@@ -69,7 +69,7 @@ def _returns(pageable, pinned, target) -> dict[str, float]:
 def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
     """Return the seconds of a copy and matrix products, on one stream and on two."""
     matrix = torch.randn(MATRIX, MATRIX, device=device)
-    copying = torch.cuda.Stream(device)
+    copy_stream = torch.cuda.Stream(device)
 
     def compute() -> None:
         for _ in range(8):
@@ -80,11 +80,11 @@ def _overlap(pinned, target, device: torch.device) -> dict[str, float]:
         compute()
 
     def on_two_streams() -> None:
-        copying.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(copying):
+        copy_stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(copy_stream):
             target.copy_(pinned, non_blocking=True)
         compute()
-        torch.cuda.current_stream(device).wait_stream(copying)
+        torch.cuda.current_stream(device).wait_stream(copy_stream)
 
     variants = {
         "copy alone": lambda: target.copy_(pinned, non_blocking=True),
