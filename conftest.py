@@ -1,4 +1,4 @@
-"""How pytest and nbval treat the course's notebooks; plain `pytest --nbval` needs nothing more."""
+"""Pytest hooks that run the course's notebooks with nbval, as `pytest --nbval`."""
 
 from collections import deque
 from pathlib import Path
@@ -26,7 +26,7 @@ class NbvalManager(CurrentPythonKernelMixin, KernelManager):
 
 
 def pytest_configure(config):
-    # A relative CIFAR10_ROOT starts here, not where pytest or a kernel is started.
+    # Resolve a relative CIFAR10_ROOT now, because kernels run in other folders.
     make_cifar10_root_absolute()
     sanitizer = config.option.nbval_sanitize_with
     if sanitizer and not Path(sanitizer).exists():
@@ -34,9 +34,9 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Skip students' labs, which have no outputs, and translated lessons that are not named.
+    """Skip students' labs, which have no outputs, and unrequested translated lessons.
 
-    The code of a translated lesson is that of the English one, and takes as long to execute.
+    A translated lesson has the same code as the English one and takes as long to execute.
     """
     if collection_path.suffix != ".ipynb":
         return None
@@ -49,9 +49,9 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def _is_named(folder, config):
-    """Whether the command line names a folder, or a notebook in it."""
-    named = [Path(config.invocation_params.dir, arg.split("::")[0]) for arg in config.args]
-    return any(path.resolve().is_relative_to(folder) for path in named)
+    """Return whether the command line contains a folder, or a notebook in it."""
+    paths = [Path(config.invocation_params.dir, arg.split("::")[0]) for arg in config.args]
+    return any(path.resolve().is_relative_to(folder) for path in paths)
 
 
 def pytest_collectstart(collector):
@@ -59,10 +59,10 @@ def pytest_collectstart(collector):
         collector.skip_compare += NOT_COMPARED
 
 
-# Around the tests, so that nothing forks kernels while pytest collects.
+# A wrapper, so that no kernels are forked while pytest collects tests.
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session):
-    """Fork nbval's kernels from a process that has imported what the notebooks import."""
+    """Fork nbval's kernels from a process that has imported the notebooks' modules."""
     files = {item.parent for item in session.items if isinstance(item, IPyNbCell)}
     if not files or session.config.option.collectonly:
         return (yield)
@@ -74,7 +74,7 @@ def pytest_runtestloop(session):
         kernels.close()
 
 
-# After nbval has started the notebook's kernel.
+# Runs last, after nbval has started the notebook's kernel.
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_setup(item):
     if isinstance(item, IPyNbCell):
@@ -86,8 +86,8 @@ def pytest_runtest_setup(item):
 class KernelMessages:
     """Reads a kernel's messages for nbval and fixes two of its problems.
 
-    nbval waits for a dead kernel until the cell times out; here a dead kernel is an error at once.
-    nbval also ignores that outputs can be updated in place or cleared; here it gets the final
+    nbval waits for a dead kernel until the cell times out. This class raises an error immediately.
+    nbval also ignores that outputs can be updated in place or cleared. This class returns the final
     outputs of a cell, as a notebook stores them.
     """
 
@@ -119,7 +119,7 @@ class KernelMessages:
             message = self._read("iopub", timeout=timeout)
             yield message
             kind, content = message["msg_type"], message["content"]
-            # nbval itself continues after an error.
+            # nbval continues after an error.
             if kind == "error" or (kind == "status" and content["execution_state"] == "idle"):
                 return
 
@@ -130,26 +130,26 @@ def last_state(messages):
     As in a stored notebook, `clear_output(wait=True)` takes effect at the next output. An update
     changes outputs of its own cell only.
     """
-    kept = []
+    outputs = []
     clear_next = False
     for message in messages:
         kind = message["msg_type"]
         if kind == "clear_output":
             clear_next = message["content"]["wait"]
             if not clear_next:
-                kept = [other for other in kept if not _is_output(other)]
+                outputs = [output for output in outputs if not _is_output(output)]
             continue
         if clear_next and _is_output(message):
-            kept = [other for other in kept if not _is_output(other)]
+            outputs = [output for output in outputs if not _is_output(output)]
             clear_next = False
         display_id = message["content"].get("transient", {}).get("display_id")
         if display_id is not None:
-            for other in kept:
-                if other["content"].get("transient", {}).get("display_id") == display_id:
-                    other["content"] |= {k: message["content"][k] for k in ("data", "metadata")}
+            for output in outputs:
+                if output["content"].get("transient", {}).get("display_id") == display_id:
+                    output["content"] |= {k: message["content"][k] for k in ("data", "metadata")}
         if kind != "update_display_data":
-            kept.append(message)
-    return kept
+            outputs.append(message)
+    return outputs
 
 
 def _is_output(message):
