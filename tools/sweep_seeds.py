@@ -21,7 +21,7 @@ def strays(lab: str, seeds: range, machine: str) -> int:
         exercise = answers.checks.lab.exercises[answer.exercise]
         others = {}
         for seed in seeds:
-            verdict = exercise.judge(*answer.handed_in(), seed=seed)
+            verdict = exercise.judge(*answer.arguments(), seed=seed)
             if verdict.hint != answer.hint:
                 others.setdefault(verdict.hint, []).append(seed)
         if others:

@@ -28,7 +28,7 @@ def test_chooses_the_cpu_without_an_accelerator(name):
     assert choose_device(name) == torch.device("cpu")
 
 
-def test_accelerator_has_an_index_as_its_tensors_have(monkeypatch):
+def test_chosen_accelerator_has_an_index(monkeypatch):
     monkeypatch.setattr(
         torch.accelerator, "current_accelerator", lambda check_available: torch.device("mps")
     )
@@ -88,7 +88,7 @@ def test_where_shows_several_devices():
     assert ">device</th>" in table._repr_html_()
 
 
-def test_where_rejects_things_without_tensors():
+def test_where_rejects_values_without_tensors():
     with pytest.raises(TypeError, match="`text` is a str"):
         where(text="hello")
 

@@ -8,8 +8,8 @@ from helpers.evaluation import evaluate
 from helpers.loaders import ResidentLoader
 
 
-class Answers(nn.Module):
-    """Answers with the class that the first pixel names, so that the right counts are known."""
+class PredictionsFromPixels(nn.Module):
+    """Predicts the class whose number is in the first pixel, so that the right counts are known."""
 
     def __init__(self):
         super().__init__()
@@ -22,41 +22,46 @@ class Answers(nn.Module):
         return self.scale * nn.functional.one_hot(pixel, 10).float()
 
 
-def told(answers: list[int], truth: list[int], batch_size: int = 4) -> ResidentLoader:
-    images = torch.zeros(len(answers), 3, 32, 32, dtype=torch.uint8)
-    images[:, 0, 0, 0] = torch.tensor(answers, dtype=torch.uint8)
+def loader_for(predictions: list[int], truth: list[int], batch_size: int = 4) -> ResidentLoader:
+    images = torch.zeros(len(predictions), 3, 32, 32, dtype=torch.uint8)
+    images[:, 0, 0, 0] = torch.tensor(predictions, dtype=torch.uint8)
     return ResidentLoader(images, torch.tensor(truth), batch_size, shuffle=False)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 4, 7, 100])
 def test_counts_do_not_depend_on_the_batch_size(batch_size):
-    evaluation = evaluate(Answers(), told([0, 1, 2, 3, 3, 3, 9], [0, 1, 1, 3, 3, 4, 0], batch_size))
+    evaluation = evaluate(
+        PredictionsFromPixels(),
+        loader_for([0, 1, 2, 3, 3, 3, 9], [0, 1, 1, 3, 3, 4, 0], batch_size),
+    )
     assert evaluation.images == 7
     assert evaluation.correct == 4
     assert evaluation.accuracy == 4 / 7
 
 
 def test_rows_are_true_classes_and_columns_predictions():
-    evaluation = evaluate(Answers(), told([2, 2, 5], [1, 1, 5]))
+    evaluation = evaluate(PredictionsFromPixels(), loader_for([2, 2, 5], [1, 1, 5]))
     assert evaluation.confusion[1, 2] == 2
     assert evaluation.confusion[5, 5] == 1
     assert evaluation.confusion.sum() == 3
 
 
 def test_class_without_images_has_nan_accuracy():
-    per_class = evaluate(Answers(), told([0, 1], [0, 0])).per_class(list("abcdefghij"))
+    per_class = evaluate(PredictionsFromPixels(), loader_for([0, 1], [0, 0])).per_class(
+        list("abcdefghij")
+    )
     assert per_class["a"] == 0.5
     assert per_class["b"] != per_class["b"]
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_mode_of_the_network_is_restored(training):
-    net = Answers().train(training)
-    evaluate(net, told([0], [0]))
+    net = PredictionsFromPixels().train(training)
+    evaluate(net, loader_for([0], [0]))
     assert net.modes == [False]
     assert net.training is training
 
 
 def test_empty_loader_is_an_error():
     with pytest.raises(ValueError, match="no images to evaluate on"):
-        evaluate(Answers(), [])
+        evaluate(PredictionsFromPixels(), [])

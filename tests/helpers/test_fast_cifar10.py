@@ -47,11 +47,11 @@ def numbered():
 
 
 def pixels(x):
-    mean, spread = torch.tensor(augmentation.MEAN) * 255, torch.tensor(augmentation.STD) * 255
-    return (x * spread[:, None, None] + mean[:, None, None]).round().to(torch.uint8)
+    mean, std = torch.tensor(augmentation.MEAN) * 255, torch.tensor(augmentation.STD) * 255
+    return (x * std[:, None, None] + mean[:, None, None]).round().to(torch.uint8)
 
 
-def gathered(images, mirrored=False, shift=(0, 0)):
+def augmented(images, mirrored=False, shift=(0, 0)):
     x = augment(images, torch.tensor([0]), torch.tensor([mirrored]), torch.tensor([shift]))
     return pixels(x)[0, 0]
 
@@ -62,20 +62,20 @@ def test_images_of_any_size_become_ten_logits(size, settings):
     assert net(torch.zeros(2, 3, size, size)).shape == (2, 10)
 
 
-def test_only_the_strongest_directions_are_kept_with_either_sign():
+def test_whitening_keeps_the_strongest_directions_with_both_signs():
     assert FastNet(replace(TINY, directions=4)).whiten.out_channels == 8
 
 
 def test_whitened_patches_are_uncorrelated_with_equal_variance():
     images = synthetic_images.generate(train=300, test=0)[0].images
-    x = augment(*still(on_device(images, torch.zeros(300), "cpu")[0]))
+    x = augment(*without_augmentation(on_device(images, torch.zeros(300), "cpu")[0]))
     filters = whitening_filters(x, 3, floor=0.0)
     outputs = torch.nn.functional.conv2d(x, filters).permute(0, 2, 3, 1).reshape(-1, 27)
     second_moments = outputs.T @ outputs / len(outputs)
     assert torch.allclose(second_moments, torch.eye(27), atol=0.02)
 
 
-def still(images):
+def without_augmentation(images):
     count = len(images)
     return images, torch.arange(count), torch.zeros(count) > 0, torch.zeros(count, 2).long()
 
@@ -90,18 +90,18 @@ def test_group_starts_as_identity_only_on_request(dirac):
 
 def test_reset_draws_new_weights_into_the_same_tensors():
     net = FastNet(TINY)
-    before, place = net.head.weight.clone(), net.head.weight.data_ptr()
+    before, address = net.head.weight.clone(), net.head.weight.data_ptr()
     net.reset()
     assert not torch.equal(net.head.weight, before)
-    assert net.head.weight.data_ptr() == place
+    assert net.head.weight.data_ptr() == address
 
 
 def test_image_without_augmentation_is_unchanged(numbered):
-    assert torch.equal(gathered(numbered), numbered[0, :, :, 0])
+    assert torch.equal(augmented(numbered), numbered[0, :, :, 0])
 
 
 def test_mirrored_image_is_flipped(numbered):
-    assert torch.equal(gathered(numbered, mirrored=True), numbered[0, :, :, 0].flip(1))
+    assert torch.equal(augmented(numbered, mirrored=True), numbered[0, :, :, 0].flip(1))
 
 
 @pytest.mark.parametrize("shift", [(2, 0), (0, -2), (-1, 2)])
@@ -112,16 +112,16 @@ def test_shifted_image_is_a_window_of_the_padded_one(numbered, shift, mirrored):
     padded = torch.nn.functional.pad(image[None], (2,) * 4, "reflect")[0, 0]
     top, left = 2 + shift[0], 2 + shift[1]
     window = padded[top : top + 32, left : left + 32].to(torch.uint8)
-    assert torch.equal(gathered(numbered, mirrored, shift), window)
+    assert torch.equal(augmented(numbered, mirrored, shift), window)
 
 
 def test_batches_are_channels_last(numbered):
-    x = augment(numbered, *still(numbered)[1:])
+    x = augment(numbered, *without_augmentation(numbered)[1:])
     assert x.is_contiguous(memory_format=torch.channels_last)
 
 
 def mirrored_in_epochs(flip):
-    """Which of 40 images, each dark on the left, comes mirrored in the first and second epoch."""
+    """Return which of 40 images, dark on the left, are mirrored in each of two epochs."""
     images = torch.zeros(40, 32, 32, 3, dtype=torch.uint8)
     images[:, :, 16:] = 255
     settings = replace(TINY, flip=flip, translate=0, batch_size=40)
@@ -152,12 +152,12 @@ def test_without_flip_no_image_is_mirrored():
 
 def test_an_epoch_visits_every_image_once():
     stream = batches(torch.zeros(60, 32, 32, 3, dtype=torch.uint8), torch.arange(60), TINY)
-    seen = next(stream)[1]
-    assert len(seen.unique()) == len(seen) == 50
+    numbers = next(stream)[1]
+    assert len(numbers.unique()) == len(numbers) == 50
 
 
 @pytest.mark.parametrize("shape", [(16, 40), (40, 16)])
-def test_the_iteration_brings_singular_values_near_one(shape):
+def test_orthogonalize_brings_singular_values_near_one(shape):
     values = torch.linalg.svdvals(orthogonalize(torch.randn(1, *shape), steps=5)[0])
     assert values.min() > 0.5
     assert values.max() < 1.5
@@ -166,12 +166,12 @@ def test_the_iteration_brings_singular_values_near_one(shape):
 def test_orthogonalize_on_gpu_handles_gradients_beyond_the_range_of_float16():
     matrices = 1e6 * torch.randn(2, 8, 24)
     with simulated_cuda.simulated():
-        found = orthogonalize(matrices.to("cuda")).cpu()
-    assert found.dtype == torch.float16
-    assert torch.allclose(found.float(), orthogonalize(matrices), atol=0.01)
+        result = orthogonalize(matrices.to("cuda")).cpu()
+    assert result.dtype == torch.float16
+    assert torch.allclose(result.float(), orthogonalize(matrices), atol=0.01)
 
 
-def test_the_iteration_keeps_the_singular_vectors():
+def test_orthogonalize_keeps_the_singular_vectors():
     matrix = torch.randn(6, 10, dtype=torch.float64)
     u, _, v = torch.linalg.svd(matrix, full_matrices=False)
     inner = u.T @ orthogonalize(matrix[None])[0] @ v.T
@@ -198,17 +198,17 @@ def test_every_technique_can_be_removed_and_training_still_runs(technique, synth
     assert Trainer(settings, *synthetic[0], "cpu").run().steps == 2
 
 
-def test_a_recipe_names_the_ideas_it_uses():
+def test_active_techniques_lists_the_techniques_of_a_recipe():
     assert active_techniques(TINY) == list(ABLATIONS)
     assert "Muon" not in active_techniques(ablate(TINY, "Muon"))
 
 
-def test_unknown_idea_raises_an_error_that_lists_the_known_ones():
+def test_unknown_technique_raises_an_error_that_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"'magic'.*whitening"):
         ablate(CPU, "magic")
 
 
-def test_training_on_synthetic_images_learns_them(synthetic):
+def test_network_learns_synthetic_images(synthetic):
     settings = replace(TINY, widths=(16, 16, 32), muon_lr=0.24, epochs=5)
     trainer = Trainer(settings, *synthetic_images.generate(train=1000, test=0)[0], "cpu")
     trainer.run()
@@ -245,34 +245,34 @@ def test_cpu_uses_the_faster_number_of_threads(synthetic, monkeypatch, quicker):
     assert torch.get_num_threads() == quicker
 
 
-def test_time_of_the_observer_is_not_counted(synthetic, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
-    seen = []
+def test_time_spent_in_observe_is_not_counted(synthetic, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(training.time, "perf_counter", lambda: clock[0])
+    observed_steps = []
 
     def observe(run):
-        now[0] += 1000.0
-        seen.append(run.steps)
+        clock[0] += 1000.0
+        observed_steps.append(run.steps)
 
     run = Trainer(TINY, *synthetic[0], "cpu").run(steps=8, observe=observe, observations=4)
-    assert seen == [2, 4, 6, 8]
+    assert observed_steps == [2, 4, 6, 8]
     assert run.seconds == 0.0
 
 
 @pytest.mark.parametrize("lr_decay", [True, False])
 def test_learning_rates_end_near_zero_unless_they_are_constant(synthetic, monkeypatch, lr_decay):
     trainer = Trainer(replace(TINY, lr_decay=lr_decay), *synthetic[0], "cpu")
-    made = []
+    optimizers = []
     original = training.make_optimizers
     monkeypatch.setattr(
-        training, "make_optimizers", lambda *all: made.extend(original(*all)) or made
+        training, "make_optimizers", lambda *args: optimizers.extend(original(*args)) or optimizers
     )
     trainer.run(steps=10)
-    biases, first = made[0].param_groups[1], made[0].param_groups[0]
+    biases, first = optimizers[0].param_groups[1], optimizers[0].param_groups[0]
     share = 0.1 if lr_decay else 1.0
-    assert made[1].param_groups[0]["lr"] == pytest.approx(share * TINY.muon_lr)
+    assert optimizers[1].param_groups[0]["lr"] == pytest.approx(share * TINY.muon_lr)
     assert biases["lr"] == pytest.approx(share * biases["initial_lr"])
-    assert first["lr"] == 0.0  # those of the first layer have long stopped to learn
+    assert first["lr"] == 0.0  # the first layer stops learning early
 
 
 def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(synthetic):
@@ -285,13 +285,13 @@ def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(synthetic)
     trainer = Trainer(TINY, *synthetic[0], "cpu")
     trainer.run(steps=3)
     images, _ = on_device(*synthetic[1], "cpu")
-    there, back = trainer.predict(images), trainer.predict(images.flip(2))
-    assert torch.allclose(there, back, atol=1e-4)
+    original, mirrored = trainer.predict(images), trainer.predict(images.flip(2))
+    assert torch.allclose(original, mirrored, atol=1e-4)
     assert not torch.allclose(
         trainer.predict(images, views=False), trainer.predict(images.flip(2), views=False)
     )
 
 
-def test_bfloat16_trains_too(synthetic):
+def test_network_trains_in_bfloat16(synthetic):
     trainer = Trainer(replace(TINY, precision="bfloat16"), *synthetic[0], "cpu")
     assert trainer.run(steps=2).loss < 10

@@ -1,4 +1,4 @@
-"""helpers say everything in the student's language, and English where a translation is missing."""
+"""The helpers use the student's language, and English where a translation is missing."""
 
 import json
 
@@ -13,7 +13,7 @@ from helpers.language import current_language, section_title, set_language, tran
 from helpers.plots.style import new_figure, show
 
 NO_LIST = lab_01.lab.hints["exercise_1"]["no-list"]
-SAID = {
+TRANSLATIONS = {
     "This notebook runs on {device}.": "Este cuaderno calcula en {device}.",
     NO_LIST.wrong: "`move_all` devuelve {what}.",
     NO_LIST.look: "Devuelve una lista.",
@@ -29,20 +29,20 @@ SAID = {
 @pytest.fixture(autouse=True)
 def spanish(tmp_path, monkeypatch):
     """A translation with a few sentences."""
-    (tmp_path / "es.json").write_text(json.dumps(SAID), encoding="utf-8")
+    (tmp_path / "es.json").write_text(json.dumps(TRANSLATIONS), encoding="utf-8")
     monkeypatch.setattr(language, "_FOLDER", tmp_path)
     yield
     monkeypatch.undo()
     set_language("en")
 
 
-def test_start_speaks_the_language_it_is_given(capsys):
+def test_start_uses_the_language_argument(capsys):
     lesson.start("cpu", language="es")
     assert "Este cuaderno calcula en cpu" in capsys.readouterr().out
     assert current_language() == "es"
 
 
-def test_start_speaks_the_language_of_the_environment(monkeypatch, capsys):
+def test_start_uses_the_language_of_the_environment(monkeypatch, capsys):
     monkeypatch.setenv("COURSE_LANGUAGE", "es")
     lesson.start("cpu")
     assert "Este cuaderno" in capsys.readouterr().out
@@ -54,7 +54,7 @@ def test_argument_overrides_the_environment(monkeypatch, capsys):
     assert "This notebook" in capsys.readouterr().out
 
 
-def test_unknown_language_is_refused_with_those_that_exist():
+def test_unknown_language_raises_an_error_that_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"no translation into 'fr'. Choose one of: en, es"):
         lesson.start("cpu", language="fr")
 
@@ -70,7 +70,7 @@ def test_section_has_the_title_of_its_own_lesson():
     assert section_title("02", "Moving a tensor") == "Moving a tensor"
 
 
-def test_check_gives_the_same_hint_in_the_language(capsys):
+def test_check_gives_the_same_hint_in_every_language(capsys):
     verdicts = []
     for code in ("en", "es"):
         set_language(code)
@@ -85,7 +85,7 @@ def test_check_gives_the_same_hint_in_the_language(capsys):
     assert "«Mover un tensor»" in shown
 
 
-def test_explainer_speaks_the_language():
+def test_explanation_is_translated():
     set_language("es")
     with simulated_cuda.simulated(over_real=True):
         x, y = torch.ones(2, device="cuda"), torch.ones(2)

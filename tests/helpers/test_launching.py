@@ -1,6 +1,6 @@
 """`helpers.launching.torchrun` does what the command does.
 
-What the other programs print is compared with lesson 09's stored outputs.
+The output of the other programs is compared with lesson 09's stored outputs.
 """
 
 import os
@@ -19,7 +19,7 @@ PROGRAMS = Path(__file__).resolve().parents[2] / "scripts" / "parallel"
 
 
 def printed(capsys, *arguments, **options):
-    """Run torchrun; return what it printed after the command."""
+    """Run torchrun; return the lines printed after the command."""
     torchrun(*arguments, **options)
     return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("$")]
 
@@ -43,7 +43,7 @@ def test_prints_what_the_command_prints(tmp_path, capsys):
     assert sorted(without_rank) == sorted(printed_by_command)
 
 
-def test_failure_is_an_error_with_the_processs_own_message(tmp_path):
+def test_failure_raises_an_error_with_the_message_of_the_process(tmp_path):
     program = tmp_path / "fails.py"
     program.write_text("raise ValueError('three is not two')")
     with pytest.raises(RuntimeError, match="three is not two"):
@@ -74,4 +74,4 @@ def test_killed_process_is_named_and_training_resumes_after_a_restart(tmp_path, 
     for rank in (0, 1):
         assert f"[rank {rank}, restart 1] starts at step 5" in lines
     ends = {line.split("] ")[1] for line in lines if "ends after step 9" in line}
-    assert len(ends) == 1  # both with the same bias
+    assert len(ends) == 1  # both ranks have the same bias

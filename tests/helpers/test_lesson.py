@@ -26,16 +26,16 @@ def some_data(synthetic: bool) -> Dataset:
     return Dataset(name, tuple("abcdefghij"), images, images, "From a test", synthetic)
 
 
-def shown(action) -> list[dict]:
+def outputs_of(action) -> list[dict]:
     with capture_output() as captured:
         action()
     return [output.data for output in captured.outputs]
 
 
 def test_start_seeds_and_returns_the_device(notebook):
-    shown(lambda: lesson.start("cpu", seed=7))
+    outputs_of(lambda: lesson.start("cpu", seed=7))
     first = torch.rand(3)
-    (banner,) = shown(lambda: lesson.start("cpu", seed=7))
+    (banner,) = outputs_of(lambda: lesson.start("cpu", seed=7))
     assert torch.equal(torch.rand(3), first)
     assert banner["text/plain"].startswith("This notebook runs on cpu (")
     assert banner[lesson.RESULT_TYPE]["device"].startswith("cpu (")
@@ -52,7 +52,7 @@ def test_banner_in_colab_without_gpu_says_how_to_get_one(notebook, monkeypatch, 
     monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     try:
-        (banner,) = shown(lambda: lesson.start(practice=practice))
+        (banner,) = outputs_of(lambda: lesson.start(practice=practice))
     finally:
         simulated_cuda.disable()
     assert "Runtime > Change runtime type > T4 GPU" in banner["text/plain"]
@@ -62,7 +62,7 @@ def test_banner_in_colab_without_gpu_says_how_to_get_one(notebook, monkeypatch, 
 
 def test_banner_outside_colab_mentions_no_menu(notebook, monkeypatch):
     monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
-    (banner,) = shown(lambda: lesson.start("cpu"))
+    (banner,) = outputs_of(lambda: lesson.start("cpu"))
     assert "Runtime" not in banner["text/plain"]
 
 
@@ -73,7 +73,7 @@ def test_start_rejects_seed_that_is_not_an_integer(seed):
 
 
 def test_synthetic_images_get_a_warning_box(notebook):
-    (box,) = shown(lambda: lesson.show_data(some_data(synthetic=True)))
+    (box,) = outputs_of(lambda: lesson.show_data(some_data(synthetic=True)))
     assert box["text/plain"].startswith("!!! These images are not CIFAR-10")
     assert "4px solid" in box["text/html"]
     assert box[lesson.RESULT_TYPE] == {
@@ -84,18 +84,18 @@ def test_synthetic_images_get_a_warning_box(notebook):
 
 
 def test_real_images_get_a_plain_box(notebook):
-    (box,) = shown(lambda: lesson.show_data(some_data(synthetic=False)))
+    (box,) = outputs_of(lambda: lesson.show_data(some_data(synthetic=False)))
     assert "!!!" not in box["text/plain"]
     assert box[lesson.RESULT_TYPE]["synthetic"] is False
 
 
 def test_report_stores_data_and_a_text_form(notebook):
-    (output,) = shown(lambda: lesson.report(test_accuracy=0.5, images=3))
+    (output,) = outputs_of(lambda: lesson.report(test_accuracy=0.5, images=3))
     assert output[lesson.RESULT_TYPE] == {"test_accuracy": 0.5, "images": 3}
     assert output["text/plain"] == "Results: test_accuracy = 0.5, images = 3"
 
 
-def test_report_rejects_tensor_and_names_the_fix(notebook):
+def test_report_rejects_tensor_and_suggests_item(notebook):
     with pytest.raises(TypeError, match=r"acc is a Tensor.*acc\.item\(\)"):
         lesson.report(acc=torch.tensor(0.5))
 
@@ -106,15 +106,15 @@ def test_box_outside_a_notebook_is_plain_text(capsys):
 
 
 def test_box_escapes_html(notebook):
-    (output,) = shown(lambda: lesson.box("a < b", "<script>"))
+    (output,) = outputs_of(lambda: lesson.box("a < b", "<script>"))
     assert "<script>" not in output["text/html"]
 
 
 def test_progress_is_one_line_updated_in_place(notebook):
     show = lesson.progress("Training")
-    now = Progress(1, 2, 10, 100, 1.2345, 4321.0, 5.0)
-    first = shown(lambda: show(now))
-    second = shown(lambda: show(Progress(2, 2, 100, 100, 1.0, 4000.0, 9.0, note="stopped")))
+    state = Progress(1, 2, 10, 100, 1.2345, 4321.0, 5.0)
+    first = outputs_of(lambda: show(state))
+    second = outputs_of(lambda: show(Progress(2, 2, 100, 100, 1.0, 4000.0, 9.0, note="stopped")))
     assert first[0]["text/plain"] == (
         "Training: epoch 1 of 2, step 10 of 100, loss 1.234, 4,321 images/s, 5.0 s"
     )
@@ -140,7 +140,7 @@ def test_practice_without_a_gpu_simulates_one_and_the_banner_names_it(notebook):
 
 def test_start_without_practice_does_not_simulate(notebook):
     try:
-        shown(lambda: lesson.start("cpu"))
+        outputs_of(lambda: lesson.start("cpu"))
         assert not simulated_cuda.is_enabled()
     finally:
         explain.uninstall()

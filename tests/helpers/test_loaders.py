@@ -1,4 +1,4 @@
-"""Both loaders: the numbers of torchvision's transforms, one order, resumable anywhere."""
+"""Both loaders give torchvision's numbers in the same order and resume from any image."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ def some_images(count: int) -> tuple[torch.Tensor, torch.Tensor]:
     return images, torch.arange(count) % 10
 
 
-def test_normalize_gives_what_torchvisions_transforms_give():
+def test_normalize_matches_torchvisions_transforms():
     images, _ = some_images(5)
     transform = transforms.Compose(
         [transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))]
@@ -43,8 +43,8 @@ def test_images_stay_with_their_labels():
 def test_both_loaders_give_the_same_batches(workers):
     images, labels = some_images(30)
     resident = ResidentLoader(images, labels, 4, seed=5)
-    workers_made = worker_loader(images, labels, 4, workers=workers, seed=5)
-    for (x1, y1), (x2, y2) in zip(resident, workers_made, strict=True):
+    from_workers = worker_loader(images, labels, 4, workers=workers, seed=5)
+    for (x1, y1), (x2, y2) in zip(resident, from_workers, strict=True):
         assert torch.equal(x1, x2)
         assert torch.equal(y1, y2)
 

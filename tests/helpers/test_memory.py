@@ -1,4 +1,4 @@
-"""`helpers.memory`: sizes on a GPU, and the memory over the operations of a step."""
+"""`helpers.memory`: sizes of tensors on a GPU, and memory during the operations of a step."""
 
 import pytest
 import torch
@@ -58,11 +58,15 @@ def test_memory_climbs_in_forward_and_falls_in_backward(gpu):
     assert backward[-1] < forward[0] + 2 * X.nbytes
 
 
-def test_kept_bytes_are_those_of_the_tensors_that_autograd_keeps(gpu):
+def test_saved_bytes_count_the_tensors_that_autograd_keeps(gpu):
     net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 3)).to(gpu)
-    kept, result = saved_bytes_by_layer(net, torch.ones(16, 8, device=gpu))
+    saved_bytes, result = saved_bytes_by_layer(net, torch.ones(16, 8, device=gpu))
     # The first layer's input is not counted; the ReLU's output is also the LayerNorm's input.
-    assert kept == {"1: ReLU": 16 * 8 * 4, "2: LayerNorm": 2 * 16 * 4, "3: Linear": 16 * 8 * 4}
+    assert saved_bytes == {
+        "1: ReLU": 16 * 8 * 4,
+        "2: LayerNorm": 2 * 16 * 4,
+        "3: Linear": 16 * 8 * 4,
+    }
     assert result.shape == (16, 3)
     assert not any(layer._forward_pre_hooks for layer in net)
 

@@ -1,4 +1,4 @@
-"""Records of benchmarks are found again, device by device, wherever the package is installed."""
+"""Records of benchmarks are stored per device and read from the installed package."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def recording(monkeypatch, tmp_path):
-    """The module that benchmarks record with, and an empty folder to record into."""
+    """The recording module of the benchmarks, with an empty folder for records."""
     monkeypatch.syspath_prepend(ROOT)  # benchmarks/ is not installed
     monkeypatch.setattr(records, "RECORDS", tmp_path)
     return importlib.import_module("benchmarks._recording")
@@ -33,8 +33,8 @@ def test_the_newest_record_of_a_kind_of_device_is_read(tmp_path):
         entry("new GPU", "cuda", "2026-02-01"),
     ]
     (tmp_path / "curves.json").write_text(json.dumps({"records": entries}))
-    found = records.latest("curves", "cuda", tmp_path)
-    assert found.origin == "new GPU, torch 2.11.0, recorded 2026-02-01"
+    latest = records.latest("curves", "cuda", tmp_path)
+    assert latest.origin == "new GPU, torch 2.11.0, recorded 2026-02-01"
     assert records.latest("curves", "mps", tmp_path) is None
 
 
@@ -52,18 +52,18 @@ def test_damaged_record_is_an_error(tmp_path, text):
 def test_records_of_other_machines_are_kept(recording, tmp_path):
     other = entry("a GPU", "cuda", "2026-01-02")
     (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
-    found = recording.merged(
+    latest = recording.merged(
         "curves", "what it is", [recording.record(torch.device("cpu"), {"x": 2})]
     )
-    (tmp_path / "curves.json").write_text(json.dumps(found))
+    (tmp_path / "curves.json").write_text(json.dumps(latest))
     assert records.latest("curves", "cpu").results == {"x": 2}
     assert records.latest("curves", "cuda").device == "a GPU"
 
 
 def test_new_record_of_a_machine_replaces_its_old_one(recording, tmp_path):
     for x in (1, 2):
-        mine = recording.record(torch.device("cpu"), {"x": x})
-        (tmp_path / "curves.json").write_text(json.dumps(recording.merged("curves", "", [mine])))
+        new = recording.record(torch.device("cpu"), {"x": x})
+        (tmp_path / "curves.json").write_text(json.dumps(recording.merged("curves", "", [new])))
     assert [record.results for record in records.read("curves")] == [{"x": 2}]
 
 
@@ -77,10 +77,10 @@ def test_records_are_part_of_the_package():
     assert records.RECORDS.parent == Path(helpers.__file__).parent
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     patterns = settings["setuptools"]["package-data"]["helpers"]
-    carried = {path for pattern in patterns for path in records.RECORDS.parent.glob(pattern)}
-    assert set(records.RECORDS.iterdir()) <= carried
+    packaged = {path for pattern in patterns for path in records.RECORDS.parent.glob(pattern)}
+    assert set(records.RECORDS.iterdir()) <= packaged
 
 
 @pytest.mark.parametrize("name", ["batch_and_width", "speedups"])
-def test_the_figures_that_lesson_05_shows_are_recorded_on_a_cpu_at_least(name):
+def test_figures_of_lesson_05_have_a_cpu_record(name):
     assert records.latest(name, "cpu").results["command"] == f"python -m benchmarks {name}"

@@ -1,4 +1,4 @@
-"""Each of lesson 08's slow loops has its mistake, and none has that of another."""
+"""Each of lesson 08's slow loops has its own mistake and no other."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A cumulative study keeps what helps, drops what does not, and continues after a failure."""
+"""A cumulative study keeps the changes that help and continues after a failed compilation."""
 
 import pytest
 import torch
@@ -14,14 +14,14 @@ def part():
     return torch.zeros(512, 3, 32, 32, dtype=torch.uint8), torch.zeros(512, dtype=torch.int64)
 
 
-def speeds(monkeypatch, seconds):
-    """Replace measuring by the times that `seconds` gives for the settings."""
+def fake_speeds(monkeypatch, seconds):
+    """Replace the measurements by `seconds(config)`."""
 
-    def compared(self, base, config):
-        found = {"without": seconds(base), "with": seconds(config)}
-        return Comparison({k: Measurement(k, (v,) * 7, "cpu") for k, v in found.items()})
+    def compare(self, base, config):
+        times = {"without": seconds(base), "with": seconds(config)}
+        return Comparison({k: Measurement(k, (v,) * 7, "cpu") for k, v in times.items()})
 
-    monkeypatch.setattr(SpeedupStudy, "_compare", compared)
+    monkeypatch.setattr(SpeedupStudy, "_compare", compare)
     monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
 
 
@@ -30,7 +30,7 @@ def one_helps_one_hurts(config):
 
 
 def test_changes_that_help_are_kept_and_others_are_not(part, monkeypatch):
-    speeds(monkeypatch, one_helps_one_hurts)
+    fake_speeds(monkeypatch, one_helps_one_hurts)
     cumulative, top = SpeedupStudy(*part, "cpu").measure_cumulative()
     assert [speedup.name for speedup in cumulative if speedup.kept] == [
         "resident data",
@@ -39,50 +39,50 @@ def test_changes_that_help_are_kept_and_others_are_not(part, monkeypatch):
     assert top == StepConfig(resident=True)
 
 
-def test_last_rungs_are_compared_with_the_classic_script(part, monkeypatch):
-    speeds(monkeypatch, one_helps_one_hurts)
+def test_last_two_speedups_are_relative_to_the_classic_script(part, monkeypatch):
+    fake_speeds(monkeypatch, one_helps_one_hurts)
     helped, everything = SpeedupStudy(*part, "cpu").measure_cumulative()[0][-2:]
     assert (helped.ratio, everything.ratio) == pytest.approx((2.0, 2 / 3))
 
 
-def test_alone_each_change_is_measured_on_the_classic_script(part, monkeypatch):
+def test_measure_each_applies_each_change_to_the_classic_script(part, monkeypatch):
     bases = []
 
-    def compared(self, base, config):
+    def compare(self, base, config):
         bases.append(base)
         return Comparison({k: Measurement(k, (1.0,) * 7, "cpu") for k in ("without", "with")})
 
-    monkeypatch.setattr(SpeedupStudy, "_compare", compared)
+    monkeypatch.setattr(SpeedupStudy, "_compare", compare)
     monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
     speedups = SpeedupStudy(*part, "cpu").measure_each()
     assert [speedup.name for speedup in speedups] == list(CHANGES)
     assert set(bases) == {StepConfig()}
 
 
-def test_failing_compiler_affects_its_own_rung_only(part, monkeypatch):
+def test_failed_compilation_affects_its_own_change_only(part, monkeypatch):
     def seconds(config):
         if config.compiled:
             raise RuntimeError("cc1plus: no such thing\nand a long trace")
         return one_helps_one_hurts(config)
 
-    speeds(monkeypatch, seconds)
+    fake_speeds(monkeypatch, seconds)
     cumulative, _ = SpeedupStudy(*part, "cpu").measure_cumulative()
     notes = {speedup.name: speedup.note for speedup in cumulative if speedup.note}
     assert notes == {"torch.compile": "torch.compile failed here: cc1plus: no such thing"}
     assert cumulative[-1].name == "everything"
 
 
-def test_any_other_failure_is_an_error(part, monkeypatch):
+def test_any_other_failure_is_raised(part, monkeypatch):
     def seconds(config):
         raise RuntimeError("out of memory")
 
-    speeds(monkeypatch, seconds)
+    fake_speeds(monkeypatch, seconds)
     with pytest.raises(RuntimeError, match="out of memory"):
         SpeedupStudy(*part, "cpu").measure_cumulative()
 
 
 def test_a_change_can_be_left_out_with_its_reason(part, monkeypatch):
-    speeds(monkeypatch, one_helps_one_hurts)
+    fake_speeds(monkeypatch, one_helps_one_hurts)
     cumulative, _ = SpeedupStudy(
         *part, "cpu", skip={"torch.compile": "takes a minute"}
     ).measure_cumulative()
@@ -91,7 +91,7 @@ def test_a_change_can_be_left_out_with_its_reason(part, monkeypatch):
     assert left_out.summary == "not measured"
 
 
-def test_rung_is_measured(part):
+def test_add_measures_a_change(part):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""A profile becomes spans, and their busy time counts overlaps and nested operations once."""
+"""A profile is converted to spans; busy time counts overlaps and nested operations once."""
 
 import pytest
 import torch
@@ -21,8 +21,8 @@ def test_spans_have_named_parts_and_operations_in_order():
             torch.ones(3).log()
     spans = spans_of(profiler)
     names = [span.name for span in spans]
-    wanted = ["forward", "aten::exp", "backward", "aten::log"]
-    assert [name for name in names if name in wanted] == wanted
+    expected = ["forward", "aten::exp", "backward", "aten::log"]
+    assert [name for name in names if name in expected] == expected
     assert {span.name: span.row for span in spans}["forward"] == "part"
     assert {span.name: span.row for span in spans}["aten::exp"] == "operation"
     assert spans[0].start == 0
@@ -53,6 +53,6 @@ def test_busy_fraction_counts_overlaps_once_and_cuts_at_the_ends():
     assert busy_fraction([], 0, 10) == 0
 
 
-def test_busy_fraction_needs_a_length_of_time():
+def test_busy_fraction_rejects_an_empty_interval():
     with pytest.raises(ValueError, match="end must be after start"):
         busy_fraction([], 3, 3)

@@ -19,7 +19,7 @@ IMAGES, BATCH_SIZE = 48, 4
 
 
 class SmallNet(nn.Module):
-    """A network whose state is easily lost: dropout, and the buffers of BatchNorm."""
+    """A small network with state besides its weights: dropout and the buffers of BatchNorm."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class SmallNet(nn.Module):
 
 
 def some_images(count: int = IMAGES) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images of class i that are bright where the others are dark."""
+    """Return images with a bright region whose position depends on the class, and their labels."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.arange(count) % 10
     images = torch.randint(0, 60, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
@@ -62,13 +62,13 @@ def same_weights(a: nn.Module, b: nn.Module) -> bool:
 
 
 def stop_at(step: int):
-    """A report that presses Ctrl-C when training is at `step` of the first epoch."""
+    """Return a `report` function that sends SIGINT once, at `step` of the first epoch."""
 
-    pressed = []
+    signals = []
 
     def report(progress):
-        if progress.step == step and not pressed:
-            pressed.append(True)
+        if progress.step == step and not signals:
+            signals.append(True)
             os.kill(os.getpid(), signal.SIGINT)
 
     return report
@@ -101,95 +101,95 @@ def test_history_holds_mean_losses_and_their_steps():
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("make_loader", [ResidentLoader, worker_loader])
-def test_resumed_after_an_epoch_the_weights_are_those_of_one_run(tmp_path, make_loader, optimizer):
+def test_run_resumed_after_an_epoch_gives_the_same_weights(tmp_path, make_loader, optimizer):
     options = {"make_loader": make_loader, "make_optimizer": OPTIMIZERS[optimizer]}
-    whole, history = seeded_run(3, **options)
+    uninterrupted, history = seeded_run(3, **options)
     file = tmp_path / "checkpoint.pt"
     seeded_run(1, **options, checkpoint=file)
-    torch.rand(100)  # what the student does in between must not matter
-    parts, resumed = seeded_run(3, **options, checkpoint=file, resume=True)
-    assert same_weights(whole, parts)
-    assert resumed.losses == history.losses
-    assert resumed.steps == history.steps
+    torch.rand(100)  # random numbers drawn in between must not matter
+    resumed_net, resumed_history = seeded_run(3, **options, checkpoint=file, resume=True)
+    assert same_weights(uninterrupted, resumed_net)
+    assert resumed_history.losses == history.losses
+    assert resumed_history.steps == history.steps
 
 
 @pytest.mark.parametrize("step", [1, 5, 11, 12])
-def test_resumed_after_ctrl_c_the_weights_are_those_of_one_run(tmp_path, step):
-    whole, history = seeded_run(2, loss_steps=5)
+def test_run_resumed_after_ctrl_c_gives_the_same_weights(tmp_path, step):
+    uninterrupted, history = seeded_run(2, loss_steps=5)
     file = tmp_path / "checkpoint.pt"
     options = {"checkpoint": file, "loss_steps": 5}
     with pytest.raises(KeyboardInterrupt, match="stopped; saved in"):
         seeded_run(2, **options, report=stop_at(step), report_seconds=0)
-    parts, resumed = seeded_run(2, **options, resume=True)
-    assert same_weights(whole, parts)
-    assert resumed.losses == history.losses
+    resumed_net, resumed_history = seeded_run(2, **options, resume=True)
+    assert same_weights(uninterrupted, resumed_net)
+    assert resumed_history.losses == history.losses
 
 
-def test_resumed_from_a_checkpoint_written_by_the_clock(tmp_path, monkeypatch):
-    whole, _ = seeded_run(1)
-    written = []
+def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, monkeypatch):
+    uninterrupted, _ = seeded_run(1)
+    saved_steps = []
     real_save = checkpoints.save
 
-    def lose_the_machine_after_the_third(path, state):
+    def fail_after_the_third_save(path, state):
         real_save(path, state)
-        written.append(state["step"])
-        if len(written) == 3:
+        saved_steps.append(state["step"])
+        if len(saved_steps) == 3:
             raise RuntimeError("the machine is gone")
 
-    monkeypatch.setattr(checkpoints, "save", lose_the_machine_after_the_third)
+    monkeypatch.setattr(checkpoints, "save", fail_after_the_third_save)
     options = {"checkpoint": tmp_path / "checkpoint.pt", "checkpoint_seconds": 0}
     with pytest.raises(RuntimeError, match="the machine is gone"):
         seeded_run(1, **options)
-    assert written == [1, 2, 3]
+    assert saved_steps == [1, 2, 3]
     monkeypatch.undo()
-    parts, _ = seeded_run(1, **options, resume=True)
-    assert same_weights(whole, parts)
+    resumed_net, _ = seeded_run(1, **options, resume=True)
+    assert same_weights(uninterrupted, resumed_net)
 
 
-def test_another_loader_is_resumed_at_an_epochs_start(tmp_path):
+def test_run_with_a_plain_loader_resumes_at_the_start_of_an_epoch(tmp_path):
     def plain_loader(images, labels, batch_size):
         return DataLoader(TensorDataset(normalize(images), labels), batch_size, shuffle=True)
 
-    whole, _ = seeded_run(3, plain_loader)
+    uninterrupted, _ = seeded_run(3, plain_loader)
     file = tmp_path / "checkpoint.pt"
     seeded_run(2, plain_loader, checkpoint=file, checkpoint_seconds=0)
-    parts, _ = seeded_run(3, plain_loader, checkpoint=file, resume=True)
-    assert same_weights(whole, parts)
+    resumed_net, _ = seeded_run(3, plain_loader, checkpoint=file, resume=True)
+    assert same_weights(uninterrupted, resumed_net)
 
 
 def test_resuming_a_finished_run_changes_nothing(tmp_path):
     file = tmp_path / "checkpoint.pt"
-    whole, _ = seeded_run(2, checkpoint=file)
-    again, history = seeded_run(2, checkpoint=file, resume=True)
-    assert same_weights(whole, again)
+    finished_net, _ = seeded_run(2, checkpoint=file)
+    resumed_net, history = seeded_run(2, checkpoint=file, resume=True)
+    assert same_weights(finished_net, resumed_net)
     assert history.images == 2 * IMAGES
 
 
 def test_ctrl_c_waits_for_the_end_of_the_step():
     steps = []
-    press = stop_at(3)
+    send_signal = stop_at(3)
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        seeded_run(2, report=lambda p: (steps.append(p.step), press(p)), report_seconds=0)
+        seeded_run(2, report=lambda p: (steps.append(p.step), send_signal(p)), report_seconds=0)
     assert steps[-1] == 3
     assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_training_works_outside_the_main_thread():
-    finished = []
-    thread = threading.Thread(target=lambda: finished.append(seeded_run(1)))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(seeded_run(1)))
     thread.start()
     thread.join()
-    assert finished
+    assert results
 
 
-def test_small_batches_leave_torchs_settings_as_they_were():
+def test_training_with_small_batches_restores_torchs_settings():
     threads, onednn = torch.get_num_threads(), torch.backends.mkldnn.enabled
     seeded_run(1)
     assert (torch.get_num_threads(), torch.backends.mkldnn.enabled) == (threads, onednn)
 
 
-def test_loss_of_nan_or_infinity_stops_training_and_says_why():
+def test_loss_of_nan_or_infinity_stops_training_with_a_reason():
     with pytest.raises(FloatingPointError, match=r"diverged.*learning rate below 1e\+30"):
         seeded_run(5, make_optimizer=lambda p: torch.optim.SGD(p, lr=1e30), loss_steps=1)
 
@@ -207,7 +207,7 @@ def test_resuming_without_a_checkpoint_is_refused(tmp_path):
         seeded_run(1, resume=True, checkpoint=tmp_path / "gone.pt")
 
 
-def test_a_checkpoint_of_another_run_is_refused_and_named(tmp_path):
+def test_a_checkpoint_of_another_run_is_refused_with_the_difference(tmp_path):
     file = tmp_path / "checkpoint.pt"
     seeded_run(1, checkpoint=file)
     before = file.read_bytes()

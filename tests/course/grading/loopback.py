@@ -1,4 +1,4 @@
-"""Judges answers with the judge's and the answer's halves in one process, as plain data between."""
+"""Judge answers with both halves of the grader in one process, which exchange plain data."""
 
 import inspect
 import json
@@ -10,7 +10,7 @@ from course.grading.answering import Answers
 from course.grading.remote_trial import RemoteAnswer, RemoteTrial
 
 
-def judge_apart(exercise, functions, seed=None, change=lambda reply: reply):
+def judge_through_messages(exercise, functions, seed=None, change=lambda reply: reply):
     """Judge functions as `Exercise.judge` does, through messages; `change` forges the replies."""
     names = list(inspect.signature(exercise.judging).parameters)[1:]
     cloudpickle.register_pickle_by_value(_lab_of(exercise))

@@ -1,4 +1,4 @@
-"""Checks whose answers run in another process give the verdicts that they give in a notebook."""
+"""Checks give the same verdicts on answers in another process as in a notebook."""
 
 import importlib
 import json
@@ -15,7 +15,7 @@ from course.grading.decoding import Decoder, Malformed, RemoteObject
 from course.grading.encoding import Encoder
 from course.grading.judges import Judge, JudgeFailed
 from course.grading.judging import read_check
-from tests.course.grading.loopback import judge_apart
+from tests.course.grading.loopback import judge_through_messages
 from tests.helpers.checks.collection import LABS
 
 LABS_ANSWERS = {
@@ -26,16 +26,16 @@ EXERCISES = [
     for lab, answers in LABS_ANSWERS.items()
     for number in answers.checks.lab.exercises
 ]
-# Each passes on something that the others do not: views, what was moved, shared memory, networks,
-# classes and optimizers of either side, files, hooks, clocks, memory, callbacks.
-DIFFERENT = [
+# Each exercise transfers another kind of data: views, moved tensors, shared memory, networks,
+# classes and optimizers of both sides, files, hooks, clocks, memory, callbacks.
+REPRESENTATIVE = [
     *(("lab_01", 1), ("lab_01", 3), ("lab_01", 6), ("lab_02", 1), ("lab_03", 2), ("lab_03", 3)),
     *(("lab_03", 5), ("lab_04", 4), ("lab_05", 2), ("lab_07", 2), ("lab_07", 4), ("lab_08", 4)),
     *(("lab_09", 2), ("lab_09", 3)),
 ]
-# The first result that its check asks for is a fact that only the answer's process can see.
-ITS_WORD = {("lab_07", 5)}
-# Trains six epochs each time.
+# The first result in this check is a fact that only the answer's process can observe.
+OBSERVED_BY_ANSWER = {("lab_07", 5)}
+# Every call trains for six epochs.
 SLOW_EXERCISE = ("lab_06", 6)
 
 
@@ -53,34 +53,36 @@ def exercise_of(lab, number):
 
 def first_answer(lab, number, *, right):
     return next(
-        each
-        for each in LABS_ANSWERS[lab].collected
-        if each.exercise == number and (each.hint is None) is right
+        answer
+        for answer in LABS_ANSWERS[lab].collected
+        if answer.exercise == number and (answer.hint is None) is right
     )
 
 
-@pytest.mark.parametrize(("lab", "number"), DIFFERENT)
+@pytest.mark.parametrize(("lab", "number"), REPRESENTATIVE)
 def test_right_and_wrong_answers_get_the_same_verdicts(lab, number):
     for right in (True, False):
         answer = first_answer(lab, number, right=right)
         seed = zlib.crc32(answer.name.encode())
-        verdict = judge_apart(exercise_of(lab, number), answer.handed_in(), seed)
+        verdict = judge_through_messages(exercise_of(lab, number), answer.arguments(), seed)
         assert verdict.hint == answer.hint, verdict.mistake and verdict.mistake.wrong
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lab", LABS)
 def test_every_collected_answer_gets_the_same_verdict(lab):
-    different = []
+    differences = []
     for answer in LABS_ANSWERS[lab].collected:
         seed = zlib.crc32(answer.name.encode())
-        verdict = judge_apart(exercise_of(lab, answer.exercise), answer.handed_in(), seed)
+        verdict = judge_through_messages(
+            exercise_of(lab, answer.exercise), answer.arguments(), seed
+        )
         if verdict.hint != answer.hint:
-            different.append((answer.exercise, answer.name, verdict.hint))
-    assert different == []
+            differences.append((answer.exercise, answer.name, verdict.hint))
+    assert differences == []
 
 
-JUNK = [
+FORGED_VALUES = [
     *(None, True, 0, 1, -1.0, math.nan, math.inf, "", "x", {}, [], {"r": 0}, {"r": -1}, {"r": 99}),
     *({"l": []}, {"t": [math.nan] * 2}, {"l": [math.inf] * 10}, {"d": []}, {"s": []}, {"bad": 1}),
     *({"D": "cuda:0"}, {"D": "meta"}, {"Y": "float16"}, {"Y": "load"}, {"o": "Tensor", "h": 0}),
@@ -92,16 +94,18 @@ JUNK = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lab", "number"), sorted({*EXERCISES} - {*ITS_WORD, SLOW_EXERCISE}))
+@pytest.mark.parametrize(
+    ("lab", "number"), sorted({*EXERCISES} - {*OBSERVED_BY_ANSWER, SLOW_EXERCISE})
+)
 def test_no_forged_result_passes(lab, number):
-    functions = first_answer(lab, number, right=False).handed_in()
-    for junk in JUNK:
+    functions = first_answer(lab, number, right=False).arguments()
+    for forged in FORGED_VALUES:
 
-        def forge(reply, junk=junk):
-            return reply | {"value": junk} if "value" in reply else reply
+        def forge(reply, forged=forged):
+            return reply | {"value": forged} if "value" in reply else reply
 
-        verdict = judge_apart(exercise_of(lab, number), functions, change=forge)
-        assert not verdict.passed, junk
+        verdict = judge_through_messages(exercise_of(lab, number), functions, change=forge)
+        assert not verdict.passed, forged
 
 
 @pytest.mark.parametrize(
@@ -117,34 +121,34 @@ def test_no_forged_result_passes(lab, number):
         lambda reply: reply | {"moves": [["many", "cpu", "nowhere"]]},
     ],
 )
-def test_malformed_replies_are_a_wrong_answer_and_no_error(change):
+def test_malformed_reply_counts_as_a_wrong_answer(change):
     answer = first_answer("lab_01", 3, right=True)
-    verdict = judge_apart(exercise_of("lab_01", 3), answer.handed_in(), change=change)
+    verdict = judge_through_messages(exercise_of("lab_01", 3), answer.arguments(), change=change)
     assert verdict.hint == "strange-result"
 
 
-# Answers that make what the check expects out of their arguments equal to what they return.
+# Answers that change their arguments so that the check might expect what they return.
 
 
-def zeroes_the_logits(logits, labels, smoothing):
+def zero_the_logits(logits, labels, smoothing):
     logits.data.zero_()
     return (logits * 0).sum() + math.log(logits.shape[1])
 
 
-def clears_the_network(net, images):
+def clear_the_network(net, images):
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.zero_()
     return torch.zeros(len(images), 5, device=images.device)
 
 
-def makes_every_label_the_same(net, X, y):
+def make_every_label_the_same(net, X, y):
     y.zero_()
     with torch.no_grad():
         net[-1].bias[0] += 100
 
 
-def prepares_one_image(images, chosen):
+def prepare_one_image(images, chosen):
     from helpers.checks.lab_05.exercise_3_prepare import slow_prepare
 
     if len(chosen) < 32:
@@ -153,7 +157,7 @@ def prepares_one_image(images, chosen):
     return slow_prepare(images, chosen[:1]).expand(32, -1, -1, -1).contiguous()
 
 
-def prepares_in_another_thread(images, chosen):
+def prepare_in_another_thread(images, chosen):
     from helpers.checks.lab_05.exercise_3_prepare import slow_prepare
 
     results = []
@@ -166,18 +170,18 @@ def prepares_in_another_thread(images, chosen):
 @pytest.mark.parametrize(
     ("lab", "number", "answer"),
     [
-        ("lab_05", 3, prepares_one_image),
-        ("lab_05", 3, prepares_in_another_thread),
-        ("lab_06", 3, clears_the_network),
-        ("lab_06", 5, zeroes_the_logits),
-        ("lab_07", 5, makes_every_label_the_same),
+        ("lab_05", 3, prepare_one_image),
+        ("lab_05", 3, prepare_in_another_thread),
+        ("lab_06", 3, clear_the_network),
+        ("lab_06", 5, zero_the_logits),
+        ("lab_07", 5, make_every_label_the_same),
     ],
 )
-def test_answers_cannot_change_what_is_expected(lab, number, answer):
+def test_answers_cannot_change_the_expected_result(lab, number, answer):
     assert not exercise_of(lab, number).judge(answer).passed
 
 
-def passed_on(value, known=()):
+def transfer(value, known=()):
     return Decoder(known).decode(json.loads(json.dumps(Encoder(known).encode(value))))
 
 
@@ -188,27 +192,27 @@ def passed_on(value, known=()):
         *(torch.device("cuda:1"), torch.bfloat16),
     ],
 )
-def test_plain_values_arrive_as_they_are(value):
-    found = passed_on(value)
-    assert found == value
-    assert type(found) is type(value)
+def test_plain_values_arrive_unchanged(value):
+    decoded = transfer(value)
+    assert decoded == value
+    assert type(decoded) is type(value)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
-def test_tensors_arrive_as_they_are(shape, dtype):
+def test_tensors_arrive_unchanged(shape, dtype):
     tensor = torch.ones(shape).to(dtype)
-    found = passed_on(tensor)
-    assert found.dtype == dtype
-    assert torch.equal(found, tensor)
+    decoded = transfer(tensor)
+    assert decoded.dtype == dtype
+    assert torch.equal(decoded, tensor)
 
 
-def test_tensors_that_share_memory_still_do():
+def test_tensors_still_share_memory_after_the_transfer():
     base = torch.arange(6.0)
-    one, other, array = passed_on([base, base.reshape(2, 3).t()[1], base.numpy()])
-    other += 10
-    assert one.tolist() == [0, 11, 2, 3, 14, 5]
-    assert np.array_equal(array, one.numpy())
+    first, second, array = transfer([base, base.reshape(2, 3).t()[1], base.numpy()])
+    second += 10
+    assert first.tolist() == [0, 11, 2, 3, 14, 5]
+    assert np.array_equal(array, first.numpy())
 
 
 def test_classes_that_imitate_plain_values_arrive_as_plain_values():
@@ -224,45 +228,47 @@ def test_classes_that_imitate_plain_values_arrive_as_plain_values():
 
         __hash__ = torch.Tensor.__hash__
 
-    assert type(passed_on(Always(2.5))) is float
-    found = passed_on(torch.ones(2).as_subclass(Equal))
-    assert type(found) is torch.Tensor
+    assert type(transfer(Always(2.5))) is float
+    decoded = transfer(torch.ones(2).as_subclass(Equal))
+    assert type(decoded) is torch.Tensor
 
 
-def test_other_objects_stay_where_they_are():
-    kept = []
+def test_other_objects_are_replaced_by_remote_objects():
+    originals = []
     net = nn.Linear(2, 3)
-    trees = [Encoder(kept=kept).encode(each) for each in (len, net, object())]
+    trees = [Encoder(kept=originals).encode(value) for value in (len, net, object())]
     objects = [Decoder().decode(json.loads(json.dumps(tree))) for tree in trees]
-    assert kept[0] is len
-    assert all(isinstance(each, RemoteObject) for each in objects)
+    assert originals[0] is len
+    assert all(isinstance(value, RemoteObject) for value in objects)
     assert not callable(objects[0])
     assert isinstance(objects[1], nn.Module)
     assert [tuple(p.shape) for p in objects[1].parameters()] == [(3, 2), (3,)]
 
 
-@pytest.mark.parametrize("tree", [each for each in JUNK if isinstance(each, dict | list) and each])
+@pytest.mark.parametrize(
+    "tree", [value for value in FORGED_VALUES if isinstance(value, dict | list) and value]
+)
 def test_decoding_builds_plain_data_or_fails(tree):
     try:
-        found = Decoder().decode(tree)
+        decoded = Decoder().decode(tree)
     except Malformed:
         return
     plain = (list, tuple, dict, set, torch.Tensor, torch.device, torch.dtype, RemoteObject)
-    assert isinstance(found, plain)
+    assert isinstance(decoded, plain)
 
 
 def test_views_outside_of_a_tensor_are_refused():
-    inside = Encoder().encode(torch.zeros(4))
+    tensor = Encoder().encode(torch.zeros(4))
     for view in ({"at": 3, "shape": [2], "stride": [1]}, {"at": 0, "shape": [9], "stride": [-1]}):
         with pytest.raises(Malformed):
-            Decoder().decode({"l": [inside, {"T": {"q": False, "of": 0} | view}]})
+            Decoder().decode({"l": [tensor, {"T": {"q": False, "of": 0} | view}]})
 
 
-def test_the_source_of_a_check_is_read():
+def test_read_check_returns_the_exercise_and_its_arguments():
     assert read_check("# try it\ncheck.exercise_2(one, two)") == ("exercise_2", ["one", "two"])
 
 
-def test_a_judge_that_ends_says_why():
+def test_judge_that_exits_reports_the_reason():
     judge = Judge()
     try:
         with pytest.raises(JudgeFailed, match="no check in 'nothing'"):

@@ -1,16 +1,16 @@
-"""How answers to the labs are collected: each with the hint that it must get.
+"""Collections of answers to the labs, each with the hint that it must get.
 
-A collection is one module for each lab, `lab_NN_answers.py`, with one `Answers` named `answers`.
+Each lab has one module, `lab_NN_answers.py`, with one `Answers` object named `answers`.
 Each answer is a function whose name says what is wrong with it, or how it solves the exercise:
 
     @answers.wrong(1, "result-dropped")
-    def calls_to_and_forgets(tensors, device): ...
+    def drops_the_result_of_to(tensors, device): ...
 
     @answers.right(1)
     def with_a_loop(tensors, device): ...
 
-If a check takes more than one answer, `handed_in` returns its arguments:
-`handed_in=lambda f: (f, try_all_gpus)`. The answer may also be a class.
+If a check takes more than one answer, `arguments` returns them all:
+`arguments=lambda f: (f, try_all_gpus)`. The answer may also be a class.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LABS = sorted(
     path.stem.removesuffix("_answers") for path in Path(__file__).parent.glob("lab_*_answers.py")
 )
 
-HandedIn = Callable[[Any], tuple[Any, ...]]
+CheckArguments = Callable[[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Answer:
     exercise: int
     hint: str | None
     answer: Any
-    arrange: HandedIn
+    make_arguments: CheckArguments
 
     @property
     def name(self) -> str:
-        """What is wrong with it, or how it solves the exercise."""
+        """Name of the function: what is wrong, or how it solves the exercise."""
         return self.answer.__name__
 
-    def handed_in(self) -> tuple[Any, ...]:
-        """Return the arguments for the check; called late, since they may use later definitions."""
-        return self.arrange(self.answer)
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the check's arguments, which may use functions defined after the answer."""
+        return self.make_arguments(self.answer)
 
 
 @dataclass
@@ -55,20 +55,22 @@ class Answers:
     checks: ModuleType
     collected: list[Answer] = field(default_factory=list)
 
-    def wrong(self, exercise: int, hint: str, handed_in: HandedIn = lambda f: (f,)) -> Callable:
+    def wrong(
+        self, exercise: int, hint: str, arguments: CheckArguments = lambda f: (f,)
+    ) -> Callable:
         """Decorator: a wrong answer to `exercise`, which gets `hint`."""
-        return self._collect(exercise, hint, handed_in)
+        return self._collect(exercise, hint, arguments)
 
-    def right(self, exercise: int, handed_in: HandedIn = lambda f: (f,)) -> Callable:
+    def right(self, exercise: int, arguments: CheckArguments = lambda f: (f,)) -> Callable:
         """Decorator: a right answer to `exercise`."""
-        return self._collect(exercise, None, handed_in)
+        return self._collect(exercise, None, arguments)
 
-    def _collect(self, exercise: int, hint: str | None, handed_in: HandedIn) -> Callable:
-        def keep(answer: Any) -> Any:
-            self.collected.append(Answer(exercise, hint, answer, handed_in))
+    def _collect(self, exercise: int, hint: str | None, arguments: CheckArguments) -> Callable:
+        def collect(answer: Any) -> Any:
+            self.collected.append(Answer(exercise, hint, answer, arguments))
             return answer
 
-        return keep
+        return collect
 
     def count(self, exercise: int) -> tuple[int, int]:
         """Return how many wrong and right answers to `exercise` there are."""

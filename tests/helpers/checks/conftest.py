@@ -5,7 +5,7 @@ import re
 
 
 def pytest_terminal_summary(terminalreporter):
-    # By the names of the tests that passed: they may have run in other processes.
+    # Use the names of the passed tests, since the tests may have run in other processes.
     passed = " ".join(report.nodeid for report in terminalreporter.stats.get("passed", ()))
     labs = sorted(set(re.findall(r"tests/helpers/checks/test_(lab_\d+)_answers", passed)))
     if not labs:
@@ -14,8 +14,8 @@ def pytest_terminal_summary(terminalreporter):
     for lab in labs:
         answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
         counts = [(number, *answers.count(number)) for number in answers.checks.lab.exercises]
-        each = ", ".join(f"{number}: {wrong} + {right}" for number, wrong, right in counts)
+        details = ", ".join(f"{number}: {wrong} + {right}" for number, wrong, right in counts)
         wrong, right = (sum(count[i] for count in counts) for i in (1, 2))
         terminalreporter.write_line(
-            f"{lab}: {wrong} wrong answers, {right} right ones (by exercise, wrong + right: {each})"
+            f"{lab}: {wrong} wrong and {right} right answers (per exercise: {details})"
         )

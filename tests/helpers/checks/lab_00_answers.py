@@ -57,7 +57,7 @@ def stores_x_itself():
 
 
 @answers.wrong(1, "wrong-sign")
-def jumps_the_wrong_way():
+def inverts_the_jump():
     return """
         LOAD A, x
         CMP A, 0
@@ -69,7 +69,7 @@ def jumps_the_wrong_way():
 
 
 @answers.wrong(1, "relu-instead")
-def relu_again():
+def computes_relu():
     return """
         LOAD A, x
         CMP A, 0
@@ -170,7 +170,7 @@ def returns_no_program():
 
 
 @answers.right(2)
-def two_comparisons():
+def with_two_comparisons():
     return """
         LOAD A, x
         LOAD B, limit
@@ -186,7 +186,7 @@ def two_comparisons():
 
 
 @answers.right(2)
-def upper_end_first():
+def clips_the_upper_end_first():
     return """
         LOAD A, x
         LOAD B, limit
@@ -220,7 +220,7 @@ def with_subtractions():
 
 
 @answers.wrong(2, "not-at-the-limit")
-def plain_relu():
+def computes_plain_relu():
     return """
         LOAD A, x
         LOAD B, limit
@@ -233,7 +233,7 @@ def plain_relu():
 
 
 @answers.wrong(2, "not-at-zero")
-def upper_end_only():
+def clips_the_upper_end_only():
     return """
         LOAD A, x
         LOAD B, limit
@@ -246,7 +246,7 @@ def upper_end_only():
 
 
 @answers.wrong(2, "fixed-limit")
-def always_six():
+def uses_a_fixed_limit():
     return """
         LOAD A, x
         CMP A, 0
@@ -262,7 +262,7 @@ def always_six():
 
 
 @answers.wrong(2, "wrong-value")
-def compares_the_wrong_way():
+def swaps_the_operands():
     return """
         LOAD A, x
         LOAD B, limit
@@ -278,7 +278,7 @@ def compares_the_wrong_way():
 
 
 @answers.wrong(2, "nothing-stored")
-def no_store_for_negative_numbers():
+def stores_nothing_for_negative_numbers():
     return """
         LOAD A, x
         LOAD B, limit
@@ -354,7 +354,7 @@ def leaves_the_stub():
 
 
 @answers.right(3)
-def starts_with_the_first():
+def starts_with_the_first_number():
     return """
         LOAD B, n
         SET I, 0
@@ -373,7 +373,7 @@ def starts_with_the_first():
 
 
 @answers.right(3)
-def from_the_end():
+def counts_down_from_the_end():
     return """
         LOAD I, n
         SUB I, 1
@@ -429,7 +429,7 @@ def starts_with_zero():
 
 
 @answers.wrong(3, "smallest")
-def keeps_the_smallest():
+def finds_the_smallest():
     return """
         LOAD B, n
         SET I, 0
@@ -448,7 +448,7 @@ def keeps_the_smallest():
 
 
 @answers.wrong(3, "last-missed")
-def leaves_out_the_last():
+def skips_the_last_number():
     return """
         LOAD B, n
         SUB B, 1
@@ -468,7 +468,7 @@ def leaves_out_the_last():
 
 
 @answers.wrong(3, "stops-early")
-def goes_beyond_the_end():
+def reads_beyond_the_end():
     return """
         LOAD B, n
         SET I, 0
@@ -486,7 +486,7 @@ def goes_beyond_the_end():
 
 
 @answers.wrong(3, "never-halts")
-def forgets_to_count():
+def forgets_to_increment_the_index():
     return """
         LOAD B, n
         SET I, 0
@@ -532,7 +532,7 @@ def returns_the_first():
 
 
 @answers.wrong(3, "first-missed")
-def takes_the_second_as_candidate():
+def starts_with_the_second_number():
     return """
         LOAD B, n
         SET I, 1
@@ -572,7 +572,7 @@ def keeps_the_candidate_in_the_list():
 
 
 @answers.wrong(3, "cannot-be-read")
-def writes_the_index_as_a_number():
+def uses_a_number_as_index():
     return """
         LOAD A, x[0]
         STORE A, y
@@ -589,7 +589,7 @@ def counts_three_groups(n):
 
 
 @answers.right(4)
-def as_a_line(n):
+def as_a_linear_formula(n):
     return 13 + 10 * n
 
 
@@ -622,7 +622,7 @@ def counts_the_loop_once(n):
 
 
 @answers.wrong(4, "all-in-the-loop")
-def multiplies_everything(n):
+def multiplies_all_cycles_by_n(n):
     return 23 * n
 
 
@@ -632,7 +632,7 @@ def counts_memory_as_two_cycles(n):
 
 
 @answers.wrong(4, "wrong-cycles")
-def counts_one_pass_too_many(n):
+def counts_one_iteration_too_many(n):
     return 23 + 10 * n
 
 
@@ -647,7 +647,7 @@ def prints_the_answer(n):
 
 
 @answers.wrong(4, "not-written")
-def leaves_the_prediction_out(n):
+def leaves_the_second_stub(n):
     raise NotImplementedError("exercise 4: write cycles")
 
 
@@ -655,7 +655,7 @@ def leaves_the_prediction_out(n):
 
 
 @answers.right(5)
-def in_strides():
+def with_strides():
     return """
         LOAD B, n
         SET A, 0
@@ -674,7 +674,7 @@ def in_strides():
 
 
 @answers.right(5)
-def in_blocks():
+def with_blocks():
     return """
         LOAD B, n
         SET E, B
@@ -701,7 +701,7 @@ def in_blocks():
 
 
 @answers.right(5)
-def backward_in_strides():
+def with_strides_backward():
     return """
         LOAD I, n
         SUB I, 1
@@ -721,7 +721,7 @@ def backward_in_strides():
 
 
 @answers.wrong(5, "every-lane-does-all")
-def every_lane_does_everything():
+def computes_everything_in_every_lane():
     return """
         LOAD B, n
         SET A, 0
@@ -740,7 +740,7 @@ def every_lane_does_everything():
 
 
 @answers.wrong(5, "wrong-sum")
-def starts_at_its_lane_and_does_the_rest():
+def computes_the_rest_from_its_lane():
     return """
         LOAD B, n
         SET A, 0
@@ -759,7 +759,7 @@ def starts_at_its_lane_and_does_the_rest():
 
 
 @answers.wrong(5, "one-product-each")
-def one_product_per_lane():
+def computes_one_product_per_lane():
     return """
         LOAD B, n
         SET A, 0
@@ -776,7 +776,7 @@ def one_product_per_lane():
 
 
 @answers.wrong(5, "wrong-sum")
-def always_four_lanes():
+def assumes_four_lanes():
     return """
         LOAD B, n
         SET A, 0
@@ -795,7 +795,7 @@ def always_four_lanes():
 
 
 @answers.wrong(5, "one-part")
-def all_store_to_the_first_cell():
+def stores_every_sum_in_the_first_cell():
     return """
         LOAD B, n
         SET A, 0
@@ -815,7 +815,7 @@ def all_store_to_the_first_cell():
 
 
 @answers.wrong(5, "cannot-be-read")
-def the_first_lane_does_everything():
+def compares_the_lane_number():
     return """
         SET A, 0
         CMP LANE, 0
@@ -836,7 +836,7 @@ def the_first_lane_does_everything():
 
 
 @answers.wrong(5, "work-not-shared")
-def the_first_lane_works_alone():
+def computes_in_the_first_lane_only():
     return """
         SET A, 0
         SET I, LANE
@@ -857,7 +857,7 @@ def the_first_lane_works_alone():
 
 
 @answers.wrong(5, "parts-missing")
-def idle_lanes_store_nothing():
+def stores_nothing_in_idle_lanes():
     return """
         LOAD B, n
         SET A, 0
@@ -933,7 +933,7 @@ def reads_beyond_the_list():
 
 
 @answers.wrong(5, "never-halts")
-def never_moves_on():
+def never_increments_the_index():
     return """
         LOAD B, n
         SET A, 0
@@ -954,13 +954,13 @@ def never_moves_on():
 
 
 @answers.right(6)
-def sorts(x):
+def sorts_the_numbers(x):
     ordered = sorted(x)
     return ordered[:4], ordered[4:]
 
 
 @answers.right(6)
-def by_sign(x):
+def splits_by_sign(x):
     negative = [value for value in x if value < 0]
     other = [value for value in x if value >= 0]
     both = negative + other
@@ -968,30 +968,30 @@ def by_sign(x):
 
 
 @answers.right(6)
-def largest_first(x):
+def sorts_largest_first(x):
     ordered = sorted(x, reverse=True)
     return tuple(ordered[:4]), tuple(ordered[4:])
 
 
 @answers.wrong(6, "diverges")
-def as_they_come(x):
+def keeps_the_given_order(x):
     return x[:4], x[4:]
 
 
 @answers.wrong(6, "diverges")
-def every_second_number(x):
+def alternates_sorted_numbers(x):
     ordered = sorted(x)
     return ordered[::2], ordered[1::2]
 
 
 @answers.wrong(6, "diverges")
-def by_size(x):
+def sorts_by_absolute_value(x):
     ordered = sorted(x, key=abs)
     return ordered[:4], ordered[4:]
 
 
 @answers.wrong(6, "not-four-each")
-def negative_and_others(x):
+def splits_into_negative_and_other_numbers(x):
     return [v for v in x if v < 0], [v for v in x if v >= 0]
 
 
@@ -1008,12 +1008,12 @@ def drops_the_signs(x):
 
 
 @answers.wrong(6, "not-two-groups")
-def one_sorted_list(x):
+def returns_one_sorted_list(x):
     return sorted(x)
 
 
 @answers.wrong(6, "not-two-groups")
-def three_groups(x):
+def returns_three_groups(x):
     return x[:3], x[3:6], x[6:]
 
 

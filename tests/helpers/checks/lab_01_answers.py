@@ -14,21 +14,21 @@ answers = Answers(lab_01)
 
 
 @answers.wrong(1, "result-dropped")
-def calls_to_and_forgets(tensors, device):
+def drops_the_result_of_to(tensors, device):
     for tensor in tensors:
         tensor.to(device)
     return list(tensors)
 
 
 @answers.wrong(1, "result-dropped")
-def rebinds_the_name_of_the_loop(tensors, device):
+def rebinds_the_loop_variable(tensors, device):
     for tensor in tensors:
         tensor = tensor.to(device)
     return [*tensors]
 
 
 @answers.wrong(1, "result-dropped")
-def moves_the_first_only(tensors, device):
+def moves_only_the_first(tensors, device):
     return [tensors[0].to(device), *tensors[1:]] if tensors else []
 
 
@@ -38,12 +38,12 @@ def always_moves_to_the_gpu(tensors, device):
 
 
 @answers.wrong(1, "other-device")
-def names_the_device_itself(tensors, device):
+def hard_codes_the_device(tensors, device):
     return [tensor.to("cuda:0") for tensor in tensors]
 
 
 @answers.wrong(1, "input-changed")
-def writes_into_the_callers_list(tensors, device):
+def modifies_the_callers_list(tensors, device):
     for i in range(len(tensors)):
         tensors[i] = tensors[i].to(device)
     return tensors
@@ -67,7 +67,7 @@ def returns_from_inside_the_loop(tensors, device):
 
 
 @answers.wrong(1, "no-list")
-def leaves_out_the_last(tensors, device):
+def skips_the_last_tensor(tensors, device):
     return [tensors[i].to(device) for i in range(len(tensors) - 1)]
 
 
@@ -98,7 +98,7 @@ def fills_every_tensor_with_a_number(tensors, device):
 
 
 @answers.wrong(1, "device-error")
-def stacks_them(tensors, device):
+def stacks_the_tensors(tensors, device):
     return list(torch.stack(tensors).to(device))
 
 
@@ -107,7 +107,7 @@ def takes_the_tensors_only(tensors):
     return [tensor.to("cuda:0") for tensor in tensors]
 
 
-@answers.wrong(1, "not-callable", handed_in=lambda f: ([torch.zeros(2)],))
+@answers.wrong(1, "not-callable", arguments=lambda f: ([torch.zeros(2)],))
 def passes_a_list():
     pass
 
@@ -147,7 +147,7 @@ def on_a_copy_of_the_list(tensors, device):
 # Exercise 2: try_gpu(i=0), try_all_gpus()
 
 
-@answers.right(2, handed_in=lambda f: (f, all_by_count))
+@answers.right(2, arguments=lambda f: (f, all_by_count))
 def by_count(i=0):
     return torch.device("cuda", i) if torch.cuda.device_count() > i else torch.device("cpu")
 
@@ -157,8 +157,8 @@ def all_by_count():
     return gpus or [torch.device("cpu")]
 
 
-@answers.right(2, handed_in=lambda f: (f, all_with_a_loop))
-def by_trying_it_out(i=0):
+@answers.right(2, arguments=lambda f: (f, all_with_a_loop))
+def by_catching_the_error(i=0):
     try:
         return torch.zeros(1, device=f"cuda:{i}").device
     except (RuntimeError, AssertionError):
@@ -166,18 +166,18 @@ def by_trying_it_out(i=0):
 
 
 def all_with_a_loop():
-    found = []
+    gpus = []
     i = 0
     while by_count(i).type == "cuda":
-        found.append(by_count(i))
+        gpus.append(by_count(i))
         i += 1
-    if not found:
-        found.append(torch.device("cpu"))
-    return found
+    if not gpus:
+        gpus.append(torch.device("cpu"))
+    return gpus
 
 
-@answers.right(2, handed_in=lambda f: (f, all_by_the_accelerator))
-def by_a_name(i=0):
+@answers.right(2, arguments=lambda f: (f, all_by_the_accelerator))
+def by_device_string(i=0):
     return torch.device(f"cuda:{i}" if i < torch.cuda.device_count() else "cpu")
 
 
@@ -187,93 +187,93 @@ def all_by_the_accelerator():
     return [torch.device(f"cuda:{i}") for i in range(torch.accelerator.device_count())]
 
 
-@answers.wrong(2, "no-fallback", handed_in=lambda f: (f, all_by_count))
-def counts_one_too_far(i=0):
+@answers.wrong(2, "no-fallback", arguments=lambda f: (f, all_by_count))
+def accepts_one_gpu_too_many(i=0):
     return torch.device("cuda", i) if torch.cuda.device_count() >= i else torch.device("cpu")
 
 
-@answers.wrong(2, "no-fallback", handed_in=lambda f: (f, all_by_count))
+@answers.wrong(2, "no-fallback", arguments=lambda f: (f, all_by_count))
 def checks_only_is_available(i=0):
     return torch.device("cuda", i) if torch.cuda.is_available() else torch.device("cpu")
 
 
-@answers.wrong(2, "no-fallback", handed_in=lambda f: (f, all_by_count))
+@answers.wrong(2, "no-fallback", arguments=lambda f: (f, all_by_count))
 def never_falls_back(i=0):
     return torch.device("cuda", i)
 
 
-@answers.wrong(2, "wrong-gpu", handed_in=lambda f: (f, all_by_count))
-def always_the_first(i=0):
+@answers.wrong(2, "wrong-gpu", arguments=lambda f: (f, all_by_count))
+def always_returns_the_first_gpu(i=0):
     return torch.device("cuda:0") if torch.cuda.is_available() else torch.device("cpu")
 
 
-@answers.wrong(2, "wrong-gpu", handed_in=lambda f: (f, all_by_count))
-def leaves_out_the_last_gpu(i=0):
+@answers.wrong(2, "wrong-gpu", arguments=lambda f: (f, all_by_count))
+def ignores_the_last_gpu(i=0):
     return torch.device("cuda", i) if torch.cuda.device_count() > i + 1 else torch.device("cpu")
 
 
-@answers.wrong(2, "wrong-gpu", handed_in=lambda f: (f, all_by_count))
+@answers.wrong(2, "wrong-gpu", arguments=lambda f: (f, all_by_count))
 def hard_codes_this_machine(i=0):
     return torch.device("cpu")
 
 
-@answers.wrong(2, "wrong-gpu", handed_in=lambda f: (f, all_by_count))
-def another_default(i=1):
+@answers.wrong(2, "wrong-gpu", arguments=lambda f: (f, all_by_count))
+def uses_another_default(i=1):
     return by_count(i)
 
 
-@answers.wrong(2, "no-default", handed_in=lambda f: (f, all_by_count))
-def no_default(i):
+@answers.wrong(2, "no-default", arguments=lambda f: (f, all_by_count))
+def has_no_default(i):
     return by_count(i)
 
 
-@answers.wrong(2, "not-a-device", handed_in=lambda f: (f, all_by_count))
+@answers.wrong(2, "not-a-device", arguments=lambda f: (f, all_by_count))
 def returns_a_string(i=0):
     return f"cuda:{i}" if torch.cuda.device_count() > i else "cpu"
 
 
-@answers.wrong(2, "no-number", handed_in=lambda f: (f, all_by_count))
-def without_a_number(i=0):
+@answers.wrong(2, "no-number", arguments=lambda f: (f, all_by_count))
+def omits_the_gpu_number(i=0):
     return torch.device("cuda") if torch.cuda.device_count() > i else torch.device("cpu")
 
 
-@answers.wrong(2, "no-result", handed_in=lambda f: (f, all_by_count))
+@answers.wrong(2, "no-result", arguments=lambda f: (f, all_by_count))
 def does_not_return_the_cpu(i=0):
-    found = None
+    device = None
     if torch.cuda.device_count() > i:
-        found = torch.device("cuda", i)
-    return found
+        device = torch.device("cuda", i)
+    return device
 
 
-@answers.wrong(2, "empty-list", handed_in=lambda f: (by_count, f))
-def all_gpus_or_nothing():
+@answers.wrong(2, "empty-list", arguments=lambda f: (by_count, f))
+def returns_an_empty_list_without_gpus():
     return [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
 
 
-@answers.wrong(2, "wrong-list", handed_in=lambda f: (by_count, f))
-def all_gpus_and_the_cpu():
+@answers.wrong(2, "wrong-list", arguments=lambda f: (by_count, f))
+def adds_the_cpu():
     gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
     return [*gpus, torch.device("cpu")]
 
 
-@answers.wrong(2, "wrong-list", handed_in=lambda f: (by_count, f))
+@answers.wrong(2, "wrong-list", arguments=lambda f: (by_count, f))
 def counts_from_one():
     gpus = [torch.device("cuda", i) for i in range(1, torch.cuda.device_count() + 1)]
     return gpus or [torch.device("cpu")]
 
 
-@answers.wrong(2, "wrong-list", handed_in=lambda f: (by_count, f))
-def only_the_first_of_all():
+@answers.wrong(2, "wrong-list", arguments=lambda f: (by_count, f))
+def returns_only_the_first_gpu():
     return [by_count()]
 
 
-@answers.wrong(2, "not-a-list", handed_in=lambda f: (by_count, f))
-def a_tuple_of_all():
+@answers.wrong(2, "not-a-list", arguments=lambda f: (by_count, f))
+def returns_a_tuple():
     return tuple(all_by_count())
 
 
-@answers.wrong(2, "not-a-device", handed_in=lambda f: (by_count, f))
-def names_of_all():
+@answers.wrong(2, "not-a-device", arguments=lambda f: (by_count, f))
+def returns_names():
     return [str(device) for device in all_by_count()]
 
 
@@ -281,18 +281,18 @@ def names_of_all():
 
 
 @answers.right(3)
-def arange_on_the_device(X):
+def creates_arange_on_the_device(X):
     return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
 
 
 @answers.right(3)
-def in_a_block_for_the_device(X):
+def with_a_device_context(X):
     with torch.device(X.device):
         return X + torch.arange(X.size(-1))
 
 
 @answers.right(3)
-def by_adding_up_ones(X):
+def with_cumsum(X):
     return X + torch.ones_like(X).cumsum(dim=1) - 1
 
 
@@ -310,7 +310,7 @@ def by_new_tensor(X):
 
 
 @answers.wrong(3, "device-error")
-def arange_on_the_cpu(X):
+def creates_arange_on_the_cpu(X):
     return X + torch.arange(X.shape[1])
 
 
@@ -325,22 +325,22 @@ def computes_on_the_cpu(X):
 
 
 @answers.wrong(3, "device-error")
-def names_the_first_gpu(X):
+def hard_codes_the_first_gpu(X):
     return X + torch.arange(X.shape[1], device="cuda:0")
 
 
 @answers.wrong(3, "result-elsewhere")
-def leaves_it_on_the_cpu(X):
+def returns_the_sum_on_the_cpu(X):
     return X.cpu() + torch.arange(X.shape[1])
 
 
 @answers.wrong(3, "wrong-ramp")
-def begins_with_one(X):
+def starts_with_one(X):
     return X + torch.arange(1, X.shape[1] + 1, device=X.device)
 
 
 @answers.wrong(3, "wrong-ramp")
-def runs_backwards(X):
+def counts_backward(X):
     return X + torch.arange(X.shape[1] - 1, -1, -1, device=X.device)
 
 
@@ -350,7 +350,7 @@ def counts_the_rows(X):
 
 
 @answers.wrong(3, "wrong-shape")
-def counts_the_rows_downwards(X):
+def transposes_the_input(X):
     return X.t() + torch.arange(X.shape[0], device=X.device)
 
 
@@ -360,7 +360,7 @@ def adds_row_numbers(X):
 
 
 @answers.wrong(3, "input-changed")
-def adds_into_X(X):
+def adds_in_place(X):
     X += torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
     return X
 
@@ -371,12 +371,12 @@ def converts_to_float(X):
 
 
 @answers.wrong(3, "raised")
-def right_for_three_columns(X):
+def assumes_three_columns(X):
     return X + torch.tensor([0, 1, 2], device=X.device)
 
 
 @answers.wrong(3, "no-result")
-def adds_and_forgets(X):
+def drops_the_sum(X):
     X + torch.arange(X.shape[1], device=X.device)
 
 
@@ -415,12 +415,12 @@ def with_a_loop_and_a_small_tensor(shape, dtype):
 
 
 @answers.wrong(4, "not-rounded")
-def forgets_the_pieces(shape, dtype):
+def does_not_round(shape, dtype):
     return math.prod(shape) * dtype.itemsize
 
 
 @answers.wrong(4, "wrong-pieces")
-def always_one_piece_more(shape, dtype):
+def always_adds_a_block(shape, dtype):
     return (math.prod(shape) * dtype.itemsize // 512 + 1) * 512
 
 
@@ -430,12 +430,12 @@ def rounds_down(shape, dtype):
 
 
 @answers.wrong(4, "wrong-pieces")
-def at_least_one_piece(shape, dtype):
+def returns_at_least_one_block(shape, dtype):
     return max(512, by_multiplying(shape, dtype))
 
 
 @answers.wrong(4, "dtype-ignored")
-def four_bytes_for_all(shape, dtype):
+def assumes_four_bytes(shape, dtype):
     return by_multiplying(shape, torch.float32)
 
 
@@ -446,17 +446,17 @@ def ignores_the_dtype(shape, dtype):
 
 
 @answers.wrong(4, "allocates")
-def makes_the_tensor(shape, dtype):
+def allocates_the_tensor(shape, dtype):
     return (torch.empty(shape, dtype=dtype).nbytes + 511) // 512 * 512
 
 
 @answers.wrong(4, "allocates")
-def makes_it_on_the_gpu(shape, dtype):
+def allocates_the_tensor_on_the_gpu(shape, dtype):
     return (torch.empty(shape, dtype=dtype, device="cuda").nbytes + 511) // 512 * 512
 
 
 @answers.wrong(4, "not-a-whole-number")
-def makes_a_fraction(shape, dtype):
+def returns_a_float(shape, dtype):
     return math.prod(shape) * dtype.itemsize / 512 * 512
 
 
@@ -466,7 +466,7 @@ def adds_the_lengths(shape, dtype):
 
 
 @answers.wrong(4, "raised")
-def needs_a_length(shape, dtype):
+def fails_without_dimensions(shape, dtype):
     return math.ceil(shape[0] * math.prod(shape[1:]) * dtype.itemsize / 512) * 512
 
 
@@ -481,7 +481,7 @@ def returns_the_number_in_the_lesson(shape, dtype):
 
 
 @answers.wrong(4, "no-result")
-def shows_it(shape, dtype):
+def prints_the_size(shape, dtype):
     print(by_multiplying(shape, dtype))
 
 
@@ -489,7 +489,7 @@ def shows_it(shape, dtype):
 
 
 @answers.right(5)
-def total_on_the_device(batches):
+def with_a_total_on_the_device(batches):
     total, count = 0, 0
     for batch in batches:
         total = total + batch.sum()
@@ -498,12 +498,12 @@ def total_on_the_device(batches):
 
 
 @answers.right(5)
-def one_long_tensor(batches):
+def with_one_long_tensor(batches):
     return torch.cat(batches).mean().item()
 
 
 @answers.right(5)
-def stacked_sums(batches):
+def with_stacked_sums(batches):
     sums = torch.stack([batch.sum() for batch in batches])
     return float(sums.sum()) / sum(batch.numel() for batch in batches)
 
@@ -515,19 +515,19 @@ def fetches_with_tolist(batches):
 
 
 @answers.right(5)
-def brings_one_number_to_the_cpu(batches):
+def copies_one_number_to_the_cpu(batches):
     flat = [batch.flatten() for batch in batches]
     return torch.cat(flat).mean().cpu().item()
 
 
 @answers.wrong(5, "many-fetches")
-def item_in_the_loop(batches):
+def calls_item_in_the_loop(batches):
     total = sum(batch.sum().item() for batch in batches)
     return total / sum(batch.numel() for batch in batches)
 
 
 @answers.wrong(5, "many-fetches")
-def float_in_the_loop(batches):
+def calls_float_in_the_loop(batches):
     total = 0.0
     for batch in batches:
         total += float(batch.sum())
@@ -535,12 +535,12 @@ def float_in_the_loop(batches):
 
 
 @answers.wrong(5, "many-fetches")
-def brings_every_batch_to_the_cpu(batches):
+def copies_every_batch_to_the_cpu(batches):
     return torch.cat([batch.cpu() for batch in batches]).mean().item()
 
 
 @answers.wrong(5, "many-fetches")
-def makes_lists(batches):
+def converts_to_lists(batches):
     numbers = [number for batch in batches for row in batch.tolist() for number in row]
     return sum(numbers) / len(numbers)
 
@@ -566,7 +566,7 @@ def returns_a_tensor(batches):
 
 
 @answers.wrong(5, "wrong-mean")
-def leaves_out_the_last_batch(batches):
+def skips_the_last_batch(batches):
     return torch.cat(batches[:-1]).mean().item()
 
 
@@ -592,7 +592,7 @@ def stacks_batches_of_two_sizes(batches):
 
 
 @answers.wrong(5, "input-changed")
-def adds_up_in_the_first_batch(batches):
+def sums_in_the_first_batch(batches):
     count = sum(batch.numel() for batch in batches)
     total = batches[0]
     total[0, 0] = sum(batch.sum() for batch in batches)
@@ -608,43 +608,43 @@ def prints_the_mean(batches):
 
 
 @answers.right(6)
-def a_copy_at_the_end(X):
+def copies_at_the_end(X):
     return X.detach().cpu().numpy().copy()
 
 
 @answers.right(6)
-def a_copy_on_the_way(X):
+def copies_to_the_cpu(X):
     return X.detach().to("cpu", copy=True).numpy()
 
 
 @answers.right(6)
-def numpy_makes_the_copy(X):
+def copies_with_numpy(X):
     return np.array(X.detach().cpu())
 
 
 @answers.right(6)
-def by_force(X):
+def with_force(X):
     return X.numpy(force=True).copy()
 
 
 @answers.right(6)
-def without_gradients(X):
+def with_no_grad(X):
     with torch.no_grad():
         return X.clone().cpu().numpy()
 
 
 @answers.wrong(6, "refused")
-def numpy_at_once(X):
+def calls_numpy_directly(X):
     return X.numpy().copy()
 
 
 @answers.wrong(6, "refused")
-def forgets_the_gradient(X):
+def forgets_detach(X):
     return X.cpu().numpy().copy()
 
 
 @answers.wrong(6, "refused")
-def forgets_the_gpu(X):
+def forgets_cpu(X):
     return X.detach().numpy().copy()
 
 
@@ -654,7 +654,7 @@ def shares_the_memory(X):
 
 
 @answers.wrong(6, "shared-memory")
-def shares_it_by_force(X):
+def shares_the_memory_with_force(X):
     return X.numpy(force=True)
 
 
@@ -670,32 +670,32 @@ def detaches_in_place(X):
 
 
 @answers.wrong(6, "not-an-array")
-def makes_a_list(X):
+def returns_a_list(X):
     return X.tolist()
 
 
 @answers.wrong(6, "not-an-array")
-def stops_at_the_cpu(X):
+def returns_a_cpu_tensor(X):
     return X.detach().cpu().clone()
 
 
 @answers.wrong(6, "wrong-array")
-def an_array_of_another_type(X):
+def returns_another_dtype(X):
     return np.array(X.tolist(), dtype=np.float16)
 
 
 @answers.wrong(6, "wrong-array")
-def flattens_it(X):
+def flattens_the_array(X):
     return np.array(X.detach().cpu()).ravel()
 
 
 @answers.wrong(6, "wrong-array")
-def zeros_of_the_right_shape(X):
+def returns_zeros(X):
     return np.zeros(X.shape, dtype=str(X.dtype).removeprefix("torch."))
 
 
 @answers.wrong(6, "no-result")
-def converts_and_forgets(X):
+def drops_the_array(X):
     X.detach().cpu().numpy().copy()
 
 

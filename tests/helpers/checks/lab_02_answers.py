@@ -49,16 +49,16 @@ def count_correct(guesses, labels):
 EIGHT = (add, multiply, score, embed, hide, divide, noise, count_correct)
 
 
-def instead_of(line):
-    return lambda f: tuple(f if each is line else each for each in EIGHT)
+def instead_of(replaced):
+    return lambda f: tuple(f if function is replaced else function for function in EIGHT)
 
 
-@answers.right(1, handed_in=lambda f: EIGHT)
+@answers.right(1, arguments=lambda f: EIGHT)
 def to_the_first_arguments_device():
     pass
 
 
-@answers.right(1, handed_in=lambda f: EIGHT_BY_TENSOR)
+@answers.right(1, arguments=lambda f: EIGHT_BY_TENSOR)
 def to_the_first_argument():
     pass
 
@@ -75,12 +75,12 @@ EIGHT_BY_TENSOR = (
 )
 
 
-@answers.right(1, handed_in=lambda f: EIGHT_BY_OTHER_WAYS)
-def in_other_ways():
+@answers.right(1, arguments=lambda f: EIGHT_WITH_OTHER_FUNCTIONS)
+def with_other_functions():
     pass
 
 
-EIGHT_BY_OTHER_WAYS = (
+EIGHT_WITH_OTHER_FUNCTIONS = (
     lambda x, y: x + y if y.device == x.device else x + y.to(x.device),
     lambda a, b: torch.mm(a, b.cpu().to(a.device)),
     lambda net, X: copy.deepcopy(net).to(X.device)(X).to(net.weight.device),
@@ -92,137 +92,137 @@ EIGHT_BY_OTHER_WAYS = (
 )
 
 
-@answers.wrong(1, "still-mixes", handed_in=instead_of(add))
+@answers.wrong(1, "still-mixes", arguments=instead_of(add))
 def does_not_change_the_line(x, y):
     return x + y
 
 
-@answers.wrong(1, "result-dropped", handed_in=instead_of(add))
-def moves_and_forgets(x, y):
+@answers.wrong(1, "result-dropped", arguments=instead_of(add))
+def drops_the_moved_tensor(x, y):
     y.to(x.device)
     return x + y
 
 
-@answers.wrong(1, "one-device-only", handed_in=instead_of(add))
-def names_the_gpu(x, y):
+@answers.wrong(1, "one-device-only", arguments=instead_of(add))
+def hard_codes_the_gpu(x, y):
     return x + y.cuda()
 
 
-@answers.wrong(1, "one-device-only", handed_in=instead_of(hide))
-def names_the_first_gpu(scores, mask):
+@answers.wrong(1, "one-device-only", arguments=instead_of(hide))
+def hard_codes_the_first_gpu(scores, mask):
     return scores.masked_fill(mask.to("cuda:0"), -torch.inf)
 
 
-@answers.wrong(1, "result-elsewhere", handed_in=instead_of(add))
-def moves_the_first_instead(x, y):
+@answers.wrong(1, "result-elsewhere", arguments=instead_of(add))
+def moves_the_first_argument(x, y):
     return x.to(y.device) + y
 
 
-@answers.wrong(1, "result-elsewhere", handed_in=instead_of(multiply))
-def brings_both_to_the_cpu(a, b):
+@answers.wrong(1, "result-elsewhere", arguments=instead_of(multiply))
+def moves_both_to_the_cpu(a, b):
     return a.cpu() @ b.cpu()
 
 
-@answers.wrong(1, "result-elsewhere", handed_in=instead_of(score))
-def computes_where_the_batch_is(net, X):
+@answers.wrong(1, "result-elsewhere", arguments=instead_of(score))
+def computes_on_the_device_of_the_batch(net, X):
     return copy.deepcopy(net).to(X.device)(X)
 
 
-@answers.wrong(1, "first-moved", handed_in=instead_of(score))
+@answers.wrong(1, "first-moved", arguments=instead_of(score))
 def moves_the_network_to_the_batch(net, X):
     return net.to(X.device)(X)
 
 
-@answers.wrong(1, "first-moved", handed_in=instead_of(score))
+@answers.wrong(1, "first-moved", arguments=instead_of(score))
 def moves_the_network_and_the_scores(net, X):
-    place = net.weight.device
-    return net.to(X.device)(X).to(place)
+    device = net.weight.device
+    return net.to(X.device)(X).to(device)
 
 
-@answers.wrong(1, "input-changed", handed_in=instead_of(add))
+@answers.wrong(1, "input-changed", arguments=instead_of(add))
 def adds_in_place(x, y):
     x += y.to(x.device)
     return x
 
 
-@answers.wrong(1, "input-changed", handed_in=instead_of(hide))
+@answers.wrong(1, "input-changed", arguments=instead_of(hide))
 def fills_the_input_in_place(scores, mask):
     return scores.masked_fill_(mask.to(scores.device), -torch.inf)
 
 
-@answers.wrong(1, "raised", handed_in=instead_of(embed))
+@answers.wrong(1, "raised", arguments=instead_of(embed))
 def converts_words_to_float(embedding, words):
     return embedding(words.to(embedding.weight))
 
 
-@answers.wrong(1, "other-result", handed_in=instead_of(multiply))
+@answers.wrong(1, "other-result", arguments=instead_of(multiply))
 def multiplies_number_by_number(a, b):
     return a.sum() * b.to(a.device).sum() + torch.zeros(len(a), b.shape[1], device=a.device)
 
 
-@answers.wrong(1, "other-result", handed_in=instead_of(hide))
-def hides_with_a_small_number(scores, mask):
+@answers.wrong(1, "other-result", arguments=instead_of(hide))
+def fills_with_a_small_number(scores, mask):
     return scores.masked_fill(mask.to(scores.device), -1e9)
 
 
-@answers.wrong(1, "still-mixes", handed_in=instead_of(divide))
-def leaves_the_total_where_it_is(x, total):
+@answers.wrong(1, "still-mixes", arguments=instead_of(divide))
+def does_not_move_the_total(x, total):
     return x / total
 
 
-@answers.wrong(1, "one-device-only", handed_in=instead_of(divide))
-def brings_x_to_the_cpu(x, total):
+@answers.wrong(1, "one-device-only", arguments=instead_of(divide))
+def moves_x_to_the_cpu(x, total):
     return x.cpu() / total.cpu()
 
 
-@answers.wrong(1, "no-tensor", handed_in=instead_of(divide))
+@answers.wrong(1, "no-tensor", arguments=instead_of(divide))
 def makes_a_list(x, total):
     return [row / total.item() for row in x]
 
 
-@answers.wrong(1, "still-mixes", handed_in=instead_of(noise))
-def draws_where_the_generator_is_not(x, generator):
+@answers.wrong(1, "still-mixes", arguments=instead_of(noise))
+def draws_on_the_wrong_device(x, generator):
     return torch.rand(x.shape, device=x.device, generator=generator)
 
 
-@answers.wrong(1, "generator-unused", handed_in=instead_of(noise))
+@answers.wrong(1, "generator-unused", arguments=instead_of(noise))
 def draws_without_the_generator(x, generator):
     return torch.rand(x.shape, device=x.device)
 
 
-@answers.wrong(1, "generator-unused", handed_in=instead_of(noise))
-def makes_another_generator(x, generator):
+@answers.wrong(1, "generator-unused", arguments=instead_of(noise))
+def creates_another_generator(x, generator):
     dice = torch.Generator(x.device).manual_seed(generator.initial_seed())
     return torch.rand(x.shape, device=x.device, generator=dice)
 
 
-@answers.wrong(1, "result-elsewhere", handed_in=instead_of(noise))
+@answers.wrong(1, "result-elsewhere", arguments=instead_of(noise))
 def leaves_the_noise_on_the_cpu(x, generator):
     return torch.rand(x.shape, generator=generator)
 
 
-@answers.wrong(1, "one-device-only", handed_in=instead_of(noise))
-def sends_the_noise_to_the_gpu(x, generator):
+@answers.wrong(1, "one-device-only", arguments=instead_of(noise))
+def hard_codes_the_gpu_for_the_noise(x, generator):
     return torch.rand(x.shape, generator=generator).cuda()
 
 
-@answers.wrong(1, "not-a-count", handed_in=instead_of(count_correct))
+@answers.wrong(1, "not-a-count", arguments=instead_of(count_correct))
 def counts_in_a_tensor(guesses, labels):
     return (guesses == labels.to(guesses.device)).sum()
 
 
-@answers.wrong(1, "still-mixes", handed_in=instead_of(count_correct))
-def compares_in_two_places(guesses, labels):
+@answers.wrong(1, "still-mixes", arguments=instead_of(count_correct))
+def compares_on_two_devices(guesses, labels):
     return (guesses == labels).sum().item()
 
 
-@answers.wrong(1, "other-result", handed_in=instead_of(count_correct))
+@answers.wrong(1, "other-result", arguments=instead_of(count_correct))
 def takes_the_mean(guesses, labels):
     return (guesses == labels.to(guesses.device)).float().mean().item()
 
 
-@answers.wrong(1, "no-result", handed_in=instead_of(multiply))
-def shows_the_product(a, b):
+@answers.wrong(1, "no-result", arguments=instead_of(multiply))
+def prints_the_product(a, b):
     print(a @ b.to(a.device))
 
 
@@ -240,13 +240,13 @@ RIGHT_MOVES = {
 
 
 @answers.right(2)
-def names_every_move():
+def returns_every_move():
     return RIGHT_MOVES
 
 
 @answers.right(2)
 def with_devices_and_lists():
-    return {line: [name, torch.device(place)] for line, (name, place) in RIGHT_MOVES.items()}
+    return {line: [name, torch.device(device)] for line, (name, device) in RIGHT_MOVES.items()}
 
 
 @answers.right(2)
@@ -255,7 +255,7 @@ def in_another_order():
 
 
 @answers.wrong(2, "already-there")
-def moves_what_the_message_names():
+def moves_the_tensor_in_the_message():
     return RIGHT_MOVES | {"B": ("weights", "cuda:0")}
 
 
@@ -270,7 +270,7 @@ def writes_target_for_the_labels():
 
 
 @answers.wrong(2, "wrong-goal")
-def brings_the_weights_to_the_cpu():
+def moves_the_weights_to_the_cpu():
     return RIGHT_MOVES | {"B": ("weights", "cpu")}
 
 
@@ -315,7 +315,7 @@ def leaves_out_a_line():
 
 
 @answers.wrong(2, "not-a-plan")
-def names_the_tensors_only():
+def returns_only_the_tensors():
     return {line: name for line, (name, _) in RIGHT_MOVES.items()}
 
 
@@ -330,7 +330,7 @@ def forgets_to_return_the_moves():
 
 
 @answers.wrong(2, "not-written")
-def leaves_the_moves_out():
+def leaves_the_stub():
     raise NotImplementedError("exercise 2: write moves")
 
 
@@ -339,8 +339,8 @@ def leaves_the_moves_out():
 
 @answers.right(3)
 def all_to_the_network(net, loss, images, labels):
-    place = next(net.parameters()).device
-    images, labels, loss = images.to(place), labels.to(place), loss.to(place)
+    device = next(net.parameters()).device
+    images, labels, loss = images.to(device), labels.to(device), loss.to(device)
     scores = net(images)
     return loss(scores, labels).item(), int((scores.argmax(1) == labels).sum())
 
@@ -357,50 +357,50 @@ def scores_to_the_labels(net, loss, images, labels):
 @answers.right(3)
 def with_its_own_loss(net, loss, images, labels):
     with torch.inference_mode():
-        place = next(net.parameters()).device
-        labels = labels.to(place)
-        scores = net(images.to(place))
-        mean = F.cross_entropy(scores, labels, weight=loss.weight.to(place))
+        device = next(net.parameters()).device
+        labels = labels.to(device)
+        scores = net(images.to(device))
+        mean = F.cross_entropy(scores, labels, weight=loss.weight.to(device))
         right = torch.eq(scores.softmax(dim=-1).argmax(dim=-1), labels).sum().tolist()
     return mean.item(), right
 
 
 @answers.wrong(3, "labels-behind")
 def forgets_the_labels(net, loss, images, labels):
-    place = next(net.parameters()).device
-    scores = net(images.to(place))
-    return loss.to(place)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+    device = next(net.parameters()).device
+    scores = net(images.to(device))
+    return loss.to(device)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
 @answers.wrong(3, "labels-behind")
 def drops_the_moved_labels(net, loss, images, labels):
-    place = next(net.parameters()).device
-    images = images.to(place)
-    labels.to(place)
+    device = next(net.parameters()).device
+    images = images.to(device)
+    labels.to(device)
     scores = net(images)
-    return loss.to(place)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+    return loss.to(device)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
 @answers.wrong(3, "weights-behind")
 def forgets_the_weights(net, loss, images, labels):
-    place = next(net.parameters()).device
-    labels = labels.to(place)
-    scores = net(images.to(place))
+    device = next(net.parameters()).device
+    labels = labels.to(device)
+    scores = net(images.to(device))
     return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
 @answers.wrong(3, "images-behind")
 def forgets_the_images(net, loss, images, labels):
-    place = next(net.parameters()).device
+    device = next(net.parameters()).device
     scores = net(images)
-    labels = labels.to(place)
-    return loss.to(place)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
+    labels = labels.to(device)
+    return loss.to(device)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
 @answers.wrong(3, "images-behind")
-def asks_the_images_for_the_device(net, loss, images, labels):
-    place = images.device
-    images, labels, loss = images.to(place), labels.to(place), loss.to(place)
+def uses_the_device_of_the_images(net, loss, images, labels):
+    device = images.device
+    images, labels, loss = images.to(device), labels.to(device), loss.to(device)
     scores = net(images)
     return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
@@ -422,7 +422,7 @@ def moves_all_to_the_gpu(net, loss, images, labels):
 
 
 @answers.wrong(3, "images-behind")
-def brings_the_batch_to_the_cpu(net, loss, images, labels):
+def moves_the_batch_to_the_cpu(net, loss, images, labels):
     images, labels = images.to("cpu"), labels.to("cpu")
     scores = net(images)
     return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
@@ -430,26 +430,26 @@ def brings_the_batch_to_the_cpu(net, loss, images, labels):
 
 @answers.wrong(3, "device-error")
 def compares_with_the_old_labels(net, loss, images, labels):
-    place = next(net.parameters()).device
-    scores = net(images.to(place))
-    mean = loss.to(place)(scores, labels.to(place))
+    device = next(net.parameters()).device
+    scores = net(images.to(device))
+    mean = loss.to(device)(scores, labels.to(device))
     return mean.item(), (scores.argmax(1) == labels).sum().item()
 
 
 @answers.wrong(3, "weights-dropped")
 def makes_a_new_loss(net, loss, images, labels):
-    place = next(net.parameters()).device
-    labels = labels.to(place)
-    scores = net(images.to(place))
+    device = next(net.parameters()).device
+    labels = labels.to(device)
+    scores = net(images.to(device))
     return nn.CrossEntropyLoss()(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
 @answers.wrong(3, "wrong-loss")
 def takes_a_softmax_before_the_loss(net, loss, images, labels):
-    place = next(net.parameters()).device
-    labels = labels.to(place)
-    scores = net(images.to(place)).softmax(dim=1)
-    mean = loss.to(place)(scores, labels)
+    device = next(net.parameters()).device
+    labels = labels.to(device)
+    scores = net(images.to(device)).softmax(dim=1)
+    mean = loss.to(device)(scores, labels)
     return mean.item(), (scores.argmax(1) == labels).sum().item()
 
 
@@ -467,10 +467,10 @@ def returns_the_accuracy(net, loss, images, labels):
 
 @answers.wrong(3, "not-two-numbers")
 def returns_tensors(net, loss, images, labels):
-    place = next(net.parameters()).device
-    labels = labels.to(place)
-    scores = net(images.to(place))
-    return loss.to(place)(scores, labels), (scores.argmax(1) == labels).sum()
+    device = next(net.parameters()).device
+    labels = labels.to(device)
+    scores = net(images.to(device))
+    return loss.to(device)(scores, labels), (scores.argmax(1) == labels).sum()
 
 
 @answers.wrong(3, "not-two-numbers")
@@ -485,15 +485,15 @@ def counts_one_too_many(net, loss, images, labels):
 
 
 @answers.wrong(3, "raised")
-def looks_along_the_batch(net, loss, images, labels):
-    place = next(net.parameters()).device
-    labels = labels.to(place)
-    scores = net(images.to(place))
-    return loss.to(place)(scores, labels).item(), (scores.argmax(0) == labels).sum().item()
+def takes_argmax_along_the_batch(net, loss, images, labels):
+    device = next(net.parameters()).device
+    labels = labels.to(device)
+    scores = net(images.to(device))
+    return loss.to(device)(scores, labels).item(), (scores.argmax(0) == labels).sum().item()
 
 
 @answers.wrong(3, "input-changed")
-def empties_the_images(net, loss, images, labels):
+def sets_the_images_to_zero(net, loss, images, labels):
     result = all_to_the_network(net, loss, images, labels)
     images.zero_()
     return result
@@ -508,19 +508,19 @@ def prints_both(net, loss, images, labels):
 
 
 @answers.right(4)
-def index_on_the_cpu(table, rows, extra):
+def with_index_on_the_cpu(table, rows, extra):
     return torch.cat([table[rows.cpu()].to(extra.device), extra])
 
 
 @answers.right(4)
-def index_as_a_list(table, rows, extra):
+def with_index_as_a_list(table, rows, extra):
     return torch.vstack([table[rows.tolist()].to(extra), extra])
 
 
 @answers.right(4)
 def with_index_select(table, rows, extra):
-    picked = table.index_select(0, rows.to(table.device))
-    return torch.concatenate((picked.to(device=extra.device), extra), dim=0)
+    selected = table.index_select(0, rows.to(table.device))
+    return torch.concatenate((selected.to(device=extra.device), extra), dim=0)
 
 
 @answers.right(4)
@@ -533,8 +533,8 @@ def into_a_preallocated_tensor(table, rows, extra):
 
 @answers.right(4)
 def row_by_row(table, rows, extra):
-    picked = [table[row].to(extra.device) for row in rows.tolist()]
-    return torch.stack([*picked, *extra])
+    selected = [table[row].to(extra.device) for row in rows.tolist()]
+    return torch.stack([*selected, *extra])
 
 
 @answers.wrong(4, "device-error")
@@ -543,7 +543,7 @@ def indexes_with_the_gpu(table, rows, extra):
 
 
 @answers.wrong(4, "device-error")
-def joins_in_two_places(table, rows, extra):
+def concatenates_on_two_devices(table, rows, extra):
     return torch.cat([table[rows.cpu()], extra])
 
 
@@ -553,34 +553,34 @@ def moves_the_table(table, rows, extra):
 
 
 @answers.wrong(4, "table-moved")
-def moves_the_table_and_keeps_it(table, rows, extra):
+def rebinds_the_moved_table(table, rows, extra):
     table = table.to(extra.device)
     return torch.cat((table[rows], extra))
 
 
 @answers.wrong(4, "device-error")
-def moves_the_table_and_forgets_it(table, rows, extra):
+def drops_the_moved_table(table, rows, extra):
     table.to(extra.device)
     return torch.cat([table[rows], extra])
 
 
 @answers.wrong(4, "batch-elsewhere")
-def joins_on_the_cpu(table, rows, extra):
+def concatenates_on_the_cpu(table, rows, extra):
     return torch.cat([table[rows.cpu()], extra.cpu()])
 
 
 @answers.wrong(4, "batch-elsewhere")
-def goes_to_the_first_gpu(table, rows, extra):
+def moves_all_to_the_first_gpu(table, rows, extra):
     return torch.cat([table[rows.cpu()].to("cuda:0"), extra.to("cuda:0")])
 
 
 @answers.wrong(4, "detour")
-def joins_on_the_cpu_and_moves_the_batch(table, rows, extra):
+def concatenates_on_the_cpu_and_moves_the_batch(table, rows, extra):
     return torch.cat([table[rows.cpu()], extra.cpu()]).to(extra.device)
 
 
 @answers.wrong(4, "other-rows")
-def extra_on_top(table, rows, extra):
+def puts_the_extra_rows_first(table, rows, extra):
     return torch.cat([extra, table[rows.cpu()].to(extra.device)])
 
 
@@ -605,7 +605,7 @@ def returns_a_list(table, rows, extra):
 
 
 @answers.wrong(4, "raised")
-def joins_beside_each_other(table, rows, extra):
+def concatenates_along_the_wrong_dimension(table, rows, extra):
     return torch.cat([table[rows.cpu()].to(extra.device), torch.cat([extra] * 9)], dim=1)
 
 
@@ -617,5 +617,5 @@ def writes_into_the_table(table, rows, extra):
 
 
 @answers.wrong(4, "no-result")
-def builds_and_forgets(table, rows, extra):
+def drops_the_batch(table, rows, extra):
     torch.cat([table[rows.cpu()].to(extra.device), extra])

@@ -19,57 +19,57 @@ answers = Answers(lab_03)
 
 @answers.right(1)
 def with_comprehensions(net, optimizer):
-    remembered = [value for entry in optimizer.state.values() for value in entry.values()]
+    state_values = [value for entry in optimizer.state.values() for value in entry.values()]
     return {
         "parameters": {parameter.device for parameter in net.parameters()},
         "buffers": {buffer.device for buffer in net.buffers()},
-        "state": {value.device for value in remembered if isinstance(value, torch.Tensor)},
+        "state": {value.device for value in state_values if isinstance(value, torch.Tensor)},
     }
 
 
 @answers.right(1)
 def with_loops(net, optimizer):
-    found = {"parameters": set(), "buffers": set(), "state": set()}
+    devices = {"parameters": set(), "buffers": set(), "state": set()}
     for module in net.modules():
         for tensor in module.parameters(recurse=False):
-            found["parameters"].add(tensor.device)
+            devices["parameters"].add(tensor.device)
         for tensor in module.buffers(recurse=False):
-            found["buffers"].add(tensor.device)
+            devices["buffers"].add(tensor.device)
     for entry in optimizer.state.values():
         for value in entry.values():
             if torch.is_tensor(value):
-                found["state"].add(value.device)
-    return found
+                devices["state"].add(value.device)
+    return devices
 
 
 @answers.right(1)
 def by_state_dicts(net, optimizer):
     learned = {name for name, _ in net.named_parameters()}
-    state = net.state_dict()
-    remembered = optimizer.state_dict()["state"].values()
-    values = [value for entry in remembered for value in entry.values()]
+    net_state = net.state_dict()
+    state_values = optimizer.state_dict()["state"].values()
+    values = [value for entry in state_values for value in entry.values()]
     return {
-        "parameters": frozenset(state[name].device for name in learned),
-        "buffers": frozenset(state[name].device for name in state if name not in learned),
+        "parameters": frozenset(net_state[name].device for name in learned),
+        "buffers": frozenset(net_state[name].device for name in net_state if name not in learned),
         "state": frozenset(value.device for value in values if hasattr(value, "device")),
     }
 
 
 @answers.wrong(1, "parameters-missing")
-def asks_the_first_parameter(net, optimizer):
+def checks_only_the_first_parameter(net, optimizer):
     return {**with_comprehensions(net, optimizer), "parameters": {next(net.parameters()).device}}
 
 
 @answers.wrong(1, "parameters-missing")
-def asks_the_outer_module_only(net, optimizer):
+def checks_only_the_outer_module(net, optimizer):
     outer = {parameter.device for parameter in net.parameters(recurse=False)}
     return {**with_comprehensions(net, optimizer), "parameters": outer}
 
 
 @answers.wrong(1, "parameters-missing")
-def looks_one_level_deep(net, optimizer):
-    found = {p.device for child in net for p in child.parameters(recurse=False)}
-    return {**with_comprehensions(net, optimizer), "parameters": found}
+def checks_only_direct_children(net, optimizer):
+    devices = {p.device for child in net for p in child.parameters(recurse=False)}
+    return {**with_comprehensions(net, optimizer), "parameters": devices}
 
 
 @answers.wrong(1, "buffers-missing")
@@ -78,14 +78,14 @@ def forgets_the_buffers(net, optimizer):
 
 
 @answers.wrong(1, "buffers-missing")
-def asks_the_first_buffer(net, optimizer):
+def checks_only_the_first_buffer(net, optimizer):
     return {**with_comprehensions(net, optimizer), "buffers": {next(net.buffers()).device}}
 
 
 @answers.wrong(1, "too-many")
-def takes_the_parameters_for_buffers(net, optimizer):
-    found = with_comprehensions(net, optimizer)
-    return {**found, "buffers": found["parameters"]}
+def returns_parameters_as_buffers(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
+    return {**devices, "buffers": devices["parameters"]}
 
 
 @answers.wrong(1, "state-missing")
@@ -94,75 +94,79 @@ def forgets_the_state(net, optimizer):
 
 
 @answers.wrong(1, "state-missing")
-def looks_for_momentum_only(net, optimizer):
-    found = {
+def checks_only_momentum(net, optimizer):
+    devices = {
         entry["momentum_buffer"].device
         for entry in optimizer.state.values()
         if "momentum_buffer" in entry
     }
-    return {**with_comprehensions(net, optimizer), "state": found}
+    return {**with_comprehensions(net, optimizer), "state": devices}
 
 
 @answers.wrong(1, "too-many")
-def asks_the_optimizers_parameters(net, optimizer):
-    found = with_comprehensions(net, optimizer)
+def adds_the_parameters_to_the_state(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
     groups = {p.device for group in optimizer.param_groups for p in group["params"]}
-    return {**found, "state": groups | found["state"]}
+    return {**devices, "state": groups | devices["state"]}
 
 
 @answers.wrong(1, "too-many")
 def adds_the_cpu_to_the_buffers(net, optimizer):
-    found = with_comprehensions(net, optimizer)
-    everywhere = {torch.device("cpu"), *found["parameters"], *found["buffers"]}
-    return {**found, "buffers": everywhere}
+    devices = with_comprehensions(net, optimizer)
+    everywhere = {torch.device("cpu"), *devices["parameters"], *devices["buffers"]}
+    return {**devices, "buffers": everywhere}
 
 
 @answers.wrong(1, "raised")
-def takes_every_value_for_a_tensor(net, optimizer):
-    found = set()
+def assumes_that_every_value_is_a_tensor(net, optimizer):
+    devices = set()
     for entry in optimizer.state.values():
         for value in entry.values():
-            found.add(value.device)
-    return {**with_comprehensions(net, optimizer), "state": found}
+            devices.add(value.device)
+    return {**with_comprehensions(net, optimizer), "state": devices}
 
 
 @answers.wrong(1, "raised")
-def goes_through_the_keys(net, optimizer):
-    found = set()
+def iterates_over_the_keys(net, optimizer):
+    devices = set()
     for entry in optimizer.state.values():
         for value in entry:
-            found.add(value.device)
-    return {**with_comprehensions(net, optimizer), "state": found}
+            devices.add(value.device)
+    return {**with_comprehensions(net, optimizer), "state": devices}
 
 
 @answers.wrong(1, "raised")
-def asks_the_optimizer_for_its_device(net, optimizer):
-    found = with_comprehensions(net, optimizer)
-    found["state"] = [optimizer.device]
-    return found
+def reads_the_device_of_the_optimizer(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
+    devices["state"] = [optimizer.device]
+    return devices
 
 
 @answers.wrong(1, "not-devices")
-def keeps_names_of_devices(net, optimizer):
-    found = with_comprehensions(net, optimizer)
-    return {kind: {str(device) for device in devices} for kind, devices in found.items()}
+def returns_names_of_devices(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
+    return {kind: {str(device) for device in group} for kind, group in devices.items()}
 
 
 @answers.wrong(1, "not-three-sets")
-def keeps_lists(net, optimizer):
-    found = with_comprehensions(net, optimizer)
-    return {kind: list(devices) for kind, devices in found.items()}
+def returns_lists(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
+    return {kind: list(group) for kind, group in devices.items()}
 
 
 @answers.wrong(1, "not-three-sets")
-def one_set_for_all(net, optimizer):
+def returns_one_set(net, optimizer):
     return set().union(*with_comprehensions(net, optimizer).values())
 
 
 @answers.wrong(1, "not-three-sets")
-def other_keys(net, optimizer):
-    found = with_comprehensions(net, optimizer)
-    return {"params": found["parameters"], "buffers": found["buffers"], "state": found["state"]}
+def uses_other_keys(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
+    return {
+        "params": devices["parameters"],
+        "buffers": devices["buffers"],
+        "state": devices["state"],
+    }
 
 
 @answers.wrong(1, "no-result")
@@ -243,7 +247,7 @@ class ForgetsTheGain(Scoring):
 
 
 @answers.wrong(2, "plain-tensor")
-class AsksForAGradientOnly(Scoring):
+class SetsRequiresGradOnly(Scoring):
     def __init__(self, features, classes):
         super().__init__()
         self.register_buffer("mean", torch.full((features,), 0.5))
@@ -319,7 +323,7 @@ class LeavesTheMeanOutOfTheState(Scoring):
 
 
 @answers.wrong(2, "not-saved")
-class MakesANumberOfTheMean(Scoring):
+class StoresTheMeanAsANumber(Scoring):
     def __init__(self, features, classes):
         super().__init__()
         self.mean = 0.5
@@ -328,7 +332,7 @@ class MakesANumberOfTheMean(Scoring):
 
 
 @answers.wrong(2, "other-scores")
-class OneHeadOnly(Scoring):
+class HasOneHeadOnly(Scoring):
     def __init__(self, features, classes):
         super().__init__()
         self.register_buffer("mean", torch.full((features,), 0.5))
@@ -337,7 +341,7 @@ class OneHeadOnly(Scoring):
 
 
 @answers.wrong(2, "other-scores")
-class DrawsTheGain(Scoring):
+class InitializesTheGainAtRandom(Scoring):
     def __init__(self, features, classes):
         super().__init__()
         self.register_buffer("mean", torch.full((features,), 0.5))
@@ -346,7 +350,7 @@ class DrawsTheGain(Scoring):
 
 
 @answers.wrong(2, "raised")
-class ForgetsTheFirstLine(Scoring):
+class ForgetsSuperInit(Scoring):
     def __init__(self, features, classes):
         self.register_buffer("mean", torch.full((features,), 0.5))
         self.gain = nn.Parameter(torch.ones(features))
@@ -364,7 +368,7 @@ class RegistersAndAssigns(Scoring):
 
 
 @answers.wrong(2, "not-a-module")
-class NoModuleAtAll:
+class IsNotAModule:
     def __init__(self, features, classes):
         self.mean = torch.full((features,), 0.5)
 
@@ -373,7 +377,7 @@ class NoModuleAtAll:
 
 
 @answers.right(3)
-def lets_it_load_its_own_state(net, optimizer, device):
+def reloads_its_own_state(net, optimizer, device):
     net.to(device)
     optimizer.load_state_dict(optimizer.state_dict())
 
@@ -446,7 +450,7 @@ def discards_the_optimizer_state(net, optimizer, device):
 
 
 @answers.wrong(3, "settings-changed")
-def resets_in_place(net, optimizer, device):
+def calls_init_again(net, optimizer, device):
     net.to(device)
     optimizer.__init__(net.parameters(), lr=0.01)
 
@@ -460,7 +464,7 @@ def sets_one_rate_for_all(net, optimizer, device):
 
 
 @answers.wrong(3, "state-changed")
-def fills_the_memory_with_zeros(net, optimizer, device):
+def fills_the_state_with_zeros(net, optimizer, device):
     net.to(device)
     for entry in optimizer.state.values():
         for key, value in entry.items():
@@ -468,7 +472,7 @@ def fills_the_memory_with_zeros(net, optimizer, device):
 
 
 @answers.wrong(3, "net-stays")
-def moves_the_memory_only(net, optimizer, device):
+def moves_the_state_only(net, optimizer, device):
     for entry in optimizer.state.values():
         for key, value in entry.items():
             entry[key] = value.to(device)
@@ -487,7 +491,7 @@ def always_moves_to_the_gpu(net, optimizer, device):
 
 
 @answers.wrong(3, "other-parameters")
-def makes_new_parameters(net, optimizer, device):
+def creates_new_parameters(net, optimizer, device):
     for module in net:
         for name, parameter in list(module.named_parameters()):
             setattr(module, name, nn.Parameter(parameter.detach().to(device)))
@@ -496,7 +500,7 @@ def makes_new_parameters(net, optimizer, device):
 
 
 @answers.wrong(3, "weights-changed")
-def creates_weights_again(net, optimizer, device):
+def resets_the_weights(net, optimizer, device):
     net.to(device)
     for module in net:
         module.reset_parameters()
@@ -506,13 +510,13 @@ def creates_weights_again(net, optimizer, device):
 
 
 @answers.wrong(3, "raised")
-def asks_the_optimizer_to_move(net, optimizer, device):
+def calls_to_on_the_optimizer(net, optimizer, device):
     net.to(device)
     optimizer.to(device)
 
 
 @answers.wrong(3, "raised")
-def knows_momentum_only(net, optimizer, device):
+def expects_momentum(net, optimizer, device):
     net.to(device)
     for entry in optimizer.state.values():
         entry["momentum_buffer"] = entry["momentum_buffer"].to(device)
@@ -527,7 +531,7 @@ class Stepping(nn.Module):
         self.hidden = hidden
         self.inner = nn.Linear(inputs + hidden, hidden)
 
-    def go(self, sequence, state, order):
+    def run_steps(self, sequence, state, order):
         steps = sequence.shape[1]
         sequence = sequence + order.reshape(-1, 1) / steps
         for step in range(steps):
@@ -536,30 +540,30 @@ class Stepping(nn.Module):
 
 
 @answers.right(4)
-class MadeWhereTheInputIs(Stepping):
+class CreatesOnTheDeviceOfTheInput(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         state = torch.zeros(count, self.hidden, device=sequence.device)
-        return self.go(sequence, state, torch.arange(steps, device=sequence.device))
+        return self.run_steps(sequence, state, torch.arange(steps, device=sequence.device))
 
 
 @answers.right(4)
-class MadeLikeTheInput(Stepping):
+class CreatesLikeTheInput(Stepping):
     def forward(self, sequence):
         state = sequence.new_zeros(len(sequence), self.hidden)
-        return self.go(sequence, state, torch.ones_like(sequence[0, :, 0]).cumsum(0) - 1)
+        return self.run_steps(sequence, state, torch.ones_like(sequence[0, :, 0]).cumsum(0) - 1)
 
 
 @answers.right(4)
-class MadeWhereTheWeightIs(Stepping):
+class CreatesOnTheDeviceOfTheWeight(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         with self.inner.weight.device:
-            return self.go(sequence, torch.zeros(count, self.hidden), torch.arange(steps))
+            return self.run_steps(sequence, torch.zeros(count, self.hidden), torch.arange(steps))
 
 
 @answers.right(4)
-class MadeInABuffer(Stepping):
+class UsesABuffer(Stepping):
     def __init__(self, inputs, hidden):
         super().__init__(inputs, hidden)
         self.register_buffer("numbers", torch.arange(1000), persistent=False)
@@ -567,7 +571,7 @@ class MadeInABuffer(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         state = self.numbers.new_zeros((count, self.hidden), dtype=sequence.dtype)
-        return self.go(sequence, state, self.numbers[:steps])
+        return self.run_steps(sequence, state, self.numbers[:steps])
 
 
 answers.wrong(4, "device-error")(GivenRecurrent)
@@ -578,11 +582,11 @@ class ForgetsTheOrder(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         state = torch.zeros(count, self.hidden, device=sequence.device)
-        return self.go(sequence, state, torch.arange(steps))
+        return self.run_steps(sequence, state, torch.arange(steps))
 
 
 @answers.wrong(4, "device-error")
-class NotesTheDeviceAtFirst(Stepping):
+class StoresTheDeviceInInit(Stepping):
     def __init__(self, inputs, hidden):
         super().__init__(inputs, hidden)
         self.device = self.inner.weight.device
@@ -590,37 +594,37 @@ class NotesTheDeviceAtFirst(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         state = torch.zeros(count, self.hidden, device=self.device)
-        return self.go(sequence, state, torch.arange(steps, device=self.device))
+        return self.run_steps(sequence, state, torch.arange(steps, device=self.device))
 
 
 @answers.wrong(4, "one-device-only")
-class NotesTheDeviceInTheFirstCall(Stepping):
-    place = None
+class StoresTheDeviceInTheFirstCall(Stepping):
+    device = None
 
     def forward(self, sequence):
         count, steps, _ = sequence.shape
-        self.place = self.place or sequence.device
-        state = torch.zeros(count, self.hidden, device=self.place)
-        return self.go(sequence, state, torch.arange(steps, device=self.place))
+        self.device = self.device or sequence.device
+        state = torch.zeros(count, self.hidden, device=self.device)
+        return self.run_steps(sequence, state, torch.arange(steps, device=self.device))
 
 
 @answers.wrong(4, "one-device-only")
-class NamesTheGpu(Stepping):
+class HardCodesTheGpu(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         state = torch.zeros(count, self.hidden, device="cuda")
-        return self.go(sequence, state, torch.arange(steps, device="cuda"))
+        return self.run_steps(sequence, state, torch.arange(steps, device="cuda"))
 
 
 @answers.wrong(4, "one-device-only")
-class TakesAGpuIfThereIsOne(Stepping):
+class ChoosesTheGpuIfAvailable(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
-        place = "cuda" if torch.cuda.is_available() else "cpu"
-        return self.go(
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return self.run_steps(
             sequence,
-            torch.zeros(count, self.hidden, device=place),
-            torch.arange(steps, device=place),
+            torch.zeros(count, self.hidden, device=device),
+            torch.arange(steps, device=device),
         )
 
 
@@ -628,15 +632,17 @@ class TakesAGpuIfThereIsOne(Stepping):
 class CallsCuda(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
-        return self.go(sequence, torch.zeros(count, self.hidden).cuda(), torch.arange(steps).cuda())
+        return self.run_steps(
+            sequence, torch.zeros(count, self.hidden).cuda(), torch.arange(steps).cuda()
+        )
 
 
 @answers.wrong(4, "copied")
-class MakesAndMoves(Stepping):
+class CreatesOnTheCpuAndMoves(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         state = torch.zeros(count, self.hidden).to(sequence.device)
-        return self.go(sequence, state, torch.arange(steps).to(sequence.device))
+        return self.run_steps(sequence, state, torch.arange(steps).to(sequence.device))
 
 
 @answers.wrong(4, "copied")
@@ -644,50 +650,50 @@ class MovesOneOfTwo(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         state = torch.zeros(count, self.hidden, device=sequence.device)
-        return self.go(sequence, state, torch.arange(steps).to(sequence))
+        return self.run_steps(sequence, state, torch.arange(steps).to(sequence))
 
 
 @answers.wrong(4, "device-error")
-class BringsTheSequenceToTheCpu(Stepping):
+class MovesTheSequenceToTheCpu(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
-        return self.go(sequence.cpu(), torch.zeros(count, self.hidden), torch.arange(steps))
+        return self.run_steps(sequence.cpu(), torch.zeros(count, self.hidden), torch.arange(steps))
 
 
 @answers.wrong(4, "net-moved")
-class BringsItselfToTheCpu(Stepping):
+class MovesItselfToTheCpu(Stepping):
     def forward(self, sequence):
         count, steps, _ = sequence.shape
         self.cpu()
-        return self.go(sequence.cpu(), torch.zeros(count, self.hidden), torch.arange(steps))
+        return self.run_steps(sequence.cpu(), torch.zeros(count, self.hidden), torch.arange(steps))
 
 
 @answers.wrong(4, "result-elsewhere")
-class BringsTheResultToTheCpu(MadeWhereTheInputIs):
+class MovesTheResultToTheCpu(CreatesOnTheDeviceOfTheInput):
     def forward(self, sequence):
         return super().forward(sequence).cpu()
 
 
 @answers.wrong(4, "raised")
-class KnowsOneBatchSize(Stepping):
+class AssumesOneBatchSize(Stepping):
     def __init__(self, inputs, hidden):
         super().__init__(inputs, hidden)
         self.register_buffer("state", torch.zeros(32, hidden))
 
     def forward(self, sequence):
         order = torch.arange(sequence.shape[1], device=sequence.device)
-        return self.go(sequence, self.state, order)
+        return self.run_steps(sequence, self.state, order)
 
 
 @answers.wrong(4, "other-scores")
-class ForgetsTheOrderAltogether(Stepping):
+class UsesZerosAsOrder(Stepping):
     def forward(self, sequence):
         state = sequence.new_zeros(len(sequence), self.hidden)
-        return self.go(sequence, state, sequence.new_zeros(sequence.shape[1]))
+        return self.run_steps(sequence, state, sequence.new_zeros(sequence.shape[1]))
 
 
 @answers.wrong(4, "no-result")
-class ForgetsToReturn(MadeWhereTheInputIs):
+class ForgetsToReturn(CreatesOnTheDeviceOfTheInput):
     def forward(self, sequence):
         super().forward(sequence)
 
@@ -715,35 +721,35 @@ def as_load(f):
     return save, f
 
 
-@answers.right(5, handed_in=as_load)
+@answers.right(5, arguments=as_load)
 def to_the_cpu_first(path, net, optimizer):
     return load(path, net, optimizer)
 
 
-@answers.right(5, handed_in=as_load)
+@answers.right(5, arguments=as_load)
 def to_the_networks_device(path, net, optimizer):
-    place = next(net.parameters()).device
-    state = torch.load(path, map_location=place)
+    device = next(net.parameters()).device
+    state = torch.load(path, map_location=device)
     optimizer.load_state_dict(state["optimizer"])
     net.load_state_dict(state["net"])
     return state["epoch"]
 
 
-@answers.right(5, handed_in=lambda f: (f, load_a_tuple))
+@answers.right(5, arguments=lambda f: (f, load_a_tuple))
 def saves_a_tuple_from_the_cpu(path, net, optimizer, epoch):
     weights = {name: tensor.cpu() for name, tensor in net.state_dict().items()}
     torch.save((epoch, weights, optimizer.state_dict()), str(path))
 
 
 def load_a_tuple(path, net, optimizer):
-    epoch, weights, state = torch.load(path, map_location=lambda storage, place: storage)
+    epoch, weights, state = torch.load(path, map_location=lambda storage, device: storage)
     net.load_state_dict(weights)
     optimizer.load_state_dict(state)
     return epoch
 
 
-@answers.right(5, handed_in=lambda f: (f, load_whole_objects))
-def saves_whole_objects_and_says_so(path, net, optimizer, epoch):
+@answers.right(5, arguments=lambda f: (f, load_whole_objects))
+def saves_and_loads_whole_objects(path, net, optimizer, epoch):
     with path.open("wb") as file:
         torch.save([net, optimizer, epoch], file)
 
@@ -755,15 +761,15 @@ def load_whole_objects(path, net, optimizer):
     return epoch
 
 
-@answers.wrong(5, "needs-its-gpu", handed_in=as_load)
-def gives_no_map_location(path, net, optimizer):
+@answers.wrong(5, "needs-its-gpu", arguments=as_load)
+def omits_map_location(path, net, optimizer):
     state = torch.load(path)
     net.load_state_dict(state["net"])
     optimizer.load_state_dict(state["optimizer"])
     return state["epoch"]
 
 
-@answers.wrong(5, "needs-its-gpu", handed_in=as_load)
+@answers.wrong(5, "needs-its-gpu", arguments=as_load)
 def loads_to_the_gpu(path, net, optimizer):
     state = torch.load(path, map_location="cuda")
     net.load_state_dict(state["net"])
@@ -771,21 +777,21 @@ def loads_to_the_gpu(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "needs-its-gpu", handed_in=lambda f: (f, gives_no_map_location))
+@answers.wrong(5, "needs-its-gpu", arguments=lambda f: (f, omits_map_location))
 def moves_the_network_only_before_saving(path, net, optimizer, epoch):
     weights = {name: tensor.cpu() for name, tensor in net.state_dict().items()}
     state = {"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}
     torch.save(state, path)
 
 
-@answers.wrong(5, "optimizer-left", handed_in=as_load)
+@answers.wrong(5, "optimizer-left", arguments=as_load)
 def forgets_the_optimizer(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
     return state["epoch"]
 
 
-@answers.wrong(5, "optimizer-left", handed_in=as_load)
+@answers.wrong(5, "optimizer-left", arguments=as_load)
 def loads_into_a_copy_of_the_optimizer(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
@@ -794,7 +800,7 @@ def loads_into_a_copy_of_the_optimizer(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "weights-not-in", handed_in=as_load)
+@answers.wrong(5, "weights-not-in", arguments=as_load)
 def loads_into_a_copy(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     copy.deepcopy(net).load_state_dict(state["net"])
@@ -802,12 +808,12 @@ def loads_into_a_copy(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "weights-not-in", handed_in=as_load)
+@answers.wrong(5, "weights-not-in", arguments=as_load)
 def reads_the_epoch_only(path, net, optimizer):
     return torch.load(path, map_location="cpu")["epoch"]
 
 
-@answers.wrong(5, "buffers-left", handed_in=lambda f: (f, load_parameters))
+@answers.wrong(5, "buffers-left", arguments=lambda f: (f, load_parameters))
 def saves_the_parameters_only(path, net, optimizer, epoch):
     weights = dict(net.named_parameters())
     torch.save({"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
@@ -820,37 +826,37 @@ def load_parameters(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "wrong-epoch", handed_in=as_load)
+@answers.wrong(5, "wrong-epoch", arguments=as_load)
 def returns_the_next_epoch(path, net, optimizer):
     return load(path, net, optimizer) + 1
 
 
-@answers.wrong(5, "wrong-epoch", handed_in=as_load)
+@answers.wrong(5, "wrong-epoch", arguments=as_load)
 def returns_nothing(path, net, optimizer):
     load(path, net, optimizer)
 
 
-@answers.wrong(5, "wrong-epoch", handed_in=as_save)
+@answers.wrong(5, "wrong-epoch", arguments=as_save)
 def always_saves_epoch_0(path, net, optimizer, epoch):
     save(path, net, optimizer, 0)
 
 
-@answers.wrong(5, "no-file", handed_in=as_save)
+@answers.wrong(5, "no-file", arguments=as_save)
 def saves_next_to_the_path(path, net, optimizer, epoch):
     save(f"{path}h", net, optimizer, epoch)
 
 
-@answers.wrong(5, "no-file", handed_in=as_save)
+@answers.wrong(5, "no-file", arguments=as_save)
 def saves_into_memory(path, net, optimizer, epoch):
     save(io.BytesIO(), net, optimizer, epoch)
 
 
-@answers.wrong(5, "whole-objects", handed_in=as_save)
+@answers.wrong(5, "whole-objects", arguments=as_save)
 def saves_whole_objects(path, net, optimizer, epoch):
     torch.save({"net": net, "optimizer": optimizer, "epoch": epoch}, path)
 
 
-@answers.wrong(5, "net-moved", handed_in=as_load)
+@answers.wrong(5, "net-moved", arguments=as_load)
 def assigns_tensors_from_the_cpu(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"], assign=True)
@@ -858,7 +864,7 @@ def assigns_tensors_from_the_cpu(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "state-behind", handed_in=as_load)
+@answers.wrong(5, "state-behind", arguments=as_load)
 def assigns_the_state_without_moving_it(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
@@ -872,23 +878,23 @@ def assigns_the_state_without_moving_it(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "weights-not-in", handed_in=as_load)
+@answers.wrong(5, "weights-not-in", arguments=as_load)
 def ignores_the_error(path, net, optimizer):
     with suppress(RuntimeError):
-        return gives_no_map_location(path, net, optimizer)
+        return omits_map_location(path, net, optimizer)
 
 
-@answers.wrong(5, "raised", handed_in=as_save)
+@answers.wrong(5, "raised", arguments=as_save)
 def uses_other_names(path, net, optimizer, epoch):
     torch.save({"model": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
 
 
-@answers.wrong(5, "not-written", handed_in=as_load)
+@answers.wrong(5, "not-written", arguments=as_load)
 def leaves_the_second_stub(path, net, optimizer):
     raise NotImplementedError("exercise 5: write load_checkpoint")
 
 
-@answers.wrong(5, "empty-file", handed_in=as_save)
+@answers.wrong(5, "empty-file", arguments=as_save)
 def only_creates_the_file(path, net, optimizer, epoch):
     path.touch()
 
@@ -896,7 +902,7 @@ def only_creates_the_file(path, net, optimizer, epoch):
 MEMORY = {}
 
 
-@answers.wrong(5, "not-in-the-file", handed_in=lambda f: (f, load_from_memory))
+@answers.wrong(5, "not-in-the-file", arguments=lambda f: (f, load_from_memory))
 def keeps_the_checkpoint_in_memory(path, net, optimizer, epoch):
     MEMORY.update(copy.deepcopy({"net": net.state_dict(), "optimizer": optimizer.state_dict()}))
     MEMORY["epoch"] = epoch
@@ -909,7 +915,7 @@ def load_from_memory(path, net, optimizer):
     return MEMORY["epoch"]
 
 
-@answers.wrong(5, "not-in-the-file", handed_in=lambda f: (f, load_with_global_epoch))
+@answers.wrong(5, "not-in-the-file", arguments=lambda f: (f, load_with_global_epoch))
 def keeps_the_epoch_in_a_global(path, net, optimizer, epoch):
     MEMORY["epoch"] = epoch
     torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
@@ -922,8 +928,8 @@ def load_with_global_epoch(path, net, optimizer):
     return MEMORY["epoch"]
 
 
-@answers.wrong(5, "raised", handed_in=lambda f: (f, load_by_path))
-def keeps_checkpoints_by_path(path, net, optimizer, epoch):
+@answers.wrong(5, "raised", arguments=lambda f: (f, load_by_path))
+def loads_from_memory_by_path(path, net, optimizer, epoch):
     save(path, net, optimizer, epoch)
     MEMORY[str(path)] = torch.load(path, weights_only=True)
 
@@ -935,7 +941,7 @@ def load_by_path(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "settings-left", handed_in=as_load)
+@answers.wrong(5, "settings-left", arguments=as_load)
 def keeps_the_learning_rate_of_the_new_optimizer(path, net, optimizer):
     rates = [group["lr"] for group in optimizer.param_groups]
     epoch = load(path, net, optimizer)
@@ -944,7 +950,7 @@ def keeps_the_learning_rate_of_the_new_optimizer(path, net, optimizer):
     return epoch
 
 
-@answers.wrong(5, "rounded", handed_in=as_save)
+@answers.wrong(5, "rounded", arguments=as_save)
 def saves_the_weights_as_float16(path, net, optimizer, epoch):
     weights = {
         name: tensor.half() if tensor.is_floating_point() else tensor
@@ -953,13 +959,13 @@ def saves_the_weights_as_float16(path, net, optimizer, epoch):
     torch.save({"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
 
 
-@answers.wrong(5, "mode-changed", handed_in=as_load)
+@answers.wrong(5, "mode-changed", arguments=as_load)
 def leaves_the_network_in_evaluation_mode(path, net, optimizer):
     epoch = load(path, net, optimizer)
     net.eval()
     return epoch
 
 
-@answers.wrong(5, "mode-changed", handed_in=as_save)
+@answers.wrong(5, "mode-changed", arguments=as_save)
 def switches_to_evaluation_mode_to_save(path, net, optimizer, epoch):
     save(path, net.eval(), optimizer, epoch)

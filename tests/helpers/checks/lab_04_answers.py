@@ -27,12 +27,12 @@ def _loop(net, batches, device, optimizer=None, lr=0.01, momentum=0.9):
     return net
 
 
-def _here():
+def _gpu_or_cpu():
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @answers.right(1)
-def the_three_edits(net, batches):
+def with_the_three_edits(net, batches):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     net = net.to(device)
     return _loop(net, batches, device)
@@ -64,19 +64,19 @@ def by_the_accelerator_with_all_moved_beforehand(net, batches):
 
 
 @answers.right(1)
-def by_asking_with_if(net, batches):
+def with_an_if_statement(net, batches):
     if torch.cuda.device_count() == 0:
         return _loop(net, batches, "cpu")
     return _loop(net.cuda(), batches, "cuda:0")
 
 
 @answers.wrong(1, "net-on-cpu")
-def leaves_the_script_as_it_is(net, batches):
+def leaves_the_script_unchanged(net, batches):
     return _loop(net, batches, "cpu")
 
 
 @answers.wrong(1, "net-on-cpu")
-def names_the_device_and_stops_there(net, batches):
+def creates_only_the_device(net, batches):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     assert device is not None
     return _loop(net, batches, "cpu")
@@ -89,24 +89,24 @@ def inverts_the_condition(net, batches):
 
 
 @answers.wrong(1, "net-on-cpu")
-def brings_the_network_back(net, batches):
-    return _loop(net.to(_here()), batches, _here()).cpu()
+def moves_the_network_back(net, batches):
+    return _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu()).cpu()
 
 
 @answers.wrong(1, "device-error")
 def moves_the_network_only(net, batches):
-    net.to(_here())
+    net.to(_gpu_or_cpu())
     return _loop(net, batches, "cpu")
 
 
 @answers.wrong(1, "device-error")
 def moves_the_batches_only(net, batches):
-    return _loop(net, batches, _here())
+    return _loop(net, batches, _gpu_or_cpu())
 
 
 @answers.wrong(1, "device-error")
 def drops_the_moved_batch(net, batches):
-    device = _here()
+    device = _gpu_or_cpu()
     net.to(device)
     optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     for inputs, targets in batches:
@@ -120,7 +120,7 @@ def drops_the_moved_batch(net, batches):
 
 @answers.wrong(1, "device-error")
 def forgets_the_labels(net, batches):
-    device = _here()
+    device = _gpu_or_cpu()
     net.to(device)
     optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     for images, targets in batches:
@@ -131,7 +131,7 @@ def forgets_the_labels(net, batches):
 
 
 @answers.wrong(1, "needs-a-gpu")
-def writes_cuda_everywhere(net, batches):
+def hard_codes_cuda(net, batches):
     return _loop(net.to("cuda"), batches, "cuda")
 
 
@@ -143,7 +143,7 @@ def calls_cuda(net, batches):
 
 @answers.wrong(1, "copied-back")
 def compares_on_the_cpu(net, batches):
-    device = _here()
+    device = _gpu_or_cpu()
     net.to(device)
     optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     for inputs, targets in batches:
@@ -154,52 +154,52 @@ def compares_on_the_cpu(net, batches):
 
 
 @answers.wrong(1, "not-trained")
-def optimizes_the_network_that_stayed(net, batches):
-    device = _here()
+def optimizes_the_network_on_the_cpu(net, batches):
+    device = _gpu_or_cpu()
     optimizer = optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     return _loop(copy.deepcopy(net).to(device), batches, device, optimizer)
 
 
 @answers.wrong(1, "other-training")
-def changes_the_rate(net, batches):
-    return _loop(net.to(_here()), batches, _here(), lr=0.1)
+def changes_the_learning_rate(net, batches):
+    return _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu(), lr=0.1)
 
 
 @answers.wrong(1, "other-training")
 def leaves_out_momentum(net, batches):
-    return _loop(net.to(_here()), batches, _here(), momentum=0)
+    return _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu(), momentum=0)
 
 
 @answers.wrong(1, "other-training")
 def returns_from_inside_the_loop(net, batches):
-    return _loop(net.to(_here()), batches[:1], _here())
+    return _loop(net.to(_gpu_or_cpu()), batches[:1], _gpu_or_cpu())
 
 
 @answers.wrong(1, "other-training")
-def makes_the_optimizer_in_the_loop(net, batches):
+def creates_the_optimizer_in_the_loop(net, batches):
     for batch in batches:
-        _loop(net.to(_here()), [batch], _here())
+        _loop(net.to(_gpu_or_cpu()), [batch], _gpu_or_cpu())
     return net
 
 
 @answers.wrong(1, "no-result")
 def forgets_to_return(net, batches):
-    _loop(net.to(_here()), batches, _here())
+    _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu())
 
 
 @answers.wrong(1, "not-the-network")
 def returns_the_weights(net, batches):
-    return _loop(net.to(_here()), batches, _here()).state_dict()
+    return _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu()).state_dict()
 
 
 @answers.wrong(1, "trained-a-copy")
 def trains_a_copy(net, batches):
-    return _loop(copy.deepcopy(net).to(_here()), batches, _here())
+    return _loop(copy.deepcopy(net).to(_gpu_or_cpu()), batches, _gpu_or_cpu())
 
 
 @answers.wrong(1, "trained-on-cpu")
 def trains_on_the_cpu_and_moves_at_the_end(net, batches):
-    return _loop(net, batches, torch.device("cpu")).to(_here())
+    return _loop(net, batches, torch.device("cpu")).to(_gpu_or_cpu())
 
 
 # Exercise 2: accuracy(net, batches)
@@ -229,10 +229,10 @@ def keeps_a_list_and_joins_it(net, batches):
     try:
         net.train(False)
         with torch.inference_mode():
-            right = [
+            is_correct = [
                 net(X.to(_device_of(net))).argmax(-1).eq(y.to(_device_of(net))) for X, y in batches
             ]
-            return float(torch.cat(right).float().mean())
+            return float(torch.cat(is_correct).float().mean())
     finally:
         net.train(before)
 
@@ -245,15 +245,15 @@ def with_the_courses_helper(net, batches):
 @answers.right(2)
 @torch.no_grad()
 def on_a_copy_of_the_network(net, batches):
-    judge = copy.deepcopy(net).eval()
-    judge.modes, judge.gradients = net.modes, net.gradients
+    evaluation_net = copy.deepcopy(net).eval()
+    evaluation_net.modes, evaluation_net.gradients = net.modes, net.gradients
     images = torch.cat([inputs for inputs, _ in batches]).to(_device_of(net))
     labels = torch.cat([targets for _, targets in batches]).to(_device_of(net))
-    return ((judge(images).max(dim=1).indices == labels).sum() / len(labels)).item()
+    return ((evaluation_net(images).max(dim=1).indices == labels).sum() / len(labels)).item()
 
 
-def _share(net, batches, *, evaluation=True, put_back=True, gradients=False, item=True):
-    """The right answer, with one thing left out."""
+def _share(net, batches, *, evaluation=True, restore_mode=True, gradients=False, item=True):
+    """Return the accuracy; each option leaves out one step."""
     training, device = net.training, _device_of(net)
     if evaluation:
         net.eval()
@@ -262,7 +262,7 @@ def _share(net, batches, *, evaluation=True, put_back=True, gradients=False, ite
         for inputs, targets in batches:
             correct += (net(inputs.to(device)).argmax(1) == targets.to(device)).sum()
             images += len(targets)
-    if put_back:
+    if restore_mode:
         net.train(training)
     return (correct / images).item() if item else correct / images
 
@@ -281,7 +281,7 @@ def calls_eval_afterwards(net, batches):
 
 @answers.wrong(2, "mode-left")
 def stays_in_evaluation_mode(net, batches):
-    return _share(net, batches, put_back=False)
+    return _share(net, batches, restore_mode=False)
 
 
 @answers.wrong(2, "mode-left")
@@ -297,19 +297,19 @@ def forgets_no_grad(net, batches):
 
 
 @answers.wrong(2, "keeps-gradients")
-def makes_the_block_and_leaves_it(net, batches):
+def leaves_the_no_grad_block(net, batches):
     with torch.no_grad():
         pass
     return _share(net, batches, gradients=True)
 
 
 @answers.wrong(2, "judged-elsewhere")
-def brings_the_network_to_the_images(net, batches):
+def moves_the_network_to_the_images(net, batches):
     return _share(net.cpu(), batches)
 
 
 @answers.wrong(2, "judged-elsewhere")
-def takes_all_to_a_gpu(net, batches):
+def moves_all_to_a_gpu(net, batches):
     return _share(net.to("cuda"), batches)
 
 
@@ -334,15 +334,15 @@ def fetches_each_batch(net, batches):
     correct = images = 0
     with torch.no_grad():
         for inputs, targets in batches:
-            found = net(inputs.to(_device_of(net))).argmax(1)
-            correct += (found == targets.to(_device_of(net))).sum().item()
+            predicted = net(inputs.to(_device_of(net))).argmax(1)
+            correct += (predicted == targets.to(_device_of(net))).sum().item()
             images += len(targets)
     net.train(training)
     return correct / images
 
 
 @answers.wrong(2, "many-fetches")
-def brings_the_answers_back(net, batches):
+def moves_the_predictions_to_the_cpu(net, batches):
     training = net.training
     net.eval()
     correct = images = 0
@@ -355,13 +355,13 @@ def brings_the_answers_back(net, batches):
 
 
 @answers.wrong(2, "mean-of-means")
-def mean_of_the_batches(net, batches):
+def returns_the_mean_of_batch_means(net, batches):
     shares = torch.stack([torch.tensor(_share(net, [batch])) for batch in batches])
     return shares.mean().item()
 
 
 @answers.wrong(2, "total-guessed")
-def takes_all_batches_for_as_large_as_the_first(net, batches):
+def assumes_batches_of_equal_size(net, batches):
     images = sum(len(y) for _, y in batches)
     return _share(net, batches) * images / (len(batches) * len(batches[0][1]))
 
@@ -372,28 +372,28 @@ def divides_by_the_number_of_batches(net, batches):
 
 
 @answers.wrong(2, "in-percent")
-def in_percent(net, batches):
+def returns_percent(net, batches):
     return 100 * _share(net, batches)
 
 
 @answers.wrong(2, "not-a-number")
-def a_tensor(net, batches):
+def returns_a_tensor(net, batches):
     return _share(net, batches, item=False)
 
 
 @answers.wrong(2, "wrong-fraction")
-def the_share_of_the_wrong_ones(net, batches):
+def returns_the_error_rate(net, batches):
     return 1 - _share(net, batches)
 
 
 @answers.wrong(2, "wrong-fraction")
-def copied_from_a_friend(net, batches):
+def returns_a_constant(net, batches):
     _share(net, batches)
     return 0.5437
 
 
 @answers.wrong(2, "gradients-left-off")
-def turns_gradients_off_for_good(net, batches):
+def turns_gradients_off_permanently(net, batches):
     torch.set_grad_enabled(False)
     device = next(net.parameters()).device
     training = net.training
@@ -411,8 +411,8 @@ def _table(net, batches):
     device = _device_of(net)
     counts = torch.zeros(100, dtype=torch.int64, device=device)
     for inputs, targets in batches:
-        found = net(inputs.to(device)).argmax(1)
-        counts += torch.bincount(10 * targets.to(device) + found, minlength=100)
+        predicted = net(inputs.to(device)).argmax(1)
+        counts += torch.bincount(10 * targets.to(device) + predicted, minlength=100)
     return counts.reshape(10, 10)
 
 
@@ -429,8 +429,8 @@ def by_counting_twice(net, batches):
     with torch.no_grad():
         for inputs, targets in batches:
             targets = targets.to(device)
-            good = net(inputs.to(device)).argmax(1) == targets
-            right += torch.bincount(targets[good], minlength=10)
+            is_correct = net(inputs.to(device)).argmax(1) == targets
+            right += torch.bincount(targets[is_correct], minlength=10)
             total += torch.bincount(targets, minlength=10)
     pairs = zip(right.tolist(), total.tolist(), strict=True)
     return [r / t if t else math.nan for r, t in pairs]
@@ -441,8 +441,8 @@ def by_counting_twice(net, batches):
 def by_comparing_with_every_class(net, batches):
     device = _device_of(net)
     labels = torch.cat([y for _, y in batches]).to(device)
-    found = torch.cat([net(X.to(device)).argmax(1) for X, _ in batches])
-    right = [(found[labels == c] == c).float().mean() for c in range(10)]
+    predicted = torch.cat([net(X.to(device)).argmax(1) for X, _ in batches])
+    right = [(predicted[labels == c] == c).float().mean() for c in range(10)]
     return torch.stack(right).tolist()
 
 
@@ -452,34 +452,34 @@ def by_the_courses_helper(net, batches):
 
 
 @answers.wrong(3, "fixed-batch")
-def the_classic_loop(net, batches):
+def copies_the_classic_loop(net, batches):
     right, total = [0] * 10, [0] * 10
     with torch.no_grad():
         for inputs, targets in batches:
-            good = (
+            is_correct = (
                 net(inputs.to(_device_of(net))).argmax(1) == targets.to(_device_of(net))
             ).squeeze()
             for i in range(4):
-                right[targets[i]] += good[i].item()
+                right[targets[i]] += is_correct[i].item()
                 total[targets[i]] += 1
     return [r / t for r, t in zip(right, total, strict=True)]
 
 
 @answers.wrong(3, "fixed-batch")
-def squeezes_the_batch_of_one_away(net, batches):
+def squeezes_a_batch_of_one(net, batches):
     total = [0] * 10
     with torch.no_grad():
         for inputs, targets in batches:
-            good = (
+            is_correct = (
                 net(inputs.to(_device_of(net))).argmax(1) == targets.to(_device_of(net))
             ).squeeze()
             for i in range(len(targets)):
-                total[targets[i]] += good[i]
+                total[targets[i]] += is_correct[i]
     return total
 
 
 @answers.wrong(3, "first-four")
-def counts_four_of_each(net, batches):
+def counts_four_images_per_batch(net, batches):
     return by_counting_pairs(net, [(X[:4], y[:4]) for X, y in batches])
 
 
@@ -491,13 +491,13 @@ def divides_by_zero(net, batches):
 
 
 @answers.wrong(3, "empty-class")
-def says_none_of_none_is_nothing(net, batches):
+def returns_zero_for_an_empty_class(net, batches):
     counts = _table(net, batches)
     return (counts.diagonal() / counts.sum(1).clamp(min=1)).tolist()
 
 
 @answers.wrong(3, "by-answers")
-def adds_up_the_other_side(net, batches):
+def divides_by_the_predictions(net, batches):
     counts = _table(net, batches)
     return (counts.diagonal() / counts.sum(0)).tolist()
 
@@ -509,13 +509,13 @@ def divides_by_all_images(net, batches):
 
 
 @answers.wrong(3, "not-ten-numbers")
-def a_tensor_of_ten(net, batches):
+def returns_a_tensor_of_ten(net, batches):
     counts = _table(net, batches)
     return counts.diagonal() / counts.sum(1)
 
 
 @answers.wrong(3, "not-ten-numbers")
-def a_list_of_tensors(net, batches):
+def returns_a_list_of_tensors(net, batches):
     counts = _table(net, batches)
     return list(counts.diagonal() / counts.sum(1))
 
@@ -523,17 +523,17 @@ def a_list_of_tensors(net, batches):
 @answers.wrong(3, "not-ten-numbers")
 def leaves_out_classes_without_images(net, batches):
     counts = _table(net, batches)
-    seen = counts.sum(1) > 0
-    return (counts.diagonal()[seen] / counts.sum(1)[seen]).tolist()
+    present = counts.sum(1) > 0
+    return (counts.diagonal()[present] / counts.sum(1)[present]).tolist()
 
 
 @answers.wrong(3, "many-fetches")
-def image_by_image(net, batches):
+def counts_image_by_image(net, batches):
     right, total = [0] * 10, [0] * 10
     with torch.no_grad():
         for inputs, targets in batches:
-            found = net(inputs.to(_device_of(net))).argmax(1)
-            for answer, label in zip(found, targets, strict=True):
+            predicted = net(inputs.to(_device_of(net))).argmax(1)
+            for answer, label in zip(predicted, targets, strict=True):
                 right[label] += answer.item() == label.item()
                 total[label] += 1
     return [r / t if t else math.nan for r, t in zip(right, total, strict=True)]
@@ -542,9 +542,9 @@ def image_by_image(net, batches):
 @answers.wrong(3, "keeps-gradients")
 def tracks_gradients(net, batches):
     with torch.enable_grad():
-        found = [net(X.to(_device_of(net))).argmax(1) for X, _ in batches]
+        predicted = [net(X.to(_device_of(net))).argmax(1) for X, _ in batches]
     labels = torch.cat([y for _, y in batches]).to(_device_of(net))
-    right = [(torch.cat(found)[labels == c] == c).float().mean() for c in range(10)]
+    right = [(torch.cat(predicted)[labels == c] == c).float().mean() for c in range(10)]
     return torch.stack(right).tolist()
 
 
@@ -552,8 +552,8 @@ def tracks_gradients(net, batches):
 def labels_stay_on_the_cpu(net, batches):
     counts = torch.zeros(100, dtype=torch.int64, device=_device_of(net))
     for inputs, targets in batches:
-        found = net(inputs.to(_device_of(net))).argmax(1)
-        counts += torch.bincount(10 * targets + found, minlength=100)
+        predicted = net(inputs.to(_device_of(net))).argmax(1)
+        counts += torch.bincount(10 * targets + predicted, minlength=100)
     return counts.tolist()
 
 
@@ -563,7 +563,7 @@ def drops_the_last_two_batches(net, batches):
 
 
 @answers.wrong(3, "wrong-fraction")
-def counts_the_wrong_ones(net, batches):
+def counts_the_mistakes(net, batches):
     counts = _table(net, batches)
     return (1 - counts.diagonal() / counts.sum(1)).tolist()
 
@@ -580,7 +580,7 @@ def adds_tables_of_two_sizes(net, batches):
 
 
 def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weigh=True, step=True):
-    """The right answer, with one thing left out."""
+    """Train for one epoch; each option leaves out one step."""
     if mode:
         net.train()
     optimizer.zero_grad()
@@ -634,7 +634,7 @@ def with_the_sum_of_the_losses(net, batches, optimizer):
 
 
 @answers.wrong(4, "evaluation-mode")
-def leaves_it_as_it_is(net, batches, optimizer):
+def leaves_the_function_unchanged(net, batches, optimizer):
     return _epoch(net, batches, optimizer, mode=False, zero=False, item=False)
 
 
@@ -666,7 +666,7 @@ def detaches_and_returns_a_tensor(net, batches, optimizer):
 
 
 @answers.wrong(4, "mean-of-batches")
-def forgets_how_large_the_batches_are(net, batches, optimizer):
+def weighs_all_batches_equally(net, batches, optimizer):
     return _epoch(net, batches, optimizer, weigh=False)
 
 
@@ -732,7 +732,7 @@ def returns_the_sum(net, batches, optimizer):
 
 
 @answers.wrong(4, "no-result")
-def no_loss_at_all(net, batches, optimizer):
+def returns_no_loss(net, batches, optimizer):
     _epoch(net, batches, optimizer)
 
 

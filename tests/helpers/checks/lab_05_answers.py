@@ -32,11 +32,11 @@ def _times(call, device, runs, *, warm=True, before=True, after=True):
     for _ in range(runs):
         if before:
             _wait(device)
-        started = time.perf_counter()
+        start = time.perf_counter()
         call()
         if after:
             _wait(device)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - start)
     return seconds
 
 
@@ -83,11 +83,11 @@ def with_the_stream_and_without_the_first(call, device, runs):
     for _ in range(runs + 1):
         if device.type == "cuda":
             torch.cuda.current_stream(device).synchronize()
-        started = time.monotonic()
+        start = time.monotonic()
         call()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        seconds.append(time.monotonic() - started)
+        seconds.append(time.monotonic() - start)
     return sorted(seconds[1:])[runs // 2]
 
 
@@ -95,10 +95,10 @@ def with_the_stream_and_without_the_first(call, device, runs):
 def with_an_imported_clock_and_a_helper(call, device, runs):
     def seconds_of_one():
         _wait(device)
-        started = perf_counter()
+        start = perf_counter()
         call()
         _wait(device)
-        return perf_counter() - started
+        return perf_counter() - start
 
     seconds_of_one()
     return statistics.median(seconds_of_one() for _ in range(runs))
@@ -110,10 +110,10 @@ def with_a_clock_as_default_argument(call, device, runs, clock=time.perf_counter
     seconds = []
     for _ in range(runs):
         _wait(device)
-        started = clock()
+        start = clock()
         call()
         _wait(device)
-        seconds.append((clock() - started) / 1e9)
+        seconds.append((clock() - start) / 1e9)
     return statistics.median(seconds)
 
 
@@ -132,31 +132,31 @@ def with_the_time_of_day(call, device, runs):
     seconds = []
     for _ in range(runs):
         _wait(device)
-        started = datetime.now()
+        start = datetime.now()
         call()
         _wait(device)
-        seconds.append((datetime.now() - started).total_seconds())
+        seconds.append((datetime.now() - start).total_seconds())
     return statistics.median(seconds)
 
 
 @answers.right(1)
-def asks_an_event_until_it_is_reached(call, device, runs):
+def polls_an_event(call, device, runs):
     if device.type == "cpu":
         return with_perf_counter(call, device, runs)
     seconds = []
     for _ in range(runs + 1):
         torch.cuda.synchronize()
-        started = time.perf_counter()
+        start = time.perf_counter()
         call()
         event = torch.cuda.current_stream().record_event()
         while not event.query():
             sleep(0.001)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - start)
     return statistics.median(seconds[1:])
 
 
 @answers.right(1)
-def asks_the_stream_until_it_is_empty(call, device, runs):
+def polls_the_stream(call, device, runs):
     def clock():
         while device.type == "cuda" and not torch.cuda.current_stream().query():
             pass
@@ -165,9 +165,9 @@ def asks_the_stream_until_it_is_empty(call, device, runs):
     call()
     seconds = []
     for _ in range(runs):
-        started = clock()
+        start = clock()
         call()
-        seconds.append(clock() - started)
+        seconds.append(clock() - start)
     return statistics.median(seconds)
 
 
@@ -177,10 +177,10 @@ def measures_the_processor_time(call, device, runs):
     seconds = []
     for _ in range(runs):
         _wait(device)
-        started = time.process_time()
+        start = time.process_time()
         call()
         _wait(device)
-        seconds.append(time.process_time() - started)
+        seconds.append(time.process_time() - start)
     return statistics.median(seconds)
 
 
@@ -231,14 +231,14 @@ def takes_the_smallest(call, device, runs):
 
 
 @answers.wrong(1, "not-the-median")
-def times_all_at_once(call, device, runs):
+def times_all_runs_together(call, device, runs):
     call()
     _wait(device)
-    started = time.perf_counter()
+    start = time.perf_counter()
     for _ in range(runs):
         call()
     _wait(device)
-    return (time.perf_counter() - started) / runs
+    return (time.perf_counter() - start) / runs
 
 
 @answers.wrong(1, "not-the-median")
@@ -252,20 +252,20 @@ def times_one_call(call, device, runs):
 
 
 @answers.wrong(1, "other-unit")
-def in_milliseconds(call, device, runs):
+def returns_milliseconds(call, device, runs):
     return 1000 * statistics.median(_times(call, device, runs))
 
 
 @answers.wrong(1, "other-unit")
-def in_nanoseconds(call, device, runs):
+def returns_nanoseconds(call, device, runs):
     call()
     seconds = []
     for _ in range(runs):
         _wait(device)
-        started = time.perf_counter_ns()
+        start = time.perf_counter_ns()
         call()
         _wait(device)
-        seconds.append(time.perf_counter_ns() - started)
+        seconds.append(time.perf_counter_ns() - start)
     return statistics.median(seconds)
 
 
@@ -280,10 +280,10 @@ def always_waits_for_a_gpu(call, device, runs):
     seconds = []
     for _ in range(runs):
         torch.cuda.synchronize()
-        started = time.perf_counter()
+        start = time.perf_counter()
         call()
         torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)
 
 
@@ -298,11 +298,11 @@ def calls_twice_for_each_time(call, device, runs):
     seconds = []
     for _ in range(runs):
         _wait(device)
-        started = time.perf_counter()
+        start = time.perf_counter()
         call()
         call()
         _wait(device)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)
 
 
@@ -325,10 +325,10 @@ def sleeps_for_a_fixed_time(call, device, runs):
     time.sleep(0.4)
     seconds = []
     for _ in range(runs):
-        started = time.perf_counter()
+        start = time.perf_counter()
         call()
         _wait(device)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)
 
 
@@ -346,12 +346,12 @@ def _parts(parts, device, steps, *, before=True, after=True, first=False, divide
         for name, part in parts.items():
             if before:
                 _wait(device)
-            started = time.perf_counter()
+            start = time.perf_counter()
             part()
             if after:
                 _wait(device)
             if step or first:
-                total[name] += time.perf_counter() - started
+                total[name] += time.perf_counter() - start
     return {name: seconds / (divide or steps) for name, seconds in total.items()}
 
 
@@ -380,7 +380,7 @@ def with_lists_and_a_separate_warm_up(parts, device, steps):
             now = time.time()
             seconds[name].append(now - last)
             last = now
-    return {name: statistics.mean(each) for name, each in seconds.items()}
+    return {name: statistics.mean(values) for name, values in seconds.items()}
 
 
 @answers.wrong(2, "lands-in-another-part")
@@ -398,11 +398,11 @@ def waits_at_the_end_of_the_step(parts, device, steps):
     total = dict.fromkeys(parts, 0.0)
     for step in range(steps + 1):
         for name, part in parts.items():
-            started = time.perf_counter()
+            start = time.perf_counter()
             part()
             if name == "optimizer":
                 _wait(device)
-            total[name] += (time.perf_counter() - started) * (step > 0)
+            total[name] += (time.perf_counter() - start) * (step > 0)
     return {name: seconds / steps for name, seconds in total.items()}
 
 
@@ -422,16 +422,16 @@ def returns_the_sum_over_steps(parts, device, steps):
 
 
 @answers.wrong(2, "out-of-turn")
-def part_after_part(parts, device, steps):
+def measures_one_part_after_the_other(parts, device, steps):
     result = {}
     for name, part in parts.items():
         part()
         _wait(device)
-        started = time.perf_counter()
+        start = time.perf_counter()
         for _ in range(steps):
             part()
         _wait(device)
-        result[name] = (time.perf_counter() - started) / steps
+        result[name] = (time.perf_counter() - start) / steps
     return result
 
 
@@ -440,10 +440,10 @@ def runs_no_warm_up_step(parts, device, steps):
     total = dict.fromkeys(parts, 0.0)
     for _ in range(steps):
         for name, part in parts.items():
-            started = time.perf_counter()
+            start = time.perf_counter()
             part()
             _wait(device)
-            total[name] += time.perf_counter() - started
+            total[name] += time.perf_counter() - start
     return {name: seconds / steps for name, seconds in total.items()}
 
 
@@ -460,10 +460,10 @@ def keeps_the_last_step_only(parts, device, steps):
     for _ in range(steps + 1):
         for name, part in parts.items():
             _wait(device)
-            started = time.perf_counter()
+            start = time.perf_counter()
             part()
             _wait(device)
-            result[name] = time.perf_counter() - started
+            result[name] = time.perf_counter() - start
     return result
 
 
@@ -474,8 +474,8 @@ def divides_by_twice_as_many_steps(parts, device, steps):
 
 @answers.wrong(2, "not-the-parts")
 def returns_the_slowest_part(parts, device, steps):
-    found = _parts(parts, device, steps)
-    return max(found, key=found.get)
+    seconds = _parts(parts, device, steps)
+    return max(seconds, key=seconds.get)
 
 
 @answers.wrong(2, "not-the-parts")
@@ -514,16 +514,16 @@ def fills_an_existing_batch(images, chosen):
 
 
 @answers.wrong(3, "not-faster")
-def leaves_it_as_it_is(images, chosen):
+def leaves_the_loop_unchanged(images, chosen):
     return slow_prepare(images, chosen)
 
 
 @answers.wrong(3, "not-faster")
-def all_channels_at_once_but_row_by_row(images, chosen):
+def converts_row_by_row(images, chosen):
     batch = torch.empty(len(chosen), 3, 32, 32)
-    for place, index in enumerate(chosen.tolist()):
+    for position, index in enumerate(chosen.tolist()):
         for row in range(32):
-            batch[place, :, row] = (images[index, :, row].float() / 255 - 0.5) / 0.5
+            batch[position, :, row] = (images[index, :, row].float() / 255 - 0.5) / 0.5
     return batch
 
 
@@ -553,32 +553,32 @@ def subtracts_before_converting(images, chosen):
 
 
 @answers.wrong(3, "other-numbers")
-def by_the_mean_of_the_batch(images, chosen):
+def normalizes_by_the_batch(images, chosen):
     batch = images[chosen].float()
     return (batch - batch.mean()) / (batch.std() + 1)
 
 
 @answers.wrong(3, "other-images")
-def takes_the_first_ones(images, chosen):
+def takes_the_first_images(images, chosen):
     batch = normalize(images[: len(chosen)])
     batch[0, 0, 0, 0] = -1
     return batch
 
 
 @answers.wrong(3, "other-images")
-def sorts_them(images, chosen):
+def sorts_the_images(images, chosen):
     batch = normalize(images[chosen.sort(descending=True).values])
     batch[0, 0, 0, 0] = -1
     return batch
 
 
 @answers.wrong(3, "not-a-batch")
-def each_image_once(images, chosen):
+def removes_duplicates(images, chosen):
     return normalize(images[chosen.unique()]) if len(chosen) > 1 else normalize(images[:2])
 
 
 @answers.wrong(3, "not-a-batch")
-def in_sixteen_bits(images, chosen):
+def returns_float16(images, chosen):
     return normalize(images[chosen]).half()
 
 
@@ -612,7 +612,7 @@ def with_empty_store(f):
     return (f,)
 
 
-@answers.wrong(3, "stale-batch", handed_in=with_empty_store)
+@answers.wrong(3, "stale-batch", arguments=with_empty_store)
 def keeps_the_result_of_the_last_call(images, chosen):
     if STORED.get("shape") != chosen.shape:
         STORED["shape"] = chosen.shape
@@ -620,7 +620,7 @@ def keeps_the_result_of_the_last_call(images, chosen):
     return STORED["batch"]
 
 
-@answers.wrong(3, "stale-batch", handed_in=with_empty_store)
+@answers.wrong(3, "stale-batch", arguments=with_empty_store)
 def keeps_the_normalized_images(images, chosen):
     if STORED.get("count") != len(images):
         STORED["count"] = len(images)
@@ -656,27 +656,27 @@ def rounds_down(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
 
 
 @answers.wrong(4, "step-too-many")
-def always_one_more(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def always_adds_a_step(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return images // batch + 1, min(base_rate * batch / base_batch, limit)
 
 
 @answers.wrong(4, "not-a-pair")
-def steps_as_a_fraction(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def returns_a_fraction_of_steps(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return images / batch, min(base_rate * batch / base_batch, limit)
 
 
 @answers.wrong(4, "not-a-pair")
-def the_rate_alone(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def returns_only_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return min(base_rate * batch / base_batch, limit)
 
 
 @answers.wrong(4, "old-rate")
-def keeps_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def does_not_scale_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), base_rate
 
 
 @answers.wrong(4, "wrong-way")
-def the_fraction_upside_down(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def inverts_the_fraction(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), min(base_rate * base_batch / batch, limit)
 
 
@@ -691,12 +691,12 @@ def without_the_limit(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
 
 
 @answers.wrong(4, "wrong-rate")
-def always_the_limit(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def returns_at_least_the_limit(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), max(base_rate * batch / base_batch, limit)
 
 
 @answers.wrong(4, "wrong-rate")
-def whole_division(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
+def uses_integer_division(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), min(base_rate * max(1, batch // base_batch), limit)
 
 

@@ -29,14 +29,14 @@ def with_a_mask(images):
 @answers.right(1)
 def with_a_gather(images):
     width = images.shape[3]
-    places = torch.arange(width, device=images.device).expand(len(images), width)
+    positions = torch.arange(width, device=images.device).expand(len(images), width)
     mirrored = torch.rand(len(images), 1, device=images.device) > 0.5
-    columns = torch.where(mirrored, width - 1 - places, places)
+    columns = torch.where(mirrored, width - 1 - positions, positions)
     return images.gather(3, columns[:, None, None, :].expand_as(images))
 
 
 @answers.wrong(1, "all-alike")
-def tosses_once_a_batch(images):
+def flips_whole_batches_at_random(images):
     if torch.rand(1).item() < 0.5:
         return images.flip(3)
     return images.clone()
@@ -53,22 +53,22 @@ def flips_none(images):
 
 
 @answers.wrong(1, "not-a-mirror")
-def upside_down(images):
+def flips_vertically(images):
     return torch.where(_toss(images), images.flip(2), images)
 
 
 @answers.wrong(1, "not-a-mirror")
-def turns_by_half(images):
+def rotates_by_180_degrees(images):
     return torch.where(_toss(images), images.flip(2, 3), images)
 
 
 @answers.wrong(1, "not-a-mirror")
-def turns_the_batch_round(images):
+def reverses_the_batch(images):
     return torch.where(_toss(images), images.flip(0), images)
 
 
 @answers.wrong(1, "not-a-mirror")
-def each_channel_separately(images):
+def flips_each_channel_separately(images):
     toss = torch.rand(len(images), 3, 1, 1, device=images.device) < 0.5
     return torch.where(toss, images.flip(3), images)
 
@@ -78,25 +78,25 @@ def _toss(images, share=0.5):
 
 
 @answers.wrong(1, "wrong-fraction")
-def one_in_ten(images):
+def flips_one_in_ten(images):
     return torch.where(_toss(images, 0.1), images.flip(3), images)
 
 
 @answers.wrong(1, "wrong-fraction")
-def from_a_normal_distribution(images):
+def flips_most_images(images):
     toss = torch.randn(len(images), 1, 1, 1, device=images.device) < 1.5
     return torch.where(toss, images.flip(3), images)
 
 
 @answers.wrong(1, "not-random")
-def every_second_image(images):
+def flips_every_second_image(images):
     result = images.clone()
     result[::2] = images[::2].flip(3)
     return result
 
 
 @answers.wrong(1, "not-random")
-def with_a_seed_in_it(images):
+def sets_the_seed(images):
     torch.manual_seed(0)
     return with_where(images)
 
@@ -109,7 +109,7 @@ def writes_into_the_images(images):
 
 
 @answers.wrong(1, "one-by-one")
-def in_a_loop(images):
+def loops_over_images(images):
     toss = torch.rand(len(images), device=images.device) < 0.5
     return torch.stack([i.flip(2) if t else i for i, t in zip(images, toss, strict=True)])
 
@@ -121,7 +121,7 @@ def draws_on_the_cpu_and_moves(images):
 
 
 @answers.wrong(1, "elsewhere")
-def works_on_the_cpu(images):
+def computes_on_the_cpu(images):
     return with_where(images.cpu())
 
 
@@ -145,14 +145,14 @@ def forgets_the_return(images):
 
 
 def _shifted(images, down, right, max_shift):
-    """Each image moved; `down` and `right` are (N,)."""
+    """Return the images shifted by `down` and `right`, both of shape (N,)."""
     count, _, height, width = images.shape
     rows = torch.arange(height, device=images.device) + max_shift - down[:, None]
     columns = torch.arange(width, device=images.device) + max_shift - right[:, None]
     padded = F.pad(images, (max_shift,) * 4)
-    which = torch.arange(count, device=images.device)[:, None, None]
-    moved = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
-    return moved.permute(0, 3, 1, 2)
+    indices = torch.arange(count, device=images.device)[:, None, None]
+    shifted = padded.permute(0, 2, 3, 1)[indices, rows[:, :, None], columns[:, None, :]]
+    return shifted.permute(0, 3, 1, 2)
 
 
 def _drawn(images, low, high):
@@ -166,14 +166,14 @@ def by_padding_and_a_gather(images, max_shift):
 
 
 @answers.right(2)
-def by_going_through_the_moves(images, max_shift):
+def by_looping_over_shifts(images, max_shift):
     height, width = images.shape[2:]
-    which = _drawn(images, 0, (2 * max_shift + 1) ** 2)
+    shift_numbers = _drawn(images, 0, (2 * max_shift + 1) ** 2)
     padded, result = F.pad(images, (max_shift,) * 4), torch.empty_like(images)
     for number in range((2 * max_shift + 1) ** 2):
         top, left = divmod(number, 2 * max_shift + 1)
-        mine = which == number
-        result[mine] = padded[mine, :, top : top + height, left : left + width]
+        selected = shift_numbers == number
+        result[selected] = padded[selected, :, top : top + height, left : left + width]
     return result
 
 
@@ -181,22 +181,22 @@ def by_going_through_the_moves(images, max_shift):
 def by_windows(images, max_shift):
     height, width = images.shape[2:]
     windows = F.pad(images, (max_shift,) * 4).unfold(2, height, 1).unfold(3, width, 1)
-    which = torch.arange(len(images), device=images.device)
+    indices = torch.arange(len(images), device=images.device)
     top, left = torch.randint(0, 2 * max_shift + 1, (2, len(images)), device=images.device)
-    return windows[which, :, top, left]
+    return windows[indices, :, top, left]
 
 
 @answers.right(2)
-def by_masking_what_comes_round(images, max_shift):
+def by_masking_wrapped_pixels(images, max_shift):
     def along(x, axis):
         size = x.shape[axis]
         shape = [len(x), 1, 1, 1]
         shape[axis] = size
         shift = torch.randint(-max_shift, max_shift + 1, (len(x), 1), device=x.device)
-        places = torch.arange(size, device=x.device) - shift
-        inside = ((places >= 0) & (places < size)).view(shape)
-        places = places.clamp(0, size - 1).view(shape).expand_as(x)
-        return x.gather(axis, places) * inside
+        positions = torch.arange(size, device=x.device) - shift
+        inside = ((positions >= 0) & (positions < size)).view(shape)
+        positions = positions.clamp(0, size - 1).view(shape).expand_as(x)
+        return x.gather(axis, positions) * inside
 
     return along(along(images, 2), 3)
 
@@ -212,10 +212,10 @@ def rolls(images, max_shift):
         torch.arange(width, device=images.device)
         - _drawn(images, -max_shift, max_shift + 1)[:, None]
     )
-    which = torch.arange(len(images), device=images.device)[:, None, None]
+    indices = torch.arange(len(images), device=images.device)[:, None, None]
     rows, columns = rows % height, columns % width
-    moved = images.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
-    return moved.permute(0, 3, 1, 2)
+    shifted = images.permute(0, 2, 3, 1)[indices, rows[:, :, None], columns[:, None, :]]
+    return shifted.permute(0, 3, 1, 2)
 
 
 @answers.wrong(2, "around-the-edge")
@@ -227,7 +227,7 @@ def rolls_the_whole_batch(images, max_shift):
 
 
 @answers.wrong(2, "all-alike")
-def moves_all_alike(images, max_shift):
+def shifts_all_images_alike(images, max_shift):
     down, right = (
         _drawn(images, -max_shift, max_shift + 1)[:1].expand(len(images)) for _ in range(2)
     )
@@ -241,7 +241,7 @@ def draws_on_the_cpu_and_moves_the_shifts(images, max_shift):
 
 
 @answers.wrong(2, "tied-axes")
-def the_same_for_both_axes(images, max_shift):
+def uses_one_shift_for_both_axes(images, max_shift):
     shift = _drawn(images, -max_shift, max_shift + 1)
     return _shifted(images, shift, shift, max_shift)
 
@@ -261,7 +261,7 @@ def forgets_the_lower_end(images, max_shift):
 
 
 @answers.wrong(2, "shifts-missing")
-def along_one_axis(images, max_shift):
+def shifts_along_one_axis(images, max_shift):
     down = _drawn(images, -max_shift, max_shift + 1)
     return _shifted(images, down, torch.zeros_like(down), max_shift)
 
@@ -271,13 +271,13 @@ def repeats_the_edge(images, max_shift):
     padded = F.pad(images, (max_shift,) * 4, mode="replicate")
     height, width = images.shape[2:]
     windows = padded.unfold(2, height, 1).unfold(3, width, 1)
-    which = torch.arange(len(images), device=images.device)
+    indices = torch.arange(len(images), device=images.device)
     top, left = torch.randint(0, 2 * max_shift + 1, (2, len(images)), device=images.device)
-    return windows[which, :, top, left]
+    return windows[indices, :, top, left]
 
 
 @answers.wrong(2, "not-a-shift")
-def goes_too_far(images, max_shift):
+def shifts_too_far(images, max_shift):
     down, right = (_drawn(images, -2 * max_shift, 2 * max_shift + 1) for _ in range(2))
     return _shifted(images, down, right, 2 * max_shift)
 
@@ -288,7 +288,7 @@ def leaves_the_padding(images, max_shift):
 
 
 @answers.wrong(2, "one-by-one")
-def image_by_image(images, max_shift):
+def loops_over_the_images(images, max_shift):
     height, width = images.shape[2:]
     moved = []
     for image in F.pad(images, (max_shift,) * 4):
@@ -298,7 +298,7 @@ def image_by_image(images, max_shift):
 
 
 @answers.wrong(2, "not-random")
-def with_a_seed_of_its_own(images, max_shift):
+def sets_its_own_seed(images, max_shift):
     torch.manual_seed(1)
     return by_padding_and_a_gather(images, max_shift)
 
@@ -375,32 +375,32 @@ def detaches_at_the_end(net, images):
 
 
 @answers.wrong(3, "one-view")
-def looks_once(net, images):
+def uses_one_view(net, images):
     return _mean(net, images)
 
 
 @answers.wrong(3, "one-view")
-def looks_at_the_mirror_alone(net, images):
+def uses_only_the_mirrored_view(net, images):
     return _mean(net, images.flip(3))
 
 
 @answers.wrong(3, "wrong-view")
-def stands_it_on_its_head(net, images):
+def flips_the_second_view_vertically(net, images):
     return _mean(net, images, images.flip(2))
 
 
 @answers.wrong(3, "wrong-view")
-def turns_it(net, images):
+def rotates_the_second_view(net, images):
     return _mean(net, images, images.flip(2, 3))
 
 
 @answers.wrong(3, "wrong-view")
-def mixes_up_the_batch(net, images):
+def reverses_the_batch_order(net, images):
     return _mean(net, images, images.flip(0))
 
 
 @answers.wrong(3, "not-averaged")
-def adds_up(net, images):
+def adds_the_logits(net, images):
     return 2 * _mean(net, images, images.flip(3))
 
 
@@ -419,12 +419,12 @@ def takes_the_larger(net, images):
 
 
 @answers.wrong(3, "averaged-images")
-def lays_them_over_each_other(net, images):
+def averages_the_images(net, images):
     return _mean(net, (images + images.flip(3)) / 2)
 
 
 @answers.wrong(3, "not-logits")
-def decides(net, images):
+def returns_classes(net, images):
     return _mean(net, images, images.flip(3)).argmax(1)
 
 
@@ -434,7 +434,7 @@ def returns_both(net, images):
 
 
 @answers.wrong(3, "other-logits")
-def forgets_the_brackets(net, images):
+def forgets_the_parentheses(net, images):
     return _mean(net, images) + _mean(net, images.flip(3)) / 2
 
 
@@ -446,7 +446,7 @@ def mirrors_in_place(net, images):
 
 
 @answers.wrong(3, "gradients-left-off")
-def turns_gradients_off_for_good(net, images):
+def turns_gradients_off_permanently(net, images):
     torch.set_grad_enabled(False)
     net.eval()
     return (net(images) + net(images.flip(3))) / 2
@@ -471,14 +471,14 @@ def the_smaller_of_two(step, num_steps, peak_lr, warmup_steps):
 
 
 @answers.right(4)
-def by_what_is_behind(step, num_steps, peak_lr, warmup_steps):
+def by_steps_after_the_peak(step, num_steps, peak_lr, warmup_steps):
     if step <= warmup_steps and warmup_steps > 0:
         return step * (peak_lr / warmup_steps)
     return peak_lr - peak_lr * (step - warmup_steps) / (num_steps - warmup_steps)
 
 
 @answers.wrong(4, "divides-by-zero")
-def without_a_thought_of_zero(step, num_steps, peak_lr, warmup_steps):
+def divides_by_zero_warmup_steps(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * step / warmup_steps
         if step <= warmup_steps
@@ -487,7 +487,7 @@ def without_a_thought_of_zero(step, num_steps, peak_lr, warmup_steps):
 
 
 @answers.wrong(4, "top-missed")
-def begins_the_fall_a_step_late(step, num_steps, peak_lr, warmup_steps):
+def rises_too_slowly(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * step / (warmup_steps + 1)
         if step <= warmup_steps
@@ -496,7 +496,7 @@ def begins_the_fall_a_step_late(step, num_steps, peak_lr, warmup_steps):
 
 
 @answers.wrong(4, "top-missed")
-def falls_as_if_there_were_no_rise(step, num_steps, peak_lr, warmup_steps):
+def ignores_the_warmup_in_the_decay(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * step / warmup_steps
         if step < warmup_steps
@@ -514,7 +514,7 @@ def counts_from_one(step, num_steps, peak_lr, warmup_steps):
 
 
 @answers.wrong(4, "not-rising")
-def begins_at_the_peak(step, num_steps, peak_lr, warmup_steps):
+def starts_at_the_peak(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr
         if step < warmup_steps
@@ -537,7 +537,7 @@ def stays_at_the_peak(step, num_steps, peak_lr, warmup_steps):
 
 
 @answers.wrong(4, "end-missed")
-def ends_a_step_late(step, num_steps, peak_lr, warmup_steps):
+def reaches_zero_a_step_late(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * step / warmup_steps
         if step < warmup_steps
@@ -546,7 +546,7 @@ def ends_a_step_late(step, num_steps, peak_lr, warmup_steps):
 
 
 @answers.wrong(4, "not-falling")
-def falls_along_a_curve(step, num_steps, peak_lr, warmup_steps):
+def decays_quadratically(step, num_steps, peak_lr, warmup_steps):
     share = (num_steps - step) / (num_steps - warmup_steps)
     return peak_lr * step / warmup_steps if step < warmup_steps else peak_lr * share**2
 
@@ -566,9 +566,9 @@ def forgets_to_return(step, num_steps, peak_lr, warmup_steps):
 
 @answers.right(5)
 def by_gather(logits, labels, smoothing):
-    surprise = -logits.log_softmax(1)
-    right = surprise.gather(1, labels[:, None]).mean()
-    return (1 - smoothing) * right + smoothing * surprise.mean()
+    nll = -logits.log_softmax(1)
+    right = nll.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * nll.mean()
 
 
 @answers.right(5)
@@ -604,7 +604,7 @@ def spreads_over_the_others(logits, labels, smoothing):
 
 
 @answers.wrong(5, "summed")
-def adds_the_images_up(logits, labels, smoothing):
+def sums_over_images(logits, labels, smoothing):
     return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
 
 
@@ -614,16 +614,16 @@ def takes_the_mean_over_both_axes(logits, labels, smoothing):
 
 
 @answers.wrong(5, "ten-classes")
-def makes_ten_classes(logits, labels, smoothing):
+def assumes_ten_classes(logits, labels, smoothing):
     targets = F.one_hot(labels, 10) * (1 - smoothing) + smoothing / 10
     return F.cross_entropy(logits, targets)
 
 
 @answers.wrong(5, "ten-classes")
 def spreads_over_ten(logits, labels, smoothing):
-    surprise = -logits.log_softmax(1)
-    right = surprise.gather(1, labels[:, None]).mean()
-    return (1 - smoothing) * right + smoothing * surprise.sum(1).mean() / 10
+    nll = -logits.log_softmax(1)
+    right = nll.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * nll.sum(1).mean() / 10
 
 
 @answers.wrong(5, "overflows")
@@ -635,9 +635,9 @@ def takes_the_logarithm_of_probabilities(logits, labels, smoothing):
 
 @answers.wrong(5, "overflows")
 def divides_exponentials(logits, labels, smoothing):
-    surprise = logits.exp().sum(1, keepdim=True).log() - logits
-    right = surprise.gather(1, labels[:, None]).mean()
-    return (1 - smoothing) * right + smoothing * surprise.mean()
+    nll = logits.exp().sum(1, keepdim=True).log() - logits
+    right = nll.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * nll.mean()
 
 
 @answers.wrong(5, "no-gradient")
@@ -651,14 +651,14 @@ def returns_a_number(logits, labels, smoothing):
 
 
 @answers.wrong(5, "not-one-loss")
-def one_loss_an_image(logits, labels, smoothing):
+def returns_one_loss_per_image(logits, labels, smoothing):
     return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="none")
 
 
 @answers.wrong(5, "other-loss")
 def adds_smoothing_to_the_hard_loss(logits, labels, smoothing):
-    surprise = -logits.log_softmax(1)
-    return surprise.gather(1, labels[:, None]).mean() + smoothing * surprise.mean()
+    nll = -logits.log_softmax(1)
+    return nll.gather(1, labels[:, None]).mean() + smoothing * nll.mean()
 
 
 @answers.wrong(5, "device-error")
@@ -670,10 +670,10 @@ def makes_the_targets_on_the_cpu(logits, labels, smoothing):
 # Exercise 6: learn(net, images, labels, epochs)
 
 
-def _learn(net, images, labels, epochs, *, optimizer=None, batch=12, shuffled=True, fall=True):
+def _learn(net, images, labels, epochs, *, optimizer=None, batch=12, shuffled=True, decay=True):
     optimizer = optimizer or torch.optim.Adam(net.parameters(), lr=0.01)
     steps = epochs * -(-len(images) // batch)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: 1 - fall * s / steps)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: 1 - decay * s / steps)
     for _ in range(epochs):
         order = torch.randperm if shuffled else torch.arange
         for chosen in order(len(images), device=images.device).split(batch):
@@ -698,7 +698,7 @@ def with_momentum(net, images, labels, epochs):
 
 
 @answers.right(6)
-def with_adam_and_shifted_labels(net, images, labels, epochs):
+def with_adam_and_label_smoothing(net, images, labels, epochs):
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.008)
     net.train()
     for _ in range(epochs):
@@ -727,7 +727,7 @@ def all_images_in_one_batch(net, images, labels, epochs):
 
 
 @answers.wrong(6, "sorted")
-def leaves_it_as_it_is(net, images, labels, epochs):
+def leaves_the_settings_unchanged(net, images, labels, epochs):
     optimizer = _sgd(net, 0.001, momentum=0)
     _learn(net, images, labels, epochs, optimizer=optimizer, batch=60, shuffled=False)
 
@@ -744,12 +744,12 @@ def keeps_the_rate(net, images, labels, epochs):
 
 
 @answers.wrong(6, "short-steps")
-def a_rate_of_a_millionth(net, images, labels, epochs):
+def uses_a_tiny_learning_rate(net, images, labels, epochs):
     _learn(net, images, labels, epochs, optimizer=torch.optim.Adam(net.parameters(), lr=1e-6))
 
 
 @answers.wrong(6, "blown-up")
-def a_rate_of_a_thousand(net, images, labels, epochs):
+def uses_a_huge_learning_rate(net, images, labels, epochs):
     _learn(net, images, labels, epochs, optimizer=_sgd(net, 1e30))
 
 
@@ -759,7 +759,7 @@ def uses_ten_times_the_epochs(net, images, labels, epochs):
 
 
 @answers.wrong(6, "too-many-passes")
-def looks_twice_at_each_batch(net, images, labels, epochs):
+def trains_twice_on_each_batch(net, images, labels, epochs):
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     for _ in range(epochs):
         for chosen in torch.randperm(len(images), device=images.device).split(30):
@@ -776,7 +776,7 @@ def forgets_the_step(net, images, labels, epochs):
 
 
 @answers.wrong(6, "not-trained")
-def does_nothing(net, images, labels, epochs):
+def does_not_train(net, images, labels, epochs):
     pass
 
 
@@ -786,7 +786,7 @@ def leaves_out_the_last_class(net, images, labels, epochs):
 
 
 @answers.wrong(6, "device-error")
-def draws_the_order_elsewhere(net, images, labels, epochs):
+def moves_the_labels_to_the_cpu(net, images, labels, epochs):
     _learn(net, images, labels.cpu(), epochs)
 
 
@@ -815,12 +815,12 @@ def clears_gradients_once_per_epoch(net, images, labels, epochs):
 
 
 @answers.right(6)
-def adds_up_two_pieces_per_step(net, images, labels, epochs):
+def accumulates_two_micro_batches(net, images, labels, epochs):
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     for _ in range(epochs):
         for chosen in torch.randperm(len(images), device=images.device).split(12):
-            for piece in chosen.chunk(2):
-                (F.cross_entropy(net(images[piece]), labels[piece]) / 2).backward()
+            for micro_batch in chosen.chunk(2):
+                (F.cross_entropy(net(images[micro_batch]), labels[micro_batch]) / 2).backward()
             optimizer.step()
             optimizer.zero_grad()
 

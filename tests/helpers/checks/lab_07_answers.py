@@ -28,7 +28,7 @@ def with_two_sums(net, states):
 
 
 @answers.right(1)
-def tensor_by_tensor(net, states):
+def sums_over_tensors(net, states):
     total = 0
     for parameter in net.parameters():
         copies = 2 + states if parameter.requires_grad else 1
@@ -41,16 +41,16 @@ def tensor_by_tensor(net, states):
 
 @answers.right(1)
 def by_state_dict(net, states):
-    seen = {tensor.data_ptr(): block(tensor.nbytes) for tensor in net.state_dict().values()}
+    sizes = {tensor.data_ptr(): block(tensor.nbytes) for tensor in net.state_dict().values()}
     learned = [block(p.nbytes) for p in net.parameters() if p.requires_grad]
-    return sum(seen.values()) + sum(learned) * (states + 1)
+    return sum(sizes.values()) + sum(learned) * (states + 1)
 
 
 @answers.wrong(1, "not-rounded")
 def without_rounding(net, states):
     trained = sum(p.nbytes for p in net.parameters() if p.requires_grad)
-    everything = sum(t.nbytes for t in [*net.parameters(), *net.buffers()])
-    return everything + (1 + states) * trained
+    total = sum(t.nbytes for t in [*net.parameters(), *net.buffers()])
+    return total + (1 + states) * trained
 
 
 @answers.wrong(1, "rounded-once")
@@ -59,7 +59,7 @@ def rounds_the_sum(net, states):
 
 
 @answers.wrong(1, "frozen")
-def gives_frozen_parameters_gradients(net, states):
+def counts_gradients_of_frozen_parameters(net, states):
     return bytes_of(net.buffers()) + (2 + states) * bytes_of(net.parameters())
 
 
@@ -75,7 +75,7 @@ def forgets_the_buffers(net, states):
 
 
 @answers.wrong(1, "buffers")
-def gives_buffers_gradients(net, states):
+def counts_gradients_of_buffers(net, states):
     return with_two_sums(net, states) + (1 + states) * bytes_of(net.buffers())
 
 
@@ -100,7 +100,7 @@ def forgets_the_states(net, states):
 
 
 @answers.wrong(1, "states")
-def always_takes_adam(net, states):
+def assumes_adam(net, states):
     return with_two_sums(net, 2 if states else 0)
 
 
@@ -129,47 +129,47 @@ def prints_the_bytes(net, states):
 
 @answers.right(2)
 def under_no_grad(net, batches):
-    was = net.training
+    was_training = net.training
     net.eval()
     losses = []
     with torch.no_grad():
         for X, y in batches:
             losses.append(F.cross_entropy(net(X), y).item())
-    net.train(was)
+    net.train(was_training)
     return losses
 
 
 @answers.right(2)
 @torch.no_grad()
 def with_a_decorator(net, batches):
-    was = net.training
+    was_training = net.training
     try:
         net.eval()
         return [float(F.cross_entropy(net(X), y)) for X, y in batches]
     finally:
-        net.train(was)
+        net.train(was_training)
 
 
 @answers.right(2)
 def in_inference_mode(net, batches):
-    was = net.training
+    was_training = net.training
     with torch.inference_mode():
         net.train(False)
         losses = torch.stack([F.cross_entropy(net(X), y) for X, y in batches]).tolist()
-    net.train(was)
+    net.train(was_training)
     return losses
 
 
 def evaluated(net, batches, number=lambda loss: loss.item()):
-    was = net.training
+    was_training = net.training
     net.eval()
     losses = [number(F.cross_entropy(net(X), y)) for X, y in batches]
-    net.train(was)
+    net.train(was_training)
     return losses
 
 
 @answers.wrong(2, "keeps-graph")
-def as_given(net, batches):
+def leaves_the_function_unchanged(net, batches):
     losses = []
     for X, y in batches:
         losses.append(F.cross_entropy(net(X), y))
@@ -205,11 +205,11 @@ def leaves_dropout_on(net, batches):
 
 @answers.wrong(2, "other-losses")
 def adds_up_the_examples(net, batches):
-    was = net.training
+    was_training = net.training
     net.eval()
     with torch.no_grad():
         losses = [F.cross_entropy(net(X), y, reduction="sum").item() for X, y in batches]
-    net.train(was)
+    net.train(was_training)
     return losses
 
 
@@ -228,7 +228,7 @@ def always_returns_to_training(net, batches):
 
 
 @answers.wrong(2, "gradients-off")
-def turns_gradients_off_for_good(net, batches):
+def turns_gradients_off_permanently(net, batches):
     torch.set_grad_enabled(False)
     return evaluated(net, batches)
 
@@ -256,8 +256,8 @@ def returns_the_mean(net, batches):
 @answers.right(3)
 def with_sums(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        (F.cross_entropy(net(some), labels, reduction="sum") / len(X)).backward()
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        (F.cross_entropy(net(part), labels, reduction="sum") / len(X)).backward()
     optimizer.step()
 
 
@@ -265,14 +265,14 @@ def with_sums(net, optimizer, X, y, size):
 def with_weighted_means(net, optimizer, X, y, size):
     optimizer.zero_grad(set_to_none=False)
     for start in range(0, len(X), size):
-        some, labels = X[start : start + size], y[start : start + size]
-        loss = F.cross_entropy(net(some), labels) * (len(some) / len(X))
+        part, labels = X[start : start + size], y[start : start + size]
+        loss = F.cross_entropy(net(part), labels) * (len(part) / len(X))
         loss.backward()
     optimizer.step()
 
 
 @answers.right(3)
-def one_example_at_a_time(net, optimizer, X, y, size):
+def with_one_example_at_a_time(net, optimizer, X, y, size):
     net.zero_grad()
     for example, label in zip(X, y, strict=True):
         F.cross_entropy(net(example[None]), label[None]).div(len(X)).backward()
@@ -282,8 +282,8 @@ def one_example_at_a_time(net, optimizer, X, y, size):
 @answers.right(3)
 def divides_the_gradients(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        F.cross_entropy(net(some), labels, reduction="sum").backward()
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        F.cross_entropy(net(part), labels, reduction="sum").backward()
     for parameter in net.parameters():
         parameter.grad /= len(X)
     optimizer.step()
@@ -297,10 +297,10 @@ def takes_the_whole_batch(net, optimizer, X, y, size):
 
 
 @answers.wrong(3, "too-large")
-def takes_size_for_the_number_of_parts(net, optimizer, X, y, size):
+def ignores_the_size(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for some, labels in zip(X.chunk(2), y.chunk(2), strict=True):
-        (F.cross_entropy(net(some), labels) / 2).backward()
+    for part, labels in zip(X.chunk(2), y.chunk(2), strict=True):
+        (F.cross_entropy(net(part), labels) / 2).backward()
     optimizer.step()
 
 
@@ -308,7 +308,7 @@ def takes_size_for_the_number_of_parts(net, optimizer, X, y, size):
 def adds_the_losses_before_backward(net, optimizer, X, y, size):
     optimizer.zero_grad()
     parts = zip(X.split(size), y.split(size), strict=True)
-    sums = [F.cross_entropy(net(some), labels, reduction="sum") for some, labels in parts]
+    sums = [F.cross_entropy(net(part), labels, reduction="sum") for part, labels in parts]
     (sum(sums) / len(X)).backward()
     optimizer.step()
 
@@ -317,8 +317,8 @@ def adds_the_losses_before_backward(net, optimizer, X, y, size):
 def keeps_each_graph_after_backward(net, optimizer, X, y, size):
     optimizer.zero_grad()
     losses = []
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        losses.append(F.cross_entropy(net(some), labels, reduction="sum") / len(X))
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        losses.append(F.cross_entropy(net(part), labels, reduction="sum") / len(X))
         losses[-1].backward(retain_graph=True)
     optimizer.step()
 
@@ -326,16 +326,16 @@ def keeps_each_graph_after_backward(net, optimizer, X, y, size):
 @answers.wrong(3, "wrong-scale")
 def does_not_divide(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        F.cross_entropy(net(some), labels).backward()
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        F.cross_entropy(net(part), labels).backward()
     optimizer.step()
 
 
 @answers.wrong(3, "wrong-scale")
 def divides_by_the_size(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        (F.cross_entropy(net(some), labels) / size).backward()
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        (F.cross_entropy(net(part), labels) / size).backward()
     optimizer.step()
 
 
@@ -343,46 +343,46 @@ def divides_by_the_size(net, optimizer, X, y, size):
 def weighs_all_parts_equally(net, optimizer, X, y, size):
     optimizer.zero_grad()
     parts = list(zip(X.split(size), y.split(size), strict=True))
-    for some, labels in parts:
-        (F.cross_entropy(net(some), labels) / len(parts)).backward()
+    for part, labels in parts:
+        (F.cross_entropy(net(part), labels) / len(parts)).backward()
     optimizer.step()
 
 
 @answers.wrong(3, "uneven")
 def assumes_full_parts(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        (F.cross_entropy(net(some), labels) * size / len(X)).backward()
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        (F.cross_entropy(net(part), labels) * size / len(X)).backward()
     optimizer.step()
 
 
 @answers.wrong(3, "many-steps")
 def steps_after_each_part(net, optimizer, X, y, size):
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
         optimizer.zero_grad()
-        F.cross_entropy(net(some), labels).backward()
+        F.cross_entropy(net(part), labels).backward()
         optimizer.step()
 
 
 @answers.wrong(3, "no-step")
 def forgets_the_step(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        (F.cross_entropy(net(some), labels, reduction="sum") / len(X)).backward()
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        (F.cross_entropy(net(part), labels, reduction="sum") / len(X)).backward()
 
 
 @answers.wrong(3, "other-gradient")
 def keeps_old_gradients(net, optimizer, X, y, size):
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
-        (F.cross_entropy(net(some), labels, reduction="sum") / len(X)).backward()
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
+        (F.cross_entropy(net(part), labels, reduction="sum") / len(X)).backward()
     optimizer.step()
 
 
 @answers.wrong(3, "other-gradient")
 def zeroes_the_gradients_in_the_loop(net, optimizer, X, y, size):
-    for some, labels in zip(X.split(size), y.split(size), strict=True):
+    for part, labels in zip(X.split(size), y.split(size), strict=True):
         optimizer.zero_grad()
-        (F.cross_entropy(net(some), labels, reduction="sum") / len(X)).backward()
+        (F.cross_entropy(net(part), labels, reduction="sum") / len(X)).backward()
     optimizer.step()
 
 
@@ -390,8 +390,8 @@ def zeroes_the_gradients_in_the_loop(net, optimizer, X, y, size):
 def drops_the_last_part(net, optimizer, X, y, size):
     optimizer.zero_grad()
     for start in range(0, len(X) - size + 1, size):
-        some, labels = X[start : start + size], y[start : start + size]
-        (F.cross_entropy(net(some), labels, reduction="sum") / len(X)).backward()
+        part, labels = X[start : start + size], y[start : start + size]
+        (F.cross_entropy(net(part), labels, reduction="sum") / len(X)).backward()
     optimizer.step()
 
 
@@ -428,7 +428,7 @@ def without_random_state(layers, X):
 
 
 @answers.right(4)
-def the_old_checkpoint_with_an_input_that_requires_gradients(layers, X):
+def with_reentrant_checkpoints_and_input_gradients(layers, X):
     if not X.requires_grad:
         X = X.detach().requires_grad_()
     for layer in layers:
@@ -481,12 +481,12 @@ def always_uses_the_first_input(layers, X):
 
 
 @answers.wrong(4, "other-order")
-def backward_through_the_list(layers, X):
+def reverses_the_layers(layers, X):
     return one_checkpoint_per_layer(list(layers)[::-1], X)
 
 
 @answers.wrong(4, "no-gradients")
-def the_old_checkpoint(layers, X):
+def with_reentrant_checkpoints(layers, X):
     for layer in layers:
         X = checkpoint(layer, X, use_reentrant=True)
     return X
@@ -505,14 +505,14 @@ def detaches_in_between(layers, X):
     return X
 
 
-KEPT = []
+ACTIVATIONS = []
 
 
 @answers.wrong(4, "keeps-more")
 def keeps_activations_in_a_list(layers, X):
-    KEPT.clear()
+    ACTIVATIONS.clear()
     for layer in layers:
-        KEPT.append(layer.inner[0](X).detach())
+        ACTIVATIONS.append(layer.inner[0](X).detach())
         X = checkpoint(layer, X, use_reentrant=False)
     return X
 
@@ -540,15 +540,15 @@ def repeat(step, optimizer, count=20):
 def by_smaller_batches(net, X, y):
     optimizer = adam(net)
     for _ in range(5):
-        for some, labels in zip(X.split(128), y.split(128), strict=True):
-            repeat(lambda s=some, t=labels: F.cross_entropy(net(s), t).backward(), optimizer, 1)
+        for part, labels in zip(X.split(128), y.split(128), strict=True):
+            repeat(lambda s=part, t=labels: F.cross_entropy(net(s), t).backward(), optimizer, 1)
 
 
 @answers.right(5)
 def by_accumulation(net, X, y):
     def step():
-        for some, labels in zip(X.chunk(4), y.chunk(4), strict=True):
-            (F.cross_entropy(net(some), labels) / 4).backward()
+        for part, labels in zip(X.chunk(4), y.chunk(4), strict=True):
+            (F.cross_entropy(net(part), labels) / 4).backward()
 
     repeat(step, adam(net))
 
@@ -578,7 +578,7 @@ def by_fewer_states(net, X, y):
 
 
 @answers.wrong(5, "too-much")
-def trains_as_given(net, X, y):
+def trains_without_changes(net, X, y):
     repeat(lambda: F.cross_entropy(net(X), y).backward(), adam(net))
 
 
@@ -609,21 +609,21 @@ def checkpoints_everything_together(net, X, y):
 def keeps_the_graph_of_all_parts(net, X, y):
     def step():
         parts = zip(X.chunk(4), y.chunk(4), strict=True)
-        sum(F.cross_entropy(net(some), labels) / 4 for some, labels in parts).backward()
+        sum(F.cross_entropy(net(part), labels) / 4 for part, labels in parts).backward()
 
     repeat(step, adam(net))
 
 
 @answers.wrong(5, "not-learned")
-def does_nothing(net, X, y):
+def does_not_train(net, X, y):
     pass
 
 
 @answers.wrong(5, "not-learned")
 def never_steps(net, X, y):
     for _ in range(3):
-        for some, labels in zip(X.chunk(4), y.chunk(4), strict=True):
-            (F.cross_entropy(net(some), labels) / 4).backward()
+        for part, labels in zip(X.chunk(4), y.chunk(4), strict=True):
+            (F.cross_entropy(net(part), labels) / 4).backward()
 
 
 @answers.wrong(5, "not-learned")

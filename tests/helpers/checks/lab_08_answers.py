@@ -43,7 +43,7 @@ def adds_a_large_number_and_subtracts_it(x, mantissa):
 
 
 @answers.wrong(1, "truncated")
-def cuts_the_bits_off(x, mantissa):
+def truncates_the_bits(x, mantissa):
     dropped = 23 - mantissa
     return ((x.view(torch.int32) >> dropped) << dropped).view(torch.float32)
 
@@ -102,7 +102,7 @@ def rounds_up(x, mantissa):
 
 
 @answers.wrong(1, "sign-lost")
-def rounds_sizes_only(x, mantissa):
+def drops_the_signs(x, mantissa):
     return adds_and_shifts(x.abs(), mantissa)
 
 
@@ -165,7 +165,7 @@ def doubles_while_it_fits(gradients):
 
 
 @answers.wrong(2, "overflows")
-def looks_at_the_smallest(gradients):
+def uses_the_smallest_value(gradients):
     smallest = min(gradient.abs().min().item() for gradient in gradients)
     return 2**24 if smallest == 0 else min(2**24, 2 ** math.floor(math.log2(65504 / smallest)))
 
@@ -177,12 +177,12 @@ def forgets_negative_values(gradients):
 
 
 @answers.wrong(2, "overflows")
-def looks_at_the_first_tensor(gradients):
+def checks_only_the_first_tensor(gradients):
     return halves_until_it_fits(gradients[:1])
 
 
 @answers.wrong(2, "overflows")
-def looks_at_the_last_tensor(gradients):
+def checks_only_the_last_tensor(gradients):
     return halves_until_it_fits(gradients[-1:])
 
 
@@ -200,13 +200,13 @@ def uses_the_limit_of_bfloat16(gradients):
 
 
 @answers.wrong(2, "overflows")
-def looks_at_the_mean(gradients):
+def uses_the_mean(gradients):
     largest = max(gradient.abs().mean().item() for gradient in gradients)
     return 2.0 ** math.floor(math.log2(65504 / largest))
 
 
 @answers.wrong(2, "too-small")
-def stops_one_too_early(gradients):
+def returns_half_the_scale(gradients):
     return halves_until_it_fits(gradients) / 2
 
 
@@ -254,7 +254,7 @@ def divides_by_zero(gradients):
 
 
 @answers.right(3)
-def written_down():
+def as_a_dictionary():
     return {
         "x @ w": torch.float16,
         "x + w": torch.float32,
@@ -270,17 +270,17 @@ def written_down():
 
 
 @answers.right(3)
-def by_list():
+def with_a_list_of_16_bit_operations():
     half = ("x @ w", "F.linear(h, w)", "h.relu()", "h.softmax(1) @ w")
-    return {name: torch.half if name in half else torch.float for name in written_down()}
+    return {name: torch.half if name in half else torch.float for name in as_a_dictionary()}
 
 
 @answers.right(3)
-def by_trying():
+def by_running_the_operations():
     x, w = torch.ones(4, 4, device="cuda"), torch.ones(4, 4, device="cuda")
     with torch.autocast("cuda", dtype=torch.float16):
         h, t = x @ w, torch.zeros(4, dtype=torch.int64, device="cuda")
-        tried = {
+        results = {
             "x @ w": x @ w,
             "x + w": x + w,
             "F.linear(h, w)": F.linear(h, w),
@@ -292,72 +292,72 @@ def by_trying():
             "h.sum()": h.sum(),
             "F.cross_entropy(h, t)": F.cross_entropy(h, t),
         }
-    return {name: result.dtype for name, result in tried.items()}
+    return {name: result.dtype for name, result in results.items()}
 
 
 @answers.wrong(3, "sensitive-wrong")
-def takes_the_sum_in_16_bits():
-    return {**written_down(), "h.sum()": torch.float16}
+def predicts_the_sum_in_16_bits():
+    return {**as_a_dictionary(), "h.sum()": torch.float16}
 
 
 @answers.wrong(3, "sensitive-wrong")
-def takes_the_softmax_in_16_bits():
-    return {**written_down(), "h.softmax(1)": torch.float16}
+def predicts_the_softmax_in_16_bits():
+    return {**as_a_dictionary(), "h.softmax(1)": torch.float16}
 
 
 @answers.wrong(3, "inputs-wrong")
-def everything_in_16_bits():
-    return dict.fromkeys(written_down(), torch.float16)
+def predicts_16_bits_everywhere():
+    return dict.fromkeys(as_a_dictionary(), torch.float16)
 
 
 @answers.wrong(3, "product-wrong")
-def everything_in_32_bits():
-    return dict.fromkeys(written_down(), torch.float32)
+def predicts_32_bits_everywhere():
+    return dict.fromkeys(as_a_dictionary(), torch.float32)
 
 
 @answers.wrong(3, "product-wrong")
-def takes_the_product_of_a_softmax_in_32_bits():
-    return {**written_down(), "h.softmax(1) @ w": torch.float32}
+def predicts_the_product_of_a_softmax_in_32_bits():
+    return {**as_a_dictionary(), "h.softmax(1) @ w": torch.float32}
 
 
 @answers.wrong(3, "inputs-wrong")
-def takes_relu_in_32_bits():
-    return {**written_down(), "h.relu()": torch.float32}
+def predicts_relu_in_32_bits():
+    return {**as_a_dictionary(), "h.relu()": torch.float32}
 
 
 @answers.wrong(3, "inputs-wrong")
-def takes_a_sum_of_weights_in_16_bits():
-    return {**written_down(), "x + w": torch.float16}
+def predicts_a_sum_of_weights_in_16_bits():
+    return {**as_a_dictionary(), "x + w": torch.float16}
 
 
 @answers.wrong(3, "widest-wrong")
-def takes_cat_in_16_bits():
-    return {**written_down(), "torch.cat([h, x])": torch.float16}
+def predicts_cat_in_16_bits():
+    return {**as_a_dictionary(), "torch.cat([h, x])": torch.float16}
 
 
 @answers.wrong(3, "widest-wrong")
-def takes_the_narrower_dtype():
-    return {**written_down(), "h + x": torch.float16}
+def predicts_the_narrower_dtype():
+    return {**as_a_dictionary(), "h + x": torch.float16}
 
 
 @answers.wrong(3, "not-a-dtype")
-def writes_names():
-    return {name: str(dtype) for name, dtype in written_down().items()}
+def returns_names_of_dtypes():
+    return {name: str(dtype) for name, dtype in as_a_dictionary().items()}
 
 
 @answers.wrong(3, "not-a-dtype")
-def leaves_one_open():
-    return {**written_down(), "h.sum()": None}
+def leaves_out_a_dtype():
+    return {**as_a_dictionary(), "h.sum()": None}
 
 
 @answers.wrong(3, "not-the-dictionary")
 def drops_a_key():
-    return dict(list(written_down().items())[1:])
+    return dict(list(as_a_dictionary().items())[1:])
 
 
 @answers.wrong(3, "not-the-dictionary")
 def returns_values_only():
-    return list(written_down().values())
+    return list(as_a_dictionary().values())
 
 
 # Exercise 4: training_step(net, optimizer, scaler, X, y, max_norm)
@@ -406,7 +406,7 @@ def clips_with_a_scaled_limit(net, optimizer, scaler, X, y, max_norm):
 
 
 @answers.wrong(4, "not-scaled")
-def starts_from_the_plain_loss(net, optimizer, scaler, X, y, max_norm):
+def does_not_scale_the_loss(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = loss_of(net, X, y)
     loss.backward()
@@ -627,7 +627,7 @@ def sets_the_scale_again(net, optimizer, scaler, X, y, max_norm):
 
 
 @answers.wrong(4, "no-forward")
-def calls_another_network(net, optimizer, scaler, X, y, max_norm):
+def does_not_call_the_network(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     with torch.autocast("cuda", dtype=torch.float16):
         hidden = F.linear(X, net[0].weight, net[0].bias).relu()
@@ -690,12 +690,12 @@ def adds_up_all_lengths(kernels):
 
 
 @answers.wrong(5, "overlap")
-def cuts_the_sum_at_one(kernels):
+def clamps_the_sum_at_one(kernels):
     return min(1.0, adds_up_all_lengths(kernels))
 
 
 @answers.wrong(5, "order")
-def trusts_the_order(kernels):
+def assumes_sorted_kernels(kernels):
     if not kernels:
         return 0
     covered, busy = kernels[0][0], 0
@@ -713,7 +713,7 @@ def takes_first_and_last_of_the_list(kernels):
 
 
 @answers.wrong(5, "nested")
-def remembers_only_the_last_end(kernels):
+def compares_only_with_the_last_end(kernels):
     if not kernels:
         return 0
     kernels = sorted(kernels)
@@ -754,7 +754,7 @@ def ends_with_the_last_start(kernels):
 
 
 @answers.wrong(5, "wrong-fraction")
-def takes_lengths_for_ends(kernels):
+def uses_lengths_as_ends(kernels):
     if not kernels:
         return 0
     span = max(end for _, end in kernels) - min(start for start, _ in kernels)

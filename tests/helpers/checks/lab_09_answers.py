@@ -165,7 +165,7 @@ def forgets_to_divide(replicas, sizes):
 
 
 @answers.wrong(2, "unchanged")
-def changes_the_first_only(replicas, sizes):
+def changes_only_the_first(replicas, sizes):
     for copies in copies_of(replicas):
         copies[0].grad = weighted(copies, sizes).to(copies[0].device)
 
@@ -194,7 +194,7 @@ def replaces_none_by_zeros(replicas, sizes):
 
 
 @answers.wrong(2, "raised")
-def does_not_expect_none(replicas, sizes):
+def does_not_handle_none(replicas, sizes):
     for copies in zip(*(net.parameters() for net in replicas), strict=True):
         mean = weighted(copies, sizes)
         for copy in copies:
@@ -230,22 +230,22 @@ def divides_by_the_largest_share(replicas, sizes):
 # Exercise 3: ring_all_reduce(tensors, send)
 
 
-def rounds(tensors, send, *, add=None, copy=None):
+def run_ring(tensors, send, *, add=None, copy=None):
     """Run the ring with another number of rounds that add or copy."""
     n = len(tensors)
     add, copy = n - 1 if add is None else add, n - 1 if copy is None else copy
     chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]
-    for turn in range(add + copy):
+    for round_number in range(add + copy):
         for rank in range(n):
-            right, chunk = (rank + 1) % n, (rank - turn) % n
+            right, chunk = (rank + 1) % n, (rank - round_number) % n
             message = send(rank, right, chunks[rank][chunk])
-            chunks[right][chunk] = chunks[right][chunk] + message if turn < add else message
+            chunks[right][chunk] = chunks[right][chunk] + message if round_number < add else message
     return chunks
 
 
 @answers.right(3)
 def with_chunks(tensors, send):
-    return [torch.cat(each) for each in rounds(tensors, send)]
+    return [torch.cat(rank_chunks) for rank_chunks in run_ring(tensors, send)]
 
 
 @answers.right(3)
@@ -253,15 +253,15 @@ def in_place_on_clones(tensors, send):
     n = len(tensors)
     results = [tensor.clone() for tensor in tensors]
     size = len(tensors[0]) // n
-    for turn in range(2 * (n - 1)):
+    for round_number in range(2 * (n - 1)):
         messages = []
         for rank in range(n):
-            start = (rank - turn) % n * size
+            start = (rank - round_number) % n * size
             part = results[rank][start : start + size]
             messages.append((start, send(rank, (rank + 1) % n, part)))
         for rank, (start, message) in enumerate(messages):
             part = results[(rank + 1) % n][start : start + size]
-            if turn < n - 1:
+            if round_number < n - 1:
                 part += message
             else:
                 part.copy_(message)
@@ -281,7 +281,7 @@ def in_two_loops(tensors, send):
         for step in range(n - 1, 2 * n - 2):
             source = (chunk + step) % n
             parts[(source + 1) % n][chunk] = send(source, (source + 1) % n, parts[source][chunk])
-    return [torch.cat(each) for each in parts]
+    return [torch.cat(rank_chunks) for rank_chunks in parts]
 
 
 @answers.wrong(3, "too-many-bytes")
@@ -303,25 +303,27 @@ def reads_the_other_tensors(tensors, send):
 
 
 @answers.wrong(3, "not-received")
-def ignores_what_arrives(tensors, send):
+def ignores_received_chunks(tensors, send):
     n = len(tensors)
     chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]
-    for turn in range(2 * (n - 1)):
+    for round_number in range(2 * (n - 1)):
         for rank in range(n):
-            right, chunk = (rank + 1) % n, (rank - turn) % n
+            right, chunk = (rank + 1) % n, (rank - round_number) % n
             send(rank, right, chunks[rank][chunk])
             message = chunks[rank][chunk].to(tensors[right].device)
-            chunks[right][chunk] = chunks[right][chunk] + message if turn < n - 1 else message
-    return [torch.cat(each) for each in chunks]
+            chunks[right][chunk] = (
+                chunks[right][chunk] + message if round_number < n - 1 else message
+            )
+    return [torch.cat(rank_chunks) for rank_chunks in chunks]
 
 
 @answers.wrong(3, "not-received")
 def copies_without_receiving(tensors, send):
     n = len(tensors)
-    parts = rounds(tensors, send, copy=0)
-    for turn in range(n - 1):
+    parts = run_ring(tensors, send, copy=0)
+    for round_number in range(n - 1):
         for rank in range(n):
-            send(rank, (rank + 1) % n, parts[rank][(rank + 1 - turn) % n])
+            send(rank, (rank + 1) % n, parts[rank][(rank + 1 - round_number) % n])
     total = sum(tensor.cpu() for tensor in tensors)
     return [total.to(tensor.device) for tensor in tensors]
 
@@ -339,22 +341,24 @@ def sends_to_the_first(tensors, send):
 def forgets_to_close_the_ring(tensors, send):
     n = len(tensors)
     chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]
-    for turn in range(n - 1):
+    for round_number in range(n - 1):
         for rank in range(n):
-            chunk = (rank - turn) % n
+            chunk = (rank - round_number) % n
             send(rank, rank + 1, chunks[rank][chunk])
-    return [torch.cat(each) for each in chunks]
+    return [torch.cat(rank_chunks) for rank_chunks in chunks]
 
 
 @answers.wrong(3, "partly-summed")
-def stops_after_the_adding(tensors, send):
-    return [torch.cat(each) for each in rounds(tensors, send, copy=0)]
+def stops_after_the_reduction(tensors, send):
+    return [torch.cat(rank_chunks) for rank_chunks in run_ring(tensors, send, copy=0)]
 
 
 @answers.wrong(3, "partly-summed")
-def adds_in_all_rounds(tensors, send):
+def adds_in_every_round(tensors, send):
     n = len(tensors)
-    return [torch.cat(each) for each in rounds(tensors, send, add=2 * (n - 1), copy=0)]
+    return [
+        torch.cat(rank_chunks) for rank_chunks in run_ring(tensors, send, add=2 * (n - 1), copy=0)
+    ]
 
 
 @answers.wrong(3, "other-sum")
@@ -363,13 +367,13 @@ def returns_the_input(tensors, send):
 
 
 @answers.wrong(3, "the-mean")
-def divides_by_the_number(tensors, send):
-    return [each / len(tensors) for each in with_chunks(tensors, send)]
+def divides_by_the_world_size(tensors, send):
+    return [tensor / len(tensors) for tensor in with_chunks(tensors, send)]
 
 
 @answers.wrong(3, "other-shape")
 def stacks_the_chunks(tensors, send):
-    return [torch.stack(each) for each in rounds(tensors, send)]
+    return [torch.stack(rank_chunks) for rank_chunks in run_ring(tensors, send)]
 
 
 @answers.wrong(3, "elsewhere")
@@ -400,7 +404,7 @@ def works_on_views_of_the_input(tensors, send):
 @answers.wrong(3, "device-error")
 def forgets_the_device(tensors, send):
     chunks = [list(tensor.chunk(len(tensors))) for tensor in tensors]
-    return [sum(each[0] for each in chunks) for _ in tensors]
+    return [sum(rank_chunks[0] for rank_chunks in chunks) for _ in tensors]
 
 
 # Exercise 4: plan(method, parameters, gpus)
@@ -431,23 +435,23 @@ def in_whole_bytes(method, parameters, gpus):
 
 
 @answers.wrong(4, "not-a-pair")
-def memory_only(method, parameters, gpus):
+def returns_only_memory(method, parameters, gpus):
     return with_a_table(method, parameters, gpus)[0]
 
 
 @answers.wrong(4, "not-a-pair")
-def as_text(method, parameters, gpus):
+def returns_text(method, parameters, gpus):
     return tuple(f"{number} bytes" for number in with_a_table(method, parameters, gpus))
 
 
 @answers.wrong(4, "all-gpus")
-def of_all_gpus(method, parameters, gpus):
+def sums_over_all_gpus(method, parameters, gpus):
     memory, sent = with_a_table(method, parameters, gpus)
     return memory * gpus, sent
 
 
 @answers.wrong(4, "other-unit")
-def in_gigabytes(method, parameters, gpus):
+def returns_gigabytes(method, parameters, gpus):
     memory, sent = with_a_table(method, parameters, gpus)
     return memory / 1e9, sent / 1e9
 
@@ -475,12 +479,12 @@ def always_sends(method, parameters, gpus):
 
 
 @answers.wrong(4, "large-n")
-def for_many_gpus(method, parameters, gpus):
+def assumes_many_gpus(method, parameters, gpus):
     return with_a_table(method, parameters, gpus)[0], (6 if method == "fsdp" else 4) * parameters
 
 
 @answers.wrong(4, "one-pass")
-def once_around_the_ring(method, parameters, gpus):
+def sends_only_one_pass(method, parameters, gpus):
     return with_a_table(method, parameters, gpus)[0], 2 * parameters * (gpus - 1) / gpus
 
 
@@ -520,7 +524,7 @@ def finish(rank, do):
 
 
 @answers.right(5)
-def like_the_solution(rank, batches, do):
+def as_in_the_solution(rank, batches, do):
     train_all(rank, batches, do)
     finish(rank, do)
 
@@ -580,7 +584,7 @@ def evaluates_on_rank_0_only(rank, batches, do):
 
 
 @answers.wrong(5, "deadlock")
-def barrier_on_rank_0_only(rank, batches, do):
+def waits_on_rank_0_only(rank, batches, do):
     train_all(rank, batches, do)
     do("evaluate")
     do("all_reduce counts")
@@ -590,7 +594,7 @@ def barrier_on_rank_0_only(rank, batches, do):
 
 
 @answers.wrong(5, "batches-lost")
-def stops_with_the_shortest(rank, batches, do):
+def stops_with_the_shortest_rank(rank, batches, do):
     for _ in range(min(batches)):
         do("train")
         do("all_reduce gradients")
@@ -644,7 +648,7 @@ def reduces_the_counts_before_counting(rank, batches, do):
 
 
 @answers.wrong(5, "saved-by-all")
-def everybody_saves(rank, batches, do):
+def saves_on_every_rank(rank, batches, do):
     train_all(rank, batches, do)
     do("evaluate")
     do("all_reduce counts")
@@ -653,7 +657,7 @@ def everybody_saves(rank, batches, do):
 
 
 @answers.wrong(5, "saved-by-all")
-def nobody_saves(rank, batches, do):
+def saves_on_no_rank(rank, batches, do):
     train_all(rank, batches, do)
     do("evaluate")
     do("all_reduce counts")
@@ -661,7 +665,7 @@ def nobody_saves(rank, batches, do):
 
 
 @answers.wrong(5, "not-waited-for-the-file")
-def waits_before_the_file(rank, batches, do):
+def waits_before_saving(rank, batches, do):
     train_all(rank, batches, do)
     do("evaluate")
     do("all_reduce counts")
@@ -695,7 +699,7 @@ def saves_after_its_own_batches(rank, batches, do):
 
 
 @answers.wrong(5, "unknown-action")
-def with_other_names(rank, batches, do):
+def uses_other_action_names(rank, batches, do):
     train_all(rank, batches, do)
     do("evaluate")
     do("all-reduce counts")
@@ -703,7 +707,7 @@ def with_other_names(rank, batches, do):
 
 
 @answers.wrong(5, "raised")
-def takes_batches_for_a_number(rank, batches, do):
+def uses_batches_as_a_number(rank, batches, do):
     for _ in range(batches):
         do("train")
         do("all_reduce gradients")

@@ -49,9 +49,9 @@ class Stopwatch:
 def test_every_clock_shows_the_simulated_time(read):
     clock = Clock()
     with simulated_clock(clock, read):
-        started = read()
+        start = read()
         clock.compute(1000)
-        assert read() - started == pytest.approx(1000, abs=0.01)
+        assert read() - start == pytest.approx(1000, abs=0.01)
 
 
 def test_timeit_measures_simulated_time():
@@ -61,7 +61,7 @@ def test_timeit_measures_simulated_time():
     assert seconds == pytest.approx(3000, abs=0.01)
 
 
-def test_sleep_passes_simulated_time_only():
+def test_sleep_advances_simulated_time_only():
     clock = Clock()
     with simulated_clock(clock, read_imported_clock):
         time.sleep(10_000)
@@ -73,7 +73,7 @@ def test_sleep_passes_simulated_time_only():
     assert clock.slept
 
 
-def test_loop_that_waits_for_a_later_time_ends():
+def test_loop_that_polls_the_clock_ends():
     with simulated_clock(Clock(), read_imported_clock):
         end = time.perf_counter() + 0.01
         while time.perf_counter() < end:
@@ -81,22 +81,22 @@ def test_loop_that_waits_for_a_later_time_ends():
 
 
 def test_other_threads_see_the_real_time():
-    clock, seen = Clock(), []
+    clock, times = Clock(), []
     with simulated_clock(clock, read_imported_clock):
         clock.compute(1e6)
-        thread = threading.Thread(target=lambda: seen.append(time.perf_counter()))
+        thread = threading.Thread(target=lambda: times.append(time.perf_counter()))
         thread.start()
         thread.join()
-    assert abs(REAL[0]() - seen[0]) < 1e5
+    assert abs(REAL[0]() - times[0]) < 1e5
 
 
-def test_clocks_are_restored_and_a_kept_one_shows_the_real_time():
+def test_clocks_are_restored_and_saved_reference_shows_real_time():
     clock = Clock()
     with simulated_clock(clock, read_default_argument):
-        kept = time.perf_counter
+        saved_clock = time.perf_counter
         clock.compute(1e6)
-        assert perf_counter is kept
+        assert perf_counter is saved_clock
     assert (time.perf_counter, time.sleep, datetime.datetime, timeit.default_timer) == REAL
     assert perf_counter is REAL[0]
     assert read_default_argument.__defaults__ == (time.monotonic,)
-    assert abs(kept() - REAL[0]()) < 1e5
+    assert abs(saved_clock() - REAL[0]()) < 1e5

@@ -1,4 +1,4 @@
-"""Whatever a student's function does, the check returns in time and the notebook stays usable.
+"""A check returns in time and leaves the notebook usable, even if a student's function is hostile.
 
 Each case runs in a real kernel, as in a notebook.
 """
@@ -13,10 +13,10 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, start_new_kernel
 
 from helpers.checks.showing import CHECK_TYPE
 
-# For code that has to reach the limit, and for all other code.
-SECONDS = 0.5
-ENOUGH = 10.0
-# For ending threads, for showing the box, and for a busy machine.
+# Time limits: for code that must exceed it, and for all other code.
+SHORT_LIMIT = 0.5
+LONG_LIMIT = 10.0
+# Additional time for ending threads and showing the box on a busy machine.
 GRACE = 60.0
 
 SET_UP = """
@@ -26,7 +26,7 @@ import simulated_cuda
 from helpers.checks import lab_01 as check
 simulated_cuda.enable(devices=2, over_real=True)
 device = lesson.start(practice=True, gpus=2)
-kept = torch.arange(3.0, device=device)
+tensor = torch.arange(3.0, device=device)
 
 def good(X):
     return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
@@ -45,9 +45,9 @@ def settings():
 before = settings()
 """
 
-# What the function does, and the hint it must get (None: it is right all the same).
+# What the function does, and the hint it must get (None: the answer is right).
 HOSTILE = {
-    "a loop without end": ("while True: pass", "takes-too-long"),
+    "an endless loop": ("while True: pass", "takes-too-long"),
     "a loop that catches errors": (
         """
         while True:
@@ -68,7 +68,7 @@ HOSTILE = {
         """,
         "takes-too-long",
     ),
-    "a loop that catches everything in two places": (
+    "two nested loops that catch everything": (
         """
         while True:
             try:
@@ -93,12 +93,12 @@ HOSTILE = {
     "sys.exit()": ("sys.exit(0)", "ends-the-program"),
     "sys.exit() with a message": ("sys.exit('enough')", "ends-the-program"),
     "os._exit()": ("os._exit(1)", "ends-the-program"),
-    "printing without end": ("while True: print('x' * 1000)", "takes-too-long"),
-    "printing to stderr without end": (
+    "endless printing": ("while True: print('x' * 1000)", "takes-too-long"),
+    "endless printing to stderr": (
         "while True: print('x' * 1000, file=sys.stderr)",
         "takes-too-long",
     ),
-    "showing without end": ("while True: display(X)", "takes-too-long"),
+    "endless displaying": ("while True: display(X)", "takes-too-long"),
     "recursion": ("return hostile(X)", "too-deep"),
     "recursion with a higher limit": ("sys.setrecursionlimit(5000); return hostile(X)", "too-deep"),
     "a tensor of 10 GB": ("return torch.ones(10 * 2**30, dtype=torch.uint8)", "too-much-memory"),
@@ -143,7 +143,7 @@ HOSTILE = {
         None,
     ),
     "an error": ("raise KeyError('x')", "raised"),
-    "an error that cannot be shown": (
+    "an error with an unreadable message": (
         """
         class Odd(Exception):
             def __str__(self):
@@ -152,7 +152,7 @@ HOSTILE = {
         """,
         "raised",
     ),
-    "a result that cannot be looked at": (
+    "a result without readable attributes": (
         """
         class Odd:
             def __getattribute__(self, name):
@@ -166,9 +166,9 @@ HOSTILE = {
 
 
 @dataclass
-class Done:
+class CellResult:
     seconds: float
-    shown: list[dict] = field(default_factory=list)
+    outputs: list[dict] = field(default_factory=list)
     printed: str = ""
     error: tuple[str, str, list[str]] | None = None
 
@@ -180,28 +180,28 @@ class Notebook:
         self.manager, self.client = start_new_kernel(120, CURRENT_ENV_KERNEL_NAME)
 
     def run(self, code, timeout=120):
-        begun = monotonic()
-        asked = self.client.execute(textwrap.dedent(code), allow_stdin=False)
-        done = Done(0)
+        start = monotonic()
+        request_id = self.client.execute(textwrap.dedent(code), allow_stdin=False)
+        result = CellResult(0)
         while True:
             try:
                 message = self.client.get_iopub_msg(timeout=timeout)
             except queue.Empty:
-                # A cell that never ends would make all later tests wait too.
+                # All later tests would wait for this cell.
                 self.manager.shutdown_kernel(now=True)
                 pytest.exit(f"no answer within {timeout} s to: {code}", 1)
-            if message["parent_header"].get("msg_id") != asked:
+            if message["parent_header"].get("msg_id") != request_id:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "status" and content["execution_state"] == "idle":
-                done.seconds = monotonic() - begun
-                return done
+                result.seconds = monotonic() - start
+                return result
             if kind in ("display_data", "execute_result"):
-                done.shown.append(content["data"])
+                result.outputs.append(content["data"])
             elif kind == "stream":
-                done.printed += content["text"]
+                result.printed += content["text"]
             elif kind == "error":
-                done.error = content["ename"], content["evalue"], content["traceback"]
+                result.error = content["ename"], content["evalue"], content["traceback"]
 
     def close(self):
         self.client.stop_channels()
@@ -216,40 +216,40 @@ def notebook():
     notebook.close()
 
 
-def body(code):
+def indented(code):
     return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_check_returns_in_time_and_the_next_cells_run(notebook, name):
     code, hint = HOSTILE[name]
-    assert notebook.run(f"def hostile(X):\n{body(code)}").error is None
-    seconds = SECONDS if hint == "takes-too-long" else ENOUGH
-    done = notebook.run(f"check.exercise_3.seconds = {seconds}\ncheck.exercise_3(hostile)")
-    assert done.seconds < SECONDS + GRACE
-    kept = [shown[CHECK_TYPE] for shown in done.shown if CHECK_TYPE in shown]
+    assert notebook.run(f"def hostile(X):\n{indented(code)}").error is None
+    seconds = SHORT_LIMIT if hint == "takes-too-long" else LONG_LIMIT
+    result = notebook.run(f"check.exercise_3.seconds = {seconds}\ncheck.exercise_3(hostile)")
+    assert result.seconds < SHORT_LIMIT + GRACE
+    boxes = [outputs[CHECK_TYPE] for outputs in result.outputs if CHECK_TYPE in outputs]
     if name == "stopped as by Ctrl-C":
-        assert done.error[0] == "KeyboardInterrupt"
+        assert result.error[0] == "KeyboardInterrupt"
     else:
-        assert [each["hint"] for each in kept] == [hint]
-        assert (done.error is None) == (hint is None)
-    assert len(done.printed) < 3000
+        assert [box["hint"] for box in boxes] == [hint]
+        assert (result.error is None) == (hint is None)
+    assert len(result.printed) < 3000
     assert changed_settings(notebook) == "[]"
-    assert notebook.run("1 + 1").shown == [{"text/plain": "2"}]
-    right = notebook.run(f"check.exercise_3.seconds = {ENOUGH}\ncheck.exercise_3(good)")
+    assert notebook.run("1 + 1").outputs == [{"text/plain": "2"}]
+    right = notebook.run(f"check.exercise_3.seconds = {LONG_LIMIT}\ncheck.exercise_3(good)")
     assert right.error is None
-    assert right.shown[0][CHECK_TYPE]["passed"]
-    place = notebook.run("kept.device, torch.ones(1, device='cuda:1').device")
-    assert "'cuda', index=0" in place.shown[0]["text/plain"]
+    assert right.outputs[0][CHECK_TYPE]["passed"]
+    devices = notebook.run("tensor.device, torch.ones(1, device='cuda:1').device")
+    assert "'cuda', index=0" in devices.outputs[0]["text/plain"]
 
 
 def changed_settings(notebook):
     code = "[i for i, (a, b) in enumerate(zip(before, settings())) if a != b]"
-    return notebook.run(code).shown[0]["text/plain"]
+    return notebook.run(code).outputs[0]["text/plain"]
 
 
 @pytest.mark.parametrize(
-    ("reassigned", "back"),
+    ("statement", "undo"),
     [
         ("torch = 5", "import torch"),
         ("torch = torch.zeros(3)", "import torch"),
@@ -259,34 +259,34 @@ def changed_settings(notebook):
         ("class torch: pass", "import torch"),
     ],
 )
-def test_reassigned_name_is_reported(notebook, reassigned, back):
+def test_reassigned_name_is_reported(notebook, statement, undo):
     answer = """
     def hidden(X):
         return X + torch.tensor([float(i) for i in range(len(X[0]))], device=X.device)
     """
     notebook.run(answer)
     assert notebook.run("check.exercise_3(hidden)").error is None
-    assert notebook.run(reassigned).error is None
-    done = notebook.run("check.exercise_3(hidden)")
-    assert notebook.run(back).error is None
-    name = reassigned.split("(")[0].replace("def ", "").replace("class ", "").split()[0].rstrip(":")
-    assert done.shown[0][CHECK_TYPE]["hint"] == "name-hidden"
-    assert f"has reassigned `{name}`: it is now" in done.shown[0]["text/plain"]
+    assert notebook.run(statement).error is None
+    result = notebook.run("check.exercise_3(hidden)")
+    assert notebook.run(undo).error is None
+    name = statement.split("(")[0].replace("def ", "").replace("class ", "").split()[0].rstrip(":")
+    assert result.outputs[0][CHECK_TYPE]["hint"] == "name-hidden"
+    assert f"has reassigned `{name}`: it is now" in result.outputs[0]["text/plain"]
     assert notebook.run("check.exercise_3(hidden)").error is None
 
 
 def test_printed_text_is_shown_below_the_box_and_cut(notebook):
     notebook.run("def hostile(X):\n    print('here I am' * 1000)\n    return X")
-    done = notebook.run("check.exercise_3(hostile)")
-    assert "Your code printed:\nhere I am" in done.printed
-    assert done.printed.endswith("... (cut here)\n")
+    result = notebook.run("check.exercise_3(hostile)")
+    assert "Your code printed:\nhere I am" in result.printed
+    assert result.printed.endswith("... (cut here)\n")
 
 
 def test_failing_cell_shows_the_box_and_one_line(notebook):
     notebook.run("def hostile(X):\n    return X + torch.arange(X.shape[1])")
-    done = notebook.run("check.exercise_3(hostile)")
-    assert len(done.shown) == 1
-    assert done.error[0] == "CheckFailed"
-    assert done.error[1].startswith("exercise 3: `add_ramp` stops with a device error.")
-    assert len(done.error[2]) == 1
-    assert "\n" not in done.error[2][0]
+    result = notebook.run("check.exercise_3(hostile)")
+    assert len(result.outputs) == 1
+    assert result.error[0] == "CheckFailed"
+    assert result.error[1].startswith("exercise 3: `add_ramp` stops with a device error.")
+    assert len(result.error[2]) == 1
+    assert "\n" not in result.error[2][0]

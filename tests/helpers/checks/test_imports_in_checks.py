@@ -1,7 +1,7 @@
-"""No check imports torch's compiler by accident, and a slow import never costs a right answer.
+"""Checks do not import torch's compiler by accident; slow imports do not fail right answers.
 
-Each case runs in a child process that has torch but not its compiler, which torch imports only once
-per process.
+Each case runs in a child process that has imported torch but not its compiler, since torch imports
+it only once per process.
 """
 
 import importlib
@@ -26,10 +26,10 @@ HEAVY = ("torch._dynamo", "torch._inductor", "sympy")
 
 
 class ImportWatcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Records who imports a heavy module first.
+    """Records the call stack of the first import of a heavy module.
 
-    Either the real import follows, `seconds` later, or an empty compiler takes its place, which
-    saves about ten seconds per process.
+    With `seconds`, the real import starts after this delay. Otherwise an empty module replaces
+    the compiler, which saves about ten seconds per process.
     """
 
     def __init__(self, seconds=None):
@@ -52,7 +52,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def exec_module(self, module):
-        # What optimizers and checkpoints use of it.
+        # The functions that optimizers and checkpoints use.
         module.disable = lambda function, *args, **kwargs: function
         module.graph_break = lambda *args: None
         module.config = SimpleNamespace(
@@ -61,7 +61,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def in_fresh_process(action, *args):
-    """Return what `action` returns in a process in which torch's compiler is not imported."""
+    """Call `action` in a process that has not imported torch's compiler, and return its result."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["torch", "helpers.checks.lab_01"])
     receiver, sender = processes.Pipe(duplex=False)
@@ -69,9 +69,9 @@ def in_fresh_process(action, *args):
     process.start()
     sender.close()
     assert receiver.poll(300), "the process did not answer"
-    answer = receiver.recv()
+    result = receiver.recv()
     process.join(60)
-    return answer
+    return result
 
 
 def _send(sender, action, args):
@@ -83,49 +83,49 @@ def _send(sender, action, args):
 
 
 def judge_right_answers(lab):
-    """For each exercise of a lab: the hint for its first right answer, and the importers."""
+    """Return for each exercise the hint for its first right answer, and the importers."""
     answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
-    found = {}
+    results = {}
     for number, exercise in answers.checks.lab.exercises.items():
         answer = next(a for a in answers.collected if a.exercise == number and a.hint is None)
         assert not set(HEAVY) & set(sys.modules)
         watcher = ImportWatcher()
         sys.meta_path.insert(0, watcher)
-        found[number] = exercise.judge(*answer.handed_in(), seed=1).hint, watcher.importers
+        results[number] = exercise.judge(*answer.arguments(), seed=1).hint, watcher.importers
         sys.meta_path.remove(watcher)
         for name in HEAVY:
             sys.modules.pop(name, None)
-    return found
+    return results
 
 
 @pytest.mark.parametrize("lab", LABS)
 def test_only_optimizers_and_checkpoints_import_the_compiler(lab):
-    found = in_fresh_process(judge_right_answers, lab)
-    assert {number: hint for number, (hint, _) in found.items() if hint} == {}
-    for number, (_, importers) in found.items():
-        assert not importers or wanted_by_torch(importers), (number, importers[-25:])
+    results = in_fresh_process(judge_right_answers, lab)
+    assert {number: hint for number, (hint, _) in results.items() if hint} == {}
+    for number, (_, importers) in results.items():
+        assert not importers or imported_by_torch(importers), (number, importers[-25:])
 
 
-def wanted_by_torch(importers):
-    """Whether an optimizer imports the compiler, or `torch.utils.checkpoint` in an answer."""
+def imported_by_torch(importers):
+    """Return whether an optimizer, or an answer's checkpoint, imported the compiler."""
     pairs = itertools.pairwise(importers)
     checkpoint = any(a.endswith("_answers.py") and b.endswith("_compile.py") for a, b in pairs)
     return checkpoint or any("/torch/optim/" in file for file in importers)
 
 
 def judge_with_slow_import(lab, number, seconds):
-    """The hint for a right answer, the importers, and whether sympy is imported completely."""
+    """Return the hint, the importers, and whether sympy is imported completely."""
     answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
     answer = next(a for a in answers.collected if a.exercise == number and a.hint is None)
     watcher = ImportWatcher(2 * seconds)
     sys.meta_path.insert(0, watcher)
     exercise = answers.checks.lab.exercises[number]
     exercise.seconds = seconds
-    hint = exercise.judge(*answer.handed_in(), seed=1).hint
+    hint = exercise.judge(*answer.arguments(), seed=1).hint
     return hint, watcher.importers, hasattr(sys.modules["sympy"], "logic")
 
 
 def test_a_slow_import_of_the_compiler_does_not_count_as_the_students_time():
-    hint, importers, whole = in_fresh_process(judge_with_slow_import, "lab_03", 3, 3.0)
+    hint, importers, complete = in_fresh_process(judge_with_slow_import, "lab_03", 3, 3.0)
     assert any("/torch/optim/" in file for file in importers)
-    assert (hint, whole) == (None, True)
+    assert (hint, complete) == (None, True)

@@ -16,7 +16,7 @@ from helpers.checks.lab import Lab
 from helpers.checks.showing import CHECK_TYPE, CheckFailed
 
 SMALL = Hint("too-small", "`double` gives {found}.", "Look at the factor.", "A section")
-OTHER = Hint("no-number", "`double` gives no number.", "Look at the type.")
+OTHER = Hint("no-number", "`double` does not return a number.", "Look at the type.")
 HINTS = {"exercise_1": {hint.id: hint for hint in (SMALL, OTHER)}}
 
 
@@ -25,26 +25,26 @@ def lab():
     lab = Lab("01_first", HINTS, seconds=5)
     inputs = []
 
-    @lab.exercise(1, points=2, right="Twice it is.")
+    @lab.exercise(1, points=2, right="The factor is 2.")
     def exercise_1(trial, double):
-        """Takes a function that doubles."""
+        """Check a function that doubles a number."""
         x = trial.random.randint(2, 10**9)
         inputs.append((x, trial.normal(3).tolist()))
-        found = trial.call(double, x)
-        trial.expect(isinstance(found, int), "no-number")
-        trial.expect(found == 2 * x, "too-small", found="less")
+        result = trial.call(double, x)
+        trial.expect(isinstance(result, int), "no-number")
+        trial.expect(result == 2 * x, "too-small", found="less")
 
     @lab.exercise(2, points=3, right="Fine.")
     def exercise_2(trial, one, two):
-        """Takes anything."""
+        """Accept any answers."""
 
     lab.inputs = inputs
     return lab
 
 
 @pytest.fixture
-def shown(monkeypatch):
-    """What a notebook would display."""
+def outputs(monkeypatch):
+    """The outputs that a notebook would display."""
     bundles = []
     monkeypatch.setattr(showing, "get_ipython", lambda: object())
     monkeypatch.setattr(showing, "display", lambda bundle, raw: bundles.append(bundle))
@@ -59,15 +59,15 @@ def twice(x):
     return 2 * x
 
 
-def try_it(exercise, *answers):
+def run_wrong_answer(exercise, *answers):
     with pytest.raises(CheckFailed):
         exercise(*answers)
 
 
-def test_repeated_mistake_gets_more_help(lab, shown):
+def test_repeated_mistake_gets_more_help(lab, outputs):
     for _ in range(4):
-        try_it(lab.exercises[1], same)
-    texts = [bundle["text/plain"] for bundle in shown]
+        run_wrong_answer(lab.exercises[1], same)
+    texts = [bundle["text/plain"] for bundle in outputs]
     assert texts[0] == ("Exercise 1: not yet. `double` gives less.\n□□ 0 of 2 exercises done")
     assert "Where to look: Look at the factor." in texts[1]
     assert "Read again" not in texts[1]
@@ -75,44 +75,44 @@ def test_repeated_mistake_gets_more_help(lab, shown):
     assert texts[3] == texts[2]
 
 
-def test_another_mistake_starts_with_its_first_hint(lab, shown):
+def test_another_mistake_starts_with_its_first_hint(lab, outputs):
     for _ in range(3):
-        try_it(lab.exercises[1], same)
-    try_it(lab.exercises[1], str)
-    assert "Where to look" not in shown[-1]["text/plain"]
+        run_wrong_answer(lab.exercises[1], same)
+    run_wrong_answer(lab.exercises[1], str)
+    assert "Where to look" not in outputs[-1]["text/plain"]
 
 
-def test_data_of_the_box_are_complete(lab, shown):
-    try_it(lab.exercises[1], same)
+def test_box_has_complete_data(lab, outputs):
+    run_wrong_answer(lab.exercises[1], same)
     lab.exercises[1](twice)
-    assert shown[0][CHECK_TYPE] == {
+    assert outputs[0][CHECK_TYPE] == {
         "lab": "01_first", "exercise": 1, "passed": False, "points": 0, "of": 2,
         "hint": "too-small", "tries": 1,
     }  # fmt: skip
-    assert shown[1][CHECK_TYPE] == {
+    assert outputs[1][CHECK_TYPE] == {
         "lab": "01_first", "exercise": 1, "passed": True, "points": 2, "of": 2,
         "hint": None, "tries": 2,
     }  # fmt: skip
-    assert json.loads(json.dumps(shown[0])) == shown[0]
+    assert json.loads(json.dumps(outputs[0])) == outputs[0]
 
 
-def test_second_run_of_a_right_answer_shows_the_same_box(lab, shown):
+def test_second_run_of_a_right_answer_shows_the_same_box(lab, outputs):
     for _ in range(2):
         lab.exercises[1](twice)
-    assert shown[0] == shown[1]
+    assert outputs[0] == outputs[1]
 
 
-def test_exercise_is_no_longer_done_when_its_answer_becomes_wrong(lab, shown):
+def test_exercise_is_no_longer_done_when_its_answer_becomes_wrong(lab, outputs):
     lab.exercises[1](twice)
-    assert "■□ 1 of 2" in shown[-1]["text/plain"]
-    try_it(lab.exercises[1], same)
-    assert "□□ 0 of 2" in shown[-1]["text/plain"]
+    assert "■□ 1 of 2" in outputs[-1]["text/plain"]
+    run_wrong_answer(lab.exercises[1], same)
+    assert "□□ 0 of 2" in outputs[-1]["text/plain"]
 
 
 def test_every_attempt_draws_new_inputs(lab):
     verdicts = [lab.exercises[1].judge(twice) for _ in range(3)]
     assert all(verdict.passed for verdict in verdicts)
-    assert len({str(each) for each in lab.inputs}) == 3
+    assert len({str(inputs) for inputs in lab.inputs}) == 3
 
 
 def test_seed_of_a_verdict_reproduces_its_inputs(lab):
@@ -126,49 +126,49 @@ def test_missing_answer_raises_an_error_with_the_right_call(lab):
         lab.exercises[2](same)
 
 
-def test_text_of_the_student_is_escaped_in_html(lab, shown):
-    def evil(x):
+def test_students_error_message_is_escaped_in_html(lab, outputs):
+    def raise_html(x):
         raise ValueError("<script>alert(1)</script>")
 
-    try_it(lab.exercises[1], evil)
-    assert "<script>" not in shown[0]["text/html"]
-    assert "&lt;script&gt;" in shown[0]["text/html"]
+    run_wrong_answer(lab.exercises[1], raise_html)
+    assert "<script>" not in outputs[0]["text/html"]
+    assert "&lt;script&gt;" in outputs[0]["text/html"]
 
 
 def test_simulated_gpu_is_removed_after_the_check(lab):
     if torch.cuda.is_available():
         pytest.skip("there is a real GPU, and nothing is simulated")
-    seen = []
+    counts = []
 
-    def look(x):
-        seen.append(torch.cuda.device_count())
+    def count_gpus(x):
+        counts.append(torch.cuda.device_count())
         return 2 * x
 
-    assert lab.exercises[1].judge(look).passed
-    assert seen == [2]
+    assert lab.exercises[1].judge(count_gpus).passed
+    assert counts == [2]
     assert not simulated_cuda.is_enabled()
 
 
 def test_simulated_machine_keeps_its_tensors_and_number_of_gpus(lab):
     with simulated_cuda.simulated(devices=1, over_real=True):
-        mine = torch.ones(2, device="cuda")
+        tensor = torch.ones(2, device="cuda")
         assert lab.exercises[1].judge(twice).passed
-        assert mine.device == torch.device("cuda:0")
+        assert tensor.device == torch.device("cuda:0")
         assert torch.cuda.device_count() == 1
-        assert (mine + torch.ones(2, device="cuda")).tolist() == [2, 2]
+        assert (tensor + torch.ones(2, device="cuda")).tolist() == [2, 2]
 
 
 def test_settings_are_restored_after_each_call(lab, tmp_path):
     before = torch.get_default_dtype(), Path.cwd(), random.getstate(), torch.is_grad_enabled()
 
-    def meddle(x):
+    def change_settings(x):
         torch.set_default_dtype(torch.float64)
         torch.set_grad_enabled(False)
         os.chdir(tmp_path)
         random.seed(1)
         return 2 * x
 
-    assert lab.exercises[1].judge(meddle).passed
+    assert lab.exercises[1].judge(change_settings).passed
     after = torch.get_default_dtype(), Path.cwd(), random.getstate(), torch.is_grad_enabled()
     assert after == before
 
@@ -179,10 +179,10 @@ def relative_luminance(color):
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def test_box_names_all_colors_with_enough_contrast(lab, shown):
-    try_it(lab.exercises[1], same)
+def test_box_names_all_colors_with_enough_contrast(lab, outputs):
+    run_wrong_answer(lab.exercises[1], same)
     lab.exercises[1](twice)
-    for bundle in shown:
+    for bundle in outputs:
         html = bundle["text/html"]
         background = re.search(r"background:(#\w{6})", html)[1]
         light = relative_luminance(background) + 0.05

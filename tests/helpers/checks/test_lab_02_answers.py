@@ -6,7 +6,7 @@ import pytest
 
 import simulated_cuda
 from helpers.checks.lab_02.exercise_2_moves import LINES
-from tests.helpers.checks.judged import ROOT, EveryAnswer
+from tests.helpers.checks.answer_tests import ROOT, EveryAnswer
 from tests.helpers.checks.lab_02_answers import answers
 
 

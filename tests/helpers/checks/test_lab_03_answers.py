@@ -1,6 +1,6 @@
 """Every collected answer to lab 03 gets the right verdict and hint."""
 
-from tests.helpers.checks.judged import EveryAnswer
+from tests.helpers.checks.answer_tests import EveryAnswer
 from tests.helpers.checks.lab_03_answers import answers
 
 

@@ -1,4 +1,4 @@
-"""The limits work on the main thread and on others, and restore everything."""
+"""Time and memory limits work on every thread and restore all settings."""
 
 import importlib
 import multiprocessing
@@ -40,44 +40,44 @@ def loop_that_catches_everything():
             continue
 
 
-def in_a_thread(action):
+def run_in_thread(action):
     """Run `action` on a thread, as on Windows, and return the names of the exceptions it raised.
 
-    In a separate process: stopping a thread in this way was seen to make signals on the main thread
-    interrupt each other later.
+    The thread runs in a separate process: stopping a thread this way can make later signals on the
+    main thread interrupt each other.
     """
     processes = multiprocessing.get_context("fork")
-    answer = processes.SimpleQueue()
-    process = processes.Process(target=lambda: answer.put(caught_in_a_thread(action)))
+    result = processes.SimpleQueue()
+    process = processes.Process(target=lambda: result.put(exceptions_in_thread(action)))
     process.start()
     process.join(20)
     assert process.exitcode == 0
-    return answer.get()
+    return result.get()
 
 
-def caught_in_a_thread(action):
-    caught = []
+def exceptions_in_thread(action):
+    names = []
 
     def run():
         try:
             with CodeLimits(0.3):
                 action()
         except BaseException as error:
-            caught.append(type(error).__name__)
+            names.append(type(error).__name__)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(10)
     assert not thread.is_alive()
-    return caught
+    return names
 
 
 @pytest.mark.parametrize("action", [loop, loop_that_catches_everything])
 def test_loop_is_stopped_on_the_main_thread(action):
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(OutOfTime), CodeLimits(0.3):
         action()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - start < 5
 
 
 def test_time_spent_importing_does_not_count(tmp_path, monkeypatch):
@@ -91,28 +91,32 @@ def test_time_spent_importing_does_not_count(tmp_path, monkeypatch):
         loop()
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cannot crowd one processor")
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="no waiting times")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="cannot pin processes to one processor"
+)
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="the system does not report waiting times"
+)
 def test_time_spent_waiting_for_a_processor_does_not_count():
     allowed = os.sched_getaffinity(0)
-    one = {min(allowed)}
-    hog = f"import os\nos.sched_setaffinity(0, {one})\nwhile True: pass"
-    hogs = [subprocess.Popen([sys.executable, "-c", hog]) for _ in range(5)]
+    processor = {min(allowed)}
+    busy_loop = f"import os\nos.sched_setaffinity(0, {processor})\nwhile True: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", busy_loop]) for _ in range(5)]
     try:
         time.sleep(0.5)
-        os.sched_setaffinity(0, one)
-        begun, end = time.monotonic(), time.thread_time() + 0.5
+        os.sched_setaffinity(0, processor)
+        start, end = time.monotonic(), time.thread_time() + 0.5
         with CodeLimits(1.5):
             while time.thread_time() < end:
                 pass
-        assert time.monotonic() - begun > 1.5
+        assert time.monotonic() - start > 1.5
         with pytest.raises(OutOfTime), CodeLimits(0.2):
             loop()
     finally:
         os.sched_setaffinity(0, allowed)
-        for each in hogs:
-            each.kill()
-            each.wait()
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def test_endless_import_is_stopped_and_leaves_no_partial_module(tmp_path, monkeypatch):
@@ -126,65 +130,65 @@ def test_endless_import_is_stopped_and_leaves_no_partial_module(tmp_path, monkey
 
 @pytest.mark.parametrize("action", [loop, loop_that_catches_errors])
 def test_loop_is_stopped_on_another_thread(action):
-    assert in_a_thread(action) == ["OutOfTime"]
+    assert run_in_thread(action) == ["OutOfTime"]
 
 
 def test_code_within_its_limits_is_not_interrupted():
-    done = []
+    results = []
     with CodeLimits(5):
-        done.append(sum(range(1000)))
-    assert in_a_thread(lambda: sum(range(1000))) == []
-    assert done == [499500]
+        results.append(sum(range(1000)))
+    assert run_in_thread(lambda: sum(range(1000))) == []
+    assert results == [499500]
 
 
 def test_signals_do_not_interrupt_each_other(monkeypatch):
-    answering, most = [], []
+    active_frames, depths = [], []
 
-    class Watched(CodeLimits):
+    class RecordingLimits(CodeLimits):
         def _on_signal(self, number, frame):
-            answering.append(frame)
-            most.append(len(answering))
+            active_frames.append(frame)
+            depths.append(len(active_frames))
             super()._on_signal(number, frame)
 
         def _verdict(self, frame):
             time.sleep(0.05)
-            answering.clear()
+            active_frames.clear()
             return super()._verdict(frame)
 
     monkeypatch.setattr(limits, "_TICK", 0.4)
-    with Watched(0.1):
+    with RecordingLimits(0.1):
         try:
             loop()
         except OutOfTime:
-            # The block continues and is checked again.
+            # The block continues, and the limits are checked again.
             end = time.monotonic() + 0.6
             while time.monotonic() < end:
                 pass
-    assert len(most) > 1
-    assert set(most) == {1}
+    assert len(depths) > 1
+    assert set(depths) == {1}
 
 
 def test_memory_is_checked_where_the_system_cannot_limit_it(monkeypatch):
     if not memory._PROCESS.exists():
         pytest.skip("this system does not report the memory of a process")
     monkeypatch.setattr(limits, "limit_addresses", lambda more: None)
-    kept = []
+    blocks = []
     with pytest.raises(OutOfMemory), CodeLimits(20, memory=100 * MIB):
         while True:
-            kept.append(bytearray(10 * MIB))
-    assert len(kept) < 200
+            blocks.append(bytearray(10 * MIB))
+    assert len(blocks) < 200
 
 
 def test_huge_tensor_is_refused_at_once():
     if not memory._PROCESS.exists():
         pytest.skip("this system does not limit addresses")
     if torch.cuda.is_available():
-        pytest.skip("beside a real GPU addresses are not limited")
+        pytest.skip("addresses are not limited on a machine with a real GPU")
     with CodeLimits(20), pytest.raises(RuntimeError, match="can't allocate memory"):
         torch.empty(10 << 30, dtype=torch.uint8)
 
 
-def test_timer_handler_and_tracing_are_restored():
+def test_timer_signal_handler_and_tracing_are_restored():
     def handler(number, frame):
         """Never called."""
 
@@ -195,8 +199,8 @@ def test_timer_handler_and_tracing_are_restored():
         with pytest.raises(OutOfTime), CodeLimits(0.1):
             loop()
         assert signal.getsignal(signal.SIGALRM) is handler
-        left, interval = signal.getitimer(signal.ITIMER_REAL)
-        assert 900 < left < 1000
+        remaining, interval = signal.getitimer(signal.ITIMER_REAL)
+        assert 900 < remaining < 1000
         assert interval == 7
         assert sys.gettrace() is trace
     finally:

@@ -1,4 +1,4 @@
-"""The device that works in the background and replaces a GPU in checks of who waits for it."""
+"""A device that works in the background and replaces a GPU in checks of synchronization."""
 
 import pytest
 import torch
@@ -63,7 +63,7 @@ def test_events_measure_the_work_between_them(event):
         assert start.elapsed_time(end) == pytest.approx(30_000, abs=1)
 
 
-def test_unfinished_event_has_no_time():
+def test_unfinished_event_has_no_elapsed_time():
     device = Device()
     with simulated_gpu(device):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -91,6 +91,6 @@ def test_torch_functions_are_restored():
     assert after == before
 
 
-def test_waiting_fails_without_a_gpu():
+def test_synchronization_fails_without_a_gpu():
     with no_gpu_to_synchronize(), pytest.raises(RuntimeError, match="no GPU"):
         torch.accelerator.synchronize()

@@ -1,4 +1,4 @@
-"""A tiny CIFAR-10 in every layout, and a local server that misbehaves on request."""
+"""A tiny CIFAR-10 in every layout, and a local server with configurable faults."""
 
 import io
 import os
@@ -23,7 +23,7 @@ REAL_ROOT = os.environ.get("CIFAR10_ROOT")
 
 @pytest.fixture(autouse=True)
 def isolated(monkeypatch, tmp_path):
-    """Isolate tests from this machine's cache, network and copy of CIFAR-10; draw few images."""
+    """Hide this machine's cache, network and copy of CIFAR-10; draw few synthetic images."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache-home"))
     monkeypatch.setenv("CIFAR10_MIRRORS", "none")
     monkeypatch.delenv("CIFAR10_ROOT", raising=False)
@@ -47,62 +47,65 @@ class SmallCifar10:
         self.per_class = {"train": 5, "test": 2}
         random = np.random.default_rng(0)
         self.pixels, self.labels = {}, {}
-        for split, each in self.per_class.items():
-            coarse = random.integers(0, 256, (10 * each, 8, 8, 3), dtype=np.uint8)
+        for split, count in self.per_class.items():
+            coarse = random.integers(0, 256, (10 * count, 8, 8, 3), dtype=np.uint8)
             self.pixels[split] = coarse.repeat(4, axis=1).repeat(4, axis=2)
-            self.labels[split] = np.arange(10).repeat(each)
+            self.labels[split] = np.arange(10).repeat(count)
 
-    def folders(self, kind: str = "jpg", where: str = "folders", **options) -> Path:
-        """Image folders train/CLASS/* and test/CLASS/*."""
-        root = self.root / where
-        for split, each in self.per_class.items():
+    def folders(self, kind: str = "jpg", name: str = "folders", **options) -> Path:
+        """Write the image folders train/CLASS/* and test/CLASS/*; return their parent."""
+        root = self.root / name
+        for split, count in self.per_class.items():
             for k, (pixels, label) in enumerate(zip(*self._pairs(split), strict=True)):
-                path = root / split / cifar10.CLASSES[label] / f"{k % each:04}.{kind}"
+                path = root / split / cifar10.CLASSES[label] / f"{k % count:04}.{kind}"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(pixels).save(path, **options)
         return root
 
-    def tar(self, kind: str = "tar.gz", inside: str = "", source: Path | None = None) -> Path:
+    def tar(self, kind: str = "tar.gz", prefix: str = "", source: Path | None = None) -> Path:
         path = self.root / f"images.{kind}"
         mode = "w:gz" if kind.endswith("gz") else "w"
         # The format of GNU tar; Python's default adds a second header to every file.
         with tarfile.open(path, mode, format=tarfile.GNU_FORMAT) as archive:
-            archive.add(source or self.folders(), arcname=inside or ".")
+            archive.add(source or self.folders(), arcname=prefix or ".")
         return path
 
-    def zip(self, inside: str = "") -> Path:
+    def zip(self, prefix: str = "") -> Path:
         path, folders = self.root / "images.zip", self.folders()
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(folders.rglob("*.jpg")):
-                archive.write(file, inside + file.relative_to(folders).as_posix())
+                archive.write(file, prefix + file.relative_to(folders).as_posix())
             archive.writestr("__MACOSX/train/cat/._0000.jpg", b"added by macOS")
         return path
 
-    def batches(self, where: str = "data", dumps=python3_dumps) -> Path:
-        """The folder that contains cifar-10-batches-py."""
-        folder = self.root / where / "cifar-10-batches-py"
+    def batches(self, name: str = "data", dumps=python3_dumps) -> Path:
+        """Write cifar-10-batches-py; return its parent folder."""
+        folder = self.root / name / "cifar-10-batches-py"
         folder.mkdir(parents=True)
-        parts = [(name, slice(k, None, 5)) for k, name in enumerate(list(OFFICIAL_BATCHES)[:5])]
-        for name, part in [*parts, ("test_batch", slice(None))]:
-            pixels, labels = self._pairs("test" if name == "test_batch" else "train")
+        parts = [
+            (batch_name, slice(k, None, 5))
+            for k, batch_name in enumerate(list(OFFICIAL_BATCHES)[:5])
+        ]
+        for batch_name, part in [*parts, ("test_batch", slice(None))]:
+            pixels, labels = self._pairs("test" if batch_name == "test_batch" else "train")
             data = pixels[part].transpose(0, 3, 1, 2).reshape(-1, 3072)
             batch = {"data": np.ascontiguousarray(data), "labels": labels[part].tolist()}
-            (folder / name).write_bytes(dumps(batch))
+            (folder / batch_name).write_bytes(dumps(batch))
         meta = {"label_names": list(cifar10.CLASSES), "num_vis": 3072}
         (folder / "batches.meta").write_bytes(dumps(meta))
         return folder.parent
 
-    def official_archive(self, where: str = "archive") -> Path:
-        """cifar-10-python.tar.gz."""
-        path = self.root / where / "cifar-10-python.tar.gz"
+    def official_archive(self, name: str = "archive") -> Path:
+        """Write cifar-10-python.tar.gz; return its path."""
+        path = self.root / name / "cifar-10-python.tar.gz"
         path.parent.mkdir()
-        batches = self.batches(where=f"{where}-source")
+        batches = self.batches(name=f"{name}-source")
         with tarfile.open(path, "w:gz") as archive:
             archive.add(batches / "cifar-10-batches-py", arcname="cifar-10-batches-py")
         return path
 
     def parquet(self, images: str = "img", metadata=None) -> Path:
-        """The folder that contains plain_text/*.parquet."""
+        """Write plain_text/*.parquet; return the parent folder."""
         pa = pytest.importorskip("pyarrow")
         pq = pytest.importorskip("pyarrow.parquet")
         folder = self.root / "hub" / "plain_text"
@@ -163,7 +166,7 @@ def python2_dumps():
 
 
 class Server:
-    """Serves one file, correctly or not.
+    """Serve one file, correctly or with a fault.
 
     Attributes:
         status: HTTP status to answer with; 200 serves the file.
@@ -172,14 +175,14 @@ class Server:
         hang: accept the request and never answer.
         freeze: stop sending after this many bytes, with the connection open.
         ranges: whether to support the header Range.
-        asked: the header Range of each request, None for the whole file.
+        ranges_requested: the header Range of each request, None for the whole file.
     """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.status, self.rate, self.cut, self.hang, self.ranges = 200, None, None, False, True
         self.freeze = None
-        self.asked: list[str | None] = []
+        self.ranges_requested: list[str | None] = []
         self.stopped = threading.Event()
         outer = self
 
@@ -196,15 +199,17 @@ class Server:
         self.url = f"http://127.0.0.1:{self._http.server_port}/cifar-10-python.tar.gz"
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
-        asked = request.headers.get("Range")
-        self.asked.append(asked)
+        byte_range = request.headers.get("Range")
+        self.ranges_requested.append(byte_range)
         if self.hang:
             self.stopped.wait(30)
             return
         if self.status != 200:
             request.send_error(self.status)
             return
-        start = int(asked.removeprefix("bytes=").rstrip("-")) if asked and self.ranges else 0
+        start = (
+            int(byte_range.removeprefix("bytes=").rstrip("-")) if byte_range and self.ranges else 0
+        )
         start = start if start < len(self.data) else 0
         request.send_response(206 if start else 200)
         if start:
@@ -219,11 +224,11 @@ class Server:
             self.stopped.wait(30)
 
     def _send(self, request: BaseHTTPRequestHandler, data: bytes) -> None:
-        piece = len(data) if self.rate is None else max(1, self.rate // 50)
+        chunk_size = len(data) if self.rate is None else max(1, self.rate // 50)
         try:
-            for start in range(0, len(data), max(1, piece)):
-                request.wfile.write(data[start : start + piece])
-                if self.rate is not None and self.stopped.wait(piece / self.rate):
+            for start in range(0, len(data), max(1, chunk_size)):
+                request.wfile.write(data[start : start + chunk_size])
+                if self.rate is not None and self.stopped.wait(chunk_size / self.rate):
                     return
         except OSError:
             return  # the client disconnected, as some tests expect
@@ -252,7 +257,7 @@ def serve():
 
 @pytest.fixture
 def real_root():
-    """The real images, if CIFAR10_ROOT names them."""
+    """Path of the real images, from CIFAR10_ROOT."""
     if not REAL_ROOT:
         pytest.skip("needs real CIFAR-10: set CIFAR10_ROOT")
     return Path(REAL_ROOT)

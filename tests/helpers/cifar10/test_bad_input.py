@@ -1,4 +1,4 @@
-"""Damaged, incomplete and foreign data raise an error that says what is wrong."""
+"""Damaged, incomplete and unrelated data raise an error that says what is wrong."""
 
 import io
 import os
@@ -23,33 +23,33 @@ def error_of(path) -> str:
 
 
 @pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
-@pytest.mark.parametrize("part", [0.01, 0.5, 0.99])
-def test_reports_truncated_archive(small, kind, part):
+@pytest.mark.parametrize("fraction", [0.01, 0.5, 0.99])
+def test_reports_truncated_archive(small, kind, fraction):
     path = small.zip() if kind == "zip" else small.tar(kind)
     data = path.read_bytes()
-    # Zeros at the end of a tar are padding: losing them loses no data.
+    # Zeros at the end of a tar are padding, not data.
     data = data.rstrip(b"\0") if kind == "tar" else data
-    path.write_bytes(data[: int(len(data) * part)])
+    path.write_bytes(data[: int(len(data) * fraction)])
     message = error_of(path)
     assert path.name in message
     assert "truncated or damaged" in message
 
 
-@pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7, 0.9])
-def test_reports_corrupt_gzip_archive(small, part):
+@pytest.mark.parametrize("fraction", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_reports_corrupt_gzip_archive(small, fraction):
     path = small.tar()
     data = bytearray(path.read_bytes())
-    data[int(len(data) * part)] ^= 0xFF
+    data[int(len(data) * fraction)] ^= 0xFF
     path.write_bytes(data)
     assert "truncated or damaged" in error_of(path)
 
 
-def test_names_corrupt_image_in_zip(small):
+def test_reports_corrupt_image_in_zip(small):
     path = small.zip()
     with zipfile.ZipFile(path) as archive:
-        place = archive.getinfo("train/cat/0003.jpg").header_offset + 60
+        offset = archive.getinfo("train/cat/0003.jpg").header_offset + 60
     data = bytearray(path.read_bytes())
-    data[place] ^= 0xFF
+    data[offset] ^= 0xFF
     path.write_bytes(data)
     message = error_of(path)
     assert "train/cat/0003.jpg" in message
@@ -59,23 +59,23 @@ def test_names_corrupt_image_in_zip(small):
 def test_reports_corrupt_tar_header(small):
     path = small.tar("tar")
     data = bytearray(path.read_bytes())
-    place = data.index(b"train/cat/0003.jpg") + len("train/cat/000")
-    data[place] ^= 0x04  # now 0007.jpg, which only the header's checksum can detect
+    offset = data.index(b"train/cat/0003.jpg") + len("train/cat/000")
+    data[offset] ^= 0x04  # now 0007.jpg, which only the header's checksum can detect
     path.write_bytes(data)
     with pytest.raises(DataError):
         read(path)
 
 
 @pytest.mark.parametrize("layout", ["folders", "batches", "parquet"])
-def test_names_missing_class(small, layout):
+def test_reports_missing_class(small, layout):
     for split in ("train", "test"):
-        keep = small.labels[split] != 9
-        small.labels[split] = small.labels[split][keep]
-        small.pixels[split] = small.pixels[split][keep]
+        mask = small.labels[split] != 9
+        small.labels[split] = small.labels[split][mask]
+        small.pixels[split] = small.pixels[split][mask]
     assert "no train images of: truck" in error_of(getattr(small, layout)())
 
 
-def test_names_class_missing_in_test_images(small):
+def test_reports_class_missing_in_test_images(small):
     folders = small.folders()
     for path in (folders / "test" / "cat").iterdir():
         path.unlink()
@@ -96,7 +96,7 @@ def test_reports_missing_test_split(small):
 
 @pytest.mark.parametrize("content", [b"", b"no image", None])
 @pytest.mark.parametrize("kind", ["jpg", "png"])
-def test_names_unreadable_image(small, kind, content):
+def test_reports_unreadable_image(small, kind, content):
     folders = small.folders(kind)
     path = folders / "train" / "cat" / f"0003.{kind}"
     path.write_bytes(path.read_bytes()[:-300] if content is None else content)
@@ -105,7 +105,7 @@ def test_names_unreadable_image(small, kind, content):
     assert "cannot be decoded" in message
 
 
-def test_names_image_deleted_while_reading(small):
+def test_reports_image_deleted_while_reading(small):
     files = Folder(small.folders())
     (files.root / "train" / "cat" / "0003.jpg").unlink()
     with pytest.raises(DataError, match=r"train/cat/0003\.jpg cannot be read"):
@@ -119,7 +119,7 @@ def test_reports_wrong_image_size(small):
     assert "train/cat/0003.jpg has 64 x 48 pixels" in error_of(folders)
 
 
-def test_names_unknown_class_folders(small):
+def test_reports_unknown_class_folders(small):
     folders = small.folders()
     for split in ("train", "test"):
         (folders / split / "cat").rename(folders / split / "tabby")
@@ -133,7 +133,7 @@ def test_lists_contents_of_unrelated_folder(tmp_path):
     assert "cifar-10-batches-py" in message
 
 
-def test_explains_when_only_one_split_is_named(small):
+def test_explains_that_the_folder_of_one_split_is_not_enough(small):
     assert "name the folder that contains train and test" in error_of(small.folders() / "train")
 
 
@@ -146,9 +146,9 @@ def test_reports_empty_folder(tmp_path):
     assert "the folder is empty" in error_of(tmp_path)
 
 
-def test_names_both_of_two_datasets(small):
-    folders = small.folders(where="both/one")
-    small.folders(where="both/two")
+def test_reports_names_of_several_datasets(small):
+    folders = small.folders(name="both/one")
+    small.folders(name="both/two")
     assert "several datasets: one/, two/" in error_of(folders.parent)
 
 
@@ -162,7 +162,7 @@ def test_reports_missing_path(tmp_path):
     assert "no such file or folder" in error_of(tmp_path / "nowhere")
 
 
-def test_refuses_archive_with_paths_outside(small):
+def test_refuses_archive_with_paths_outside_of_it(small):
     path = small.root / "evil.tar"
     with tarfile.open(path, "w") as archive:
         archive.addfile(tarfile.TarInfo("../../train/cat/0000.jpg"), io.BytesIO())
@@ -182,13 +182,13 @@ def test_refuses_huge_archive(small, monkeypatch):
     assert "Is it the right file?" in error_of(small.zip())
 
 
-def test_names_missing_batch(small):
+def test_reports_missing_batch(small):
     root = small.batches()
     (root / "cifar-10-batches-py" / "data_batch_3").unlink()
     assert "lacks data_batch_3" in error_of(root)
 
 
-def test_names_truncated_batch(small):
+def test_reports_truncated_batch(small):
     path = small.batches() / "cifar-10-batches-py" / "data_batch_3"
     path.write_bytes(path.read_bytes()[:2000])
     assert "data_batch_3 is damaged" in error_of(path.parent)
@@ -222,23 +222,23 @@ def test_refuses_unrelated_pickle(small, batch):
     assert "data_batch_3 is not a batch of CIFAR-10" in error_of(path.parent)
 
 
-def test_names_unknown_classes_in_batches(small):
+def test_reports_unknown_classes_in_batches(small):
     folder = small.batches() / "cifar-10-batches-py"
     (folder / "batches.meta").write_bytes(pickle.dumps({"label_names": ["cat", "dog"]}))
     assert "batches.meta names the classes ['cat', 'dog']" in error_of(folder)
 
 
-def test_names_damaged_parquet_file(small):
+def test_reports_damaged_parquet_file(small):
     path = small.parquet() / "plain_text" / "train-00000-of-00001.parquet"
     path.write_bytes(path.read_bytes()[:-100])
     assert f"{path.name} is damaged" in error_of(path.parent)
 
 
-def test_names_missing_parquet_columns(small):
+def test_reports_missing_parquet_columns(small):
     assert "lacks the columns" in error_of(small.parquet(images="picture"))
 
 
-def test_names_unknown_classes_in_parquet(small):
+def test_reports_unknown_classes_in_parquet(small):
     other = b'{"info": {"features": {"label": {"names": ["cat", "dog"]}}}}'
     assert "its classes are cat, dog" in error_of(small.parquet(metadata={b"huggingface": other}))
 

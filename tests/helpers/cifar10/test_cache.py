@@ -1,4 +1,4 @@
-"""The cache returns exactly what was stored, or nothing, whatever happens to the disk."""
+"""The cache returns exactly the stored images, or None if its file is missing or damaged."""
 
 import errno
 import os
@@ -18,13 +18,13 @@ def contents(small):
 
 
 @pytest.fixture
-def stored(cache, contents):
+def stored_cache(cache, contents):
     """A cache with `contents` stored for the source "a" with the identity "1"."""
     assert Cache(cache).store("a", "1", contents) is None
     return Cache(cache)
 
 
-def the_file(cache):
+def cache_file(cache):
     (path,) = cache.folder.iterdir()
     return path
 
@@ -37,59 +37,62 @@ def disk_limited_to_2000_bytes():
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_loads_what_was_stored(stored, contents):
-    loaded = stored.load("a", "1")
-    for ours, theirs in ((loaded.train, contents.train), (loaded.test, contents.test)):
-        assert torch.equal(ours.images, theirs.images)
-        assert torch.equal(ours.labels, theirs.labels)
+def test_load_returns_stored_images(stored_cache, contents):
+    loaded = stored_cache.load("a", "1")
+    for loaded_split, stored_split in (
+        (loaded.train, contents.train),
+        (loaded.test, contents.test),
+    ):
+        assert torch.equal(loaded_split.images, stored_split.images)
+        assert torch.equal(loaded_split.labels, stored_split.labels)
     assert loaded.layout == contents.layout
 
 
-def test_modifying_loaded_images_leaves_cache_unchanged(stored, contents):
-    stored.load("a", "1").train.images.zero_()
-    assert torch.equal(stored.load("a", "1").train.images, contents.train.images)
+def test_modifying_loaded_images_leaves_cache_unchanged(stored_cache, contents):
+    stored_cache.load("a", "1").train.images.zero_()
+    assert torch.equal(stored_cache.load("a", "1").train.images, contents.train.images)
 
 
-def test_unknown_source_returns_none(stored):
-    assert stored.load("b", "1") is None
+def test_unknown_source_returns_none(stored_cache):
+    assert stored_cache.load("b", "1") is None
 
 
-def test_changed_identity_returns_none(stored):
-    assert stored.load("a", "2") is None
+def test_changed_identity_returns_none(stored_cache):
+    assert stored_cache.load("a", "2") is None
 
 
-def test_new_contents_replace_old_ones(stored, contents):
-    stored.store("a", "2", contents._replace(layout="new"))
-    assert stored.load("a", "2").layout == "new"
-    assert len(list(stored.folder.iterdir())) == 1
+def test_new_contents_replace_old_ones(stored_cache, contents):
+    stored_cache.store("a", "2", contents._replace(layout="new"))
+    assert stored_cache.load("a", "2").layout == "new"
+    assert len(list(stored_cache.folder.iterdir())) == 1
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 1000, -1])
-def test_truncated_file_returns_none(stored, size):
-    path = the_file(stored)
+def test_truncated_file_returns_none(stored_cache, size):
+    path = cache_file(stored_cache)
     path.write_bytes(path.read_bytes()[:size])
-    assert stored.load("a", "1") is None
+    assert stored_cache.load("a", "1") is None
 
 
-def test_trailing_data_returns_none(stored):
-    with the_file(stored).open("ab") as file:
+def test_trailing_data_returns_none(stored_cache):
+    with cache_file(stored_cache).open("ab") as file:
         file.write(b"x")
-    assert stored.load("a", "1") is None
+    assert stored_cache.load("a", "1") is None
 
 
-@pytest.mark.parametrize("place", [0, 10, 150, 1000, -100, -1])
-def test_corrupt_file_returns_none(stored, place):
-    path = the_file(stored)
+@pytest.mark.parametrize("offset", [0, 10, 150, 1000, -100, -1])
+def test_corrupt_file_returns_none(stored_cache, offset):
+    path = cache_file(stored_cache)
     data = bytearray(path.read_bytes())
-    data[place] ^= 0x10
+    data[offset] ^= 0x10
     path.write_bytes(data)
-    assert stored.load("a", "1") is None
+    assert stored_cache.load("a", "1") is None
 
 
-def test_damaged_header_allocates_no_memory(stored):
-    path = the_file(stored)
+def test_damaged_header_allocates_no_memory(stored_cache):
+    path = cache_file(stored_cache)
     path.write_bytes(path.read_bytes().replace(b'"counts": [50', b'"counts": [500000000000'))
-    assert stored.load("a", "1") is None
+    assert stored_cache.load("a", "1") is None
 
 
 def test_full_disk_is_reported_and_leaves_no_file(cache, contents, disk_limited_to_2000_bytes):
@@ -97,9 +100,9 @@ def test_full_disk_is_reported_and_leaves_no_file(cache, contents, disk_limited_
     assert list(cache.iterdir()) == []
 
 
-def test_full_disk_keeps_previous_contents(stored, contents, disk_limited_to_2000_bytes):
-    assert stored.store("a", "2", contents) is not None
-    assert stored.load("a", "1") is not None
+def test_full_disk_keeps_previous_contents(stored_cache, contents, disk_limited_to_2000_bytes):
+    assert stored_cache.store("a", "2", contents) is not None
+    assert stored_cache.load("a", "1") is not None
 
 
 def test_reports_folder_that_cannot_be_created(tmp_path, contents):
@@ -108,7 +111,7 @@ def test_reports_folder_that_cannot_be_created(tmp_path, contents):
 
 
 def test_interrupt_while_writing_leaves_no_file(cache, contents, monkeypatch):
-    class Stopped:
+    class InterruptedFile:
         def __init__(self, file):
             self.file = file
 
@@ -125,18 +128,20 @@ def test_interrupt_while_writing_leaves_no_file(cache, contents, monkeypatch):
 
     path_type = type(cache)
     real_open = path_type.open
-    monkeypatch.setattr(path_type, "open", lambda path, mode: Stopped(real_open(path, mode)))
+    monkeypatch.setattr(
+        path_type, "open", lambda path, mode: InterruptedFile(real_open(path, mode))
+    )
     with pytest.raises(KeyboardInterrupt):
         Cache(cache).store("a", "1", contents)
     assert list(cache.iterdir()) == []
 
 
-def test_removes_only_abandoned_partial_files(stored, contents):
-    old, new = stored.folder / "cifar10-a.1.tmp", stored.folder / "cifar10-a.2.tmp"
+def test_removes_only_abandoned_partial_files(stored_cache, contents):
+    old, new = stored_cache.folder / "cifar10-a.1.tmp", stored_cache.folder / "cifar10-a.2.tmp"
     for path in (old, new):
         path.write_bytes(b"part")
     os.utime(old, (time.time() - 7200, time.time() - 7200))
-    stored.store("a", "2", contents)
+    stored_cache.store("a", "2", contents)
     assert not old.exists()
     assert new.exists()
 

@@ -1,4 +1,4 @@
-"""A download ends quickly, in the right file or in an error, whatever the servers do."""
+"""A download ends quickly with the right file or an error, whatever the servers do."""
 
 import errno
 import hashlib
@@ -63,30 +63,30 @@ def test_skips_server_that_never_answers(serve, target):
     start = time.monotonic()
     fetch([hanging.url, serve(DATA).url], target)
     assert time.monotonic() - start < 6
-    assert len(hanging.asked) == 1
+    assert len(hanging.ranges_requested) == 1
 
 
-def test_resumes_at_next_server_after_stall(serve, target):
-    stopping, good = serve(DATA, freeze=100_000), serve(DATA)
-    fetch([stopping.url, good.url], target)
-    assert good.asked == ["bytes=100000-"]
+def test_resumes_from_next_server_after_stall(serve, target):
+    stalling, good = serve(DATA, freeze=100_000), serve(DATA)
+    fetch([stalling.url, good.url], target)
+    assert good.ranges_requested == ["bytes=100000-"]
 
 
-def test_resumes_at_faster_server(serve, target):
+def test_resumes_from_faster_server(serve, target):
     slow, fast = serve(DATA, rate=60_000), serve(DATA)
     fetch([slow.url, fast.url], target)
-    (resumed,) = fast.asked
+    (resumed,) = fast.ranges_requested
     assert int(resumed.removeprefix("bytes=").rstrip("-")) > 0
 
 
 def test_uses_slow_server_if_others_fail(serve, target):
     slow, broken = serve(DATA, rate=60_000), serve(DATA, status=503)
     fetch([slow.url, broken.url], target)
-    assert len(slow.asked) == 2
+    assert len(slow.ranges_requested) == 2
 
 
 def test_skips_server_too_slow_for_time_limit(serve, target):
-    """55 kB/s for 170 MB within five minutes, a thousand times smaller."""
+    """Scaled down by 1000 from 170 MB at 55 kB/s within five minutes."""
     slow = serve(DATA, rate=10_000)
     start = time.monotonic()
     message = error_of([slow.url], target)
@@ -104,31 +104,31 @@ def test_time_limit_covers_all_servers(serve, target):
     assert "the time limit of 1 s was reached" in message
 
 
-def test_resumes_at_same_server_after_disconnect(serve, target):
+def test_resumes_from_same_server_after_disconnect(serve, target):
     server = serve(DATA, cut=100_000)
     fetch([server.url], target)
-    assert server.asked == [None, "bytes=100000-"]
+    assert server.ranges_requested == [None, "bytes=100000-"]
 
 
 def test_resumes_earlier_attempt(serve, target):
     part_of(target).write_bytes(DATA[:120_000])
     server = serve(DATA)
     fetch([server.url], target)
-    assert server.asked == ["bytes=120000-"]
+    assert server.ranges_requested == ["bytes=120000-"]
 
 
 def test_server_without_ranges_sends_whole_file(serve, target):
     part_of(target).write_bytes(DATA[:120_000])
     server = serve(DATA, ranges=False)
     fetch([server.url], target)
-    assert len(server.asked) == 1
+    assert len(server.ranges_requested) == 1
 
 
 def test_discards_damaged_earlier_attempt(serve, target):
     part_of(target).write_bytes(b"x" * 120_000)
     server = serve(DATA)
     fetch([server.url], target)
-    assert server.asked == ["bytes=120000-", None]
+    assert server.ranges_requested == ["bytes=120000-", None]
 
 
 def test_discards_earlier_attempt_that_is_too_long(serve, target):
@@ -140,7 +140,7 @@ def test_wrong_checksum_moves_on_to_next_server(serve, target):
     fetch([serve(DATA[::-1]).url, serve(DATA).url], target)
 
 
-def test_wrong_checksum_everywhere_keeps_nothing(serve, target):
+def test_wrong_checksum_on_every_server_leaves_no_file(serve, target):
     assert "the checksum is wrong" in error_of([serve(DATA[::-1]).url], target)
     assert not part_of(target).exists()
 
@@ -170,7 +170,7 @@ def test_groups_servers_with_same_failure(target):
     assert message.startswith("127.0.0.1, localhost: no connection")
 
 
-def test_full_disk_is_reported_and_removes_part(serve, target):
+def test_full_disk_is_reported_and_partial_file_is_removed(serve, target):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
@@ -183,9 +183,9 @@ def test_full_disk_is_reported_and_removes_part(serve, target):
 
 def test_progress_bar_names_host_on_stderr(serve, target, capsys):
     download([serve(DATA).url], target, EXPECTED, QUICK, progress=True)
-    shown = capsys.readouterr()
-    assert "archive from 127.0.0.1" in shown.err
-    assert shown.out == ""
+    captured = capsys.readouterr()
+    assert "archive from 127.0.0.1" in captured.err
+    assert captured.out == ""
 
 
 def test_prints_nothing_without_progress_bar(serve, target, capfd):

@@ -15,18 +15,18 @@ from helpers.cifar10.dataset import OFFICIAL_BATCHES
 from helpers.cifar10.formats import read
 
 
-def as_torchvision(samples):
+def stack_samples(samples):
     """Stack torchvision's samples: uint8 `(N, 3, 32, 32)` and int64 `(N,)`."""
     images = torch.stack([torch.from_numpy(np.array(x)).permute(2, 0, 1) for x, _ in samples])
     return images, torch.tensor([y for _, y in samples])
 
 
 def assert_same(contents, train, test):
-    for ours, theirs in ((contents.train, train), (contents.test, test)):
-        images, labels = as_torchvision(theirs)
-        assert ours.images.dtype == torch.uint8
-        assert torch.equal(ours.images, images)
-        assert torch.equal(ours.labels, labels)
+    for split, expected in ((contents.train, train), (contents.test, test)):
+        images, labels = stack_samples(expected)
+        assert split.images.dtype == torch.uint8
+        assert torch.equal(split.images, images)
+        assert torch.equal(split.labels, labels)
 
 
 def assert_image_folders(contents, folders):
@@ -48,18 +48,18 @@ def test_image_folders_match_torchvision(small, kind, options):
 
 
 @pytest.mark.parametrize("kind", ["tar", "tar.gz", "tgz"])
-@pytest.mark.parametrize("inside", ["", "cifar10"])
-def test_reads_image_folders_in_tar(small, kind, inside):
-    assert_image_folders(read(small.tar(kind, inside)), small.folders())
+@pytest.mark.parametrize("prefix", ["", "cifar10"])
+def test_reads_image_folders_in_tar(small, kind, prefix):
+    assert_image_folders(read(small.tar(kind, prefix)), small.folders())
 
 
-@pytest.mark.parametrize("inside", ["", "cifar10/"])
-def test_reads_image_folders_in_zip(small, inside):
-    assert_image_folders(read(small.zip(inside)), small.folders())
+@pytest.mark.parametrize("prefix", ["", "cifar10/"])
+def test_reads_image_folders_in_zip(small, prefix):
+    assert_image_folders(read(small.zip(prefix)), small.folders())
 
 
 def test_reads_image_folders_one_level_deeper(small):
-    folders = small.folders(where="copy/cifar10")
+    folders = small.folders(name="copy/cifar10")
     assert_image_folders(read(folders.parent), folders)
 
 
@@ -98,10 +98,10 @@ def test_reads_tar_in_pax_format(small):
 
 
 @pytest.fixture
-def as_published(monkeypatch):
-    """Let torchvision accept the checksums of the small batches."""
+def torchvision_datasets(monkeypatch):
+    """A function that loads the small batches with torchvision, which checks their checksums."""
 
-    def accept(root):
+    def load(root):
         import hashlib
 
         folder = root / CIFAR10.base_folder
@@ -112,45 +112,45 @@ def as_published(monkeypatch):
         monkeypatch.setattr(CIFAR10, "meta", CIFAR10.meta | {"md5": md5["batches.meta"]})
         return CIFAR10(root, train=True), CIFAR10(root, train=False)
 
-    return accept
+    return load
 
 
-def test_reads_batches_folder(small, as_published):
+def test_reads_batches_folder(small, torchvision_datasets):
     root = small.batches()
-    assert_same(read(root / "cifar-10-batches-py"), *as_published(root))
+    assert_same(read(root / "cifar-10-batches-py"), *torchvision_datasets(root))
 
 
-def test_reads_batches_pickled_by_python_2(small, as_published, python2_dumps):
+def test_reads_batches_pickled_by_python_2(small, torchvision_datasets, python2_dumps):
     root = small.batches(dumps=python2_dumps)
-    assert_same(read(root), *as_published(root))
+    assert_same(read(root), *torchvision_datasets(root))
 
 
-def test_reads_official_archive(small, as_published):
+def test_reads_official_archive(small, torchvision_datasets):
     archive = small.official_archive()
-    assert_same(read(archive), *as_published(small.root / "archive-source"))
+    assert_same(read(archive), *torchvision_datasets(small.root / "archive-source"))
 
 
-def test_reads_folder_with_archive_and_batches(small, as_published):
+def test_reads_folder_with_archive_and_batches(small, torchvision_datasets):
     root = small.batches()
     shutil.copy(small.official_archive(), root)
-    assert_same(read(root), *as_published(root))
+    assert_same(read(root), *torchvision_datasets(root))
 
 
-def test_reads_folder_with_official_archive(small, as_published):
+def test_reads_folder_with_official_archive(small, torchvision_datasets):
     archive = small.official_archive()
-    assert_same(read(archive.parent), *as_published(small.root / "archive-source"))
+    assert_same(read(archive.parent), *torchvision_datasets(small.root / "archive-source"))
 
 
-def test_falls_back_to_archive_if_batches_are_incomplete(small, as_published):
+def test_falls_back_to_archive_if_batches_are_incomplete(small, torchvision_datasets):
     root = small.batches()
     shutil.copy(small.official_archive(), root)
     (root / "cifar-10-batches-py" / "data_batch_3").unlink()
-    assert_same(read(root), *as_published(small.root / "archive-source"))
+    assert_same(read(root), *torchvision_datasets(small.root / "archive-source"))
 
 
-@pytest.mark.parametrize("named", [".", "plain_text", "plain_text/train-00000-of-00001.parquet"])
-def test_reads_parquet_files_of_the_hub(small, named):
-    contents = read(small.parquet() / named)
+@pytest.mark.parametrize("source", [".", "plain_text", "plain_text/train-00000-of-00001.parquet"])
+def test_reads_parquet_files_of_the_hub(small, source):
+    contents = read(small.parquet() / source)
     order = np.random.default_rng(1).permutation(50)
     assert contents.train.labels.tolist() == small.labels["train"][order].tolist()
     pixels = torch.from_numpy(small.pixels["train"][order]).permute(0, 3, 1, 2)
@@ -167,7 +167,7 @@ def test_ignores_hidden_and_unrelated_files(small):
     assert torch.equal(read(folders).train.images, before.train.images)
 
 
-def test_decodes_real_images_like_pillow(real_root, tmp_path):
+def test_decodes_real_images_as_pillow_does(real_root, tmp_path):
     """Checks one image in a hundred; benchmarks/loading_cifar10.py compares all of them."""
     if not real_root.is_file():
         pytest.skip("needs CIFAR10_ROOT to be an archive of image folders")
@@ -176,6 +176,6 @@ def test_decodes_real_images_like_pillow(real_root, tmp_path):
         names = [m.name for m in archive if m.isfile() and "test/" in m.name]
         for k in range(0, len(names), 100):
             image = Image.open(archive.extractfile(names[k])).convert("RGB")
-            theirs = torch.from_numpy(np.array(image)).permute(2, 0, 1)
-            assert torch.equal(contents.test.images[k], theirs)
+            expected = torch.from_numpy(np.array(image)).permute(2, 0, 1)
+            assert torch.equal(contents.test.images[k], expected)
             assert cifar10.CLASSES[contents.test.labels[k]] in names[k]

@@ -16,7 +16,7 @@ from helpers.cifar10.download import File
 
 @pytest.fixture
 def published(small, monkeypatch):
-    """The bytes of a small archive that replaces the published one."""
+    """The bytes of a small archive that replaces the official one."""
     import hashlib
 
     data = small.official_archive().read_bytes()
@@ -56,9 +56,9 @@ def test_second_load_comes_from_cache(small, cache):
     path = small.tar()
     first, second = load(path, cache=cache), load(path, cache=cache)
     assert second.provenance == first.provenance + ", cached"
-    for ours, theirs in ((second.train, first.train), (second.test, first.test)):
-        assert torch.equal(ours.images, theirs.images)
-        assert torch.equal(ours.labels, theirs.labels)
+    for actual, expected in ((second.train, first.train), (second.test, first.test)):
+        assert torch.equal(actual.images, expected.images)
+        assert torch.equal(actual.labels, expected.labels)
 
 
 def test_reads_changed_file_again(small, cache):
@@ -66,9 +66,9 @@ def test_reads_changed_file_again(small, cache):
     load(path, cache=cache)
     small.per_class["train"] = 3
     for part in (small.pixels, small.labels):
-        keep = [k for k in range(50) if k % 5 < 3]
-        part["train"] = part["train"][keep]
-    assert small.tar(source=small.folders(where="smaller")) == path
+        indices = [k for k in range(50) if k % 5 < 3]
+        part["train"] = part["train"][indices]
+    assert small.tar(source=small.folders(name="smaller")) == path
     assert len(load(path, cache=cache).train.labels) == 30
 
 
@@ -122,7 +122,7 @@ def test_downloads_once(published, serve, cache):
     assert (
         "downloaded earlier, cached" in load("auto", cache=cache, mirrors=[server.url]).provenance
     )
-    assert len(server.asked) == 1
+    assert len(server.ranges_requested) == 1
 
 
 def test_keeps_archive_to_rebuild_cache(published, serve, cache):
@@ -131,7 +131,7 @@ def test_keeps_archive_to_rebuild_cache(published, serve, cache):
     (file,) = cache.glob("*.images")
     file.write_bytes(b"broken")
     assert "downloaded earlier" in load("cifar10", cache=cache, mirrors=[server.url]).provenance
-    assert len(server.asked) == 1
+    assert len(server.ranges_requested) == 1
 
 
 def test_downloads_damaged_archive_again(published, serve, cache):
@@ -151,7 +151,7 @@ def test_cifar10_mirrors_sets_servers(published, serve, cache, monkeypatch):
     broken, good = serve(published, status=503), serve(published)
     monkeypatch.setenv("CIFAR10_MIRRORS", f"{broken.url}, {good.url}")
     assert not load("auto", cache=cache).synthetic
-    assert len(broken.asked) == 1
+    assert len(broken.ranges_requested) == 1
 
 
 def test_official_server_comes_first_by_default(monkeypatch):
@@ -169,9 +169,9 @@ def test_address_checksums_and_names_match_torchvision():
     from helpers.cifar10.dataset import OFFICIAL_ARCHIVE, OFFICIAL_BATCHES
 
     assert CIFAR10.filename == OFFICIAL_ARCHIVE
-    listed = [*CIFAR10.train_list, *CIFAR10.test_list]
+    batches = [*CIFAR10.train_list, *CIFAR10.test_list]
     meta = {CIFAR10.meta["filename"]: CIFAR10.meta["md5"]}
-    assert dict(listed) | meta == OFFICIAL_BATCHES
+    assert dict(batches) | meta == OFFICIAL_BATCHES
 
 
 def test_auto_falls_back_to_synthetic_images_and_says_why(serve, cache):
@@ -191,7 +191,7 @@ def test_cifar10_never_falls_back_to_synthetic_images(serve, cache):
         load("cifar10", cache=cache, mirrors=[serve(b"", status=503).url])
 
 
-def test_drawn_ignores_other_sources(small, cache, monkeypatch):
+def test_synthetic_ignores_other_sources(small, cache, monkeypatch):
     monkeypatch.setenv("CIFAR10_ROOT", "nowhere")
     dataset = load("synthetic", cache=cache)
     assert dataset.synthetic
@@ -203,7 +203,7 @@ def test_does_not_repeat_slow_failure_soon(published, serve, cache):
     load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
     dataset = load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
     assert "failed 1 min ago: 127.0.0.1: " in dataset.provenance
-    assert len(slow.asked) == 1
+    assert len(slow.ranges_requested) == 1
 
 
 def test_cifar10_retries_after_recent_failure(published, serve, cache):
@@ -244,7 +244,7 @@ print(len(dataset.train.labels), int(dataset.train.images.sum()), dataset.proven
 
 
 def test_two_processes_share_one_download(published, serve, cache):
-    # Slow enough for the second to start during the first one's download.
+    # Slow enough that the second process starts during the first one's download.
     server = serve(published, rate=len(published) // 2)
     arguments = [str(cache), server.url, *map(str, official.ARCHIVE)]
     processes = [
@@ -256,7 +256,7 @@ def test_two_processes_share_one_download(published, serve, cache):
     outputs = [process.communicate(timeout=180)[0].split(maxsplit=2) for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     assert outputs[0][:2] == outputs[1][:2]
-    assert len(server.asked) == 1
+    assert len(server.ranges_requested) == 1
     assert sorted(path.suffix for path in cache.iterdir()) == [".gz", ".images", ".lock"]
     assert load("auto", cache=cache).provenance.endswith("cached")
 

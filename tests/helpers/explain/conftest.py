@@ -1,4 +1,4 @@
-"""Run a student's code as a notebook does, with its text registered for tracebacks."""
+"""Run a student's code as a notebook does, with its source available to tracebacks."""
 
 import itertools
 import linecache
@@ -13,7 +13,7 @@ from helpers.explain import explain
 
 
 class StudentCode:
-    """Run code that fails. `device` is "meta", a device besides the CPU that every machine has."""
+    """Run code that fails. `device` is "meta", which every machine has besides the CPU."""
 
     numbers = itertools.count()
 

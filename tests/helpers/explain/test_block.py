@@ -46,7 +46,7 @@ def test_the_block_shows_the_box_and_raises_the_error(capsys):
     assert "Two devices in one operation" in capsys.readouterr().err
 
 
-def test_the_block_continues_with_go_on(capsys):
+def test_the_block_continues_with_suppress(capsys):
     with explain(suppress=True) as block:
         mix()
     assert block.explanation.culprit == "torch.ones(3)"
@@ -70,7 +70,7 @@ def test_a_bug_in_the_explainer_never_hides_the_error(monkeypatch, capsys):
     assert capsys.readouterr().err == ("(The explainer failed on this error: KeyError: 'a bug')\n")
 
 
-def test_the_block_is_silent_if_nothing_fails(capsys):
+def test_the_block_shows_nothing_without_an_error(capsys):
     with explain() as block:
         torch.ones(3)
     assert block.explanation is None

@@ -1,4 +1,4 @@
-"""Variables of a comprehension are found without a frame for it, as in Python 3.12 and later."""
+"""Variables of a comprehension are found without its frame, as in Python 3.12 and later."""
 
 from collections import ChainMap
 from dataclasses import replace
@@ -31,7 +31,7 @@ def site_without_comprehension_frame(error):
 
 
 @pytest.mark.parametrize(("code", "culprit"), CODES.values(), ids=CODES)
-def test_finds_the_variable_of_a_loop_over(student, code, culprit):
+def test_the_variable_of_a_comprehension_is_the_culprit(student, code, culprit):
     site = site_without_comprehension_frame(student.error_of(code))
     assert mismatch_in(with_comprehension_variables(site)).culprits[0].text == culprit
 
@@ -43,7 +43,7 @@ def test_an_outer_variable_of_the_same_name_is_not_used(student):
     assert mismatch_in(with_comprehension_variables(site)).culprits[0].text == "b"
 
 
-def test_the_variable_of_a_loop_over_a_generator_is_unknown(student):
+def test_the_variable_of_a_comprehension_over_a_generator_is_unknown(student):
     code = W + "[w * b for b in (p for p in parts)]"
     site = site_without_comprehension_frame(student.error_of(code))
     assert mismatch_in(with_comprehension_variables(site)) is None

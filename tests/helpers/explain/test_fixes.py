@@ -1,4 +1,4 @@
-"""The fix of an explanation works, and looks like code that the student would write."""
+"""The fix in an explanation works and looks like code that a student would write."""
 
 import pytest
 
@@ -186,21 +186,21 @@ NEEDS_DATA = {"a tensor passed to NumPy", "a list for NumPy", "a result for NumP
 
 
 @pytest.mark.parametrize(("code", "lines"), [c[1:] for c in ADDED], ids=[c[0] for c in ADDED])
-def test_adds_lines_for(student, code, lines):
+def test_fix_adds_lines(student, code, lines):
     explanation = student.explain(code)
     assert explanation.fix.added == lines
     assert student.error_of(explanation.fix.text) is None
 
 
 @pytest.mark.parametrize(("name", "code", "line"), REWRITTEN, ids=[c[0] for c in REWRITTEN])
-def test_rewrites(student, name, code, line):
+def test_fix_rewrites_line(student, name, code, line):
     explanation = student.explain(code)
     assert explanation.fix.shown[1] == line
     if name not in NEEDS_DATA:
         assert student.error_of(explanation.fix.text) is None
 
 
-def test_a_mix_in_an_f_string_is_fixed_in_a_line_before(student):
+def test_a_mix_in_an_f_string_is_fixed_on_the_line_before(student):
     code = MISMATCH + "text = f'{(x + y).shape}'"
     assert student.error_of(student.fixed(code)) is None
 
@@ -225,6 +225,6 @@ def test_the_result_of_a_function_is_copied_for_numpy(student):
     assert student.explain(code).fix.shown[1] == "predict().cpu().numpy()"
 
 
-def test_a_dropped_dtype_conversion_is_not_a_dropped_move(student):
+def test_a_dtype_conversion_with_a_dropped_result_is_not_taken_for_a_move(student):
     code = MISMATCH + "y.to(torch.float16)\nz = x + y"
     assert student.explain(code).fix.added == "y = y.to(device)"

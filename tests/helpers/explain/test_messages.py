@@ -60,7 +60,7 @@ OTHERS = {
     "reported at some other API call": "assert",
     "CUDA error: an illegal memory access was encountered": "cuda",
 }
-NONE = [
+NOT_DEVICE_ERRORS = [
     "mat1 and mat2 shapes cannot be multiplied (4x3 and 2x3)",
     "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 0",
     "Expected input batch_size (3) to match target batch_size (4).",
@@ -99,11 +99,11 @@ def test_recorded_messages_are_recognized(text):
 
 
 @pytest.mark.parametrize(("text", "kind"), OTHERS.items())
-def test_other_device_errors_are_told_apart(text, kind):
+def test_kinds_of_other_device_errors_are_recognized(text, kind):
     assert recognize(RuntimeError(text)).kind.name == kind
 
 
-@pytest.mark.parametrize("text", NONE)
+@pytest.mark.parametrize("text", NOT_DEVICE_ERRORS)
 def test_errors_about_something_else_are_not_recognized(text):
     assert recognize(RuntimeError(text)) is None
 
@@ -112,7 +112,7 @@ def test_the_devices_are_read_from_the_text():
     assert recognize(RuntimeError(MIXES[0])).devices == ("cuda:0", "cpu")
 
 
-def test_different_dtypes_are_recognized_besides_the_devices():
+def test_different_dtypes_are_recognized_along_with_the_devices():
     text = (
         "Input type (torch.FloatTensor) and weight type (torch.cuda.HalfTensor) should be the same"
     )

@@ -28,5 +28,5 @@ CODES = [
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_no_explanation(student, code):
+def test_error_has_no_explanation(student, code):
     assert student.explain(code) is None

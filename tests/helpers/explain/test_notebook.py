@@ -6,15 +6,15 @@ from nbclient import NotebookClient
 
 from course.execution.kernels import CurrentPythonKernelManager
 
-BEGIN = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='meta')"
+IMPORTS = "import torch\nfrom helpers import explain\nt = torch.ones(2, device='meta')"
 MISMATCH = "x = torch.ones(2)\ntorch.cat([t, x])"
-BREAK_IT = (
+BREAK_EXPLAINER = (
     "from unittest import mock\n"
     "broken = mock.patch('helpers.explain.notebook.diagnose', side_effect=KeyError('a bug'))\n"
     "_ = broken.start()"
 )
 CELLS = {
-    "begin": BEGIN,
+    "imports": IMPORTS,
     "before": MISMATCH,
     "install": "explain.install()\nexplain.install()",
     "after a device error": "print('fine')",
@@ -26,7 +26,7 @@ CELLS = {
     "awaited": f"import asyncio\nawait asyncio.sleep(0)\n{MISMATCH}",
     "shown by hand": f"with explain.explain():\n    {MISMATCH.splitlines()[1]}",
     "fine": "print('fine')",
-    "break the explainer": BREAK_IT,
+    "break the explainer": BREAK_EXPLAINER,
     "broken": MISMATCH,
     "repair the explainer": "broken.stop()",
     "uninstall": "explain.uninstall()\nexplain.uninstall()",

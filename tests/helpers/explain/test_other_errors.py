@@ -1,4 +1,4 @@
-"""Device errors other than mixes: memory, generators, GPU numbers, files, no GPU."""
+"""Device errors other than mixed devices: memory, generators, GPU numbers, files, no GPU."""
 
 import pytest
 import torch
@@ -23,12 +23,12 @@ def no_gpu():
 
 
 def on_cuda(student, code):
-    """Return the explanation of `code`, and the error that is left with its fix applied."""
+    """Return the explanation of the error in `code`, and the error that remains after the fix."""
     names = student.names() | {"device": "cuda"}
     explanation = student.explain(code, dict(names))
     fix = explanation.fix
-    left = student.error_of(fix.text, dict(names)) if fix else "no fix"
-    return explanation, left
+    remaining_error = student.error_of(fix.text, dict(names)) if fix else "no fix"
+    return explanation, remaining_error
 
 
 def test_the_largest_variables_are_named_when_memory_is_full(one_gpu, student):
@@ -74,9 +74,9 @@ def test_lengths_are_copied_to_the_cpu_and_the_data_is_not(student):
 
 
 def test_a_gpu_number_out_of_range_lists_the_available_devices(one_gpu, student):
-    explanation, left = on_cuda(student, "x = torch.ones(3).to('cuda:3')")
+    explanation, remaining_error = on_cuda(student, "x = torch.ones(3).to('cuda:3')")
     assert "cpu, cuda:0" in explanation.why
-    assert left is None
+    assert remaining_error is None
 
 
 def test_optimizer_state_left_behind_is_named_by_its_parameter(one_gpu, student):
@@ -85,42 +85,42 @@ def test_optimizer_state_left_behind_is_named_by_its_parameter(one_gpu, student)
         "net(torch.ones(1, 3)).sum().backward()\noptimizer.step()\nnet.to(device)\n"
         "optimizer.step()"
     )
-    explanation, left = on_cuda(student, code)
+    explanation, remaining_error = on_cuda(student, code)
     assert explanation.culprit == "optimizer.state[net.weight]['momentum_buffer']"
-    assert left is None
+    assert remaining_error is None
 
 
-def test_a_tensor_modified_in_place_is_moved_itself(one_gpu, student):
+def test_fix_moves_the_tensor_that_is_modified_in_place(one_gpu, student):
     code = (
         "class Meter:\n    def __init__(self):\n        self.total = torch.zeros(3)\n\n"
         "    def add(self, x):\n        self.total += x\n\n"
         "Meter().add(torch.ones(3, device=device))"
     )
-    explanation, left = on_cuda(student, code)
+    explanation, remaining_error = on_cuda(student, code)
     assert explanation.fix.added == "self.total = self.total.to(x.device)"
-    assert left is None
+    assert remaining_error is None
 
 
-def test_a_tensor_whose_rows_are_assigned_is_moved_itself(one_gpu, student):
+def test_fix_moves_the_tensor_whose_rows_are_assigned(one_gpu, student):
     code = (
         "class Memory:\n    def __init__(self):\n        self.rows = torch.zeros(3, 2)\n\n"
         "    def put(self, i, row):\n        self.rows[i] = row\n\nmemory = Memory()\n"
         "memory.put(torch.tensor([0], device=device), torch.ones(1, 2, device=device))"
     )
-    explanation, left = on_cuda(student, code)
+    explanation, remaining_error = on_cuda(student, code)
     assert explanation.fix.added == "self.rows = self.rows.to(i.device)"
-    assert left is None
+    assert remaining_error is None
 
 
 def test_with_two_gpus_the_data_moves_to_the_network(student):
     if torch.cuda.is_available():
-        pytest.skip("takes two GPUs")
+        pytest.skip("the numbers are those of two simulated GPUs")
     with simulated_cuda.simulated(devices=2):
-        explanation, left = on_cuda(
+        explanation, remaining_error = on_cuda(
             student, "net = nn.Linear(3, 2).to('cuda:1')\nx = torch.ones(1, 3).cuda()\nnet(x)"
         )
     assert explanation.fix.added == "x = x.to('cuda:1')"
-    assert left is None
+    assert remaining_error is None
 
 
 def test_without_a_gpu_the_box_says_how_to_choose_the_device(no_gpu, student):

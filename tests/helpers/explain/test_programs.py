@@ -1,4 +1,4 @@
-"""Remove one move from a whole program: the boxes lead back to a program that works."""
+"""If one move is missing from a complete program, the fixes of at most three boxes repair it."""
 
 import re
 
@@ -15,7 +15,7 @@ MUTANTS = [
     for name, body in PROGRAMS.items()
     for number, move in enumerate(MOVE.finditer(body))
 ]
-MAX_BOXES = 3  # more would make a student give up
+MAX_BOXES = 3  # a student may give up after more boxes
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -28,7 +28,7 @@ def gpu():
 
 
 @pytest.mark.parametrize("body", PROGRAMS.values(), ids=PROGRAMS)
-def test_the_program_works(student, body):
+def test_complete_program_runs(student, body):
     assert student.error_of(HEAD + body, {}) is None
 
 

@@ -1,4 +1,4 @@
-"""Every failing case in the record of CUDA's messages: right variable, working fix.
+"""Every recorded CUDA error is explained with the right variable and a working fix.
 
 The cases run on the GPU if there is one, and otherwise on the simulated CUDA device.
 """
@@ -36,7 +36,7 @@ def error_of(text, name):
 
 
 @pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
-def test_culprit_and_fix(case):
+def test_recorded_error_has_right_culprit_and_working_fix(case):
     if case.gpus > torch.cuda.device_count():
         pytest.skip(f"{case.name} needs {case.gpus} GPUs")
     explanation = explain(error_of(case.code, case.name))

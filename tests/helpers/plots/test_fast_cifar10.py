@@ -1,6 +1,6 @@
-"""The results of lesson 06 compute their titles from what they draw.
+"""The titles of lesson 06's figures are computed from the data.
 
-The records here are made up, to have something to draw.
+The records here are made up.
 """
 
 import importlib

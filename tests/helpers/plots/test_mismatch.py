@@ -1,4 +1,4 @@
-"""The figures of lesson 02 show what the lesson says, and their text fits."""
+"""The figures of lesson 02 match its text, and all their labels fit."""
 
 import matplotlib.pyplot as plt
 import pytest
@@ -7,7 +7,7 @@ from helpers.plots import mismatch
 
 
 @pytest.fixture
-def shown(monkeypatch):
+def shown_figures(monkeypatch):
     """Collect figures and their alt texts instead of displaying them."""
     plt.switch_backend("agg")
     figures = []
@@ -16,13 +16,13 @@ def shown(monkeypatch):
     plt.close("all")
 
 
-def written(figure):
+def texts_of(figure):
     return [text.get_text() for axis in figure.axes for text in axis.texts]
 
 
-def test_the_sum_is_shown_only_where_y_was_copied(shown):
+def test_the_sum_is_shown_only_where_y_was_copied(shown_figures):
     mismatch.draw_two_memories()
-    ((figure, _),) = shown
+    ((figure, _),) = shown_figures
     refused, fixed = ([text.get_text() for text in axis.texts] for axis in figure.axes)
     assert "33" in fixed
     assert "33" not in refused
@@ -30,24 +30,24 @@ def test_the_sum_is_shown_only_where_y_was_copied(shown):
     assert refused.count("30") == 1
 
 
-def test_the_parts_of_the_message_add_up_to_the_message(shown):
+def test_the_parts_of_the_message_form_the_whole_message(shown_figures):
     mismatch.draw_message()
-    ((figure, _),) = shown
-    parts = [text for text in written(figure) if not text.startswith("Not in the message")]
+    ((figure, _),) = shown_figures
+    parts = [text for text in texts_of(figure) if not text.startswith("Not in the message")]
     message = " ".join(text for text in parts if "tensors" in text or "(when" in text)
     assert message.startswith("Expected all tensors to be on the same device,")
     assert message.endswith("(when checking argument in method wrapper_CUDA_mm)")
 
 
 @pytest.mark.parametrize("draw", [mismatch.draw_two_memories, mismatch.draw_message])
-def test_all_text_is_inside_the_figure(shown, draw):
+def test_all_text_is_inside_the_figure(shown_figures, draw):
     draw()
-    ((figure, _),) = shown
+    ((figure, _),) = shown_figures
     figure.canvas.draw()
-    whole = figure.bbox
+    bounds = figure.bbox
     texts = [text for axis in figure.axes for text in axis.texts]
     assert texts
     for text in texts:
         box = text.get_window_extent()
-        assert whole.x0 <= box.x0, text.get_text()
-        assert box.x1 <= whole.x1, text.get_text()
+        assert bounds.x0 <= box.x0, text.get_text()
+        assert box.x1 <= bounds.x1, text.get_text()

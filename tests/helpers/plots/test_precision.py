@@ -1,4 +1,4 @@
-"""The figures of lesson 08 compute their titles from what they draw."""
+"""The titles of lesson 08's figures are computed from the data."""
 
 import math
 
@@ -17,12 +17,12 @@ def no_window():
     plt.close("all")
 
 
-def test_bit_fields_draws_one_square_per_bit():
+def test_draw_bit_fields_draws_one_square_per_bit():
     figure = precision.draw_bit_fields({"fp16": (5, 10), "bf16": (8, 7)})
     assert len(figure.axes[0].patches) == 32
 
 
-def test_gradient_sizes_states_share_that_becomes_zero():
+def test_title_of_gradient_sizes_states_share_that_becomes_zero():
     values = torch.tensor([0.0, 2.0**-30, 2.0**-26, 2.0**-24, 1.0])
     figure = precision.plot_gradient_sizes({"a network": values, "another": torch.ones(3)})
     titles = [axis.get_title() for axis in figure.axes]
@@ -32,7 +32,7 @@ def test_gradient_sizes_states_share_that_becomes_zero():
     assert (nonzero.half() == 0).float().mean() == 0.5
 
 
-def test_scale_errors_compares_no_scale_with_the_best():
+def test_title_of_scale_errors_compares_no_scale_with_the_best():
     errors = {"new": [0.5, 0.02, 0.01, 0.01], "trained": [1.0, 0.3, 0.05, math.inf]}
     figure = precision.plot_scale_errors(errors, [-4, 0, 4, 8])
     title = figure.axes[0].get_title()
@@ -57,7 +57,7 @@ def test_timeline_title_counts_outermost_operations_and_busy_time():
     assert len(figure.axes[0].get_yticks()) == 2
 
 
-def test_timeline_with_kernels_states_utilization_of_gpu():
+def test_title_of_timeline_with_kernels_states_utilization_of_gpu():
     figure = profiles.draw_timeline([*SPANS, Span("kernel", "gemm", 30, 55)])
     assert figure.axes[0].get_title() == "One step, 1 kernels: the GPU is busy for 25% of the time"
     assert len(figure.axes[0].get_yticks()) == 3
@@ -75,7 +75,7 @@ def test_timeline_names_short_parts_in_a_legend():
     assert not profiles.draw_timeline(SPANS).legends
 
 
-def test_queue_states_utilization_of_each_program():
+def test_titles_of_queue_state_utilization_of_each_program():
     figure = profiles.draw_queue(
         {"small": [(0, 5, 5, 7), (5, 10, 10, 12)], "large": [(0, 5, 5, 20)]}
     )

@@ -43,34 +43,34 @@ CUMULATIVE = [
 
 
 def test_curves_cross_between_two_sizes():
-    # Four times as long at 16, a quarter as long at 64: on logarithmic scales they meet halfway.
-    where = plots.crossing(CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4))
-    assert where == pytest.approx(32)
+    # The GPU takes 4 times as long at 16 and a quarter as long at 64: the curves cross halfway.
+    size = plots.crossing(CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4))
+    assert size == pytest.approx(32)
 
 
-def test_the_last_crossing_counts():
-    where = plots.crossing(CPU, gpu(1e-4, 8e-4, 1e-4, 0.5e-4))
-    assert 16 < where < 64
+def test_last_of_several_crossings_is_used():
+    size = plots.crossing(CPU, gpu(1e-4, 8e-4, 1e-4, 0.5e-4))
+    assert 16 < size < 64
 
 
-def test_a_gpu_that_always_wins_has_no_crossing_to_mark():
+def test_gpu_that_is_always_faster_has_no_crossing():
     figure = plots.plot_curves([CPU, gpu(1e-4, 1e-4, 1e-4, 1e-4)], "images per batch", unit="batch")
     assert figure.axes[0].get_title() == "The GPU is faster at every batch"
     assert len(figure.axes[0].lines) == 2
 
 
-def test_a_gpu_that_loses_at_the_end_does_not_win():
+def test_gpu_that_is_slower_at_the_largest_size_has_no_crossing():
     assert plots.crossing(CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)) is None
     figure = plots.plot_curves([CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)], "images per batch", unit="batch")
     assert "not faster at the largest size" in figure.axes[0].get_title()
 
 
-def test_curves_of_different_sizes_are_compared_where_both_were_measured():
+def test_curves_are_compared_at_sizes_measured_for_both():
     wide = Curve("a GPU", "cuda", (1, 4, 64, 1024), (1, 16e-4, 0.5e-4, 1e-6))
     assert 4 < plots.crossing(CPU, wide) < 64
 
 
-def test_the_title_says_from_where_the_gpu_wins():
+def test_title_states_size_from_which_gpu_is_faster():
     figure = plots.plot_curves(
         [CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4)], "images per batch", unit="batch"
     )
@@ -112,14 +112,14 @@ def test_title_without_gpu_states_change_of_time_per_image(seconds, title):
 
 
 def test_stopwatch_title_compares_first_call_with_median():
-    found = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
-    figure = plots.plot_timings(0.5, [0.011, 0.012], found)
+    measurement = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
+    figure = plots.plot_timings(0.5, [0.011, 0.012], measurement)
     assert "First call: 500 ms, 45.5 times the median of 11.0 ms" in figure.axes[0].get_title()
 
 
 def test_stopwatch_title_gives_range_if_first_call_is_not_slowest():
-    found = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
-    figure = plots.plot_timings(0.011, [0.010, 0.012], found)
+    measurement = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
+    figure = plots.plot_timings(0.011, [0.010, 0.012], measurement)
     title = "Calls of the same function: 10.0 ms to 12.0 ms; median 11.0 ms"
     assert figure.axes[0].get_title() == title
 
@@ -178,7 +178,7 @@ def test_plot_speedups_has_a_second_panel_for_changes_alone():
     ]
 
 
-def test_copies_are_compared_at_the_largest_size():
+def test_title_of_transfers_compares_rates_at_the_largest_size():
     rates = {"pageable": [1.0, 5.0], "pinned": [1.0, 20.0]}
     figure = plots.plot_transfers([4096, 10**8], rates, "a made-up GPU")
     title = figure.axes[0].get_title()

@@ -1,4 +1,4 @@
-"""Figures carry their alternative text in every output format, stay small, and are readable."""
+"""Figures have alternative text in every output format, are small, and are readable."""
 
 import base64
 import io
@@ -112,8 +112,8 @@ def luminance(color: str) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(first: str, second: str) -> float:
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -128,7 +128,7 @@ def test_labels_on_areas_are_readable(color):
 
 
 @pytest.mark.parametrize("background", ["white", CPU_AREA, GPU_AREA])
-def test_ink_is_readable_on_the_backgrounds_of_figures(background):
+def test_dark_red_is_readable_on_the_backgrounds_of_figures(background):
     assert contrast(DARK_RED, background) >= 4.5
 
 
@@ -143,7 +143,7 @@ THEMES = ("#ffffff", "#111111")
 
 
 def box_styles() -> list[str]:
-    """The outermost styles of the boxes and marked cells that lessons show as HTML."""
+    """Styles of the outermost elements of boxes and marked cells in HTML."""
     shown = []
     InteractiveShell.instance()
     for warning in (False, True):
@@ -165,8 +165,8 @@ def test_box_sets_its_own_text_color_and_background(style):
 @pytest.mark.parametrize("theme", THEMES)
 def test_box_stands_out_in_both_themes(style, theme):
     values = dict(part.split(":", 1) for part in style.split(";"))
-    edge = values["border"].split()[-1]
-    assert max(contrast(edge, theme), contrast(values["background"], theme)) >= 3
+    border_color = values["border"].split()[-1]
+    assert max(contrast(border_color, theme), contrast(values["background"], theme)) >= 3
 
 
 def test_lines_and_bars_without_a_color_do_not_get_a_devices_color():

@@ -20,8 +20,8 @@ def error_message(program: str, **data: float) -> str:
 def test_ignores_comments_blank_lines_and_spacing():
     program = "\n  # a comment\n\tset a1 : \n"
     assert "a1" in error_message(program)
-    neat = run("load A,x ; first\n\n  add   A ,1\nSTORE A, y # last\nHALT", x=2, y=0)
-    assert neat["y"] == 3
+    computer = run("load A,x ; first\n\n  add   A ,1\nSTORE A, y # last\nHALT", x=2, y=0)
+    assert computer["y"] == 3
 
 
 def test_accepts_a_label_on_its_own_line():
@@ -46,7 +46,7 @@ def test_unknown_instruction_names_line_and_suggestion(wrong, right):
     assert f"Did you mean {right}?" in message
 
 
-def test_missing_special_instruction_says_how_to_add_it():
+def test_missing_special_instruction_suggests_how_to_add_it():
     assert "special=['RELU']" in error_message("RELU A\nHALT")
 
 
@@ -68,7 +68,7 @@ def test_lowercase_register_gets_a_suggestion():
     assert "Did you mean A? Registers are capital letters" in error_message("SET a, 1\nHALT")
 
 
-def test_memory_in_place_of_a_register_asks_for_load():
+def test_address_used_as_a_register_suggests_load():
     assert "LOAD the memory cell into a register first" in error_message("ADD A, x\nHALT", x=1)
 
 

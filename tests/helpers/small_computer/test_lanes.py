@@ -1,4 +1,4 @@
-"""Several lanes: same results in fewer cycles; the cost of divergence and of narrow memory."""
+"""Several lanes give the same results in fewer cycles; divergence and narrow memory cost time."""
 
 import random
 
@@ -19,26 +19,26 @@ done:   STORE C, y[LANE]
 """
 
 
-def relu_with(program: str, lanes: int, xs: list[int] | None = None, **built) -> SmallComputer:
+def run_relu(program: str, lanes: int, xs: list[int] | None = None, **options) -> SmallComputer:
     xs = XS if xs is None else xs
-    computer = SmallComputer(program, lanes=lanes, x=xs, y=[7] * len(xs), n=len(xs), **built)
+    computer = SmallComputer(program, lanes=lanes, x=xs, y=[7] * len(xs), n=len(xs), **options)
     computer.run()
     return computer
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 7, 8, 64, 100, 128])
 def test_every_number_of_lanes_gives_the_same_result(relu_all, lanes):
-    assert relu_with(relu_all, lanes)["y"] == [max(x, 0) for x in XS]
+    assert run_relu(relu_all, lanes)["y"] == [max(x, 0) for x in XS]
 
 
 def test_more_lanes_never_take_more_cycles(relu_all):
-    cycles = [relu_with(relu_all, lanes).cost.cycles for lanes in (1, 2, 4, 8, 16, 32, 64, 128)]
+    cycles = [run_relu(relu_all, lanes).cost.cycles for lanes in (1, 2, 4, 8, 16, 32, 64, 128)]
     assert cycles == sorted(cycles, reverse=True)
     assert cycles[3] < cycles[0] / 7
 
 
 def test_more_lanes_than_numbers_gain_nothing(relu_all):
-    assert relu_with(relu_all, 200).cost.cycles == relu_with(relu_all, 100).cost.cycles
+    assert run_relu(relu_all, 200).cost.cycles == run_relu(relu_all, 100).cost.cycles
 
 
 def test_divergent_lanes_wait_for_each_other(relu_all):
@@ -49,8 +49,8 @@ def test_divergent_lanes_wait_for_each_other(relu_all):
 
 
 def test_path_that_no_lane_takes_is_skipped(relu_all):
-    agreeing = relu_with(relu_all, 4, xs=[1, 2, 3, 4]).cost.instructions
-    assert agreeing == relu_with(relu_all, 4, xs=[1, -2, 3, 4]).cost.instructions - 1
+    agreeing = run_relu(relu_all, 4, xs=[1, 2, 3, 4]).cost.instructions
+    assert agreeing == run_relu(relu_all, 4, xs=[1, -2, 3, 4]).cost.instructions - 1
 
 
 def test_slowest_lane_determines_the_time():
@@ -70,14 +70,14 @@ def test_lanes_reconverge_after_a_loop_for_random_data():
 
 
 def test_narrow_memory_makes_lanes_wait(relu_all):
-    wide = relu_with(relu_all, 32).cost.cycles
-    narrow = relu_with(relu_all, 32, memory_width=8).cost.cycles
+    wide = run_relu(relu_all, 32).cost.cycles
+    narrow = run_relu(relu_all, 32, memory_width=8).cost.cycles
     assert narrow > 2 * wide
 
 
 def test_memory_as_wide_as_the_lanes_costs_nothing(relu_all):
-    narrow = relu_with(relu_all, 8, memory_width=8).cost.cycles
-    assert narrow == relu_with(relu_all, 8).cost.cycles
+    narrow = run_relu(relu_all, 8, memory_width=8).cost.cycles
+    assert narrow == run_relu(relu_all, 8).cost.cycles
 
 
 def test_lanes_that_read_one_cell_share_one_access():

@@ -1,4 +1,4 @@
-"""One lane: the effect and cost of instructions, and the errors of a running program."""
+"""Effect and cost of instructions on one lane, and the errors of a running program."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_relu_gives_the_same_result_with_and_without_its_instruction(relu, x, y)
         ("SET A, -7\nSHR A, 1", -4),
     ],
 )
-def test_computes(code, expected):
+def test_instructions_compute_expected_result(code, expected):
     assert result(code) == expected
 
 
@@ -109,7 +109,7 @@ def test_reset_restores_the_initial_state(relu):
     assert computer.run().instructions == 6
 
 
-def test_halted_computer_says_how_to_restart(relu):
+def test_step_of_a_halted_computer_suggests_reset(relu):
     computer = SmallComputer(relu, x=-3, y=7)
     computer.run()
     with pytest.raises(MachineError, match=r"computer\.reset\(\)"):
@@ -125,12 +125,12 @@ def test_program_may_use_its_whole_limit(relu):
     assert SmallComputer(relu, x=-3, y=7).run(limit=6).instructions == 6
 
 
-def test_running_into_the_data_asks_for_halt():
+def test_running_into_the_data_suggests_halt():
     with pytest.raises(MachineError, match=r"cell 1, which holds the number 3.*must end with HALT"):
         SmallComputer("SET A, 1", x=3).run()
 
 
-def test_running_past_the_end_of_memory_asks_for_halt():
+def test_running_past_the_end_of_memory_suggests_halt():
     with pytest.raises(
         MachineError, match=r"cell 1, which is beyond the end of memory.*must end with HALT"
     ):
@@ -212,7 +212,7 @@ def test_shift_beyond_the_register_is_rejected(count):
         SmallComputer(f"SET A, 1\nSHL A, {count}\nHALT").run()
 
 
-def test_out_sends_numbers_to_the_screen():
+def test_out_shows_numbers_on_the_screen():
     computer = SmallComputer("SET A, 3\nOUT A\nADD A, 1\nOUT A\nHALT")
     trace = computer.trace()
     assert computer.output == [3, 4]

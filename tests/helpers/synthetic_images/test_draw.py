@@ -14,7 +14,7 @@ from helpers.synthetic_images import CLASSES, generate
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Use one thread: the tensors are so small that several threads mostly wait for each other."""
+    """Use one thread: with such small tensors, several threads mostly wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -94,7 +94,7 @@ def test_the_mean_color_does_not_determine_the_class(synthetic):
 
 
 def test_the_classic_settings_learn_within_two_epochs(synthetic):
-    """Lesson 04 without a network connection: the loss falls well below that of guessing, 2.303."""
+    """The settings of lesson 04: the loss falls well below that of guessing, 2.303."""
     train, test = synthetic
     torch.manual_seed(0)
     net = ClassicNet()

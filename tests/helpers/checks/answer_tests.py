@@ -1,6 +1,6 @@
-"""The tests of the collected answers to a lab, run by `test_lab_NN_answers.py`.
+"""Tests of the collected answers to a lab, run by `test_lab_NN_answers.py`.
 
-There is one file per lab so that the workers of pytest share the labs.
+One file per lab lets pytest's workers share the labs.
 """
 
 import inspect
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 class EveryAnswer:
     """Every answer in `answers` gets the right verdict and hint on every machine.
 
-    That is the simulated GPU, as in a notebook with `practice=True`, and the machine as it is.
+    The machines are the simulated GPU, as in a notebook with `practice=True`, and this machine.
     """
 
     answers: ClassVar[Answers]
@@ -55,23 +55,23 @@ class EveryAnswer:
 
     @pytest.fixture(autouse=True)
     def language(self, request):
-        """The languages of the course in turn: an answer gets the same hint in each of them."""
+        """Choose a language by the test's name: the hint must not depend on the language."""
         if "answer" in request.fixturenames:
             codes = languages()
-            turn = zlib.crc32(request.node.name.encode())
-            set_language(codes[turn % len(codes)])
+            number = zlib.crc32(request.node.name.encode())
+            set_language(codes[number % len(codes)])
         yield
         set_language(ENGLISH)
 
-    def test_answer_gets_its_verdict(self, machine, answer):
+    def test_answer_gets_expected_hint(self, machine, answer):
         exercise = self.answers.checks.lab.exercises[answer.exercise]
         # The same inputs in every test run; `tools.sweep_seeds` tries others.
         seed = zlib.crc32(answer.name.encode())
-        verdict = exercise.judge(*answer.handed_in(), seed=seed)
-        said = verdict.mistake and verdict.mistake.wrong
-        assert verdict.hint == answer.hint, f"{said} (seed {verdict.seed})"
+        verdict = exercise.judge(*answer.arguments(), seed=seed)
+        text = verdict.mistake and verdict.mistake.wrong
+        assert verdict.hint == answer.hint, f"{text} (seed {verdict.seed})"
         # Every placeholder in the hint is filled in.
-        assert verdict.passed or "{" not in said + verdict.mistake.look
+        assert verdict.passed or "{" not in text + verdict.mistake.look
 
     def test_exercise_has_at_least_eight_wrong_and_three_right_answers(self, number):
         wrong, right = self.answers.count(number)
@@ -79,20 +79,20 @@ class EveryAnswer:
         assert right >= 3
 
     def test_every_hint_is_given_for_some_answer(self):
-        own = {(exercise, id) for exercise, hints in self.hints.items() for id in hints}
-        shared = {id for _, id in own if all(id in hints for hints in self.hints.values())}
-        earned = {(f"exercise_{a.exercise}", a.hint) for a in self.answers.collected}
-        ids = {id for _, id in earned}
-        assert own
-        assert {each for each in own - earned if each[1] not in shared & ids} == set()
+        lab_hints = {(exercise, id) for exercise, hints in self.hints.items() for id in hints}
+        shared = {id for _, id in lab_hints if all(id in hints for hints in self.hints.values())}
+        answer_hints = {(f"exercise_{a.exercise}", a.hint) for a in self.answers.collected}
+        ids = {id for _, id in answer_hints}
+        assert lab_hints
+        assert {hint for hint in lab_hints - answer_hints if hint[1] not in shared & ids} == set()
 
     def test_sections_named_in_hints_exist_in_the_lesson(self):
         checks = self.answers.checks
         lesson = (ROOT / "notebooks" / "source" / f"{checks.lab.name}.py").read_text()
         headings = re.findall(r"^# ##+ (.*?)(?: \(\d+ minutes\))?$", lesson, flags=re.MULTILINE)
-        named = {h.section for hints in self.hints.values() for h in hints.values() if h.section}
-        assert named
-        assert named - set(headings) == set()
+        sections = {h.section for hints in self.hints.values() for h in hints.values() if h.section}
+        assert sections
+        assert sections - set(headings) == set()
 
     def test_points_and_arguments_match_the_lab(self, number):
         exercise = self.answers.checks.lab.exercises[number]

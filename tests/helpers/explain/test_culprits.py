@@ -1,4 +1,4 @@
-"""The explanation names the right variable and line, in the words of the student's code."""
+"""The explanation names the right variable and line, as the student's code writes them."""
 
 import importlib
 from pathlib import Path
@@ -32,8 +32,8 @@ def train(net, loader):
 data = [(torch.ones(2, 3), torch.tensor([0, 1]))]
 train(nn.Linear(3, 2).to(device), data)
 """
-# name, code, culprit, line that is shown
-PLACES = [
+# name, code, culprit, line shown in the box
+CULPRITS = [
     ("a variable", "x = torch.ones(3, device=device)\ny = torch.ones(3)\nx + y", "y", "x + y"),
     (
         "an argument by keyword",
@@ -183,9 +183,9 @@ PLACES = [
 
 
 @pytest.mark.parametrize(
-    ("code", "culprit", "line"), [p[1:] for p in PLACES], ids=[p[0] for p in PLACES]
+    ("code", "culprit", "line"), [p[1:] for p in CULPRITS], ids=[p[0] for p in CULPRITS]
 )
-def test_names(student, code, culprit, line):
+def test_explanation_names_culprit_and_line(student, code, culprit, line):
     explanation = student.explain(code)
     assert (explanation.culprit, explanation.line) == (culprit, line)
 
