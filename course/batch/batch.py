@@ -51,12 +51,14 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) ->
         )
         return 0
     with finished_runs.locked():
-        finished = _entries_to_keep(finished_runs, runs, options)
-        runner = BatchRunner(plan, folders, finished_runs, runs, notebooks, options, finished)
-        pending = [run for run in runs if run.id not in finished]
-        if finished:
+        finished_entries = _entries_to_keep(finished_runs, runs, options)
+        runner = BatchRunner(
+            plan, folders, finished_runs, runs, notebooks, options, finished_entries
+        )
+        pending = [run for run in runs if run.id not in finished_entries]
+        if finished_entries:
             remaining = f"{len(pending)} remaining"
-            print(f"{len(finished)} of {len(runs)} runs are already finished; {remaining}.")
+            print(f"{len(finished_entries)} of {len(runs)} runs are already finished; {remaining}.")
         return runner.execute(pending, files)
 
 
@@ -74,12 +76,12 @@ def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Pat
             matches = {lesson: course.notebook_path(lesson) for lesson in names}
         for stem, file in matches.items():
             # Students' copies of a lab have the same file name in different folders.
-            unique = stem if files.get(stem, file) == file else f"{file.parent.name}_{stem}"
-            if files.get(unique, file) != file:
+            key = stem if files.get(stem, file) == file else f"{file.parent.name}_{stem}"
+            if files.get(key, file) != file:
                 raise CourseError(
-                    f"{files[unique]} and {file} have the same name; rename one of them."
+                    f"{files[key]} and {file} have the same name; rename one of them."
                 )
-            files[unique] = file
+            files[key] = file
     return files
 
 
@@ -102,13 +104,13 @@ def _folders(course: CourseFolder, plan: Plan, name: str) -> Folders:
 def _entries_to_keep(
     finished_runs: FinishedRuns, runs: Sequence[PlannedRun], options: BatchOptions
 ) -> dict[str, Entry]:
-    """Return the entries of the runs that do not have to be rerun."""
-    finished = finished_runs.entries()
+    """Return the entries of the runs that do not need to be rerun."""
+    entries = finished_runs.entries()
     return {
-        run.id: finished[run.id]
+        run.id: entries[run.id]
         for run in runs
-        if run.id in finished
-        and (finished[run.id]["status"] == Status.PASSED or not options.retry_failed)
+        if run.id in entries
+        and (entries[run.id]["status"] == Status.PASSED or not options.retry_failed)
     }
 
 
@@ -124,28 +126,30 @@ def _earlier_seconds(course: CourseFolder, finished_runs: FinishedRuns) -> dict[
 
 def _show_plan(
     runs: Sequence[PlannedRun],
-    finished: Mapping[str, Entry],
+    finished_entries: Mapping[str, Entry],
     plan: Plan,
-    earlier: Mapping[str, list[float]],
+    earlier_seconds: Mapping[str, list[float]],
 ) -> None:
     """Print the runs, and a time estimate based on earlier runs."""
-    pending = [run for run in runs if run.id not in finished]
+    pending = [run for run in runs if run.id not in finished_entries]
     for run in runs[:_MAX_SHOWN]:
         values = ", ".join(f"{key} = {value!r}" for key, value in run.parameters.items())
-        mark = "done  " if run.id in finished else "to run"
-        print(f"{mark}  {run.notebook}  {values or 'no parameters'}")
+        state = "done  " if run.id in finished_entries else "to run"
+        print(f"{state}  {run.notebook}  {values or 'no parameters'}")
     if len(runs) > _MAX_SHOWN:
         print(f"... and {len(runs) - _MAX_SHOWN} more")
     jobs = jobs_at_once(plan)
     total = f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
     print(f"{total}, {len(pending)} to execute, {jobs} at a time. Nothing was started.")
-    unknown = sorted({run.notebook for run in pending} - set(earlier))
+    unknown = sorted({run.notebook for run in pending} - set(earlier_seconds))
     if unknown:
         print(f"No estimate: there is no earlier run of {', '.join(unknown)}.")
     elif pending:
-        typical = {name: statistics.median(found) for name, found in earlier.items()}
-        seconds = sum(typical[run.notebook] for run in pending) / min(jobs, len(pending))
-        count = sum(len(earlier[name]) for name in {run.notebook for run in pending})
+        medians = {
+            name: statistics.median(durations) for name, durations in earlier_seconds.items()
+        }
+        seconds = sum(medians[run.notebook] for run in pending) / min(jobs, len(pending))
+        count = sum(len(earlier_seconds[name]) for name in {run.notebook for run in pending})
         print(
             f"Estimate: {format_estimate(seconds)}, from the median of {count} earlier runs"
             f"{', whatever their parameters' if plan.varied else ''}."

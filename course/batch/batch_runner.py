@@ -28,7 +28,7 @@ from course.reports.entries import Entry, make_entry, synthetic_box
 from course.reports.pages import write_page
 
 # Minimum seconds between two updates of the tables and the report during a batch.
-_REFRESH = 60
+_REFRESH_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Folders:
 class BatchRunner(JobListener):
     """Executes a batch, saves each run when it ends, and updates the tables.
 
-    `entries` has all ended runs by id. Unlike `finished_runs`, it includes runs with the status
-    `COULD_NOT_RUN`.
+    `entries` contains all runs that have ended, by id. Unlike `finished_runs`, it includes runs
+    with the status `COULD_NOT_RUN`.
     """
 
     plan: Plan
@@ -94,15 +94,15 @@ class BatchRunner(JobListener):
     def execute(self, pending: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
         """Execute the pending runs, write the tables and the report, and print a summary."""
         make_cifar10_root_absolute()
-        # nbclient logs dead kernels and timeouts, which would garble the progress bar.
+        # nbclient logs dead kernels and timeouts, and the log lines would break the progress bar.
         for library in ("papermill", "asyncio"):
             logging.getLogger(library).addHandler(logging.NullHandler())
-        started = monotonic()
+        start = monotonic()
         results: list[RunResult] = []
         try:
             if pending:
                 jobs = [self._job(run, files[run.notebook]) for run in pending]
-                self._progress = BatchProgress(len(jobs), _line)
+                self._progress = BatchProgress(len(jobs), _result_line)
                 limits = RunLimits(self.plan.cell_limit, self.plan.run_limit, self.plan.retries)
                 results = engine.run_jobs(
                     jobs, self, workers=self._workers(len(jobs)), limits=limits
@@ -118,10 +118,10 @@ class BatchRunner(JobListener):
             if self._progress is not None:
                 self._progress.close()
             self._clean_up()
-        return self._print_summary(results, monotonic() - started)
+        return self._print_summary(results, monotonic() - start)
 
     def on_job_finished(self, result: RunResult) -> None:
-        """Move the notebook into place, and then save the entry: every entry needs a notebook."""
+        """Move the notebook to its final path, then save the entry: an entry needs a notebook."""
         run = next(run for run in self.runs if run.name == result.job.name)
         executed = None
         if result.job.output.exists():
@@ -150,7 +150,7 @@ class BatchRunner(JobListener):
             self.finished_runs.write(entry)
         if self._progress is not None:
             self._progress.on_job_finished(result)
-        if monotonic() - self._refreshed > _REFRESH:
+        if monotonic() - self._refreshed > _REFRESH_SECONDS:
             self._refresh(is_running=True)
 
     def _job(self, run: PlannedRun, file: Path) -> Job:
@@ -170,12 +170,12 @@ class BatchRunner(JobListener):
         output, parameters = self.folders.unfinished(run), run.parameters
         return Job(run.name, file, output, folder, parameters, own_folder=not shared_folder)
 
-    def _workers(self, number: int) -> WorkerConfig:
-        fresh = self.options.fresh_kernels
+    def _workers(self, num_runs: int) -> WorkerConfig:
+        is_fresh = self.options.fresh_kernels
         return WorkerConfig(
-            jobs=min(number, jobs_at_once(self.plan)),
+            jobs=min(num_runs, jobs_at_once(self.plan)),
             cluster=self.options.cluster,
-            preload=None if fresh else tuple(preloadable_modules(self.notebooks.values())),
+            preload=None if is_fresh else tuple(preloadable_modules(self.notebooks.values())),
             gpus=self.plan.gpus,
             jobs_per_gpu=self.plan.runs_per_gpu,
         )
@@ -231,7 +231,7 @@ def jobs_at_once(plan: Plan) -> int:
     return max(1, len(names) * plan.runs_per_gpu)
 
 
-def _line(result: RunResult) -> str:
+def _result_line(result: RunResult) -> str:
     """Format a run as one line: its name, status, error and note."""
     cell = "" if result.cell is None else f"cell {result.cell + 1}: "
     error = cell + result.error.splitlines()[0] if result.error else ""

@@ -25,72 +25,78 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "what", nargs="+", metavar="WHAT", help="a plan (.yaml), lessons, or .ipynb files"
     )
-    what = command.add_argument_group("what to run (adds to the plan or overrides it)")
-    repeated = {"action": "append", "default": []}
-    what.add_argument(
-        "-p", dest="parameters", nargs=2, metavar=("NAME", "VALUE"), **repeated,
+    plan_options = command.add_argument_group("what to run (adds to the plan or overrides it)")
+    repeatable = {"action": "append", "default": []}
+    plan_options.add_argument(
+        "-p", dest="parameters", nargs=2, metavar=("NAME", "VALUE"), **repeatable,
         help="a parameter that is the same in all runs",
     )  # fmt: skip
-    what.add_argument(
-        "--grid", nargs="+", metavar=("NAME", "VALUE"), **repeated,
+    plan_options.add_argument(
+        "--grid", nargs="+", metavar=("NAME", "VALUE"), **repeatable,
         help="a parameter and its values; with several of these, every combination runs",
     )  # fmt: skip
-    what.add_argument(
-        "--case", nargs="+", metavar="NAME=VALUE", **repeated,
+    plan_options.add_argument(
+        "--case", nargs="+", metavar="NAME=VALUE", **repeatable,
         help="one set of parameters; can be repeated",
     )  # fmt: skip
-    what.add_argument(
+    plan_options.add_argument(
         "--repeats", type=positive_int, metavar="N", help="run each setting with seeds 0 to N-1"
     )
-    what.add_argument(
+    plan_options.add_argument(
         "--seeds", type=int, nargs="+", metavar="SEED", help="run each setting with these seeds"
     )
-    how = command.add_argument_group("how to run it")
-    how.add_argument(
+    execution_options = command.add_argument_group("how to run it")
+    execution_options.add_argument(
         "--jobs",
         type=positive_int,
         metavar="N",
         help="concurrent runs (default: one per GPU, or 1)",
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--cell-timeout",
         type=positive_int,
         metavar="SECONDS",
         help="time limit per cell (default: 3600)",
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--run-timeout", type=positive_int, metavar="SECONDS", help="time limit per run"
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--retries",
         type=nonnegative_int,
         metavar="N",
         help="retry runs that do not pass, up to N times",
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--gpus", nargs="+", metavar="GPU", help="indices, `all` (default) or `none`; one per run"
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--runs-per-gpu", type=positive_int, metavar="N", help="runs that share a GPU (default: 1)"
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--folder", metavar="DIR", help="working directory of all runs (default: one per run)"
     )
-    how.add_argument("--out", metavar="DIR", help="results folder, or a URL such as s3://...")
-    how.add_argument(
+    execution_options.add_argument(
+        "--out", metavar="DIR", help="results folder, or a URL such as s3://..."
+    )
+    execution_options.add_argument(
         "--dask", dest="cluster", metavar="ADDRESS", help="run on the workers of this Dask cluster"
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--fresh-kernels", action="store_true", help="start every kernel as a new Python process"
     )
-    how.add_argument(
+    execution_options.add_argument(
         "--pages",
         dest="all_pages",
         action="store_true",
         help="write a page for every run (default: only for runs that did not pass)",
     )
-    how.add_argument("--dry-run", action="store_true", help="show the runs and a time estimate")
-    how.add_argument("--retry-failed", action="store_true", help="rerun what did not pass")
+    execution_options.add_argument(
+        "--dry-run", action="store_true", help="show the runs and a time estimate"
+    )
+    execution_options.add_argument(
+        "--retry-failed", action="store_true", help="rerun what did not pass"
+    )
     command.set_defaults(command=_batch)
 
 
@@ -109,23 +115,27 @@ def _batch(options: argparse.Namespace) -> int:
 
 
 def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], str]:
-    """Return the plan's table, and the batch's name, which is the plan's file name or generated."""
+    """Return the plan's table and the batch's name, from the plan's file name or a hash."""
     from course.batch.plan import read_plan
 
     files = [word for word in options.what if Path(word).suffix in (".yaml", ".yml")]
     if files and len(options.what) > 1:
         raise CourseError("Give either a plan or notebooks, not both: a plan lists its notebooks.")
     table = dict(read_plan(Path(files[0]))) if files else {"notebooks": list(options.what)}
-    _add(table, "parameters", _check_no_repeats("-p", options.parameters, dict(options.parameters)))
+    _update_table(
+        table, "parameters", _check_no_repeats("-p", options.parameters, dict(options.parameters))
+    )
     grid = {name: values for name, *values in options.grid}
-    _add(table, "grid", _check_no_repeats("--grid", options.grid, grid))
+    _update_table(table, "grid", _check_no_repeats("--grid", options.grid, grid))
     if options.case:
-        table["list"] = [_case(words) for words in options.case]
+        table["list"] = [_parse_case(words) for words in options.case]
     names = ("repeats", "seeds", "retries", "jobs", "out", "folder")
-    table |= _given(**{name: getattr(options, name) for name in names})
-    _add(table, "limits", _given(cell=options.cell_timeout, run=options.run_timeout))
+    table |= _without_none(**{name: getattr(options, name) for name in names})
+    _update_table(
+        table, "limits", _without_none(cell=options.cell_timeout, run=options.run_timeout)
+    )
     use = options.gpus[0] if options.gpus and len(options.gpus) == 1 else options.gpus
-    _add(table, "gpus", _given(use=use, runs_per_gpu=options.runs_per_gpu))
+    _update_table(table, "gpus", _without_none(use=use, runs_per_gpu=options.runs_per_gpu))
     if files:
         return table, Path(files[0]).stem
     content = [table.get(key) for key in ("notebooks", "parameters", "grid", "list", "seeds")]
@@ -133,7 +143,7 @@ def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], st
     return table, f"batch_{Path(options.what[0]).stem}_{digest[:6]}"
 
 
-def _given(**options: object) -> dict[str, object]:
+def _without_none(**options: object) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -147,7 +157,7 @@ def _check_no_repeats(
     return values
 
 
-def _add(table: dict[str, object], key: str, values: dict[str, object]) -> None:
+def _update_table(table: dict[str, object], key: str, values: dict[str, object]) -> None:
     if not values:
         return
     current = table.get(key) or {}
@@ -156,7 +166,7 @@ def _add(table: dict[str, object], key: str, values: dict[str, object]) -> None:
     table[key] = {**current, **values}
 
 
-def _case(words: list[str]) -> dict[str, object]:
+def _parse_case(words: list[str]) -> dict[str, object]:
     pairs = [word.partition("=") for word in words]
     for word, (_, equals, _) in zip(words, pairs, strict=True):
         if not equals:

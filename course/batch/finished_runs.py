@@ -33,7 +33,7 @@ class FinishedRuns:
             try:
                 entry = json.loads(file.read_text(encoding="utf-8"))
             except (ValueError, OSError):
-                # The file is corrupted or not from this program. The run is executed again.
+                # The file is corrupted, or another program wrote it. The run is executed again.
                 continue
             if isinstance(entry, dict) and entry.get("schema") == SCHEMA:
                 entries[entry["id"]] = entry

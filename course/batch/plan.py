@@ -31,7 +31,7 @@ class Plan:
 
     Attributes:
         notebooks: lessons or paths of notebooks.
-        parameters: the same in all runs.
+        parameters: parameters that are the same in all runs.
         grid: parameters and their values; every combination runs.
         cases: the settings under `list`.
         seeds: values of the parameter `seed`.
@@ -149,7 +149,9 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
     Raises:
         CourseError: no notebook has a parameter of that name, or a value has the wrong type.
     """
-    known = {name: read_parameters(notebook) for name, notebook in notebooks.items()}
+    parameters_by_notebook = {
+        name: read_parameters(notebook) for name, notebook in notebooks.items()
+    }
     runs: dict[str, PlannedRun] = {}
     seeds = [{"seed": seed} for seed in plan.seeds] or [{}]
     combinations = [
@@ -158,7 +160,7 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
     ]
     for case, combination, seed in itertools.product(plan.cases or ({},), combinations, seeds):
         values = {**plan.parameters, **case, **combination, **seed}
-        for name, converted in convert_parameters(values.items(), known).items():
+        for name, converted in convert_parameters(values.items(), parameters_by_notebook).items():
             parameters = {key: _make_absolute(value) for key, value in converted.items()}
             run = _plan_run(name, parameters, notebooks[name])
             # A notebook without the varied parameter would have several identical runs.
@@ -168,24 +170,26 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
 
 
 def _plan_run(name: str, parameters: dict[str, object], notebook: NotebookNode) -> PlannedRun:
-    identity = run_id(notebook, {"notebook": name, **parameters})
+    id_ = run_id(notebook, {"notebook": name, **parameters})
     words = "_".join(f"{key}-{value}" for key, value in parameters.items())
-    readable = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}_{words}").strip("._")
-    return PlannedRun(name, parameters, identity, f"{readable[:80]}_{identity[:8]}")
+    prefix = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}_{words}").strip("._")
+    return PlannedRun(name, parameters, id_, f"{prefix[:80]}_{id_[:8]}")
 
 
 def _make_absolute(value: object) -> object:
-    """Make a path absolute if it starts with `./`, `../` or `~/`, as runs use other folders."""
+    """Make a path absolute if it starts with `./`, `../` or `~/`, as runs have other folders."""
     if isinstance(value, str) and value.startswith(("./", "../", "~/")):
         return str(Path(value).expanduser().absolute())
     return value
 
 
-def _check_names(table: Mapping[str, object], known: tuple[str, ...], what: str) -> None:
+def _check_names(table: Mapping[str, object], allowed_names: tuple[str, ...], subject: str) -> None:
     for name in table:
-        if name not in known:
-            question = did_you_mean(name, known)
-            raise CourseError(f"{what} has no {name!r}.{question} Known: {', '.join(known)}.")
+        if name not in allowed_names:
+            question = did_you_mean(name, allowed_names)
+            raise CourseError(
+                f"{subject} has no {name!r}.{question} Known: {', '.join(allowed_names)}."
+            )
 
 
 def _check_set_once(plan: Plan) -> None:

@@ -71,9 +71,9 @@ def run(
     )
     for finding in outdated(course):
         print(f"Note: {finding}", file=sys.stderr)
-    started, start = datetime.now().astimezone(), monotonic()
-    expected = _earlier_seconds(course.runs)
-    folder = _new_folder(course, out, started)
+    start_date, start = datetime.now().astimezone(), monotonic()
+    earlier_seconds = _earlier_seconds(course.runs)
+    folder = _new_folder(course, out, start_date)
     make_cifar10_root_absolute()
     # Like papermill, run kernels in the current directory. Relative paths in parameters are then
     # relative to the directory where the command was started.
@@ -90,19 +90,19 @@ def run(
         jobs=jobs or jobs_for_this_machine(), preload=tuple(preloadable_modules(notebooks.values()))
     )
     cells = {name: _count_cells(notebooks[name], converted[name]) for name in names}
-    have_times = set(names) <= set(expected)
+    has_estimate = set(names) <= set(earlier_seconds)
     # Without times from an earlier run, assume that all cells take the same time.
-    weights = relative_times(jobs_to_run, expected if have_times else cells, workers.jobs)
-    if have_times:
+    weights = relative_times(jobs_to_run, earlier_seconds if has_estimate else cells, workers.jobs)
+    if has_estimate:
         seconds = sum(weights.values()) / workers.jobs
         print(f"Estimate from the last run: {format_estimate(seconds)}.")
     entries: dict[str, Entry] = {}
 
     def describe(result: RunResult) -> str:
         entries[result.job.name] = entry = _entry_with_page(result, names)
-        return _line(entry)
+        return _result_line(entry)
 
-    # nbclient logs dead kernels and timeouts, which would garble the progress bar.
+    # nbclient logs dead kernels and timeouts, and the log lines would break the progress bar.
     for library in ("papermill", "asyncio"):
         logging.getLogger(library).addHandler(logging.NullHandler())
     progress = LessonProgress(cells, describe, weights)
@@ -116,15 +116,15 @@ def run(
         stopped = any(r.status in (Status.STOPPED, Status.NOT_RUN) for r in results)
         if stopped:
             _link_existing_pages(folder, names)
-        finished = CourseRun(
-            started,
+        course_run = CourseRun(
+            start_date,
             monotonic() - start,
             [entries[name] for name in names],
             list(parameters),
             stopped,
             collect_facts(course.root),
         )
-        page = write_report(finished, folder)
+        page = write_report(course_run, folder)
         if out is None:
             point_latest(course.runs, folder.name)
     except OSError as error:
@@ -134,10 +134,10 @@ def run(
         ) from None
     finally:
         progress.close()
-    if finished.synthetic_names:
-        print(synthetic_box(finished.synthetic_names))
-    print(f"{finished.summary}. Report: {page}")
-    return finished
+    if course_run.synthetic_names:
+        print(synthetic_box(course_run.synthetic_names))
+    print(f"{course_run.summary}. Report: {page}")
+    return course_run
 
 
 def jobs_for_this_machine() -> int:
@@ -234,20 +234,20 @@ def _entry_with_page(result: RunResult, sibling_names: Sequence[str]) -> Entry:
 
 def _link_existing_pages(folder: Path, names: Sequence[str]) -> None:
     """Rewrite the pages without links to notebooks that were not executed."""
-    existing = [name for name in names if (folder / f"{name}.ipynb").exists()]
-    for name in existing:
-        write_page(folder / f"{name}.ipynb", sibling_names=existing)
+    executed_names = [name for name in names if (folder / f"{name}.ipynb").exists()]
+    for name in executed_names:
+        write_page(folder / f"{name}.ipynb", sibling_names=executed_names)
 
 
-def _line(entry: Entry) -> str:
+def _result_line(entry: Entry) -> str:
     """Format the result of a notebook as one line."""
     seconds = format_seconds(entry["seconds"])
     parts = [f"{entry['notebook']:<28}  {entry['status']:<11}  {seconds:>10}"]
     reported = entry["reported"]
     if entry["status"] == Status.PASSED:
         parts += [str(reported["device"])] if reported.get("device") else []
-        shown = result_names([entry])[:3]
-        parts += [f"{name.replace('_', ' ')} {format_value(reported[name])}" for name in shown]
+        results = result_names([entry])[:3]
+        parts += [f"{name.replace('_', ' ')} {format_value(reported[name])}" for name in results]
     elif entry["error"]:
         cell = f"cell {entry['failing_cell']}: " if entry["failing_cell"] else ""
         parts.append(cell + entry["error"].splitlines()[0])

@@ -15,8 +15,8 @@ import pyarrow.parquet
 from course.files import write_atomically
 from course.reports.entries import CONTEXT_KEYS, Entry, result_names
 
-_FIRST = ("run", "id", "notebook", "status")
-_LAST = (
+_FIRST_COLUMNS = ("run", "id", "notebook", "status")
+_LAST_COLUMNS = (
     "seconds", "started", "attempts", "error", "failing_cell", "failing_code", "note", "host",
     "gpu",
 )  # fmt: skip
@@ -37,10 +37,10 @@ def make_rows(entries: Iterable[Entry]) -> list[TableRow]:
     rows = []
     for entry in entries:
         reported = entry["reported"]
-        row: TableRow = {name: entry[name] for name in _FIRST}
+        row: TableRow = {name: entry[name] for name in _FIRST_COLUMNS}
         row |= {f"parameter.{name}": entry["parameters"].get(name) for name in parameters}
         row |= {f"result.{name}": reported.get(name) for name in results}
-        row |= {name: entry[name] for name in _LAST}
+        row |= {name: entry[name] for name in _LAST_COLUMNS}
         row |= {name: reported.get(name) for name in CONTEXT_KEYS}
         row |= {f"version.{name}": entry["versions"].get(name) for name in versions}
         rows.append({name: None if value == "" else value for name, value in row.items()})
@@ -63,19 +63,19 @@ def write_tables(rows: Sequence[TableRow], folder: Path) -> None:
 
 
 def as_csv(rows: Sequence[TableRow]) -> str:
-    """Return the rows as CSV. Lists and dictionaries become JSON, and None an empty field."""
+    """Return the rows as CSV. Lists and dictionaries become JSON; None becomes an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if rows:
         writer.writerow(rows[0])
-    writer.writerows(map(_plain, row.values()) for row in rows)
+    writer.writerows(map(_to_scalar, row.values()) for row in rows)
     return text.getvalue()
 
 
 def as_parquet(rows: Sequence[TableRow]) -> bytes:
     """Return the rows as Parquet. A column with mixed types is stored as strings."""
-    names = list(rows[0]) if rows else list(_FIRST)
-    columns = {name: _column([_plain(row[name]) for row in rows]) for name in names}
+    names = list(rows[0]) if rows else list(_FIRST_COLUMNS)
+    columns = {name: _column([_to_scalar(row[name]) for row in rows]) for name in names}
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
     return buffer.getvalue()
@@ -90,5 +90,5 @@ def _column(values: Sequence[object]) -> pyarrow.Array:
     return column.cast(pyarrow.string()) if pyarrow.types.is_null(column.type) else column
 
 
-def _plain(value: object) -> object:
+def _to_scalar(value: object) -> object:
     return json.dumps(value) if isinstance(value, list | dict) else value
