@@ -122,7 +122,7 @@ class SpeedupStudy:
         return speedups, config
 
     def _compare(self, base: StepConfig, config: StepConfig) -> Comparison:
-        variants, units = {}, {}
+        variants, units, warm_ups = {}, {}, {}
         for label, each in (("without", base), ("with", config)):
             step = TrainingStep(each, self.images, self.labels, self.device)
             # While one setting runs, the workers of the other prefetch four batches. With two steps
@@ -130,7 +130,16 @@ class SpeedupStudy:
             steps = 1 if each.resident else 2
             variants[label] = _Repeated(step, steps)
             units[label] = steps * each.batch_size
-        return compare(variants, self.device, rounds=self.rounds, seconds=self.seconds, units=units)
+            # A large batch does not fit in the caches, so there is nothing to warm up.
+            warm_ups[label] = 0 if each.resident and each.batch_size >= LARGE_BATCH else 2
+        return compare(
+            variants,
+            self.device,
+            rounds=self.rounds,
+            seconds=self.seconds,
+            units=units,
+            warm_ups=warm_ups,
+        )
 
 
 @dataclass(frozen=True)

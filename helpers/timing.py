@@ -133,13 +133,14 @@ def compare(
     rounds: int = 7,
     seconds: float = 0.5,
     units: Mapping[str, float] | None = None,
+    warm_ups: Mapping[str, int] | None = None,
 ) -> Comparison:
     """Measure the functions in `variants` alternately, in `rounds` rounds.
 
     A run calls one function one or more times, so that all its runs together take about `seconds`.
-    Each function is called twice before the first round, and twice before each run if another one
-    has run since. The clock is read after `device` has finished its work. The number of torch's
-    threads is not changed.
+    Each function is called twice before the first round, and twice (or as often as `warm_ups` says)
+    before each run if another one has run since. The clock is read after `device` has finished its
+    work. The number of torch's threads is not changed.
 
     Args:
         variants: maps labels to functions; each runs on `device` or on the CPU.
@@ -148,6 +149,7 @@ def compare(
         seconds: total timed seconds of each function.
         units: maps labels to the amount of work of one call, such as a number of images, if the
             functions differ in it. Times are then per unit.
+        warm_ups: maps labels to the number of untimed calls before each run; 2 where it has none.
 
     Raises:
         ValueError: `rounds` is below 3, `seconds` is not positive, or `variants` is empty.
@@ -179,8 +181,8 @@ def compare(
     for _ in range(rounds):
         for label, call in variants.items():
             if len(variants) > 1:  # another function has just run
-                call()
-                call()
+                for _ in range((warm_ups or {}).get(label, 2)):
+                    call()
             found[label].append(mean_seconds(call, calls[label]))
     return Comparison(
         {

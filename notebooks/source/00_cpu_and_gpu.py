@@ -74,10 +74,10 @@ device = lesson.start(seed=seed)
 # - **Memory**: numbered cells that hold the data *and* the program.
 # - **Control unit**: fetches one instruction after another and tells the other parts what to do.
 # - **ALU** (arithmetic logic unit): adds, multiplies, compares, and works on bits.
-# - **Registers**: places for a few numbers inside the processor, 0 at the start. A program uses the *visible*
-#   ones by name (here A to E and I to K). *Internal* ones serve the control unit: the **program
-#   counter** holds the number of the next cell to fetch, and the **flags** say whether the last
-#   result of the ALU was negative (N) or zero (Z).
+# - **Registers**: places for a few numbers inside the processor, 0 at the start. A program uses the
+#   *visible* ones by name (here A to E and I to K). *Internal* ones serve the control unit: the
+#   **program counter** holds the number of the next cell to fetch, and the **flags** say whether
+#   the last result of the ALU was negative (N) or zero (Z).
 # - **Input and output**: keyboard, screen, disk, network.
 
 # %%
@@ -167,8 +167,8 @@ computer.output
 #
 # Nearly every network in this course applies **ReLU**: negative numbers become 0, all others stay
 # as they are. In Python that is `max(x, 0)`. The instruction set has no instruction for the
-# maximum, so the program compares with 0, and jumps over `SET` unless the number is negative. `keep:` is a **label**, a
-# name for a cell; a comment follows `;`.
+# maximum, so the program compares with 0, and jumps over `SET` unless the number is negative.
+# `keep:` is a **label**, a name for a cell; a comment follows `;`.
 
 # %%
 relu = """

@@ -377,10 +377,10 @@ show(
 Markdown(f"```python\n{inspect.getsource(Muon.step)}```")
 
 # %% [markdown]
-# `Muon.step` uses two more techniques. If BatchNorm follows a convolution, the result does not depend on
-# the norm of the weights, so the norm is kept fixed, and the learning rate is the *relative* size
-# of a step. And filters of the same shape are stacked and processed together, since one large
-# product is faster than several small ones.
+# `Muon.step` uses two more techniques. If BatchNorm follows a convolution, the result does not
+# depend on the norm of the weights, so the norm is kept fixed, and the learning rate is the
+# *relative* size of a step. And filters of the same shape are stacked and processed together, since
+# one large product is faster than several small ones.
 #
 # ## The rest of the recipe (6 minutes)
 #

@@ -78,6 +78,10 @@ def test_each_run_after_another_function_is_warmed_up_by_two_calls(sleep):
 
     compare({"a": lambda: call("a"), "b": lambda: call("b")}, rounds=3, seconds=0.1)
     assert "".join(order) == "aabb" + 3 * "aaabbb"
+    order.clear()
+    variants = {"a": lambda: call("a"), "b": lambda: call("b")}
+    compare(variants, rounds=3, seconds=0.1, warm_ups={"b": 0})
+    assert "".join(order) == "aabb" + 3 * "aaab"
 
 
 def test_number_of_threads_is_unchanged():
