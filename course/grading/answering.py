@@ -28,7 +28,7 @@ class Answers:
     """The student's functions for one exercise, with one time limit for all calls.
 
     Args:
-        names: the function names, in the order the exercise uses.
+        names: the function names, in the order that the exercise uses.
         functions: the functions by name.
         seconds: the total time limit for all calls.
         call_back: calls a function in the judge process and returns the reply.
@@ -38,7 +38,7 @@ class Answers:
         self, names: list[str], functions: dict[str, Any], seconds: float, call_back: Ask
     ) -> None:
         self._functions = functions
-        self._kept: list[Any] = []
+        self._objects: list[Any] = []
         self._call_back = call_back
         self._limits = CodeLimits(seconds)
         self._trial = Trial({id(functions[name]): name for name in names}, seconds, {})
@@ -54,15 +54,15 @@ class Answers:
     def reply(self, request: dict[str, Any]) -> dict[str, Any]:
         """Handle one request from the judge and return the reply."""
         if request["do"] == "hidden":
-            hidden = self._trial.hidden()
-            return {"hint": None if hidden is None else hint_of(hidden)}
+            wrong_answer = self._trial.hidden()
+            return {"hint": None if wrong_answer is None else hint_of(wrong_answer)}
         gpus = request["gpus"]
         with nullcontext() if gpus is None else machine(gpus):
             function, args, kwargs, known, numbers = unship(request["values"], self._find)
             _set_random_numbers(numbers)
             sent = {id(t): numbers_of(t) for t in known if isinstance(t, torch.Tensor)}
             reply = self._call(request, function, args, kwargs)
-            encoder = Encoder(known, sent, self._kept)
+            encoder = Encoder(known, sent, self._objects)
             reply["state"] = [state_of(item, encoder) for item in known]
             # Encode the value after the state because it may share tensors with it.
             reply["value"] = encoder.encode(reply["value"])
@@ -71,7 +71,7 @@ class Answers:
     def _call(self, request: dict[str, Any], function: Any, args: Any, kwargs: Any) -> Any:
         """Call the function within the limits; the value in the reply is not yet encoded."""
         trial, printed = self._trial, PrintedText()
-        result, wrong, stopped = CallResult(), None, ""
+        result, wrong_answer, stopped = CallResult(), None, ""
         watch = trial.watch()
         try:
             with sandbox(self._limits) as printed, watch if request["watch"] else nullcontext():
@@ -80,17 +80,17 @@ class Answers:
                 else:
                     result = trial.try_call(function, *args, **kwargs)
         except WrongAnswer as raised:
-            wrong = raised
+            wrong_answer = raised
         except Stopped as raised:
-            wrong = trial.why(raised)
+            wrong_answer = trial.why(raised)
             stopped = _STOPS.get(type(raised), "")
         except BaseException as raised:
             result = CallResult(error=raised)
         error = result.error
         return {
             "value": result.value,
-            "error": None if error is None else _described_error(error),
-            "hint": None if wrong is None else hint_of(wrong),
+            "error": None if error is None else _error_description(error),
+            "hint": None if wrong_answer is None else hint_of(wrong_answer),
             "why": None if error is None else hint_of(trial.why(error)),
             "stopped": stopped,
             "printed": [printed.text, printed.cut],
@@ -104,7 +104,7 @@ class Answers:
         kind, value = name
         if kind == "callback":
             return self._callback(value)
-        return self._functions[value] if kind == "answer" else self._kept[value]
+        return self._functions[value] if kind == "answer" else self._objects[value]
 
     def _callback(self, number: int) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
@@ -118,7 +118,7 @@ class Answers:
         return call
 
 
-def _described_error(error: BaseException) -> dict[str, Any]:
+def _error_description(error: BaseException) -> dict[str, Any]:
     try:
         text = str(error)
     except Exception:  # a student's class may define a `__str__` that raises

@@ -16,7 +16,7 @@ _EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
 _CHECK = re.compile(r"check-(\d+)$")
 _LAB = re.compile(r"^\s*from helpers\.checks import (lab_\w+)", re.MULTILINE)
 # Minimum similarity for matching a cell without an id to a stub.
-_SIMILAR = 0.5
+_MIN_SIMILARITY = 0.5
 
 
 class CellKind(enum.StrEnum):
@@ -52,7 +52,7 @@ class SubmissionNotebook:
 
 
 def exercise_points(original: NotebookNode) -> dict[int, int]:
-    """The points of each exercise of a built lab."""
+    """Return the points of each exercise of a built lab."""
     points = {}
     for cell in original.cells:
         match = _CHECK.match(_grade_id(cell))
@@ -64,7 +64,7 @@ def exercise_points(original: NotebookNode) -> dict[int, int]:
 
 
 def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
-    """The lab of `submitted`, such as "lab_03"; None if it is the same lab as `original`."""
+    """Return the lab of `submitted`, such as "lab_03"; None if it is the lab of `original`."""
     original_labs, submitted_labs = (
         {name for cell in notebook.cells for name in _LAB.findall(str(cell.get("source", "")))}
         for notebook in (original, submitted)
@@ -73,15 +73,15 @@ def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
 
 
 def lab_of(cells: list[SubmittedCell]) -> str:
-    """The name of the checks module that the lab imports, such as "lab_03"."""
+    """Return the name of the checks module that the lab imports, such as "lab_03"."""
     for cell in cells:
-        if cell.kind is CellKind.GIVEN and (found := _LAB.search(cell.source)):
-            return found[1]
+        if cell.kind is CellKind.GIVEN and (match := _LAB.search(cell.source)):
+            return match[1]
     raise CourseError("This lab does not import its checks: from helpers.checks import lab_...")
 
 
 def merge_answers(original: NotebookNode, submitted: NotebookNode) -> SubmissionNotebook:
-    """The original's cells in their order, with the student's answers and additional cells.
+    """Return the original's cells, in order, with the student's answers and additional cells.
 
     An answer is matched by the id in its metadata. If the id is missing or the cell is unchanged,
     the answer is matched by the names that it defines, and then by its similarity to the stub. If
@@ -91,11 +91,11 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     submitted_cells = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
     stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
     answers, notes = _answers(stubs, submitted_cells)
-    known = set(answers.values())
-    known |= {n for n, cell in enumerate(submitted_cells) if _grade_id(cell) in stubs}
-    extras = _extras(original, submitted_cells, known)
-    cells, missing, used = [], [], set()
-    last = -1
+    known_indices = set(answers.values())
+    known_indices |= {n for n, cell in enumerate(submitted_cells) if _grade_id(cell) in stubs}
+    extras = _extras(original, submitted_cells, known_indices)
+    cells, missing, used_indices = [], [], set()
+    last_index = -1
     for cell in original.cells:
         grade_id = _grade_id(cell)
         if cell.cell_type != "code":
@@ -104,27 +104,31 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
             number = int(exercise[1])
             if grade_id not in answers:
                 missing.append(number)
-            elif (index := answers[grade_id]) not in used:
+            elif (index := answers[grade_id]) not in used_indices:
                 # Additional cells before an answer may define names that it uses.
                 cells += _student_cells(
-                    submitted_cells, [n for n in extras if last < n < index], number
+                    submitted_cells, [n for n in extras if last_index < n < index], number
                 )
-                last = max(last, index)
-                used.add(index)
+                last_index = max(last_index, index)
+                used_indices.add(index)
                 cells += _student_cells(submitted_cells, [index], number)
         elif check := _CHECK.match(grade_id):
             number = int(check[1])
             end = _index_of(
-                grade_id, submitted_cells, min((p for p in known if p > last), default=1 << 30)
+                grade_id,
+                submitted_cells,
+                min((p for p in known_indices if p > last_index), default=1 << 30),
             )
-            cells += _student_cells(submitted_cells, [n for n in extras if last < n < end], number)
-            last = max(last, end - 1)
+            cells += _student_cells(
+                submitted_cells, [n for n in extras if last_index < n < end], number
+            )
+            last_index = max(last_index, end - 1)
             cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
         else:
             cells.append(SubmittedCell(CellKind.GIVEN, cell.source))
-    changed = _changed_checks(original, submitted_cells)
-    if changed:
-        notes.append(f"changed checks were restored: {', '.join(changed)}")
+    changed_ids = _changed_checks(original, submitted_cells)
+    if changed_ids:
+        notes.append(f"changed checks were restored: {', '.join(changed_ids)}")
     written = {
         int(_EXERCISE.match(grade_id)[1])
         for grade_id, index in answers.items()
@@ -142,7 +146,7 @@ def _student_cells(
 def _answers(
     stubs: dict[str, str], submitted_cells: list[NotebookNode]
 ) -> tuple[dict[str, int], list[str]]:
-    """The index of the student's cell for each exercise cell, and notes for the instructor."""
+    """Return the index of the answer to each exercise cell, and notes for the instructor."""
     answers: dict[str, int] = {}
     notes: list[str] = []
     code = [n for n, cell in enumerate(submitted_cells) if cell.cell_type == "code"]
@@ -150,55 +154,57 @@ def _answers(
         grade_id: [n for n in code if _grade_id(submitted_cells[n]) == grade_id]
         for grade_id in stubs
     }
-    if repeated := [grade_id for grade_id, indices in copies.items() if len(indices) > 1]:
-        notes.append(f"{', '.join(repeated)}: in several cells; the last changed one counts")
+    if repeated_ids := [grade_id for grade_id, indices in copies.items() if len(indices) > 1]:
+        notes.append(f"{', '.join(repeated_ids)}: in several cells; the last changed one counts")
     for grade_id, indices in copies.items():
-        written = [
+        changed_indices = [
             n for n in indices if submitted_cells[n].source.strip() != stubs[grade_id].strip()
         ]
-        if written:
-            answers[grade_id] = written[-1]
-    found = []
+        if changed_indices:
+            answers[grade_id] = changed_indices[-1]
+    matched_ids = []
     for grade_id, stub in stubs.items():
         if grade_id in answers:
             continue
         # A student may put several answers into one cell, even one with another exercise's id.
-        index = _by_names(
+        index = _find_by_names(
             stub, submitted_cells, [n for n in code if _can_be_answer(submitted_cells[n], stubs)]
         )
         if index is None and not copies[grade_id]:
-            free = [n for n in code if n not in answers.values()]
-            free = [n for n in free if _can_be_answer(submitted_cells[n], stubs)]
-            index = _by_similarity(stub, submitted_cells, free)
+            candidates = [n for n in code if n not in answers.values()]
+            candidates = [n for n in candidates if _can_be_answer(submitted_cells[n], stubs)]
+            index = _find_by_similarity(stub, submitted_cells, candidates)
         if index is not None:
             answers[grade_id] = index
-            found.append(grade_id)
+            matched_ids.append(grade_id)
         elif copies[grade_id]:
             answers[grade_id] = copies[grade_id][-1]
-    if found:
-        notes.append(f"{', '.join(found)}: not in its own cell; found by the names it defines")
+    if matched_ids:
+        notes.append(
+            f"{', '.join(matched_ids)}: not in its own cell; found by the names it defines"
+        )
     return answers, notes
 
 
 def _extras(
-    original: NotebookNode, submitted_cells: list[NotebookNode], known: set[int]
+    original: NotebookNode, submitted_cells: list[NotebookNode], known_indices: set[int]
 ) -> list[int]:
-    """The indices of the cells that the student added to the lab, other than answers."""
-    given = {cell.source.strip() for cell in original.cells}
+    """Return the indices of the cells that the student added, other than answers."""
+    lab_sources = {cell.source.strip() for cell in original.cells}
     grade_ids = {_grade_id(cell) for cell in original.cells} - {""}
     return [
         n
         for n, cell in enumerate(submitted_cells)
         if cell.cell_type == "code"
-        and n not in known
+        and n not in known_indices
         and cell.source.strip()
-        and cell.source.strip() not in given
+        and cell.source.strip() not in lab_sources
         and _grade_id(cell) not in grade_ids
     ]
 
 
 def _index_of(grade_id: str, submitted_cells: list[NotebookNode], limit: int) -> int:
-    """The index of the student's copy of a check if it is below `limit`, else `limit`."""
+    """Return the index of the student's copy of a check if it is below `limit`, else `limit`."""
     return next(
         (n for n, c in enumerate(submitted_cells[:limit]) if _grade_id(c) == grade_id), limit
     )
@@ -216,30 +222,32 @@ def _changed_checks(original: NotebookNode, submitted_cells: list[NotebookNode])
 
 
 def _can_be_answer(cell: NotebookNode, stubs: dict[str, str]) -> bool:
-    unchanged = cell.source.strip() == stubs.get(_grade_id(cell), "").strip()
-    return bool(cell.source.strip()) and not unchanged and not _CHECK.match(_grade_id(cell))
+    is_unchanged = cell.source.strip() == stubs.get(_grade_id(cell), "").strip()
+    return bool(cell.source.strip()) and not is_unchanged and not _CHECK.match(_grade_id(cell))
 
 
-def _by_names(stub: str, submitted_cells: list[NotebookNode], indices: list[int]) -> int | None:
-    names = _defined(stub)
+def _find_by_names(
+    stub: str, submitted_cells: list[NotebookNode], indices: list[int]
+) -> int | None:
+    names = _defined_names(stub)
     if not names:
         return None
-    matches = [n for n in indices if names <= _defined(submitted_cells[n].source)]
+    matches = [n for n in indices if names <= _defined_names(submitted_cells[n].source)]
     return matches[-1] if matches else None
 
 
-def _by_similarity(
+def _find_by_similarity(
     stub: str, submitted_cells: list[NotebookNode], indices: list[int]
 ) -> int | None:
     scores = {
         n: difflib.SequenceMatcher(None, stub, submitted_cells[n].source).ratio() for n in indices
     }
     best = max(scores, key=lambda n: scores[n], default=None)
-    return best if best is not None and scores[best] >= _SIMILAR else None
+    return best if best is not None and scores[best] >= _MIN_SIMILARITY else None
 
 
-def _defined(source: str) -> set[str]:
-    """The names of a cell's top-level functions and classes. Also handles invalid code."""
+def _defined_names(source: str) -> set[str]:
+    """Return the names of a cell's top-level functions and classes, even in invalid code."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -39,18 +39,19 @@ def absent_students(class_list: Path, submissions: Sequence[Submission]) -> list
     names = {file_name(submission.identity.name).casefold() for submission in submissions}
     platforms = [submission.identity.platform for submission in submissions]
     platform = next(filter(None, platforms), "")
-    absent = []
+    students = []
     for row in rows:
         name = next((row[column].strip() for column in _NAME_COLUMNS if column in row), "")
-        number = next((row[column].strip() for column in _ID_COLUMNS if column in row), "")
-        number = re.sub(r"^Participant ", "", number)
-        if not name or name == "Points Possible" or number in ids:
+        student_id = next((row[column].strip() for column in _ID_COLUMNS if column in row), "")
+        student_id = re.sub(r"^Participant ", "", student_id)
+        if not name or name == "Points Possible" or student_id in ids:
             continue
-        if file_name(name).casefold() in names and not (number and ids):
+        if file_name(name).casefold() in names and not (student_id and ids):
             continue
-        absent.append(Student(name, number, platform))
-    shown = display_names([*(submission.identity for submission in submissions), *absent])
+        students.append(Student(name, student_id, platform))
+    unique_names = display_names([*(submission.identity for submission in submissions), *students])
     problem = "nothing was submitted"
     return [
-        Submission(shown[student.key], "", problem=problem, identity=student) for student in absent
+        Submission(unique_names[student.key], "", problem=problem, identity=student)
+        for student in students
     ]

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course.grading.encoding import CONTAINERS, DEEPEST, MOST_ITEMS
+from course.grading.encoding import CONTAINERS, MAX_DEPTH, MAX_ITEMS
 
-_MOST_NUMBERS = 1 << 26
+_MAX_NUMBERS = 1 << 26
 
 
 class Malformed(Exception):
@@ -45,7 +45,7 @@ class Decoder:
 
     def __init__(self, known: Sequence[Any] = ()) -> None:
         self._known = known
-        self._read: list[Tensor] = []
+        self._tensors: list[Tensor] = []
         self._items = 0
 
     def decode(self, tree: Any, depth: int = 0) -> Any:
@@ -55,7 +55,7 @@ class Decoder:
             Malformed: the data is not valid output of an `Encoder`.
         """
         self._items += 1
-        if self._items > 2 * MOST_ITEMS or depth > 2 * DEEPEST:
+        if self._items > 2 * MAX_ITEMS or depth > 2 * MAX_DEPTH:
             raise Malformed
         if tree is None or isinstance(tree, bool | int | float | str):
             return tree
@@ -69,9 +69,9 @@ class Decoder:
         if name == "r":
             return self._known[_non_negative(value)]
         if name in CONTAINERS:
-            return CONTAINERS[name](self._each(value, depth))
+            return CONTAINERS[name](self._decode_all(value, depth))
         if name == "d":
-            return dict(tuple(self._each(pair, depth)) for pair in value)
+            return dict(tuple(self._decode_all(pair, depth)) for pair in value)
         if name == "T":
             return self.tensor(value)
         if name == "A":
@@ -84,42 +84,42 @@ class Decoder:
         if name == "Y":
             return _dtype(value)
         if name == "M":
-            module = stand_in(RemoteModule, tree)
+            module = make_proxy(RemoteModule, tree)
             self._register(module, *value)
             return module
         if name == "o":
-            return stand_in(RemoteObject, tree)
+            return make_proxy(RemoteObject, tree)
         raise Malformed
 
-    def _each(self, values: list[Any], depth: int) -> Iterator[Any]:
+    def _decode_all(self, values: list[Any], depth: int) -> Iterator[Any]:
         return (self.decode(value, depth + 1) for value in values)
 
-    def tensor(self, tree: dict[str, Any], own: Tensor | None = None) -> Tensor:
-        """Build a tensor. If `own` (a tensor of the judge) is given, update it and return it."""
+    def tensor(self, tree: dict[str, Any], target: Tensor | None = None) -> Tensor:
+        """Build a tensor. If `target` (a tensor of the judge) is given, update it and return it."""
         if "of" in tree:
-            whole = self._read[_non_negative(tree["of"])].detach()
-            tensor = whole.as_strided(
+            base = self._tensors[_non_negative(tree["of"])].detach()
+            tensor = base.as_strided(
                 [_non_negative(n) for n in tree["shape"]],
                 [_non_negative(n) for n in tree["stride"]],
-                whole.storage_offset() + _non_negative(tree["at"]),
+                base.storage_offset() + _non_negative(tree["at"]),
             )
-            if tensor.numel() > _MOST_NUMBERS:
+            if tensor.numel() > _MAX_NUMBERS:
                 raise Malformed
-        elif "same" in tree and own is not None:
-            tensor = own
+        elif "same" in tree and target is not None:
+            tensor = target
         else:
             shape = [_non_negative(n) for n in tree["shape"]]
             data = base64.b64decode(tree["data"], validate=True)
             size = math.prod(shape) * _dtype(tree["dtype"]).itemsize
-            if len(data) != size or size > 4 * _MOST_NUMBERS:
+            if len(data) != size or size > 4 * _MAX_NUMBERS:
                 raise Malformed
             tensor = tensor_of(data, tree["dtype"], shape, str(torch.device(tree["device"])))
-        if own is not None and tensor is not own:
-            own.data = tensor
-        if own is not None:
-            tensor = own
+        if target is not None and tensor is not target:
+            target.data = tensor
+        if target is not None:
+            tensor = target
         if "of" not in tree:
-            self._read.append(tensor)
+            self._tensors.append(tensor)
         # Only a leaf's `requires_grad` can be changed.
         if tensor.requires_grad != tree["q"] and tensor.is_leaf:
             tensor.requires_grad_(bool(tree["q"]))
@@ -147,7 +147,7 @@ class RemoteModule(RemoteObject, nn.Module):
     """A proxy for a network in the answer process, with its tensors but without its layers."""
 
 
-def stand_in(kind: type[RemoteObject], tree: dict[str, Any]) -> Any:
+def make_proxy(kind: type[RemoteObject], tree: dict[str, Any]) -> Any:
     """Return a proxy whose class has the same name as the class of the remote object."""
     name = tree["o"]
     if not (isinstance(name, str) and name.isidentifier()):

@@ -16,18 +16,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-MOST_ITEMS = 300_000
-DEEPEST = 40
+MAX_ITEMS = 300_000
+MAX_DEPTH = 40
 # The key of each container type in the JSON.
 CONTAINERS = {"l": list, "t": tuple, "s": set}
-_LARGEST_INT = 1 << 4096
+_INT_LIMIT = 1 << 4096
 
 # A tensor's data in row-major order, its dtype, its shape and its device.
 Numbers = tuple[bytes, str, tuple[int, ...], str]
 
 
 def numbers_of(tensor: Tensor) -> Numbers:
-    """Return the arguments with which `tensor_of` rebuilds this tensor."""
+    """Return the arguments from which `tensor_of` rebuilds a tensor."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -49,32 +49,32 @@ class Encoder:
         sent: Mapping[int, Numbers] | None = None,
         kept: list[Any] | None = None,
     ) -> None:
-        self._places = {id(value): index for index, value in enumerate(known)}
+        self._indices = {id(value): index for index, value in enumerate(known)}
         self._sent = sent or {}
         self._kept = [] if kept is None else kept
-        self._written: list[Tensor] = []
+        self._tensors: list[Tensor] = []
         self._items = 0
 
     def encode(self, value: Any, depth: int = 0) -> Any:
         """Encode a value for `Decoder.decode`."""
         self._items += 1
-        if self._items > MOST_ITEMS or depth > DEEPEST:
-            return self._stays(value)
-        if (index := self._places.get(id(value))) is not None:
+        if self._items > MAX_ITEMS or depth > MAX_DEPTH:
+            return self._keep_object(value)
+        if (index := self._indices.get(id(value))) is not None:
             return {"r": index}
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
         if isinstance(value, int) and kind is not bool:
-            return int(value) if abs(value) < _LARGEST_INT else self._stays(value)
+            return int(value) if abs(value) < _INT_LIMIT else self._keep_object(value)
         if isinstance(value, float):
             return float(value)
         if isinstance(value, str):
             return str(value)
         if isinstance(value, Tensor):
-            return self._if_possible(value, self.tensor)
+            return self._encode_or_keep(value, self.tensor)
         if isinstance(value, np.ndarray):
-            return self._if_possible(value, self._array)
+            return self._encode_or_keep(value, self._array)
         if isinstance(value, torch.device):
             return {"D": str(value)}
         if isinstance(value, torch.dtype):
@@ -82,7 +82,7 @@ class Encoder:
         if isinstance(value, nn.Module):
             tensors = [value.parameters(), value.buffers()]
             return {"M": [[self.encode(t, depth + 1) for t in item] for item in tensors]} | (
-                self._stays(value)
+                self._keep_object(value)
             )
         if isinstance(value, Mapping):
             pairs = value.items()
@@ -90,34 +90,34 @@ class Encoder:
         for name, container in (*CONTAINERS.items(), ("s", frozenset)):
             if isinstance(value, container):
                 return {name: [self.encode(item, depth + 1) for item in value]}
-        return self._stays(value)
+        return self._keep_object(value)
 
-    def _stays(self, value: Any) -> dict[str, Any]:
+    def _keep_object(self, value: Any) -> dict[str, Any]:
         self._kept.append(value)
         return {"o": str(type(value).__name__)[:80], "h": len(self._kept) - 1}
 
-    def _if_possible(self, value: Any, encode: Any) -> Any:
+    def _encode_or_keep(self, value: Any, encode: Any) -> Any:
         try:
             return encode(value)
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            return self._stays(value)  # for example, a sparse tensor or an array of objects
+            return self._keep_object(value)  # for example, a sparse tensor or an array of objects
 
     def tensor(self, tensor: Tensor) -> dict[str, Any]:
         """Encode a tensor; if it shares memory with an earlier tensor, encode it as a view."""
-        known = {"q": tensor.requires_grad}
-        for index, other in enumerate(self._written):
+        fields = {"q": tensor.requires_grad}
+        for index, other in enumerate(self._tensors):
             if (offset := _offset_in(tensor, other)) is not None:
                 shape, stride = list(tensor.shape), list(tensor.stride())
-                return {"T": known | {"of": index, "at": offset, "shape": shape, "stride": stride}}
+                return {"T": fields | {"of": index, "at": offset, "shape": shape, "stride": stride}}
         numbers = numbers_of(tensor)
-        if self._sent.get(id(tensor)) == numbers and id(tensor) in self._places:
-            known |= {"same": True}
+        if self._sent.get(id(tensor)) == numbers and id(tensor) in self._indices:
+            fields |= {"same": True}
         else:
             data, dtype, shape, device = numbers
-            known |= {"data": base64.b64encode(data).decode(), "dtype": dtype}
-            known |= {"shape": list(shape), "device": device}
-        self._written.append(tensor.detach())
-        return {"T": known}
+            fields |= {"data": base64.b64encode(data).decode(), "dtype": dtype}
+            fields |= {"shape": list(shape), "device": device}
+        self._tensors.append(tensor.detach())
+        return {"T": fields}
 
     def _array(self, array: np.ndarray) -> dict[str, Any]:
         writeable = bool(array.flags.writeable)
@@ -131,13 +131,13 @@ class Encoder:
 
 
 def _offset_in(tensor: Tensor, other: Tensor) -> int | None:
-    """The offset of `tensor` in `other`, in elements; None if it is not a view of `other`."""
+    """Return the offset of `tensor` in `other`, in elements; None if it is not a view."""
     if tensor.dtype != other.dtype or tensor.device != other.device or not tensor.numel():
         return None
     size = tensor.element_size()
-    offset, rest = divmod(tensor.data_ptr() - other.data_ptr(), size)
-    last = offset + sum(
+    offset, remainder = divmod(tensor.data_ptr() - other.data_ptr(), size)
+    last_offset = offset + sum(
         (n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True)
     )
-    inside = offset >= 0 and last < other.numel() and not rest
-    return offset if inside and other.is_contiguous() else None
+    is_inside = offset >= 0 and last_offset < other.numel() and not remainder
+    return offset if is_inside and other.is_contiguous() else None

@@ -20,7 +20,7 @@ from course.reports.pages import write_page
 
 FEEDBACK_ZIP = "feedback.zip"
 # Images attached to a text cell, such as the Colab badge. The page shows their alt text instead.
-_ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
+_ATTACHED_IMAGE = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
 
 
 def write_feedback(
@@ -53,7 +53,7 @@ def _notebook_of(graded: GradedSubmission, title: str, table: str) -> nbformat.N
     cells = [new_markdown_cell(table)]
     for cell, result in graded.cells:
         if cell.kind is CellKind.TEXT:
-            cells.append(new_markdown_cell(_ATTACHED.sub(r"\1", cell.source)))
+            cells.append(new_markdown_cell(_ATTACHED_IMAGE.sub(r"\1", cell.source)))
             continue
         outputs = [
             new_output("stream", **output)
@@ -82,19 +82,19 @@ def _page_name(graded: GradedSubmission, *, anonymous: bool) -> str:
 def _marks_as_table(graded: GradedSubmission, title: str, *, anonymous: bool) -> str:
     name = _page_name(graded, anonymous=True) if anonymous else graded.submission.student
     lines = [
-        f"# {_text(title)}",
-        f"{_text(name)}: **{graded.points} of {graded.max_points} points**",
+        f"# {_escape(title)}",
+        f"{_escape(name)}: **{graded.points} of {graded.max_points} points**",
         "| exercise | points | max points | result |\n|---|---|---|---|",
     ]
     lines[-1] += "".join(
         f"\n| {mark.exercise} | {mark.points if mark.status.has_points else ''} "
-        f"| {mark.max_points} | {_text(mark.description)} |"
+        f"| {mark.max_points} | {_escape(mark.description)} |"
         for mark in graded.marks
     )
     return "\n\n".join(lines)
 
 
-def _text(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape `text` for Markdown, because a student may have written it."""
     flat = " ".join(text.split())
     return re.sub(r"[\\`*_{}\[\]<>#|&$~!]", lambda match: f"&#{ord(match[0])};", flat)

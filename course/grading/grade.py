@@ -46,9 +46,9 @@ Progress = Callable[[GradedSubmission, int, int], None]
 
 
 def lab_file(course: CourseFolder, lab: str) -> Path:
-    """The path of a lab's student notebook. `lab` is a word for `course_folder.pick`."""
-    built = sorted(path.stem for path in course.labs.glob("[!._]*.ipynb"))
-    return course.labs / f"{pick(built, [lab], 'lab')[0]}.ipynb"
+    """Return the path of a lab's student notebook. `lab` is a name, number or prefix."""
+    names = sorted(path.stem for path in course.labs.glob("[!._]*.ipynb"))
+    return course.labs / f"{pick(names, [lab], 'lab')[0]}.ipynb"
 
 
 def grade(
@@ -61,9 +61,9 @@ def grade(
     """Grade every submission of one lab and write the results into the folder `out`.
 
     The lab's own solution is graded first, and again between submissions. If it does not get full
-    points, the machine is the cause. Submissions that exceeded a time or memory limit are graded
-    again, one at a time. The tables and pages are updated after each submission. A submission that
-    has not changed since its last grading in `out` is skipped.
+    points, the machine is too busy or not set up correctly. Submissions that exceeded a time or
+    memory limit are graded again, one at a time. The tables and pages are updated after each
+    submission. A submission that has not changed since its last grading in `out` is skipped.
 
     Args:
         original: the lab notebook that students received.
@@ -81,10 +81,10 @@ def grade(
     """
     options = options or GradingOptions()
     notebook = nbformat.read(original, as_version=4)
-    found = find_submissions(submissions, original.stem, notebook, due=options.due)
+    class_submissions = find_submissions(submissions, original.stem, notebook, due=options.due)
     if options.class_list is not None:
-        found += absent_students(options.class_list, found)
-        found.sort(key=lambda submission: submission.student.casefold())
+        class_submissions += absent_students(options.class_list, class_submissions)
+        class_submissions.sort(key=lambda submission: submission.student.casefold())
     if submissions.is_dir() and out.resolve().is_relative_to(submissions.resolve()):
         raise CourseError(
             f"{out} is inside {submissions}, so the feedback would be graded the next time. Choose "
@@ -92,7 +92,8 @@ def grade(
         )
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return _ClassGrader(original, notebook, found, out, options, progress).grade()
+        grader = _ClassGrader(original, notebook, class_submissions, out, options, progress)
+        return grader.grade()
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {out}: {error.strerror or error}. Free some space, "
@@ -106,7 +107,7 @@ class _ClassGrader:
 
     original: Path
     notebook: NotebookNode
-    found: Sequence[Submission]
+    submissions: Sequence[Submission]
     out: Path
     options: GradingOptions
     progress: Progress
@@ -123,7 +124,7 @@ class _ClassGrader:
 
     def grade(self) -> list[GradedSubmission]:
         waiting = []
-        for submission in self.found:
+        for submission in self.submissions:
             stored = None if self.options.regrade else self.stored.load(submission)
             if stored is None and submission.notebook is not None:
                 waiting.append(submission)
@@ -140,16 +141,16 @@ class _ClassGrader:
             finally:
                 self._judges.end()
         self._write_tables(last=True)
-        return [self.graded[submission.student] for submission in self.found]
+        return [self.graded[submission.student] for submission in self.submissions]
 
-    def _grade_all(self, waiting: list[Submission]) -> set[str]:
+    def _grade_all(self, queue: list[Submission]) -> set[str]:
         """Grade in parallel; return the students who were graded while the solution failed."""
-        suspicious: set[str] = set()
-        failed = False
+        affected_students: set[str] = set()
+        has_failed = False
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
             chunks = []
-            for start in range(0, len(waiting), _CANARY_INTERVAL):
-                chunk = waiting[start : start + _CANARY_INTERVAL]
+            for start in range(0, len(queue), _CANARY_INTERVAL):
+                chunk = queue[start : start + _CANARY_INTERVAL]
                 futures = [pool.submit(self._grade_and_store, submission) for submission in chunk]
                 is_full = len(chunk) == _CANARY_INTERVAL
                 canary = pool.submit(self._solution_fails) if is_full else None
@@ -158,15 +159,15 @@ class _ClassGrader:
                 for chunk, futures, canary in chunks:
                     for future in futures:
                         future.result()
-                    failed_before, failed = failed, canary is not None and canary.result()
-                    if failed or failed_before:
-                        suspicious.update(submission.student for submission in chunk)
+                    had_failed, has_failed = has_failed, canary is not None and canary.result()
+                    if has_failed or had_failed:
+                        affected_students.update(submission.student for submission in chunk)
             except BaseException:
                 # Ctrl-C or a full disk: do not wait for the sandboxes that are still running.
                 self._cancel.set()
                 pool.shutdown(cancel_futures=True)
                 raise
-        return suspicious
+        return affected_students
 
     def _grade_and_store(self, submission: Submission) -> None:
         graded = self._grade_safely(submission)
@@ -190,21 +191,23 @@ class _ClassGrader:
 
     def _regrade_one_by_one(self, suspicious: set[str]) -> None:
         """Regrade the submissions that a busy machine may have affected, one at a time."""
-        for first in list(self.graded.values()):
-            doubtful = [self._is_doubtful(mark, first, suspicious) for mark in first.marks]
-            if not any(doubtful):
+        for first_result in list(self.graded.values()):
+            doubts = [
+                self._is_doubtful(mark, first_result, suspicious) for mark in first_result.marks
+            ]
+            if not any(doubts):
                 continue
-            second = self._grade_safely(first.submission)
-            undecided = not all(mark.is_final for mark in second.marks)
-            machine_failed = undecided and self._solution_fails()
+            second_result = self._grade_safely(first_result.submission)
+            is_undecided = not all(mark.is_final for mark in second_result.marks)
+            machine_failed = is_undecided and self._solution_fails()
             marks = [
                 self._decide(second_mark, machine_failed=machine_failed) if doubt else first_mark
                 for doubt, first_mark, second_mark in zip(
-                    doubtful, first.marks, second.marks, strict=True
+                    doubts, first_result.marks, second_result.marks, strict=True
                 )
             ]
-            notes = list(dict.fromkeys([*first.notes, *second.notes]))
-            self._finish(replace(second, marks=marks, notes=notes), final=True)
+            notes = list(dict.fromkeys([*first_result.notes, *second_result.notes]))
+            self._finish(replace(second_result, marks=marks, notes=notes), final=True)
 
     def _is_doubtful(self, mark: Mark, graded: GradedSubmission, suspicious: set[str]) -> bool:
         affected = graded.submission.student in suspicious and mark.points < mark.max_points
@@ -219,25 +222,27 @@ class _ClassGrader:
         """Store a result, write its feedback page and update all tables."""
         with self._lock:
             self.stored.save(graded, final=final)
-            shown = with_manual(graded, self.manual)
+            result = with_manual(graded, self.manual)
             try:
-                page = write_feedback(shown, self.title, self.out, anonymous=self.options.anonymous)
-                shown.page = page.relative_to(self.out).as_posix() if page else ""
+                page = write_feedback(
+                    result, self.title, self.out, anonymous=self.options.anonymous
+                )
+                result.page = page.relative_to(self.out).as_posix() if page else ""
             except OSError:
                 raise
             except Exception as error:  # for example, nbconvert cannot render an output
                 reason = f"{type(error).__name__}: {error}"
-                shown.notes = [*shown.notes, f"the feedback page could not be written: {reason}"]
-            # The page contains the cells now, so free their memory.
-            shown.cells, graded.cells = shown.cells[:1], graded.cells[:1]
-            self.graded[graded.submission.student] = shown
+                result.notes = [*result.notes, f"the feedback page could not be written: {reason}"]
+            # The page now contains the cells, so free their memory.
+            result.cells, graded.cells = result.cells[:1], graded.cells[:1]
+            self.graded[graded.submission.student] = result
             self._write_tables()
-            self.progress(shown, len(self.graded), len(self.found))
+            self.progress(result, len(self.graded), len(self.submissions))
 
     def _write_tables(self, *, last: bool = False) -> None:
         submissions = [
             self.graded[submission.student]
-            for submission in self.found
+            for submission in self.submissions
             if submission.student in self.graded
         ]
         lab = self.original.stem

@@ -30,7 +30,7 @@ MOODLE_COLUMNS = (
 CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
-# Full-width =, +, - and @. Spreadsheets in East Asian locales treat them like the ASCII ones.
+# Full-width =, +, - and @. Spreadsheets in East Asian locales treat them like ASCII.
 _FULL_WIDTH = "\uff1d\uff0b\uff0d\uff20"
 
 
@@ -59,11 +59,11 @@ def write_tables(
         late, notes = "late" if graded.submission.late else "", "; ".join(graded.notes)
         points = [mark.points if mark.status.has_points else "" for mark in graded.marks]
         totals.append([*student, _total(graded), graded.max_points, *points, late, notes])
-        for mark, shown in zip(graded.marks, points, strict=True):
+        for mark, value in zip(graded.marks, points, strict=True):
             row = [
                 lab,
                 mark.exercise,
-                shown,
+                value,
                 mark.max_points,
                 mark.status,
                 mark.message,
@@ -75,11 +75,11 @@ def write_tables(
         _write_csv(out / "totals.csv", totals),
     ]
     for platform, write in {"moodle": _moodle, "canvas": _canvas}.items():
-        chosen = [
+        platform_submissions = [
             graded for graded in submissions if graded.submission.identity.platform == platform
         ]
-        if chosen:
-            files.append(_write_csv(out / f"{platform}.csv", write(chosen, title)))
+        if platform_submissions:
+            files.append(_write_csv(out / f"{platform}.csv", write(platform_submissions, title)))
     return files
 
 
@@ -88,7 +88,7 @@ def _total(graded: GradedSubmission) -> object:
 
 
 def _comment(graded: GradedSubmission) -> str:
-    """A line for each exercise that did not get full points."""
+    """Return a line for each exercise that did not get full points."""
     return "\n".join(
         f"Exercise {mark.exercise}: {mark.description}"
         for mark in graded.marks
@@ -97,7 +97,7 @@ def _comment(graded: GradedSubmission) -> str:
 
 
 def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """The rows of a Moodle offline grading worksheet.
+    """Return the rows of a Moodle offline grading worksheet.
 
     Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
     and reads comments from the column named after the feedback type
@@ -122,7 +122,7 @@ def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
 
 
 def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """The rows of a Canvas gradebook with a column for this lab.
+    """Return the rows of a Canvas gradebook with a column for this lab.
 
     Canvas matches students by ID and requires Section as the last column before the assignments
     (lib/gradebook_importer.rb).
@@ -147,8 +147,8 @@ def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
 
 def _escape_formula(value: object) -> object:
     """Escape text that a spreadsheet would interpret as a formula."""
-    risky = isinstance(value, str) and value[:1] in {*"=+-@\t\r\n", *_FULL_WIDTH}
-    return f"'{value}" if risky else value
+    is_formula = isinstance(value, str) and value[:1] in {*"=+-@\t\r\n", *_FULL_WIDTH}
+    return f"'{value}" if is_formula else value
 
 
 def write_class_page(

@@ -36,69 +36,69 @@ _CALLS = {
 }  # fmt: skip
 # Magics that run other code, and the IPython methods that run magics.
 _MAGICS = {"run", "load_ext", "load", "%run", "%load_ext", "%load"}
-_SHELL = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
+_SHELL_METHODS = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
 # A subclass of these could override comparison operators to pass a check.
-_COMPARED = {
+_COMPARED_TYPES = {
     "Tensor", "Parameter", "ndarray", "int", "float", "str", "list", "tuple", "dict", "set",
 }  # fmt: skip
 # An answer may change settings under `torch.backends`.
 _SETTINGS = "backends"
 
 
-# A line that IPython may rewrite, such as a magic, a shell command or a request for help.
-_REWRITTEN = re.compile(r"^\s*[%!?,;/]|=\s*[%!]|\?\s*$", re.MULTILINE)
-# IPython reads the whole cell again for each such line, so the time grows with the product of both.
-_MOST_LINES_READ = 20_000
+# A line that IPython may rewrite, such as a magic, a shell command or a help request.
+_IPYTHON_LINE = re.compile(r"^\s*[%!?,;/]|=\s*[%!]|\?\s*$", re.MULTILINE)
+# IPython reads the whole cell again for each such line, so the time is proportional to the product.
+_MAX_LINES_READ = 20_000
 
 
 def uses_of_internals(source: str) -> list[str]:
-    """The uses of internals in a cell, such as "line 3: gc"; at most five."""
-    reads = len(_REWRITTEN.findall(source)) + 1
-    if reads * source.count("\n") > _MOST_LINES_READ:
+    """Return the uses of internals in a cell, such as "line 3: gc"; at most five."""
+    num_reads = len(_IPYTHON_LINE.findall(source)) + 1
+    if num_reads * source.count("\n") > _MAX_LINES_READ:
         return ["code that cannot be analyzed"]
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
-        return _found_in(tree)
+        return _find_uses(tree)
     except (SyntaxError, ValueError):
         return []  # a cell with a syntax error does not run
     except (RuntimeError, MemoryError):  # too many nested blocks or magics for the parser
         return ["code that cannot be analyzed"]
 
 
-def _found_in(tree: ast.AST) -> list[str]:
-    imported = {name for node in ast.walk(tree) for name in _imported(node)} | {"torch", "nn"}
+def _find_uses(tree: ast.AST) -> list[str]:
+    imported = {name for node in ast.walk(tree) for name in _imported_names(node)} | {"torch", "nn"}
     calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     # Direct calls of these names are checked below. Any other use, such as an alias, is reported.
-    plain = {id(function) for function in calls}
+    allowed_ids = {id(function) for function in calls}
     # `check.exercise_N` is the only allowed use of the lab's checks module.
-    plain |= {
+    allowed_ids |= {
         id(node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr.startswith("exercise_")
     }
     # The `get_ipython()` calls that IPython generates for magics.
-    magics = {
+    magic_ids = {
         id(function.value.func)
         for function in calls
-        if isinstance(function, ast.Attribute) and function.attr in _SHELL
+        if isinstance(function, ast.Attribute) and function.attr in _SHELL_METHODS
         if isinstance(function.value, ast.Call)
     }
-    found = {
+    uses = {
         (node.lineno, node.id)
         for node in ast.walk(tree)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        if (node.id in {"check", *_CALLS} and id(node) not in plain)
-        or (node.id == "get_ipython" and id(node) not in magics)
+        if (node.id in {"check", *_CALLS} and id(node) not in allowed_ids)
+        or (node.id == "get_ipython" and id(node) not in magic_ids)
     }
-    found |= {
-        (getattr(node, "lineno", 1), what)
+    uses |= {
+        (getattr(node, "lineno", 1), use)
         for node in ast.walk(tree)
-        for what in _uses(node, imported)
+        for use in _uses(node, imported)
     }
-    return [f"line {line}: {what}" for line, what in sorted(found)[:5]]
+    return [f"line {line}: {use}" for line, use in sorted(uses)[:5]]
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def _imported_names(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         for alias in node.names:
             yield (alias.asname or alias.name).split(".")[0]
@@ -108,9 +108,9 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         base = node.module or "" if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
-            full = f"{base}.{alias.name}".strip(".")
-            if any(f"{full}.".startswith(f"{module}.") for module in _MODULES):
-                yield full
+            full_name = f"{base}.{alias.name}".strip(".")
+            if any(f"{full_name}.".startswith(f"{module}.") for module in _MODULES):
+                yield full_name
             elif alias.name in _NAMES:
                 yield alias.name
     elif isinstance(node, ast.Attribute):
@@ -126,8 +126,8 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
                 yield ast.unparse(node)
         elif isinstance(node.ctx, ast.Store | ast.Del):
             text = ast.unparse(node)
-            special = node.attr.startswith("__")
-            if special or (root in imported and f".{_SETTINGS}." not in text):
+            is_special = node.attr.startswith("__")
+            if is_special or (root in imported and f".{_SETTINGS}." not in text):
                 yield f"{text} = ..."
     elif isinstance(node, ast.Name) and node.id in _NAMES:
         yield node.id
@@ -135,7 +135,7 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
         yield from _uses_of_call(node, imported)
     elif isinstance(node, ast.ClassDef):
         for base in node.bases:
-            if ast.unparse(base).split(".")[-1] in _COMPARED:
+            if ast.unparse(base).split(".")[-1] in _COMPARED_TYPES:
                 yield f"class {node.name}({ast.unparse(base)})"
         if node.keywords:
             yield f"class {node.name}(metaclass=...)"
@@ -166,16 +166,16 @@ def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
     if function.id not in _CALLS:
         return
     if function.id in ("getattr", "setattr", "delattr"):
-        first = ast.unparse(node.args[0]) if node.args else ""
-        literal = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
-        module = first.split(".")[0] in imported
-        if (function.id == "getattr" and literal) or (first == "self" and not module):
+        target = ast.unparse(node.args[0]) if node.args else ""
+        is_literal = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        is_module = target.split(".")[0] in imported
+        if (function.id == "getattr" and is_literal) or (target == "self" and not is_module):
             return
     yield f"{function.id}()"
 
 
 def _root(node: ast.AST) -> str | None:
-    """The leftmost name in `a.b.c`; None if the expression does not start with a name."""
+    """Return the leftmost name in `a.b.c`; None if there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None

@@ -15,12 +15,19 @@ import helpers
 from course.grading.limits import SandboxLimits
 
 # System folders that Python and torch need; not every machine has all of them.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/nix/store")
-_SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd")
+_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/nix/store")
+_SETTINGS_FILES = (
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "localtime",
+    "passwd",
+)
 _HOME = "/home/student"
-_WRITABLE = (_HOME, "/tmp")
+_WRITABLE_FOLDERS = (_HOME, "/tmp")
 # Processes in the sandbox run as `nobody` and cannot gain privileges.
-_UNPRIVILEGED = (
+_UNPRIVILEGED_OPTIONS = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
     *("--uid", "65534", "--gid", "65534", "--die-with-parent", "--new-session"),
 )
@@ -28,11 +35,11 @@ _UNPRIVILEGED = (
 
 @cache
 def bubblewrap() -> str | None:
-    """The path of bubblewrap, or None if it does not work. Containers often block it."""
+    """Return the path of bubblewrap, or None if it does not work. Containers often block it."""
     program = shutil.which("bwrap")
     if program is None:
         return None
-    command = [program, "--ro-bind", "/", "/", *_UNPRIVILEGED, "true"]
+    command = [program, "--ro-bind", "/", "/", *_UNPRIVILEGED_OPTIONS, "true"]
     try:
         completed = subprocess.run(command, capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -41,7 +48,7 @@ def bubblewrap() -> str | None:
 
 
 def environment() -> dict[str, str]:
-    """The sandbox's environment. It excludes the instructor's variables, such as tokens."""
+    """Return the sandbox's environment. It excludes the instructor's variables, such as tokens."""
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": _HOME,
@@ -58,9 +65,11 @@ def environment() -> dict[str, str]:
 
 
 def bubblewrap_options(limits: SandboxLimits) -> list[str]:
-    """The bubblewrap options. A later mount hides an earlier mount at the same path."""
+    """Return the bubblewrap options. A later mount hides an earlier mount at the same path."""
     options: list[str] = []
-    for path in [Path(p) for p in _SYSTEM] + [Path("/etc", name) for name in _SETTINGS]:
+    for path in [Path(p) for p in _SYSTEM_FOLDERS] + [
+        Path("/etc", name) for name in _SETTINGS_FILES
+    ]:
         if path.is_symlink() and path.parent == Path("/"):
             options += ["--symlink", str(path.readlink()), str(path)]
         elif path.exists():
@@ -69,26 +78,26 @@ def bubblewrap_options(limits: SandboxLimits) -> list[str]:
     for gpu in sorted(Path("/dev").glob("nvidia*")):
         options += ["--dev-bind-try", str(gpu), str(gpu)]
     # Mount these before the course, because the course may be inside one of them.
-    for folder in (*_WRITABLE, "/dev/shm"):
+    for folder in (*_WRITABLE_FOLDERS, "/dev/shm"):
         options += ["--size", str(limits.disk_bytes), "--tmpfs", folder]
     folders = own_folders()
-    between = _folders_between(folders)
-    for folder in between:
+    intermediate_folders = _folders_between(folders)
+    for folder in intermediate_folders:
         options += ["--tmpfs", str(folder)]
     for path in folders:
         options += ["--ro-bind", str(path), str(path)]
     # Hide the checks, because they contain the expected values.
-    hidden = sorted((Path(helpers.__file__).parent / "checks").glob("lab_*/"))
-    for folder in hidden:
+    check_folders = sorted((Path(helpers.__file__).parent / "checks").glob("lab_*/"))
+    for folder in check_folders:
         options += ["--tmpfs", str(folder)]
     # Make the intermediate folders read-only too.
-    for folder in [*between, *hidden, Path("/dev"), Path("/")]:
+    for folder in [*intermediate_folders, *check_folders, Path("/dev"), Path("/")]:
         options += ["--remount-ro", str(folder)]
-    return [*options, *_UNPRIVILEGED, "--hostname", "lab", "--chdir", _HOME]
+    return [*options, *_UNPRIVILEGED_OPTIONS, "--hostname", "lab", "--chdir", _HOME]
 
 
 def own_folders() -> list[Path]:
-    """The folders of Python, its packages and the course that are not in a system folder."""
+    """Return the folders of Python, its packages and the course outside of system folders."""
     folders = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
         folders.add(Path(site.getusersitepackages()))
@@ -97,26 +106,26 @@ def own_folders() -> list[Path]:
     return [
         path
         for path in sorted(folders)
-        if not any(path.is_relative_to(system) for system in _SYSTEM)
+        if not any(path.is_relative_to(system) for system in _SYSTEM_FOLDERS)
     ]
 
 
 def _course_folders() -> set[Path]:
-    """The folders of the packages that a lab and its checks import."""
+    """Return the folders of the packages that a lab and its checks import."""
     packages = ("helpers", "simulated_cuda", "course")
     return {Path(importlib.util.find_spec(name).origin).parent for name in packages}
 
 
 def _folders_between(folders: list[Path]) -> list[Path]:
-    """The folders directly inside a writable folder that contain one of `folders`.
+    """Return the folders directly inside a writable folder that contain one of `folders`.
 
     Each of them gets its own mount. Otherwise, a student's code could rename the folder and
     replace the course with its own copy.
     """
-    between = set()
+    result = set()
     for path in folders:
-        for writable in _WRITABLE:
+        for writable in _WRITABLE_FOLDERS:
             if path.is_relative_to(writable):
                 parts = path.relative_to(writable).parts
-                between |= {Path(writable, parts[0])} if len(parts) > 1 else set()
-    return sorted(between - set(folders))
+                result |= {Path(writable, parts[0])} if len(parts) > 1 else set()
+    return sorted(result - set(folders))

@@ -18,9 +18,9 @@ from typing import Any
 import helpers
 
 _MODULE = "course.grading.judging"
-_TICK = 0.1
-# Maximum wall time for one step of a check. A step usually takes well under a second.
-_LONGEST_STEP = 600.0
+_POLL_SECONDS = 0.1
+# Maximum wall time for one step of a check. A step usually takes less than a second.
+_MAX_STEP_SECONDS = 600.0
 
 
 class JudgeFailed(Exception):
@@ -47,7 +47,7 @@ class Judge:
             start_new_session=True,
         )
         os.close(errors)
-        self._rest: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._is_judging = False
 
     @property
@@ -68,23 +68,23 @@ class Judge:
             self._process.stdin.flush()
         except OSError:
             raise JudgeFailed(self._exit_reason()) from None
-        until = time.monotonic() + _LONGEST_STEP
+        deadline = time.monotonic() + _MAX_STEP_SECONDS
         assert self._process.stdout is not None
         channel = self._process.stdout.fileno()
-        while time.monotonic() < until:
+        while time.monotonic() < deadline:
             if cancel.is_set():
                 raise Canceled
-            if not select.select([channel], [], [], _TICK)[0]:
+            if not select.select([channel], [], [], _POLL_SECONDS)[0]:
                 continue
-            part = os.read(channel, 1 << 20)
-            if not part:
+            chunk = os.read(channel, 1 << 20)
+            if not chunk:
                 raise JudgeFailed(self._exit_reason())
-            self._rest.append(part)
-            if part.endswith(b"\n"):
-                line, self._rest = b"".join(self._rest), []
-                answer = json.loads(line)
-                self._is_judging = "verdict" not in answer
-                return answer
+            self._chunks.append(chunk)
+            if chunk.endswith(b"\n"):
+                line, self._chunks = b"".join(self._chunks), []
+                response = json.loads(line)
+                self._is_judging = "verdict" not in response
+                return response
         raise JudgeFailed("it took too long")
 
     def _exit_reason(self) -> str:

@@ -22,7 +22,7 @@ from course.grading.outputs import MAX_TEXT
 from course.grading.remote_trial import RemoteAnswer, RemoteTrial
 from helpers.checks.lab import Exercise
 
-_STOPS = {"time": StopReason.TIME, "memory": StopReason.MEMORY}
+_STOP_REASONS = {"time": StopReason.TIME, "memory": StopReason.MEMORY}
 
 
 def main() -> None:
@@ -75,8 +75,8 @@ def verdict_on(
     def ask(request: dict[str, Any]) -> dict[str, Any]:
         return exchange({"request": request}).get("reply", {})
 
-    begin = {"do": "begin", "names": names, "seconds": exercise.seconds}
-    if missing := ask(begin).get("missing"):
+    begin_request = {"do": "begin", "names": names, "seconds": exercise.seconds}
+    if missing := ask(begin_request).get("missing"):
         error = f"NameError: name '{missing}' is not defined"
         return {"passed": False, "hint": None, "message": error, "error": error, "stop": ""} | {
             "outputs": [],
@@ -105,7 +105,7 @@ def verdict_on(
         "hint": verdict.hint,
         "message": wrong,
         "error": f"CheckFailed: exercise {exercise.number}: {wrong}" if wrong else "",
-        "stop": _STOPS.get(trial.stopped, ""),
+        "stop": _STOP_REASONS.get(trial.stopped, ""),
         "outputs": outputs,
         "traceback": "",
     }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class SandboxLimits:
     """The limits of one submission: time per cell and in total, memory, processes, disk and output.
 
-    Time that the code spends waiting for a busy CPU does not count; time that it sleeps does.
+    Time spent waiting for a busy CPU does not count; time spent sleeping does.
     `grace` is the additional time, in seconds, before a cell's process is killed.
     """
 

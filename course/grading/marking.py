@@ -137,17 +137,17 @@ def grade_submission(
     merged = merge_answers(original, submission.notebook)
     if set(merged.missing) == set(points):
         lab = other_lab(original, submission.notebook)
-        other = f"; it is {lab.replace('_', ' ')}" if lab else ""
-        reason = f"none of this lab's exercises is in the notebook{other}"
+        hint = f"; it is {lab.replace('_', ' ')}" if lab else ""
+        reason = f"none of this lab's exercises is in the notebook{hint}"
         return ungraded(original, submission, MarkStatus.MISSING, reason)
-    started = time.monotonic()
-    judges_to_use = judges or Judges()
-    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, judges_to_use)
+    start = time.monotonic()
+    session_judges = judges or Judges()
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, session_judges)
     try:
         session.run()
     finally:
         if judges is None:
-            judges_to_use.end()
+            session_judges.end()
     notes = [*merged.notes, *session.notes]
     if submission.others:
         notes.append(f"also submitted, not graded: {', '.join(submission.others)}")
@@ -155,33 +155,33 @@ def grade_submission(
         _mark_of(session, n, max_points, missing=n in merged.missing)
         for n, max_points in points.items()
     ]
-    if used := _internals_in(merged.cells):
-        notes.append(used)
-        marks = [_held_back(mark, used) for mark in marks]
-    cells = [(cell, session.results.get(place, {})) for place, cell in enumerate(merged.cells)]
-    seconds = time.monotonic() - started
+    if problem := _describe_internals(merged.cells):
+        notes.append(problem)
+        marks = [_withhold_points(mark, problem) for mark in marks]
+    cells = [(cell, session.results.get(index, {})) for index, cell in enumerate(merged.cells)]
+    seconds = time.monotonic() - start
     return GradedSubmission(submission, marks, notes, cells, seconds, session.isolated)
 
 
-def _internals_in(cells: list[SubmittedCell]) -> str:
-    found = [
+def _describe_internals(cells: list[SubmittedCell]) -> str:
+    uses = [
         f"exercise {cell.exercise}, {use}"
         for cell in cells
         if cell.kind is CellKind.STUDENT
         for use in uses_of_internals(cell.source)
     ]
-    return f"uses Python's or the checks' internals: {'; '.join(found[:8])}" if found else ""
+    return f"uses Python's or the checks' internals: {'; '.join(uses[:8])}" if uses else ""
 
 
-def _held_back(mark: Mark, used: str) -> Mark:
+def _withhold_points(mark: Mark, problem: str) -> Mark:
     if mark.status is not MarkStatus.PASSED:
         return mark
-    text = f"the check passed, but the submission {used}"
+    text = f"the check passed, but the submission {problem}"
     return replace(mark, points=0, status=MarkStatus.TO_REVIEW, message=text)
 
 
 def _mark_of(session: Session, number: int, max_points: int, *, missing: bool) -> Mark:
-    """The mark of exercise `number`, worth `max_points` points."""
+    """Return the mark of exercise `number`, which is worth `max_points` points."""
     indices = [index for index, cell in enumerate(session.cells) if cell.exercise == number]
     verdict = session.verdicts.get(number)
     passed = verdict is not None and verdict["passed"]
@@ -207,13 +207,13 @@ def _mark_of(session: Session, number: int, max_points: int, *, missing: bool) -
         return Mark(
             number, 0, max_points, MarkStatus.MISSING, "the exercise is not in the notebook"
         )
-    not_written = verdict["hint"] == "not-written"
+    is_stub = verdict["hint"] == "not-written"
     message = verdict["message"]
     if verdict["hint"] is None:
         # The cell with the answer failed, so there was nothing to check.
         errors = (_error_in_answer(session, index) for index in indices)
         message = next(filter(None, errors), message)
-    status = MarkStatus.NOT_WRITTEN if not_written else MarkStatus.WRONG
+    status = MarkStatus.NOT_WRITTEN if is_stub else MarkStatus.WRONG
     return Mark(number, 0, max_points, status, message, verdict["hint"], stop_reason)
 
 

@@ -15,9 +15,9 @@ from course.grading.limits import StopReason
 from course.grading.outputs import MAX_OUTPUTS, safe_output
 from course.grading.sandbox import Sandbox
 
-_TICK = 0.1
+_POLL_SECONDS = 0.1
 # stdout, stderr, displayed outputs and values.
-_MAX_OUTPUTS_OF_CELL = 2 + 2 * MAX_OUTPUTS
+_MAX_CELL_OUTPUTS = 2 + 2 * MAX_OUTPUTS
 
 
 def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
@@ -26,36 +26,36 @@ def read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
     If a line is too long, yield the number of bytes read so far and stop.
     """
     channel = sandbox.process.stdout.fileno()
-    parts: list[bytes] = []
+    chunks: list[bytes] = []
     total = 0
     last_check = time.monotonic()
     while True:
-        ready, _, _ = select.select([channel], [], [], _TICK)
-        if not ready or time.monotonic() - last_check > _TICK:
+        ready, _, _ = select.select([channel], [], [], _POLL_SECONDS)
+        if not ready or time.monotonic() - last_check > _POLL_SECONDS:
             last_check = time.monotonic()
             yield None
         if not ready:
             continue
-        part = os.read(channel, 1 << 16)
-        if not part:
+        chunk = os.read(channel, 1 << 16)
+        if not chunk:
             return
-        *lines, rest = part.split(b"\n")
-        total += len(part)
+        *lines, remainder = chunk.split(b"\n")
+        total += len(chunk)
         if total > sandbox.limits.max_output_bytes:
             yield total
             return
         if lines:
-            total = len(rest)
-            yield b"".join([*parts, lines[0]])
+            total = len(remainder)
+            yield b"".join([*chunks, lines[0]])
             yield from lines[1:]
-            parts = []
-        parts.append(rest)
+            chunks = []
+        chunks.append(remainder)
 
 
 def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> dict[str, Any] | None:
     """Parse a line; return None if it has the wrong secret or is malformed."""
-    given, _, text = line.partition(b" ")
-    if not secrets.compare_digest(given, secret.encode()):
+    line_secret, _, text = line.partition(b" ")
+    if not secrets.compare_digest(line_secret, secret.encode()):
         return None
     try:
         message = json.loads(text)
@@ -63,8 +63,8 @@ def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> di
             return None
         if "cell" in message:
             # The student's code could forge messages with unsafe outputs.
-            outputs = map(_safe, message["outputs"][:_MAX_OUTPUTS_OF_CELL])
-            message["outputs"] = [one for one in outputs if one.get("data") != {}]
+            outputs = map(_sanitize, message["outputs"][:_MAX_CELL_OUTPUTS])
+            message["outputs"] = [output for output in outputs if output.get("data") != {}]
         return message
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration):
         return None
@@ -92,7 +92,7 @@ def _is_well_formed(message: dict[str, Any], cells: Sequence[SubmittedCell]) -> 
     return message["stop"] in ("", *StopReason) and all(isinstance(text, str) for text in texts)
 
 
-def _safe(output: dict[str, Any]) -> dict[str, Any]:
+def _sanitize(output: dict[str, Any]) -> dict[str, Any]:
     """Return the output without active content, which must not be in a feedback page."""
     if "name" in output:
         name = "stderr" if output["name"] == "stderr" else "stdout"

@@ -24,51 +24,51 @@ from torch.optim import Optimizer
 from course.grading.decoding import Decoder, Malformed, tensor_of
 from course.grading.encoding import Encoder, numbers_of
 
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
-_OF_EVERY_OPTIMIZER = {"param_groups", "state", "defaults"}
-_MOST_BYTES_OF_A_FILE = 1 << 24
+_MODULE_ATTRIBUTES = frozenset(vars(nn.Module()))
+_OPTIMIZER_ATTRIBUTES = {"param_groups", "state", "defaults"}
+_MAX_FILE_BYTES = 1 << 24
 
 
-def changeable(*values: Any) -> list[Any]:
+def mutable_objects(*values: Any) -> list[Any]:
     """Return all mutable objects in these values, without duplicates."""
-    found: dict[int, Any] = {}
+    objects: dict[int, Any] = {}
     for value in values:
-        _collect(value, found)
-    return list(found.values())
+        _collect(value, objects)
+    return list(objects.values())
 
 
-def _collect(value: Any, found: dict[int, Any]) -> None:
+def _collect(value: Any, objects: dict[int, Any]) -> None:
     kinds = (Tensor, list, dict, set, nn.Module, Optimizer, Path)
-    if id(value) in found or not isinstance(value, (*kinds, tuple)):
+    if id(value) in objects or not isinstance(value, (*kinds, tuple)):
         return
     if isinstance(value, kinds):
-        found[id(value)] = value
-    inside: Iterator[Any] | list[Any] = []
+        objects[id(value)] = value
+    items: Iterator[Any] | list[Any] = []
     if isinstance(value, dict):
-        inside = [*value.values()]
+        items = [*value.values()]
     elif isinstance(value, list | tuple | set):
-        inside = [*value]
+        items = [*value]
     elif isinstance(value, Optimizer):
-        inside = [p for group in value.param_groups for p in group["params"]]
+        items = [p for group in value.param_groups for p in group["params"]]
     elif isinstance(value, nn.Module):
-        inside = [*value._modules.values(), *value._parameters.values(), *value._buffers.values()]
-        inside += [*_own_attributes(value).values(), *_noted_by_hooks(value)]
-    for item in inside:
-        _collect(item, found)
+        items = [*value._modules.values(), *value._parameters.values(), *value._buffers.values()]
+        items += [*_own_attributes(value).values(), *_hook_variables(value)]
+    for item in items:
+        _collect(item, objects)
 
 
 def _own_attributes(value: nn.Module | Optimizer) -> dict[str, Any]:
-    """The attributes added by a subclass in a check, such as a list of recorded calls."""
-    general = _OF_EVERY_MODULE if isinstance(value, nn.Module) else _OF_EVERY_OPTIMIZER
+    """Return the attributes that a check's subclass added, such as a list of recorded calls."""
+    standard_names = _MODULE_ATTRIBUTES if isinstance(value, nn.Module) else _OPTIMIZER_ATTRIBUTES
     return {
         name: item
         for name, item in vars(value).items()
-        if name not in general and isinstance(item, bool | int | float | list | set)
+        if name not in standard_names and isinstance(item, bool | int | float | list | set)
     }
 
 
-def _noted_by_hooks(module: nn.Module) -> Iterator[Any]:
-    """The closure variables and defaults of a module's hooks, which may write to them."""
+def _hook_variables(module: nn.Module) -> Iterator[Any]:
+    """Yield the closure variables and defaults of a module's hooks, which may write to them."""
     for hook in (*module._forward_hooks.values(), *module._forward_pre_hooks.values()):
         if isinstance(hook, FunctionType):
             cells = [cell.cell_contents for cell in hook.__closure__ or ()]
@@ -76,38 +76,38 @@ def _noted_by_hooks(module: nn.Module) -> Iterator[Any]:
 
 
 class Shipper(cloudpickle.Pickler):
-    """Pickles values for the answer process; functions and classes of checks go by value.
+    """Pickles values for the answer process; functions and classes of checks are pickled by value.
 
-    `named` returns the name of an object that the other process already has, or None.
+    `get_name` returns the name of an object that the other process already has, or None.
     """
 
-    def __init__(self, file: io.BytesIO, named: Callable[[Any], Any]) -> None:
+    def __init__(self, file: io.BytesIO, get_name: Callable[[Any], Any]) -> None:
         super().__init__(file)
-        self._named = named
+        self._get_name = get_name
 
     def persistent_id(self, value: Any) -> Any:
         """Return the name of an object that the other process already has, or None."""
-        return self._named(value)
+        return self._get_name(value)
 
     def reducer_override(self, value: Any) -> Any:
         """Pickle tensors, generators and files so that the simulated device can load them."""
         if isinstance(value, Tensor):
             parameter = isinstance(value, nn.Parameter)
-            return _tensor, (numbers_of(value), value.stride(), value.requires_grad, parameter)
+            return _make_tensor, (numbers_of(value), value.stride(), value.requires_grad, parameter)
         if isinstance(value, torch.Generator):
-            return _generator, (str(value.device), value.get_state().numpy().tobytes())
+            return _make_generator, (str(value.device), value.get_state().numpy().tobytes())
         if isinstance(value, Path):
-            return _file, (value.name, value.read_bytes() if value.is_file() else None)
+            return _make_file, (value.name, value.read_bytes() if value.is_file() else None)
         return super().reducer_override(value)
 
 
-def ship(value: Any, named: Callable[[Any], Any]) -> str:
+def ship(value: Any, get_name: Callable[[Any], Any]) -> str:
     """Pickle a value, including the gradients of its tensors, as base64 text."""
     gradients = [
-        (t, t.grad) for t in changeable(value) if isinstance(t, Tensor) and t.grad is not None
+        (t, t.grad) for t in mutable_objects(value) if isinstance(t, Tensor) and t.grad is not None
     ]
     file = io.BytesIO()
-    Shipper(file, named).dump((value, gradients))
+    Shipper(file, get_name).dump((value, gradients))
     return base64.b64encode(file.getvalue()).decode()
 
 
@@ -128,7 +128,7 @@ def unship(text: str, find: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _tensor(numbers: Any, stride: tuple[int, ...], gradient: bool, parameter: bool) -> Tensor:
+def _make_tensor(numbers: Any, stride: tuple[int, ...], gradient: bool, parameter: bool) -> Tensor:
     tensor = tensor_of(*numbers)
     if tensor.stride() != stride and 0 not in stride:
         strided = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype)
@@ -136,13 +136,13 @@ def _tensor(numbers: Any, stride: tuple[int, ...], gradient: bool, parameter: bo
     return nn.Parameter(tensor, gradient) if parameter else tensor.requires_grad_(gradient)
 
 
-def _generator(device: str, state: bytes) -> torch.Generator:
+def _make_generator(device: str, state: bytes) -> torch.Generator:
     generator = torch.Generator(device)
     generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
     return generator
 
 
-def _file(name: str, content: bytes | None) -> Path:
+def _make_file(name: str, content: bytes | None) -> Path:
     path = Path(tempfile.mkdtemp()) / name
     if content is not None:
         path.write_bytes(content)
@@ -160,7 +160,7 @@ def state_of(value: Any, encoder: Encoder) -> Any:
         return [[encode(key), encode(item)] for key, item in value.items()]
     if isinstance(value, Path):
         content = value.read_bytes() if value.is_file() else None
-        if content is None or len(content) > _MOST_BYTES_OF_A_FILE:
+        if content is None or len(content) > _MAX_FILE_BYTES:
             return None
         return base64.b64encode(content).decode()
     attributes = {name: encode(item) for name, item in _own_attributes(value).items()}
@@ -213,14 +213,14 @@ def _apply(value: Any, state: Any, decoder: Decoder) -> None:
         value.training = training is True
         _register(value._parameters, parameters, decoder)
         _register(value._buffers, buffers, decoder)
-        _set_own(value, attributes, decoder)
+        _set_attributes(value, attributes, decoder)
     else:
         groups, states, attributes = state
         value.param_groups[:] = [dict(decode(group)) for group in groups]
         new = {decode(parameter): dict(decode(item)) for parameter, item in states}
         value.state.clear()
         value.state.update(new)
-        _set_own(value, attributes, decoder)
+        _set_attributes(value, attributes, decoder)
 
 
 def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
@@ -229,23 +229,23 @@ def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
         return
     # The gradient may be on another device than the moved tensor, and torch rejects that in an
     # assignment. Move the data to the gradient's device during the assignment.
-    moved = tensor.data
-    tensor.data = moved.to(gradient.device)
+    data = tensor.data
+    tensor.data = data.to(gradient.device)
     tensor.grad = gradient.detach()
-    tensor.data = moved
+    tensor.data = data
 
 
-def _register(own: dict[str, Any], trees: dict[str, Any], decoder: Decoder) -> None:
+def _register(registered: dict[str, Any], trees: dict[str, Any], decoder: Decoder) -> None:
     """Replace the registered tensors that the answer's code has replaced."""
-    for name, old in own.items():
+    for name, old in registered.items():
         new = decoder.decode(trees.get(name))
         if new is old or not isinstance(new, Tensor | None):
             continue
         parameter = isinstance(old, nn.Parameter) and new is not None
-        own[name] = nn.Parameter(new.detach(), new.requires_grad) if parameter else new
+        registered[name] = nn.Parameter(new.detach(), new.requires_grad) if parameter else new
 
 
-def _set_own(value: nn.Module | Optimizer, trees: dict[str, Any], decoder: Decoder) -> None:
+def _set_attributes(value: nn.Module | Optimizer, trees: dict[str, Any], decoder: Decoder) -> None:
     for name, tree in trees.items():
         new = decoder.decode(tree)
         # Use getattr because an unchanged counter may exist only as a class attribute.

@@ -18,31 +18,31 @@ class LimitedStream(io.StringIO):
     """A text stream that discards text beyond a size limit."""
 
     encoding = "utf-8"
-    _room = MAX_TEXT
+    _remaining = MAX_TEXT
 
     def write(self, text: str) -> int:
         """Write `text`, truncated at the limit."""
-        if self._room > 0:
-            super().write(text[: self._room])
-            self._room -= len(text)
-            if self._room <= 0:
+        if self._remaining > 0:
+            super().write(text[: self._remaining])
+            self._remaining -= len(text)
+            if self._remaining <= 0:
                 super().write("\n... (truncated)")
         return len(text)
 
     def close(self) -> None:
-        """Do nothing, so that the grader can read the text even if the student's code closes it."""
+        """Do nothing, so that the text can be read after the student's code closes the stream."""
 
 
 def safe_output(data: dict[str, Any]) -> dict[str, Any]:
     """Return the text and images of an output, which are safe to show in a browser."""
-    kept: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     text = data.get("text/plain")
     if isinstance(text, str):
-        kept["text/plain"] = text[:MAX_TEXT]
-    for kind in ("image/png", "image/jpeg"):
-        picture = data.get(kind)
-        if isinstance(picture, bytes):
-            picture = base64.b64encode(picture).decode()
-        if isinstance(picture, str) and len(picture) <= MAX_IMAGE and _BASE64.fullmatch(picture):
-            kept[kind] = picture
-    return kept
+        result["text/plain"] = text[:MAX_TEXT]
+    for mime_type in ("image/png", "image/jpeg"):
+        image = data.get(mime_type)
+        if isinstance(image, bytes):
+            image = base64.b64encode(image).decode()
+        if isinstance(image, str) and len(image) <= MAX_IMAGE and _BASE64.fullmatch(image):
+            result[mime_type] = image
+    return result

@@ -1,6 +1,6 @@
 """Checks that this machine can grade a lab, before and between submissions.
 
-If the sandbox does not start or a limit is too low, every student would get 0 points. To detect
+If the sandbox fails to start or a limit is too low, every student gets 0 points. To detect
 this, the lab's own solution is graded like a submission and must get full points.
 """
 
@@ -33,10 +33,10 @@ def check_machine(
     failed, isolated = unexpected_marks(original, limits, isolated=isolated, judges=judges)
     if not failed:
         return
-    where = "in bubblewrap's sandbox" if isolated else "without a sandbox"
+    setting = "in bubblewrap's sandbox" if isolated else "without a sandbox"
     lines = [
         f"This machine cannot grade {original.stem} now, so no submission was graded. "
-        f"{notebook_file} was graded first, {where} with {limits.memory_bytes / 2**30:.1f} GiB, "
+        f"{notebook_file} was graded first, {setting} with {limits.memory_bytes / 2**30:.1f} GiB, "
         f"{limits.cell_seconds:g} s per cell and {limits.seconds:g} s in total. Each of its "
         f"exercises should be {expected}, but:",
         *_describe(failed),
@@ -64,8 +64,8 @@ def unexpected_marks(
     return [mark for mark in graded.marks if mark.status is not expected], graded.isolated
 
 
-def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolated: bool) -> str:
-    if any(mark.stop and mark.stop.is_limit for mark in failed):
+def _advice(original: Path, marks: list[Mark], limits: SandboxLimits, *, isolated: bool) -> str:
+    if any(mark.stop and mark.stop.is_limit for mark in marks):
         return (
             "Raise the limits (--memory, --cell-seconds, --seconds), or stop other programs on "
             "this machine. To check for other problems: course doctor"
@@ -76,15 +76,15 @@ def _advice(original: Path, failed: list[Mark], limits: SandboxLimits, *, isolat
             "Without bubblewrap it gets every point, so the sandbox is the cause. If the students' "
             "code may use this machine's files and network, add --no-sandbox."
         )
-    if any(mark.status is MarkStatus.NOT_GRADED for mark in failed):
+    if any(mark.status is MarkStatus.NOT_GRADED for mark in marks):
         return "To find the cause: course doctor"
     return "The lab, its solution and helpers/checks may not match. To check: course build --check"
 
 
-def _describe(failed: list[Mark]) -> list[str]:
-    """One line per distinct problem, with the affected exercises."""
+def _describe(marks: list[Mark]) -> list[str]:
+    """Return one line per distinct problem, with the affected exercises."""
     exercises_by_problem: dict[str, list[str]] = {}
-    for mark in failed:
+    for mark in marks:
         exercises_by_problem.setdefault(mark.description, []).append(str(mark.exercise))
     return [
         f"  exercise{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}"

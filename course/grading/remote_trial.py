@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from course.grading.decoding import Decoder, Malformed, RemoteObject
-from course.grading.mirrors import apply_state, changeable, ship
+from course.grading.mirrors import apply_state, mutable_objects, ship
 from helpers.checks import hints
 from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.machines import machine
@@ -67,7 +67,7 @@ class RemoteTrial(Trial):
         self._channel = channel
         self._own_hints = own_hints
         self._gpus: int | None = None
-        self._watches: list[_Reported] = []
+        self._watches: list[_ReportedWatch] = []
         self._callbacks: list[Callable[..., Any]] = []
         self.printed = PrintedText()
         self.stopped = ""
@@ -98,7 +98,7 @@ class RemoteTrial(Trial):
 
     def hidden(self, *, any_value: bool = False) -> WrongAnswer | None:
         """Return the hint for a name that the notebook has reassigned."""
-        tree = self._channel({"do": "hidden"}, self._called_back).get("hint")
+        tree = self._channel({"do": "hidden"}, self._run_callback).get("hint")
         try:
             return None if tree is None else self._hint(tree)
         except Malformed:
@@ -116,13 +116,13 @@ class RemoteTrial(Trial):
 
     def watch(self) -> Watch:
         """Return a watch for the calls in a block, which the answer process reports."""
-        return _Reported(self._watches)
+        return _ReportedWatch(self._watches)
 
     def _ask(self, do: str, function: Any, args: Any, kwargs: Any) -> CallResult:
-        known = changeable(args, kwargs)
+        known = mutable_objects(args, kwargs)
         values = function, args, kwargs, known, _random_numbers()
         request = {"do": do, "gpus": self._gpus, "watch": bool(self._watches)}
-        reply = self._channel(request | {"values": ship(values, self._name)}, self._called_back)
+        reply = self._channel(request | {"values": ship(values, self._name)}, self._run_callback)
         try:
             return self._read(reply, known)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, Malformed) as error:
@@ -149,17 +149,20 @@ class RemoteTrial(Trial):
             if reply["error"] is None:
                 raise
         if reply["error"] is not None:
-            return CallResult(error=_error_of(reply["error"], self._hint(reply["why"])))
+            return CallResult(error=_make_error(reply["error"], self._hint(reply["why"])))
         return CallResult(value=value)
 
     def _hint(self, tree: Any) -> WrongAnswer:
         try:
             hint = self._own_hints.get(tree["id"]) or _GENERAL_HINTS[tree["id"]]
-            wrong = WrongAnswer(hint, {str(key): value for key, value in tree["values"].items()})
-            _ = wrong.wrong, wrong.look  # raises an error if the values do not match the hint
+            wrong_answer = WrongAnswer(
+                hint, {str(key): value for key, value in tree["values"].items()}
+            )
+            # Formatting the texts raises an error if the values do not match the hint.
+            _ = wrong_answer.wrong, wrong_answer.look
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise Malformed from None
-        return wrong
+        return wrong_answer
 
     def _name(self, value: Any) -> Any:
         if isinstance(value, RemoteObject):
@@ -169,7 +172,7 @@ class RemoteTrial(Trial):
             return "callback", len(self._callbacks) - 1
         return None
 
-    def _called_back(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _run_callback(self, message: dict[str, Any]) -> dict[str, Any]:
         """Call a function of the check on behalf of the answer's code."""
         value = error = None
         try:
@@ -183,10 +186,10 @@ class RemoteTrial(Trial):
         return {"values": ship((value, error), self._name)}
 
 
-class _Reported(Watch):
+class _ReportedWatch(Watch):
     """A watch that collects the measurements reported by the answer process."""
 
-    def __init__(self, active: list[_Reported]) -> None:
+    def __init__(self, active: list[_ReportedWatch]) -> None:
         super().__init__()
         self._active = active
         self._fetched = 0
@@ -196,7 +199,7 @@ class _Reported(Watch):
         """The number of times that values were read from a GPU."""
         return self._fetched
 
-    def __enter__(self) -> _Reported:
+    def __enter__(self) -> _ReportedWatch:
         self._active.append(self)
         return self
 
@@ -211,15 +214,15 @@ class _Reported(Watch):
         self.calls += int(reply["calls"])
 
 
-def _error_of(tree: dict[str, Any], why: WrongAnswer) -> Exception:
+def _make_error(tree: dict[str, Any], why: WrongAnswer) -> Exception:
     """Create an exception with the type name and message of the student's exception."""
-    kinds = [str(kind) for kind in tree["kinds"]]
-    known = next((_ERRORS[kind] for kind in kinds if kind in _ERRORS), Exception)
+    kinds = [str(error_type) for error_type in tree["kinds"]]
+    base = next((_ERRORS[error_type] for error_type in kinds if error_type in _ERRORS), Exception)
     text = str(tree["text"])
     name = kinds[0] if kinds[0].isidentifier() else "Exception"
     methods = {"__init__": lambda self: None, "__str__": lambda self: text, "why": why}
-    kind = type(name, (known,), methods)
-    return kind.__new__(kind)
+    error_type = type(name, (base,), methods)
+    return error_type.__new__(error_type)
 
 
 def _random_numbers() -> tuple[torch.Tensor, list[torch.Tensor]]:

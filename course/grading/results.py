@@ -43,7 +43,7 @@ class StoredResults:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def load(self, submission: Submission) -> GradedSubmission | None:
-        """The stored final result of an unchanged submission; None if there is none."""
+        """Return the stored final result of an unchanged submission; None if there is none."""
         try:
             data = json.loads(self._file(submission).read_text(encoding="utf-8"))
             if data["key"] != self._key(submission) or not data["final"]:
@@ -81,7 +81,7 @@ def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
     if not file.exists():
         write_atomically(file, (",".join(_MANUAL_COLUMNS) + "\n").encode("utf-8-sig"))
         return {}
-    found: dict[tuple[str, int], tuple[float | None, str]] = {}
+    entries: dict[tuple[str, int], tuple[float | None, str]] = {}
     with file.open(encoding="utf-8-sig", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines), start=2):
             try:
@@ -89,24 +89,28 @@ def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
                 if points is not None and not math.isfinite(points):
                     raise ValueError
                 key = row["student"].removeprefix("'"), int(row["exercise"])
-                found[key] = points, (row.get("comment") or "").strip()
+                entries[key] = points, (row.get("comment") or "").strip()
             except (KeyError, ValueError, TypeError, AttributeError):
                 raise CourseError(
                     f"{file}, line {number}: expected {', '.join(_MANUAL_COLUMNS)}, such as "
                     '"Ada Lovelace,3,1.5,right idea".'
                 ) from None
-    return found
+    return entries
 
 
 def unknown_in_manual(
     manual: Iterable[tuple[str, int]], submissions: Iterable[GradedSubmission]
 ) -> list[str]:
-    """The lines of `manual.csv` that match no student and exercise."""
-    known = {(one.submission.student, mark.exercise) for one in submissions for mark in one.marks}
+    """Return the lines of `manual.csv` that do not match any student and exercise."""
+    keys = {
+        (graded.submission.student, mark.exercise)
+        for graded in submissions
+        for mark in graded.marks
+    }
     return [
         f"{student}, exercise {number}"
         for student, number in manual
-        if (student, number) not in known
+        if (student, number) not in keys
     ]
 
 
@@ -120,7 +124,7 @@ def with_manual(
         if comment or points is not None:
             mark = replace(mark, message=comment or mark.message)
         if points is not None:
-            whole = int(points) if points.is_integer() else points
-            mark = replace(mark, points=whole, status=MarkStatus.MANUAL, hint=None, stop=None)
+            value = int(points) if points.is_integer() else points
+            mark = replace(mark, points=value, status=MarkStatus.MANUAL, hint=None, stop=None)
         marks.append(mark)
     return replace(graded, marks=marks)

@@ -30,7 +30,7 @@ from course.grading.limits import SandboxLimits, Stop, StopReason
 # count as one second. `helpers.checks` uses the same factor.
 _WALL_PER_SECOND = 6
 _NOBODY = 65534
-_TICK = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Sandbox:
@@ -87,7 +87,7 @@ class Sandbox:
         return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
     def seconds(self) -> float:
-        """The seconds since the start, without the time spent waiting for the judge or for a CPU.
+        """Return the seconds since the start, without the time waiting for the judge or a CPU.
 
         The time that the main thread waited for a CPU is read from /proc on Linux.
         """
@@ -116,38 +116,38 @@ class Sandbox:
         yield
         self._waited_for_judge += time.monotonic() - start
 
-    def send(self, message: dict[str, Any], over: Callable[[], Stop | None]) -> Stop | None:
+    def send(self, message: dict[str, Any], check_clock: Callable[[], Stop | None]) -> Stop | None:
         """Send a line of JSON to the module; return None, or the reason if sending failed.
 
-        While the module is not reading, `over` is polled. It returns a reason to stop, or None.
+        While the module is not reading, poll `check_clock`, which returns a reason to stop or None.
         """
         assert self.process.stdin is not None
         channel = self.process.stdin.fileno()
-        rest = memoryview(json.dumps(message).encode() + b"\n")
-        while rest:
-            if not select.select([], [channel], [], _TICK)[1]:
-                if stop := self.over_limit() or over():
+        remaining = memoryview(json.dumps(message).encode() + b"\n")
+        while remaining:
+            if not select.select([], [channel], [], _POLL_SECONDS)[1]:
+                if stop := self.over_limit() or check_clock():
                     return stop
                 continue
             try:
                 # A pipe that is ready accepts PIPE_BUF bytes, so this never blocks.
-                rest = rest[os.write(channel, rest[: select.PIPE_BUF]) :]
+                remaining = remaining[os.write(channel, remaining[: select.PIPE_BUF]) :]
             except BrokenPipeError:
                 return self.exit_reason()
         return None
 
     def over_limit(self) -> Stop | None:
-        """The limit that the sandbox currently exceeds; None if there is none."""
+        """Return the limit that the sandbox exceeds now; None if there is none."""
         with contextlib.suppress(psutil.Error):
             processes = self._process_tree()
             if len(processes) > self.limits.processes:
                 text = f"started more than {self.limits.processes} processes"
                 return Stop(StopReason.PROCESSES, text)
-            files = sum(map(_memory_files, processes))
+            file_bytes = sum(map(_memory_file_bytes, processes))
             # RSS counts shared memory once per process. PSS is accurate but slow, so it is computed
             # only if RSS exceeds the limit.
-            limit = self.limits.memory_bytes - files
-            if _sum(processes, "rss") > limit < _sum(processes, "pss"):
+            limit = self.limits.memory_bytes - file_bytes
+            if _total_memory(processes, "rss") > limit < _total_memory(processes, "pss"):
                 text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
                 return Stop(StopReason.MEMORY, text)
         return None
@@ -191,42 +191,42 @@ class Sandbox:
 
     def _kill_detached(self, home: str) -> None:
         """Kill daemonized processes, which are no longer in the process tree."""
-        for one in psutil.process_iter():
+        for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
-                if one.environ().get("HOME") == home:
-                    one.kill()
+                if process.environ().get("HOME") == home:
+                    process.kill()
 
     def _process_tree(self) -> list[psutil.Process]:
-        first = psutil.Process(self.process.pid)
-        processes = [first, *first.children(recursive=True)]
+        root = psutil.Process(self.process.pid)
+        processes = [root, *root.children(recursive=True)]
         self._known_processes |= {process.pid: process for process in processes}
         return processes
 
 
-def _sum(processes: list[psutil.Process], kind: str) -> int:
+def _total_memory(processes: list[psutil.Process], kind: str) -> int:
     """Return the memory in bytes: "rss", or "pss" on Linux, which splits up shared memory."""
-    used = 0
+    total = 0
     for process in processes:
         with contextlib.suppress(psutil.Error):
-            shared = kind == "pss" and psutil.LINUX
-            used += process.memory_full_info().pss if shared else process.memory_info().rss
-    return used
+            use_pss = kind == "pss" and psutil.LINUX
+            total += process.memory_full_info().pss if use_pss else process.memory_info().rss
+    return total
 
 
-def _memory_files(process: psutil.Process) -> int:
+def _memory_file_bytes(process: psutil.Process) -> int:
     """Return the bytes in `memfd` files. RSS does not include data that was written to them."""
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     with contextlib.suppress(OSError):
         for file in Path(f"/proc/{process.pid}/fd").iterdir():
             with contextlib.suppress(OSError):
                 if str(file.readlink()).startswith("/memfd:"):
                     info = file.stat()
-                    found[info.st_ino] = info.st_blocks * 512
-    return sum(found.values())
+                    sizes[info.st_ino] = info.st_blocks * 512
+    return sum(sizes.values())
 
 
 def _can_run_as_nobody() -> bool:
-    """Whether this program is root and the user `nobody` can read Python and the course."""
+    """Return whether this program is root and `nobody` can read Python and the course."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return False
     paths = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve()]

@@ -47,10 +47,10 @@ class Session:
     notes: list[str] = field(default_factory=list)
     fault: Stop | None = None
     _skip: set[int] = field(default_factory=set)
-    # Whether any of the student's code has started in the current run.
+    # Whether the student's code has started in the current run.
     _student_code_ran: bool = False
     # Seconds that the student's code has used in all runs.
-    _used: float = 0.0
+    _used_seconds: float = 0.0
     # The index of the check in progress, or None.
     _judging: int | None = None
 
@@ -69,7 +69,7 @@ class Session:
             if stop is None:
                 self.fault = None
                 return
-            if self._used > self.limits.seconds:
+            if self._used_seconds > self.limits.seconds:
                 text = f"the whole lab took more than {self.limits.seconds:g} seconds"
                 self._give_up(Stop(StopReason.TIME, text))
                 return
@@ -103,7 +103,7 @@ class Session:
         sandbox = Sandbox(_WORKER, self.limits, isolated=self.isolated)
         self.isolated = sandbox.isolated
         try:
-            index, stop = self._follow_with_judge(sandbox)
+            index, stop = self._run_with_judge(sandbox)
             if stop is not None and not self._student_code_ran:
                 error = f": {sandbox.last_error}" if sandbox.last_error else ""
                 text = f"its process {stop.text} before any student code could run{error}"
@@ -112,16 +112,16 @@ class Session:
         finally:
             sandbox.end()
 
-    def _follow_with_judge(self, sandbox: Sandbox) -> tuple[int | None, Stop | None]:
+    def _run_with_judge(self, sandbox: Sandbox) -> tuple[int | None, Stop | None]:
         self._judging = None
         try:
             with self.judges.borrow() as judge:
-                return self._follow(sandbox, judge)
+                return self._exchange_messages(sandbox, judge)
         except JudgeFailed as error:
             text = f"was not graded: the judge failed: {error}"
             return self._judging, Stop(StopReason.BUSY, text)
 
-    def _follow(self, sandbox: Sandbox, judge: Judge) -> tuple[int | None, Stop | None]:
+    def _exchange_messages(self, sandbox: Sandbox, judge: Judge) -> tuple[int | None, Stop | None]:
         secret = secrets.token_hex(32)
         task = {
             "secret": secret,
@@ -135,13 +135,13 @@ class Session:
         index, clock = None, Clock(sandbox, _START_SECONDS)
         if stop := sandbox.send(task, clock.over):
             return None, stop
-        used_before, received = self._used, 0
+        used_before, num_bytes = self._used_seconds, 0
         student_start: float | None = None
         for line in read_lines(sandbox):
             now = clock.now()
             if student_start is not None:
-                self._used = used_before + now - student_start
-                if self._used > self.limits.seconds:
+                self._used_seconds = used_before + now - student_start
+                if self._used_seconds > self.limits.seconds:
                     return index, Stop(StopReason.TIME, "used the time for the whole lab")
             if line is None:
                 if self.cancel.is_set():
@@ -152,8 +152,7 @@ class Session:
             if isinstance(line, int):
                 return index, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             message = read_message(line, secret, self.cells)
-            # Replies are expected only while a check is in progress, and other messages only
-            # while none is.
+            # Replies are expected only during a check, and other messages only outside of one.
             if message is None or ("reply" in message) is (self._judging is None):
                 self._note("wrote into the grader's channel")
                 continue
@@ -174,8 +173,8 @@ class Session:
                     return (None if stop is _RESTART else index), stop
                 index = self._judging
                 continue
-            received += len(line)
-            if received > self.limits.max_output_bytes:
+            num_bytes += len(line)
+            if num_bytes > self.limits.max_output_bytes:
                 return index, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
             if "begin" in message:
                 index = message["begin"]
@@ -188,7 +187,7 @@ class Session:
             if message["error"] and not self._student_code_ran:
                 text = f"stopped in the lab's own cells ({message['error']})"
                 return index, Stop(StopReason.FAILED, text)
-            self._keep(index, message)
+            self._save_result(index, message)
             if message["stop"]:
                 text = message["error"].removeprefix("stopped: it ")
                 return index, Stop(StopReason(message["stop"]), text)
@@ -201,23 +200,23 @@ class Session:
     ) -> Stop | None:
         """Send a message to the judge; forward its next request or save its verdict."""
         with sandbox.waiting():
-            answer = judge.exchange(message, self.cancel)
-        if "verdict" in answer:
-            verdict, index = answer["verdict"], self._judging
-            self._keep(index, verdict)
+            response = judge.exchange(message, self.cancel)
+        if "verdict" in response:
+            verdict, index = response["verdict"], self._judging
+            self._save_result(index, verdict)
             self._judging = None
             if verdict["stop"]:
                 # The stopped code may have left the process in a bad state.
                 return _RESTART
-            answer = {"request": {"do": "end"}}
+            response = {"request": {"do": "end"}}
             clock.start(self.limits.cell_seconds + self.limits.grace)
-        elif answer["request"].get("do") == "begin":
+        elif response["request"].get("do") == "begin":
             # Allow more than the check's own time limit, which gives a better error message.
-            seconds = max(self.limits.cell_seconds, answer["request"]["seconds"] + 5)
+            seconds = max(self.limits.cell_seconds, response["request"]["seconds"] + 5)
             clock.start(seconds + self.limits.grace)
-        return sandbox.send(answer["request"], clock.over)
+        return sandbox.send(response["request"], clock.over)
 
-    def _keep(self, index: int, result: dict[str, Any]) -> None:
+    def _save_result(self, index: int, result: dict[str, Any]) -> None:
         cell = self.cells[index]
         if cell.exercise in self.verdicts and index in self.results:
             # The cell was rerun for a later exercise. Keep the outputs of the run with the verdict.

@@ -50,23 +50,23 @@ def similar(
 
     Code that the lab or its solution contains is ignored.
     """
-    base = [original.cells, solution.cells if solution is not None else []]
-    sources = [cell.source for cells in base for cell in cells if cell.cell_type == "code"]
-    given = set(_ngrams(sources))
+    notebooks = [original.cells, solution.cells if solution is not None else []]
+    sources = [cell.source for cells in notebooks for cell in cells if cell.cell_type == "code"]
+    lab_ngrams = set(_ngrams(sources))
     ngrams_by_student = {
         submission.student: _ngrams(_answers(original, submission))
         for submission in submissions
         if submission.notebook is not None
     }
     for ngrams in ngrams_by_student.values():
-        for ngram in ngrams.keys() & given:
+        for ngram in ngrams.keys() & lab_ngrams:
             del ngrams[ngram]
-    frequency = Counter(itertools.chain.from_iterable(ngrams_by_student.values()))
+    counts = Counter(itertools.chain.from_iterable(ngrams_by_student.values()))
     weight = {
         ngram: max(_MIN_WEIGHT, math.log(len(ngrams_by_student) / count))
         if len(ngrams_by_student) > 2
         else 1.0
-        for ngram, count in frequency.items()
+        for ngram, count in counts.items()
     }
     total = {
         student: sum(weight[ngram] for ngram in ngrams)
@@ -76,11 +76,11 @@ def similar(
     for (first, first_ngrams), (second, second_ngrams) in itertools.combinations(
         ngrams_by_student.items(), 2
     ):
-        smaller = min(total[first], total[second])
+        min_total = min(total[first], total[second])
         shared = first_ngrams.keys() & second_ngrams.keys()
-        if len(shared) < _MIN_SHARED or smaller <= 0:
+        if len(shared) < _MIN_SHARED or min_total <= 0:
             continue
-        similarity = sum(weight[ngram] for ngram in shared) / smaller
+        similarity = sum(weight[ngram] for ngram in shared) / min_total
         if similarity >= threshold:
             example = max((first_ngrams[ngram] for ngram in shared), key=len)
             pairs.append(SimilarPair(first, second, round(min(similarity, 1.0), 3), example))
@@ -94,15 +94,15 @@ def _answers(original: NotebookNode, submission: Submission) -> list[str]:
 
 def _ngrams(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
     """Return the token n-grams with normalized variable names, and the original text of each."""
-    found: dict[tuple[str, ...], str] = {}
+    texts: dict[tuple[str, ...], str] = {}
     for source in sources:
         tokens = _tokens(source)
         for start in range(len(tokens) - _N + 1):
             ngram = tokens[start : start + _N]
-            found.setdefault(
+            texts.setdefault(
                 tuple(normalized for normalized, _ in ngram), " ".join(text for _, text in ngram)
             )
-    return found
+    return texts
 
 
 def _tokens(source: str) -> list[tuple[str, str]]:
@@ -111,12 +111,12 @@ def _tokens(source: str) -> list[tuple[str, str]]:
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, SyntaxError):
         return [(word, word) for word in source.split()]
-    assigned = _own_names(source)
+    names = _assigned_names(source)
     texts = [t.string for t in tokens if t.type not in _SKIP and t.string.strip()]
-    return [("NAME" if text in assigned else text, text) for text in texts]
+    return [("NAME" if text in names else text, text) for text in texts]
 
 
-def _own_names(source: str) -> set[str]:
+def _assigned_names(source: str) -> set[str]:
     """Return the names that the code assigns: arguments and targets of `=`, `for` and `with`."""
     try:
         nodes = list(ast.walk(ast.parse(source)))

@@ -66,33 +66,38 @@ def wrapper_depth(paths: Iterable[str], lab: str) -> int:
     >>> wrapper_depth(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
     2
     """
-    split = [PurePosixPath(path).parts for path in paths]
-    shared = 0
-    while split and all(p[shared : shared + 1] == split[0][shared : shared + 1] for p in split):
-        if any(len(parts) == shared + 1 for parts in split):
+    all_parts = [PurePosixPath(path).parts for path in paths]
+    num_shared = 0
+    while all_parts and all(
+        p[num_shared : num_shared + 1] == all_parts[0][num_shared : num_shared + 1]
+        for p in all_parts
+    ):
+        if any(len(parts) == num_shared + 1 for parts in all_parts):
             break
-        shared += 1
-    if not split or shared == 0:
+        num_shared += 1
+    if not all_parts or num_shared == 0:
         return 0
-    for depth, folder in enumerate(split[0][:shared]):
+    for depth, folder in enumerate(all_parts[0][:num_shared]):
         if _MOODLE.match(folder):
             return depth
     # The shared folders may contain student folders, or files named after students.
-    below = {parts[shared] for parts in split}
-    if all(len(parts) == shared + 1 for parts in split):
-        marked = all(identify_student(name, lab).platform for name in below)
-        named = len(below) > 1 and all(_named_after_students(name, lab) for name in below)
-        is_class = marked or named
+    names = {parts[num_shared] for parts in all_parts}
+    if all(len(parts) == num_shared + 1 for parts in all_parts):
+        has_platform_names = all(identify_student(name, lab).platform for name in names)
+        has_student_names = len(names) > 1 and all(
+            _is_named_after_student(name, lab) for name in names
+        )
+        is_class = has_platform_names or has_student_names
     else:
-        is_class = len(below) > 1 and not below & {lab, "labs", "notebooks", "source"}
+        is_class = len(names) > 1 and not names & {lab, "labs", "notebooks", "source"}
     # nbgrader's folder is called `submitted`.
-    return shared if is_class else int(split[0][0] == "submitted")
+    return num_shared if is_class else int(all_parts[0][0] == "submitted")
 
 
-def _named_after_students(file: str, lab: str) -> bool:
+def _is_named_after_student(file: str, lab: str) -> bool:
     stem = file.split(".")[0]
-    other = re.search(r"(?i)draft|final|copy|old|backup|untitled|lab|exercise|notebook", stem)
-    return stem != lab and not other and any(character.isalpha() for character in stem)
+    is_generic = re.search(r"(?i)draft|final|copy|old|backup|untitled|lab|exercise|notebook", stem)
+    return stem != lab and not is_generic and any(character.isalpha() for character in stem)
 
 
 def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
@@ -104,22 +109,22 @@ def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
     for key in dict.fromkeys(student.key for student in students):
         groups.setdefault(file_name(key[0]).casefold(), []).append(key)
     names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for keys in groups.values():
-        for name, number in keys:
+        for name, student_id in keys:
             base_name = name
             if len(keys) > 1 or name == "Participant":
-                base_name = f"{name} {number}".strip()
+                base_name = f"{name} {student_id}".strip()
             unique_name, count = base_name, 1
-            while file_name(unique_name).casefold() in taken:
+            while file_name(unique_name).casefold() in used_names:
                 count += 1
                 unique_name = f"{base_name} ({count})"
-            taken.add(file_name(unique_name).casefold())
-            names[name, number] = unique_name
+            used_names.add(file_name(unique_name).casefold())
+            names[name, student_id] = unique_name
     return names
 
 
 def file_name(student: str) -> str:
     """Convert a student's name to a file name that is valid on any system."""
-    plain = re.sub(r"[^\w.@() -]+", "_", student).strip(" .") or "unnamed"
-    return plain[:100]
+    cleaned = re.sub(r"[^\w.@() -]+", "_", student).strip(" .") or "unnamed"
+    return cleaned[:100]

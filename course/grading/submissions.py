@@ -53,26 +53,26 @@ def find_submissions(
     """
     files = sorted(read_files(folder), key=lambda file: file.path)
     depth = wrapper_depth([file.path for file in files], lab)
-    found: dict[tuple[str, str], list[Submission]] = {}
+    candidates_by_student: dict[tuple[str, str], list[Submission]] = {}
     students: dict[tuple[str, str], Student] = {}
     for file in files:
-        inside = "/".join(PurePosixPath(file.path).parts[depth:])
-        identity = identify_student(inside, lab)
-        if not is_notebook(file.path) and not identity.platform and "/" not in inside:
+        relative_path = "/".join(PurePosixPath(file.path).parts[depth:])
+        identity = identify_student(relative_path, lab)
+        if not is_notebook(file.path) and not identity.platform and "/" not in relative_path:
             continue  # for example, a class list next to the submissions
-        first = students.setdefault(identity.key, identity)
-        students[identity.key] = replace(first, late=first.late or identity.late)
-        found.setdefault(identity.key, []).append(_read(identity, file))
+        student = students.setdefault(identity.key, identity)
+        students[identity.key] = replace(student, late=student.late or identity.late)
+        candidates_by_student.setdefault(identity.key, []).append(_read(identity, file))
     if not any(is_notebook(file.path) for file in files):
         raise CourseError(f"There is no notebook (.ipynb) in {folder}.")
     names = display_names(students.values())
     submissions = []
-    for key, candidates in found.items():
+    for key, candidates in candidates_by_student.items():
         best = _best(candidates, original)
         late = students[key].late or bool(due and best.modified and best.modified > due)
         identity = replace(students[key], late=late)
         submissions.append(replace(best, student=names[key], identity=identity, late=late))
-    return sorted(submissions, key=lambda one: one.student.casefold())
+    return sorted(submissions, key=lambda submission: submission.student.casefold())
 
 
 def _read(student: Student, file: SubmittedFile) -> Submission:
@@ -88,8 +88,8 @@ def _read(student: Student, file: SubmittedFile) -> Submission:
 
 
 def _best(candidates: list[Submission], original: NotebookNode | None) -> Submission:
-    best = max(candidates, key=lambda one: _rank(one, original))
-    others = tuple(one.path for one in candidates if one is not best)
+    best = max(candidates, key=lambda candidate: _rank(candidate, original))
+    others = tuple(candidate.path for candidate in candidates if candidate is not best)
     if best.notebook is not None and original is not None:
         lab = other_lab(original, best.notebook)
         if lab is not None:
@@ -99,14 +99,14 @@ def _best(candidates: list[Submission], original: NotebookNode | None) -> Submis
 
 
 def _rank(submission: Submission, original: NotebookNode | None) -> tuple[Any, ...]:
-    """A sort key that prefers notebooks of this lab, then more answers, then later files."""
-    latest = submission.modified or datetime.min
+    """Return a sort key that prefers notebooks of this lab, then more answers, then later files."""
+    modified = submission.modified or datetime.min
     if submission.notebook is None:
-        return (is_notebook(submission.path), False, 0, 0, latest, submission.path)
+        return (is_notebook(submission.path), False, 0, 0, modified, submission.path)
     if original is None:
-        return (True, True, 0, len(submission.notebook.cells), latest, submission.path)
+        return (True, True, 0, len(submission.notebook.cells), modified, submission.path)
     merged = merge_answers(original, submission.notebook)
     exercises = len({cell.exercise for cell in merged.cells} - {None})
-    known = exercises - len(merged.missing)
-    own = other_lab(original, submission.notebook) is None
-    return (True, own, len(merged.written), known, latest, submission.path)
+    num_answers = exercises - len(merged.missing)
+    is_this_lab = other_lab(original, submission.notebook) is None
+    return (True, is_this_lab, len(merged.written), num_answers, modified, submission.path)

@@ -23,17 +23,17 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# Maximum bytes of a file, and of all notebooks in a student's zip. A notebook with many figures has
-# tens of megabytes.
+# Maximum bytes of a file, and of all notebooks in a student's zip. A notebook with many figures is
+# tens of megabytes in size.
 MAX_FILE_BYTES = 100_000_000
 MAX_FILES_IN_ZIP = 20_000
 # Maximum cells of a notebook, and characters without outputs. A lab has about 40 cells and 30,000
 # characters.
 MAX_CELLS = 2_000
 MAX_CHARACTERS = 1_000_000
-_NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")
+_NOTEBOOK_SUFFIXES = (".ipynb", ".ipynb.txt", ".ipynb.json")
 # Files and folders that learning platforms and operating systems add to submissions.
-_NOT_SUBMITTED = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
+_IGNORED_NAMES = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class SubmittedFile:
 
 
 def is_notebook(path: str) -> bool:
-    """Whether the file name is that of a notebook."""
-    return path.lower().endswith(_NOTEBOOKS)
+    """Return whether a file has the suffix of a notebook."""
+    return path.lower().endswith(_NOTEBOOK_SUFFIXES)
 
 
 def read_files(folder: Path) -> Iterator[SubmittedFile]:
@@ -60,9 +60,9 @@ def read_files(folder: Path) -> Iterator[SubmittedFile]:
     """
     if folder.is_dir():
         for file in folder.rglob("*"):
-            place = file.relative_to(folder)
-            if not _is_ignored(place.parts) and not file.is_dir():
-                yield from _from_disk(file, place.as_posix())
+            path = file.relative_to(folder)
+            if not _is_ignored(path.parts) and not file.is_dir():
+                yield from _read_from_disk(file, path.as_posix())
         return
     if not folder.is_file():
         raise CourseError(
@@ -70,7 +70,7 @@ def read_files(folder: Path) -> Iterator[SubmittedFile]:
         )
     try:
         with zipfile.ZipFile(folder) as archive:
-            yield from _members(archive, str(folder))
+            yield from _read_archive(archive, str(folder))
     except zipfile.BadZipFile:
         raise CourseError(
             f"{folder} is neither a folder nor a readable zip. Unpack it, and name the folder."
@@ -78,25 +78,25 @@ def read_files(folder: Path) -> Iterator[SubmittedFile]:
 
 
 def _is_ignored(parts: Iterable[str]) -> bool:
-    """Whether the file is hidden or was not submitted by the student."""
-    return any(part.startswith(".") or part.lower() in _NOT_SUBMITTED for part in parts)
+    """Return whether a file is hidden or was not submitted by the student."""
+    return any(part.startswith(".") or part.lower() in _IGNORED_NAMES for part in parts)
 
 
-def _from_disk(file: Path, place: str) -> Iterator[SubmittedFile]:
+def _read_from_disk(file: Path, path: str) -> Iterator[SubmittedFile]:
     try:
         info = file.lstat()
         if not stat.S_ISREG(info.st_mode):
-            yield SubmittedFile(place, problem="it is not a regular file")
+            yield SubmittedFile(path, problem="it is not a regular file")
         elif info.st_size > MAX_FILE_BYTES:
-            yield SubmittedFile(place, problem=_too_large(info.st_size))
+            yield SubmittedFile(path, problem=_too_large(info.st_size))
         else:
-            content = file.read_bytes() if _is_read(place) else b""
-            yield from _unpacked(place, content, datetime.fromtimestamp(info.st_mtime))
+            content = file.read_bytes() if _has_content(path) else b""
+            yield from _unpack(path, content, datetime.fromtimestamp(info.st_mtime))
     except OSError as error:
-        yield SubmittedFile(place, problem=f"it cannot be read: {error.strerror}")
+        yield SubmittedFile(path, problem=f"it cannot be read: {error.strerror}")
 
 
-def _members(
+def _read_archive(
     archive: zipfile.ZipFile, name: str, student: str | None = None
 ) -> Iterator[SubmittedFile]:
     """Yield the files in a zip. `student` is the path of a student's zip, None for the class's."""
@@ -118,7 +118,7 @@ def _members(
             yield SubmittedFile(path, problem=_too_large(max(total, member.file_size)))
             continue
         try:
-            content = archive.read(member) if _is_read(path) else b""
+            content = archive.read(member) if _has_content(path) else b""
         except Exception as error:  # zlib, a password, an unknown compression, a wrong checksum
             yield SubmittedFile(path, problem=f"it cannot be unpacked: {error}")
             continue
@@ -126,37 +126,37 @@ def _members(
             modified = datetime(*member.date_time)
         except ValueError:
             modified = None
-        yield from _unpacked(path, content, modified)
+        yield from _unpack(path, content, modified)
 
 
-def _is_read(path: str) -> bool:
-    return path.lower().endswith((*_NOTEBOOKS, ".zip"))
+def _has_content(path: str) -> bool:
+    return path.lower().endswith((*_NOTEBOOK_SUFFIXES, ".zip"))
 
 
 def _too_large(size: int) -> str:
     return f"it is {size / 1e6:.0f} MB; the limit is {MAX_FILE_BYTES / 1e6:.0f} MB"
 
 
-def _unpacked(path: str, content: bytes, modified: datetime | None) -> Iterator[SubmittedFile]:
+def _unpack(path: str, content: bytes, modified: datetime | None) -> Iterator[SubmittedFile]:
     """Yield the notebooks in a student's zip, or the file itself if it is not a zip."""
     if not path.lower().endswith(".zip"):
-        yield _parsed(SubmittedFile(path, modified=modified), content)
+        yield _parse(SubmittedFile(path, modified=modified), content)
         return
-    found = False
+    has_notebook = False
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for file in _members(archive, path, student=path):
-                found = True
+            for file in _read_archive(archive, path, student=path):
+                has_notebook = True
                 yield file
     except (zipfile.BadZipFile, CourseError, OSError, ValueError) as error:
         yield SubmittedFile(path, problem=f"it cannot be unpacked: {error}", modified=modified)
         return
-    if not found:
+    if not has_notebook:
         problem = "there is no notebook in the zip"
         yield SubmittedFile(path, problem=problem, modified=modified)
 
 
-def _parsed(file: SubmittedFile, content: bytes) -> SubmittedFile:
+def _parse(file: SubmittedFile, content: bytes) -> SubmittedFile:
     if not is_notebook(file.path):
         problem = f"{PurePosixPath(file.path).name} is not a notebook (.ipynb)"
         return replace(file, problem=problem)
@@ -164,7 +164,7 @@ def _parsed(file: SubmittedFile, content: bytes) -> SubmittedFile:
     if not content.strip():
         return replace(file, problem="the file is empty")
     try:
-        text = _without_outputs(json.loads(content.decode("utf-8-sig")))
+        text = _remove_outputs(json.loads(content.decode("utf-8-sig")))
         if len(text) > MAX_CHARACTERS:
             problem = f"it has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}"
             return replace(file, problem=problem)
@@ -180,7 +180,7 @@ def _parsed(file: SubmittedFile, content: bytes) -> SubmittedFile:
     return replace(file, notebook=notebook)
 
 
-def _without_outputs(data: dict[str, Any]) -> str:
+def _remove_outputs(data: dict[str, Any]) -> str:
     """Return the JSON of a notebook without outputs, attachments, widgets and lone surrogates."""
     for cell in data["cells"] if isinstance(data.get("cells"), list) else []:
         if isinstance(cell, dict):

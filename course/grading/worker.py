@@ -119,11 +119,11 @@ class CellRunner:
         self.send(check=index)
         while (request := self._next_request())["do"] != "end":
             if request["do"] == "begin":
-                names, found = request["names"], self.shell.user_ns
-                missing = next((name for name in names if name not in found), None)
+                names, namespace = request["names"], self.shell.user_ns
+                missing = next((name for name in names if name not in namespace), None)
                 reply: dict[str, Any] = {"missing": missing}
                 if missing is None:
-                    functions = {name: found[name] for name in names}
+                    functions = {name: namespace[name] for name in names}
                     answers = Answers(names, functions, request["seconds"], self._call_back)
             else:
                 assert answers is not None
@@ -160,8 +160,8 @@ class CellRunner:
         def save_error(kind: type, value: BaseException, trace: list[str]) -> None:
             error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:MAX_TEXT]]
 
-        before = {thread.ident for thread in threading.enumerate()}
-        previous = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
+        thread_ids = {thread.ident for thread in threading.enumerate()}
+        saved_state = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
         shell._showtraceback = save_error
         try:
             shell.display_pub, sys.displayhook = publisher, hook
@@ -180,9 +180,9 @@ class CellRunner:
         except BaseException as raised:
             error[:] = [f"{type(raised).__name__}: {raised}"[:500], ""]
         finally:
-            shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = previous
+            shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = saved_state
             with contextlib.suppress(BaseException):
-                end_threads(before)
+                end_threads(thread_ids)
         if stop:
             error[:] = [f"stopped: it {text}", ""]
         outputs: list[dict[str, Any]] = [
@@ -190,8 +190,8 @@ class CellRunner:
             for name, stream in zip(("stdout", "stderr"), streams, strict=True)
             if stream.getvalue()
         ]
-        displayed = [*publisher.outputs[:MAX_OUTPUTS], *values[:MAX_OUTPUTS]]
-        outputs += [{"data": safe_output(output["data"])} for output in displayed]
+        displays = [*publisher.outputs[:MAX_OUTPUTS], *values[:MAX_OUTPUTS]]
+        outputs += [{"data": safe_output(output["data"])} for output in displays]
         return {
             "outputs": outputs,
             "error": error[0] if error else "",
