@@ -4,7 +4,7 @@
 
 `make colab` builds the environment from tools/colab_versions.txt and runs this module. The HEAD of
 this clone is used as the published course. A lab must stop at its first exercise and nowhere else.
-Finally, one notebook runs without a network, and must stop with a one-line error about it.
+Finally, one notebook runs without a network and must stop with a one-line error message.
 """
 
 from __future__ import annotations
@@ -57,29 +57,29 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Cola
             kernel_manager_class=ColabLike,
             resources={"metadata": {"path": folder}},
         )
-        began, bootstrap = monotonic(), 0.0
+        start, bootstrap = monotonic(), 0.0
         try:
             with client.setup_kernel(env=environment):
                 for index, cell in enumerate(content.cells):
-                    started = monotonic()
+                    cell_start = monotonic()
                     client.execute_cell(cell, index)
                     if "bootstrap" in cell.metadata.get("tags", []):
-                        bootstrap = monotonic() - started
+                        bootstrap = monotonic() - cell_start
         except CellExecutionError as error:
-            return ColabRun(bootstrap, monotonic() - began, f"{error.ename}: {error.evalue}")
+            return ColabRun(bootstrap, monotonic() - start, f"{error.ename}: {error.evalue}")
         except (CellTimeoutError, DeadKernelError) as error:
-            return ColabRun(bootstrap, monotonic() - began, f"{type(error).__name__}: {error}")
-    return ColabRun(bootstrap, monotonic() - began)
+            return ColabRun(bootstrap, monotonic() - start, f"{type(error).__name__}: {error}")
+    return ColabRun(bootstrap, monotonic() - start)
 
 
 def colab_environment(**changes: str) -> dict[str, str]:
     """Return this process's environment without Python settings, plus Colab's settings."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    if "CIFAR10_ROOT" in kept:
-        kept["CIFAR10_ROOT"] = str(Path(kept["CIFAR10_ROOT"]).absolute())
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    if "CIFAR10_ROOT" in variables:
+        variables["CIFAR10_ROOT"] = str(Path(variables["CIFAR10_ROOT"]).absolute())
     # Without this, the debugger of a Python 3.13 kernel prints a warning on every start.
-    quiet = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-    return kept | quiet | {"COLAB_RELEASE_TAG": "release-colab"} | changes
+    settings = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return variables | settings | {"COLAB_RELEASE_TAG": "release-colab"} | changes
 
 
 def publish(folder: Path) -> str:
@@ -99,27 +99,27 @@ def main(arguments: list[str]) -> int:
     failed = 0
     print("bootstrap    total  notebook", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        published = colab_environment(COURSE_SOURCE=publish(Path(folder)))
+        online = colab_environment(COURSE_SOURCE=publish(Path(folder)))
         for path in notebooks:
-            outcome = run_alone(path, python, published)
+            outcome = run_alone(path, python, online)
             expected = STUB if path.parent == ROOT / "labs" else ""
             failed += report(str(path.relative_to(ROOT)), outcome, expected)
-    closed = "http://127.0.0.1:9"
-    unconnected = colab_environment(http_proxy=closed, https_proxy=closed)
-    unconnected.pop("COURSE_SOURCE", None)
-    outcome = run_alone(notebooks[0], python, unconnected)
+    closed_port = "http://127.0.0.1:9"
+    offline = colab_environment(http_proxy=closed_port, https_proxy=closed_port)
+    offline.pop("COURSE_SOURCE", None)
+    outcome = run_alone(notebooks[0], python, offline)
     failed += report("without a network", outcome, f"RuntimeError: {NO_NETWORK}")
     return 1 if failed else 0
 
 
 def report(name: str, run: ColabRun, expected: str) -> bool:
     """Print a run's result; return True if its error does not start with `expected`."""
-    wrong = not run.error.startswith(expected) if expected else bool(run.error)
-    verdict = "  WRONG" if wrong else ""
+    is_wrong = not run.error.startswith(expected) if expected else bool(run.error)
+    verdict = "  WRONG" if is_wrong else ""
     print(f"{run.bootstrap:7.1f} s {run.total:6.1f} s  {name}{verdict}", flush=True)
     if run.error:
         print(f"                     {run.error}", flush=True)
-    return wrong
+    return is_wrong
 
 
 if __name__ == "__main__":

@@ -204,13 +204,13 @@ def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> lis
         ValueError: the file is not a recording, or its timings are not valid.
     """
     try:
-        recorded = json.loads(path.read_text())
-        parts, valid = recorded["parts"], recorded["valid"]
+        recording = json.loads(path.read_text())
+        parts, valid = recording["parts"], recording["valid"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} was not written by tools.gpu_record: {error!r}") from None
     if valid is not True:
         raise ValueError(f"{path} was recorded on the simulated GPU: its timings are not valid.")
-    done = []
+    names = []
     for name, part in parts.items():
         if "error" in part:
             continue
@@ -225,8 +225,8 @@ def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> lis
             target = "fast_run" if name == "airbench" and target == name else target
             content = merged(target, part["what"], gpu_records, results)
             (results / f"{target}.json").write_text(json.dumps(content, indent=2) + "\n")
-        done.append(name)
-    return done
+        names.append(name)
+    return names
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -248,11 +248,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.simulated and not torch.cuda.is_available():
         parser.exit(2, "error: this needs a CUDA GPU; torch.cuda.is_available() is False.\n")
     if options.part:
-        found = run_part(options.part, options.simulated)
-        options.to.write_text(json.dumps(found))
+        outcome = run_part(options.part, options.simulated)
+        options.to.write_text(json.dumps(outcome))
         return 0
     result = record_all(options.to, options.only or list(PARTS), options.simulated)
-    failed = [name for name, found in result["parts"].items() if "error" in found]
+    failed = [name for name, part in result["parts"].items() if "error" in part]
     print(f"written: {options.to}" + (f"; without {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 

@@ -32,7 +32,7 @@ SEVERAL_FUNCTIONS = 2  # the exercise whose check takes two answers
 class Member:
     """One student: the notebook or the bytes of a broken file, and the expected points.
 
-    `hints` has the ids of the expected hints, by exercise.
+    `hints` contains the ids of the expected hints, by exercise.
     """
 
     student: str
@@ -83,8 +83,8 @@ class ClassBuilder:
     def hostile(self, name: str) -> Member:
         """Return the member with this hostile answer."""
         if name in ATTACKS:
-            nothing = dict.fromkeys(self.of, 0)
-            return Member(name, attacked(self.original, ATTACKS[name]), nothing)
+            no_points = dict.fromkeys(self.of, 0)
+            return Member(name, attacked(self.original, ATTACKS[name]), no_points)
         number, source = HOSTILE[name]
         points = self.all_but() if name in HARMLESS else self.all_but(number)
         if name in REVIEWED:
@@ -100,56 +100,62 @@ class ClassBuilder:
             if answer.exercise == SEVERAL_FUNCTIONS or not inspect.isfunction(answer.answer):
                 continue
             # Skip answers that use other functions of their module, which need more than one cell.
-            needs = {answer.answer.__globals__.get(n) for n in answer.answer.__code__.co_names}
-            if any(map(inspect.isfunction, needs)) or answer.hint == "not-callable":
+            globals_used = {
+                answer.answer.__globals__.get(n) for n in answer.answer.__code__.co_names
+            }
+            if any(map(inspect.isfunction, globals_used)) or answer.hint == "not-callable":
                 continue
-            wanted = re.search(r"def (\w+)\(", self.answer(answer.exercise))[1]
+            name_in_lab = re.search(r"def (\w+)\(", self.answer(answer.exercise))[1]
             text = textwrap.dedent(inspect.getsource(answer.answer))
-            text = text[text.index("def ") :].replace(f"def {answer.name}(", f"def {wanted}(", 1)
+            text = text[text.index("def ") :].replace(
+                f"def {answer.name}(", f"def {name_in_lab}(", 1
+            )
             source = f"import math\nimport numpy as np\nimport torch\n\n\n{text}"
-            right = answer.hint is None
-            points = self.all_but() if right else self.all_but(answer.exercise)
-            hints = {} if right else {answer.exercise: answer.hint}
+            is_right = answer.hint is None
+            points = self.all_but() if is_right else self.all_but(answer.exercise)
+            hints = {} if is_right else {answer.exercise: answer.hint}
             name = f"{answer.exercise} {answer.name.replace('_', ' ')}"
             members.append(Member(name, self.with_answer(answer.exercise, source), points, hints))
         return members
 
     def odd(self) -> list[Member]:
         """Return members with changed notebooks, and members with files that are not notebooks."""
-        nothing = dict.fromkeys(self.of, 0)
+        no_points = dict.fromkeys(self.of, 0)
         stubs = copy.deepcopy(self.original)
-        bare = copy.deepcopy(self.solution)
-        for cell in bare.cells:
+        without_metadata = copy.deepcopy(self.solution)
+        for cell in without_metadata.cells:
             cell.metadata = nbformat.NotebookNode()
-        gone = copy.deepcopy(self.solution)
-        gone.cells = [c for c in gone.cells if not grade_id(c).endswith("-3")]
+        without_exercise = copy.deepcopy(self.solution)
+        without_exercise.cells = [
+            c for c in without_exercise.cells if not grade_id(c).endswith("-3")
+        ]
         merged = copy.deepcopy(self.original)
         merged.cells += copy.deepcopy(self.solution.cells)
-        easy = copy.deepcopy(self.solution)
-        for cell in easy.cells:
+        with_easy_check = copy.deepcopy(self.solution)
+        for cell in with_easy_check.cells:
             if grade_id(cell) == "check-1":
                 cell.source = "print('Exercise 1: right.')"
             if grade_id(cell) == "exercise-1":
                 cell.source = "def move_all(tensors, device):\n    return tensors"
-        wide = copy.deepcopy(self.solution)
-        index = next(n for n, c in enumerate(wide.cells) if grade_id(c) == "exercise-4")
-        wide.cells[index].source = "def gpu_bytes(shape, dtype):\n    return pieces(shape, dtype)"
-        own = self.answer(4).replace("gpu_bytes", "pieces")
-        wide.cells.insert(index, new_code_cell(own))
+        extra = copy.deepcopy(self.solution)
+        index = next(n for n, c in enumerate(extra.cells) if grade_id(c) == "exercise-4")
+        extra.cells[index].source = "def gpu_bytes(shape, dtype):\n    return pieces(shape, dtype)"
+        helper = self.answer(4).replace("gpu_bytes", "pieces")
+        extra.cells.insert(index, new_code_cell(helper))
         syntax = self.with_answer(2, "def try_gpu(i=0:\n    return")
         text = nbformat.writes(self.solution).encode()
         return [
             Member("Ada, all right", self.solution, self.all_but()),
-            Member("Stubs only", stubs, nothing, dict.fromkeys(self.of, "not-written")),
-            Member("Metadata lost", bare, self.all_but()),
-            Member("Exercise 3 deleted", gone, self.all_but(3)),
+            Member("Stubs only", stubs, no_points, dict.fromkeys(self.of, "not-written")),
+            Member("Metadata lost", without_metadata, self.all_but()),
+            Member("Exercise 3 deleted", without_exercise, self.all_but(3)),
             Member("Merged by hand", merged, self.all_but()),
-            Member("Check made easy", easy, self.all_but(1), {1: "result-dropped"}),
-            Member("Cell of her own", wide, self.all_but()),
+            Member("Check made easy", with_easy_check, self.all_but(1), {1: "result-dropped"}),
+            Member("Cell of her own", extra, self.all_but()),
             Member("Syntax error", syntax, self.all_but(2)),
-            Member("Empty file", b"", nothing),
-            Member("Cut in half", text[: len(text) // 2], nothing),
-            Member("A picture", b"\x89PNG\r\n\x1a\n" + bytes(100), nothing),
+            Member("Empty file", b"", no_points),
+            Member("Cut in half", text[: len(text) // 2], no_points),
+            Member("A picture", b"\x89PNG\r\n\x1a\n" + bytes(100), no_points),
         ]
 
     def members(self, count: int = 60) -> list[Member]:
@@ -163,13 +169,13 @@ class ClassBuilder:
 
 def attacked(lab: NotebookNode, source: str) -> NotebookNode:
     """Return the lab with every requested function and class set to the attack's `answer`."""
-    notebook, first = copy.deepcopy(lab), True
+    notebook, is_first = copy.deepcopy(lab), True
     for cell in notebook.cells:
         if grade_id(cell).startswith("exercise-"):
             names = re.findall(r"^(?:def|class) (\w+)", cell.source, flags=re.MULTILINE)
             lines = [f"{name} = answer" for name in names]
-            cell.source = "\n".join([source, *lines] if first else lines)
-            first = False
+            cell.source = "\n".join([source, *lines] if is_first else lines)
+            is_first = False
     return notebook
 
 
@@ -178,15 +184,15 @@ def grade_id(cell: NotebookNode) -> str:
     return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", "")
 
 
-def differences(member: Member, marked: object) -> list[str]:
+def differences(member: Member, graded: object) -> list[str]:
     """Return the differences between a graded submission and the expected points and hints."""
     lines = [
         f"exercise {m.exercise}: {m.points} points ({m.status}: {m.message}), expected "
         f"{member.points[m.exercise]}"
-        for m in marked.marks
+        for m in graded.marks
         if m.points != member.points[m.exercise]
     ]
-    hints = {m.exercise: m.hint for m in marked.marks}
+    hints = {m.exercise: m.hint for m in graded.marks}
     return lines + [
         f"exercise {number}: hint {hints[number]}, expected {hint}"
         for number, hint in member.hints.items()
@@ -200,39 +206,39 @@ def main() -> int:
     from course.grading.limits import SandboxLimits
 
     members = {member.student: member for member in ClassBuilder().members()}
-    before = {process.pid for process in psutil.process_iter()}
+    old_pids = {process.pid for process in psutil.process_iter()}
     with tempfile.TemporaryDirectory() as folder:
         for member in members.values():
             member.write(Path(folder, "in"))
         out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder, "out")
-        started = time.monotonic()
-        marked = grade(
+        start = time.monotonic()
+        results = grade(
             LABS / f"{NAME}.ipynb",
             Path(folder, "in"),
             out,
             GradingOptions(limits=SandboxLimits(cell_seconds=8)),
-            lambda one, done, count: print(
-                f"{done} of {count}: {one.submission.student}, {one.points} of {one.max_points}, "
-                f"{one.seconds:.1f} s {one.notes or ''}",
+            lambda graded, done, count: print(
+                f"{done} of {count}: {graded.submission.student}, {graded.points} of "
+                f"{graded.max_points}, {graded.seconds:.1f} s {graded.notes or ''}",
                 flush=True,
             ),
         )
-        seconds = time.monotonic() - started
-    wrong = 0
-    for one in marked:
-        for difference in differences(members[one.submission.student], one):
-            wrong += 1
-            print(f"WRONG {one.submission.student}: {difference}")
+        seconds = time.monotonic() - start
+    num_wrong = 0
+    for graded in results:
+        for difference in differences(members[graded.submission.student], graded):
+            num_wrong += 1
+            print(f"WRONG {graded.submission.student}: {difference}")
     strays = [
         process.info
         for process in psutil.process_iter(["pid", "cmdline"])
-        if process.pid not in before and "course.grading" in str(process.info)
+        if process.pid not in old_pids and "course.grading" in str(process.info)
     ]
     print(
-        f"{len(marked)} submissions, {len(HOSTILE | ATTACKS)} hostile, {wrong} wrong marks, "
+        f"{len(results)} submissions, {len(HOSTILE | ATTACKS)} hostile, {num_wrong} wrong marks, "
         f"{len(strays)} stray processes, {seconds:.0f} s"
     )
-    return 1 if wrong or strays else 0
+    return 1 if num_wrong or strays else 0
 
 
 if __name__ == "__main__":

@@ -41,26 +41,26 @@ def kill_and_finish(command, out, times, longest, chance):
     entries: dict[str, dict] = {}
     counts = []
     for _ in range(times):
-        before = len(entries)
+        num_entries = len(entries)
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
-            while run.poll() is None and len(list(out.glob("state/*.json"))) <= before:
+            while run.poll() is None and len(list(out.glob("state/*.json"))) <= num_entries:
                 time.sleep(0.01)
             time.sleep(chance.uniform(0, longest))
             processes = psutil.Process(run.pid).children(recursive=True)
             run.kill()
         psutil.wait_procs(processes, timeout=60)
         assert not [process for process in processes if alive(process.pid)]
-        _remember(entries, out)
+        _add_entries(entries, out)
         counts.append(len(entries))
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert f"{len(entries)} of " in done.stdout
-    _remember(entries, out)
+    completed = subprocess.run(command, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    assert f"{len(entries)} of " in completed.stdout
+    _add_entries(entries, out)
     assert not [file for file in out.rglob(".*") if file.name != ".lock"]
     return counts
 
 
-def _remember(entries, out):
+def _add_entries(entries, out):
     for entry in entries_of(out):
         # A finished run must never run again.
         assert entries.setdefault(entry["id"], entry) == entry

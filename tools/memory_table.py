@@ -144,14 +144,14 @@ def table() -> Iterator[str]:
     yield f"{'network':22}{'optimizer':12}" + "".join(f"{part:>26}" for part in PARTS)
     for name, case in CASES.items():
         for optimizer, (make_optimizer, states) in OPTIMIZERS.items():
-            before, after = predicted(case, states), measured(case, make_optimizer)
-            cells = "".join(f"{before[part]:13,}{after[part]:13,}" for part in PARTS)
+            expected, actual = predicted(case, states), measured(case, make_optimizer)
+            cells = "".join(f"{expected[part]:13,}{actual[part]:13,}" for part in PARTS)
             yield f"{name:22}{optimizer:12}{cells}"
 
 
 if __name__ == "__main__":
-    real = torch.cuda.is_available()
-    with nullcontext() if real else simulated_cuda.simulated(every_allocation=True):
+    has_gpu = torch.cuda.is_available()
+    with nullcontext() if has_gpu else simulated_cuda.simulated(every_allocation=True):
         warm_up(torch.device("cuda"))
         print("bytes, predicted and measured on", torch.cuda.get_device_name())
         print("\n".join(table()))

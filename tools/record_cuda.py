@@ -37,7 +37,7 @@ Runner = Callable[..., Entry]
 def run_all(
     cases: tuple[Case, ...], source: str, verified: bool, device: str, run: Runner
 ) -> tuple[Record, list[str]]:
-    """Run the cases that this machine supports; return their entries and the surprises."""
+    """Run the cases that this machine supports; return their entries and the unexpected results."""
     version = torch.__version__
     today = datetime.date.today().isoformat()
     entries: Record = {}
@@ -45,17 +45,17 @@ def run_all(
     for case in cases:
         if case.gpus > torch.cuda.device_count():
             continue
-        happened = run(case.code, case.shows)
+        result = run(case.code, case.shows)
         entry = replace(
-            happened, source=source, verified=verified, device=device, torch=version, date=today
+            result, source=source, verified=verified, device=device, torch=version, date=today
         )
         entries[case.name] = {minor_version(version): entry}
-        if happened.outcome != case.outcome:
-            surprises.append(f"{case.name}: {happened.outcome}, not {case.outcome}: {happened}")
+        if result.outcome != case.outcome:
+            surprises.append(f"{case.name}: {result.outcome}, not {case.outcome}: {result}")
         if case.fix:
-            fixed = run(case.fixed_code)
-            if fixed.outcome != "works":
-                surprises.append(f"{case.name}, fixed: {fixed.type}: {fixed.text}")
+            fixed_result = run(case.fixed_code)
+            if fixed_result.outcome != "works":
+                surprises.append(f"{case.name}, fixed: {fixed_result.type}: {fixed_result.text}")
     return entries, surprises
 
 
@@ -75,7 +75,7 @@ def merge(old: Record, new: Record, cases: tuple[Case, ...]) -> Record:
 def write(
     source: str, verified: bool, device: str, path: Path = RECORD, run: Runner = run_case
 ) -> list[str]:
-    """Run all cases, merge their entries into the record at `path`, and return the surprises."""
+    """Run all cases, merge their entries into `path`, and return the unexpected results."""
     warnings.simplefilter("ignore")
     cases = all_cases()
     entries, surprises = run_all(cases, source, verified, device, run)

@@ -32,8 +32,8 @@ _CHILD = "RECORD_STAND_IN"
 _NO_LIBRARY = re.compile(
     "CUBLAS_STATUS|CUDNN_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|CUFFT_|MAGMA|nvrtc|driver"
 )
-# Operations that only inspect, copy or reshape run on the stand-in runtime.
-_AS_THEY_ARE = {
+# Operations that only inspect, copy or reshape tensors run on the stand-in runtime.
+_COPY_OPERATIONS = {
     "aten::copy_", "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
     "aten::_pin_memory",
 }  # fmt: skip
@@ -46,9 +46,13 @@ def build(folder: Path) -> dict[str, str]:
         site / "torch" / "lib" / f"lib{name}.so"
         for name in ("c10_cuda", "torch_cuda", "torch_python", "torch_cuda_linalg")
     ]
-    written = set(re.findall(r"^[\w *]*?\b(\w+)\([^;]*?\{", _RUNTIME.read_text(), re.MULTILINE))
-    runtime = _undefined(libraries, r" ((?:__)?cuda[A-Za-z0-9_]*)") - written
-    driver = _undefined([site / "torch" / "lib" / "libcaffe2_nvrtc.so"], r" (cu[A-Z][A-Za-z0-9_]*)")
+    defined_names = set(
+        re.findall(r"^[\w *]*?\b(\w+)\([^;]*?\{", _RUNTIME.read_text(), re.MULTILINE)
+    )
+    runtime = _undefined_symbols(libraries, r" ((?:__)?cuda[A-Za-z0-9_]*)") - defined_names
+    driver = _undefined_symbols(
+        [site / "torch" / "lib" / "libcaffe2_nvrtc.so"], r" (cu[A-Z][A-Za-z0-9_]*)"
+    )
     for name, functions in (("rest", runtime), ("driver", driver)):
         lines = [f"int {function}() {{ return 0; }}\n" for function in sorted(functions)]
         (folder / f"{name}.c").write_text("".join(lines))
@@ -58,25 +62,25 @@ def build(folder: Path) -> dict[str, str]:
         Path("/usr/local/cuda/include"),
     )
     include = [f"-I{header}" for header in headers if header.is_dir()]
-    compile_ = ["gcc", "-w", "-shared", "-fPIC", "-O1", *include]
+    compiler = ["gcc", "-w", "-shared", "-fPIC", "-O1", *include]
     runtime_library = folder / "libstandin.so"
     _run(
-        [*compile_, str(_RUNTIME), str(folder / "rest.c"), "-o", str(runtime_library), "-lpthread"]
+        [*compiler, str(_RUNTIME), str(folder / "rest.c"), "-o", str(runtime_library), "-lpthread"]
     )
-    _run([*compile_, str(folder / "driver.c"), "-o", str(folder / "libcuda.so.1")])
+    _run([*compiler, str(folder / "driver.c"), "-o", str(folder / "libcuda.so.1")])
     return {"LD_PRELOAD": str(runtime_library), "LD_LIBRARY_PATH": str(folder), _CHILD: "1"}
 
 
-def _undefined(libraries: Sequence[Path], pattern: str) -> set[str]:
+def _undefined_symbols(libraries: Sequence[Path], pattern: str) -> set[str]:
     names: set[str] = set()
     for library in libraries:
-        listed = subprocess.run(
+        completed = subprocess.run(
             ["nm", "-D", "--undefined-only", str(library)],
             check=True,
             capture_output=True,
             text=True,
         )
-        names.update(re.findall(pattern, listed.stdout))
+        names.update(re.findall(pattern, completed.stdout))
     return names
 
 
@@ -112,34 +116,34 @@ class ComputeOnCPU(TorchDispatchMode):
             return func(as_cpu(args[0]))
         is_view = not mutable and any(r.alias_info is not None for r in func._schema.returns)
         one_type = len({x.dtype for x in on_gpu}) <= 1
-        if is_view or (name in _AS_THEY_ARE and one_type):
+        if is_view or (name in _COPY_OPERATIONS and one_type):
             return func(*args, **(kwargs or {}))
         if name in ("aten::index.Tensor", "aten::index", "aten::index_put_", "aten::index_put"):
-            leaves, spec = tree_flatten(_with_numbers_for_masks(args, kwargs or {}))
-        twins = [_twin(leaf, mutable) for leaf in leaves]
+            leaves, spec = tree_flatten(_replace_masks_with_indices(args, kwargs or {}))
+        cpu_leaves = [_to_cpu(leaf, mutable) for leaf in leaves]
         try:
-            values = _call(func, twins, spec)
+            values = _call(func, cpu_leaves, spec)
         except Exception as error:  # invalid on the CPU too, or CUDA only: CUDA raises below
             values = error
-        places = {x.device for x in leaves if isinstance(x, torch.Tensor) and x.dim()}
-        counted = torch.Tag.dynamic_output_shape in func.tags and len(places) == 1
-        if counted and not isinstance(values, Exception):
+        devices = {x.device for x in leaves if isinstance(x, torch.Tensor) and x.dim()}
+        has_dynamic_size = torch.Tag.dynamic_output_shape in func.tags and len(devices) == 1
+        if has_dynamic_size and not isinstance(values, Exception):
             # On CUDA, a kernel computes the output size. With one device, no device check fails.
-            result = _results_like(values, leaves, twins, on_gpu[0].device)
+            result = _results_like(values, leaves, cpu_leaves, on_gpu[0].device)
             _fill(tree_leaves(result), tree_leaves(values))
             return result
         try:
             result = _call(func, leaves, spec)
         except RuntimeError as error:
-            if isinstance(values, Exception) or len(places) > 1:
+            if isinstance(values, Exception) or len(devices) > 1:
                 raise
             if not _NO_LIBRARY.search(str(error)):
                 raise
-            where = torch.device(device) if device is not None else on_gpu[0].device
-            result = _results_like(values, leaves, twins, where)
+            target = torch.device(device) if device is not None else on_gpu[0].device
+            result = _results_like(values, leaves, cpu_leaves, target)
         if not isinstance(values, Exception):
             if mutable:
-                _fill(leaves, twins)
+                _fill(leaves, cpu_leaves)
             _fill(tree_leaves(result), tree_leaves(values))
         return result
 
@@ -149,7 +153,7 @@ def _call(func, leaves, spec):
     return func(*args, **kwargs)
 
 
-def _twin(leaf: object, mutable: bool) -> object:
+def _to_cpu(leaf: object, mutable: bool) -> object:
     if isinstance(leaf, torch.Tensor):
         return as_cpu(leaf).clone() if mutable or leaf.device.type == "cuda" else leaf
     if isinstance(leaf, torch.device):
@@ -157,29 +161,31 @@ def _twin(leaf: object, mutable: bool) -> object:
     return None if isinstance(leaf, torch.Generator) else leaf
 
 
-def _with_numbers_for_masks(args, kwargs):
+def _replace_masks_with_indices(args, kwargs):
     """Replace masks with indices, because counting mask elements on CUDA needs a kernel."""
     indices: list[object] = []
     for index in args[1]:
         if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
-            indices += [places.to(index.device) for places in as_cpu(index).nonzero(as_tuple=True)]
+            indices += [
+                positions.to(index.device) for positions in as_cpu(index).nonzero(as_tuple=True)
+            ]
         else:
             indices.append(index)
     return (args[0], indices, *args[2:]), kwargs
 
 
-def _results_like(values, leaves, twins, device):
+def _results_like(values, leaves, cpu_leaves, device):
     """Return empty tensors on `device` with the shapes of the CPU's results.
 
     A result that is a modified argument is returned as that argument.
     """
-    own = {id(twin): leaf for leaf, twin in zip(leaves, twins, strict=True)}
+    arguments = {id(cpu_leaf): leaf for leaf, cpu_leaf in zip(leaves, cpu_leaves, strict=True)}
 
     def empty(value):
         if not isinstance(value, torch.Tensor):
             return value
-        if id(value) in own:
-            return own[id(value)]
+        if id(value) in arguments:
+            return arguments[id(value)]
         return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=device)
 
     return tree_map(empty, values)
@@ -187,16 +193,16 @@ def _results_like(values, leaves, twins, device):
 
 def _fill(targets, values) -> None:
     for target, value in zip(targets, values, strict=True):
-        tensors = isinstance(target, torch.Tensor) and isinstance(value, torch.Tensor)
-        if tensors and target.device.type == "cuda" and target.shape == value.shape:
+        are_tensors = isinstance(target, torch.Tensor) and isinstance(value, torch.Tensor)
+        if are_tensors and target.device.type == "cuda" and target.shape == value.shape:
             as_cpu(target).copy_(value)
 
 
 def run_without_cudnn_if_needed(code: str, shows: str = "") -> Entry:
     """Run a case; if it needs cuDNN, run it again with PyTorch's own kernels."""
-    happened = run_case(code, shows)
-    if "CUDNN_STATUS" not in happened.text:
-        return happened
+    entry = run_case(code, shows)
+    if "CUDNN_STATUS" not in entry.text:
+        return entry
     with torch.backends.cudnn.flags(enabled=False):
         return run_case(code, shows)
 

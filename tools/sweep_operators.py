@@ -36,9 +36,9 @@ _NO_LIBRARY = re.compile("CUBLAS|CUDNN|CUSOLVER|CUSPARSE|CUFFT|MAGMA|nvrtc|drive
 
 def mixes(tensors: int) -> Iterator[tuple[str, ...]]:
     """Yield the devices of `tensors` tensors, with one tensor on a different device."""
-    for alone, others in (("cpu", "cuda"), ("cuda", "cpu")):
+    for device, other_device in (("cpu", "cuda"), ("cuda", "cpu")):
         for number in range(tensors):
-            yield tuple(alone if n == number else others for n in range(tensors))
+            yield tuple(device if n == number else other_device for n in range(tensors))
         if tensors == 2:
             return
 
@@ -55,10 +55,10 @@ def outcomes(operator, place: Callable[[torch.Tensor, str], torch.Tensor]) -> di
         if len(indices) < 2 or any(leaves[n].layout != torch.strided for n in indices):
             continue
         for mix in mixes(len(indices)):
-            placed = list(leaves)
+            placed_leaves = list(leaves)
             for position, device in zip(indices, mix, strict=True):
-                placed[position] = place(leaves[position], device)
-            first, args, kwargs = tree_unflatten(placed, spec)
+                placed_leaves[position] = place(leaves[position], device)
+            first, args, kwargs = tree_unflatten(placed_leaves, spec)
             results[f"{number}: {', '.join(mix)}"] = _outcome(operator, first, args, kwargs)
     return results
 
@@ -89,12 +89,12 @@ def run_child(kind: str, after: str, only: str) -> None:
         from tools.record_stand_in import ComputeOnCPU
 
         mode = ComputeOnCPU()
-    passed = not after
+    has_passed = not after
     for operator in op_db:
         name = operator.full_name
         if not re.search(only, name) or "jiterator" in name:
             continue
-        if passed:
+        if has_passed:
             print(json.dumps([name, None]), flush=True)
             with mode, torch.no_grad():
                 try:
@@ -102,7 +102,7 @@ def run_child(kind: str, after: str, only: str) -> None:
                 except Exception as error:  # a sample that cannot be created
                     results = {"": f"{type(error).__name__}: {error}"}
             print(json.dumps([name, results]), flush=True)
-        passed = passed or name == after
+        has_passed = has_passed or name == after
     sys.stdout.flush()
     # The stand-in's device threads never end.
     os._exit(0)
@@ -111,10 +111,10 @@ def run_child(kind: str, after: str, only: str) -> None:
 def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict[str, str]]:
     """Run all operators in child processes; one that crashes its process has no outcomes."""
     results: dict[str, dict[str, str]] = {}
-    last, finished = "", False
-    while not finished:
+    last_name, is_finished = "", False
+    while not is_finished:
         command = [
-            sys.executable, "-m", "tools.sweep_operators", "--child", kind, "--after", last,
+            sys.executable, "-m", "tools.sweep_operators", "--child", kind, "--after", last_name,
             "--only", only,
         ]  # fmt: skip
         with subprocess.Popen(
@@ -124,11 +124,11 @@ def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict
             for line in child.stdout:
                 if not line.startswith("["):
                     continue
-                last, found = json.loads(line)
-                results[last] = found or {}
-        finished = child.returncode == 0
-        if not finished:
-            print(f"{kind}: {last} ended the process", file=sys.stderr)
+                last_name, outcomes_of_operator = json.loads(line)
+                results[last_name] = outcomes_of_operator or {}
+        is_finished = child.returncode == 0
+        if not is_finished:
+            print(f"{kind}: {last_name} ended the process", file=sys.stderr)
     return results
 
 
@@ -137,22 +137,22 @@ def compare(real: dict, simulated: dict) -> tuple[Counter[str], list[str]]:
     counts: Counter[str] = Counter()
     lines = []
     for name, expected in real.items():
-        for mix, wanted in expected.items():
-            found = simulated.get(name, {}).get(mix)
-            if found is None or _NO_LIBRARY.search(wanted):
+        for mix, outcome in expected.items():
+            actual = simulated.get(name, {}).get(mix)
+            if actual is None or _NO_LIBRARY.search(outcome):
                 counts["not compared"] += 1
                 continue
-            kind = _judge(wanted, found)
+            kind = _classify(outcome, actual)
             counts[kind] += 1
             if kind != "same":
-                lines.append(f"| {name} | {mix} | {kind} | {wanted[:160]} | {found[:160]} |")
+                lines.append(f"| {name} | {mix} | {kind} | {outcome[:160]} | {actual[:160]} |")
     return counts, lines
 
 
-def _judge(wanted: str, found: str) -> str:
-    if wanted == found:
+def _classify(expected: str, actual: str) -> str:
+    if expected == actual:
         return "same"
-    works = wanted.startswith("works"), found.startswith("works")
+    works = expected.startswith("works"), actual.startswith("works")
     return {
         (True, True): "other device",
         (True, False): "falsely refused",
@@ -173,10 +173,10 @@ def main() -> int:
         run_child(options.child, options.after, options.only)
     from tools.record_stand_in import build
 
-    plain = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
-        real = collect("stand-in", {**plain, **build(Path(folder))}, options.only)
-    simulated = collect("simulated", plain, options.only)
+        real = collect("stand-in", {**environment, **build(Path(folder))}, options.only)
+    simulated = collect("simulated", environment, options.only)
     counts, lines = compare(real, simulated)
     print(f"torch {torch.__version__}: {len(real)} operators, {dict(sorted(counts.items()))}")
     if options.report:

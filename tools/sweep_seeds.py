@@ -19,14 +19,14 @@ def strays(lab: str, seeds: range, machine: str) -> int:
     answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
     for answer in answers.collected:
         exercise = answers.checks.lab.exercises[answer.exercise]
-        others = {}
+        seeds_by_hint = {}
         for seed in seeds:
             verdict = exercise.judge(*answer.arguments(), seed=seed)
             if verdict.hint != answer.hint:
-                others.setdefault(verdict.hint, []).append(seed)
-        if others:
+                seeds_by_hint.setdefault(verdict.hint, []).append(seed)
+        if seeds_by_hint:
             count += 1
-            print(f"{lab} {answer.exercise} {answer.name} ({machine}): {others}", flush=True)
+            print(f"{lab} {answer.exercise} {answer.name} ({machine}): {seeds_by_hint}", flush=True)
     return count
 
 
