@@ -44,25 +44,39 @@ def wrong_argument(
     )
 
 
-_ADVICE = (
+_ASYNCHRONOUS = (
     "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
     "below might be incorrect.\n"
     "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
 )
+
+
+def _cuda_error(text: str, help_text: str, in_kernel: bool = False) -> Exception:
+    """Return the error of a failed call of the CUDA runtime (c10/cuda/CUDAException.cpp).
+
+    `in_kernel` is True if a kernel failed, which may be reported by a later call.
+    """
+    text = f"CUDA error: {text}\n{help_text}\n"
+    if in_kernel or _VERSION < (2, 13):
+        text += _ASYNCHRONOUS
+    elif _VERSION == (2, 13):
+        text += "For more detailed error information, run with CUDA_LOG_FILE=stderr\n"
+    if _VERSION < (2, 13):
+        text += "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    return CUDA_ERROR(text)
+
+
+def _search(name: str) -> str:
+    return (
+        f"Search for `{name}' in https://docs.nvidia.com/cuda/cuda-runtime-api/"
+        "group__CUDART__TYPES.html for more information."
+    )
 
 
 def invalid_ordinal() -> Exception:
     """Return the error for a device that does not exist."""
-    text = (
-        "CUDA error: invalid device ordinal\n"
-        "GPU device may be out of range, do you have enough GPUs?\n"
-    )
-    if _VERSION < (2, 13):
-        text += _ADVICE
-    elif _VERSION == (2, 13):
-        text += "For more detailed error information, run with CUDA_LOG_FILE=stderr\n"
-    return CUDA_ERROR(text)
+    help_text = "GPU device may be out of range, do you have enough GPUs?"
+    return _cuda_error("invalid device ordinal", help_text)
 
 
 class NotSimulatedError(RuntimeError):
@@ -82,12 +96,12 @@ ADVICE_ON_FAKE_TENSORS = (
 
 def device_assertion() -> Exception:
     """Return the error for an index out of range in a CUDA kernel."""
-    return CUDA_ERROR("CUDA error: device-side assert triggered\n" + _ADVICE)
+    return _cuda_error("device-side assert triggered", _search("cudaErrorAssert"), in_kernel=True)
 
 
 def initialization_error() -> Exception:
     """Return the error for an operation on a GPU tensor in a forked process."""
-    return CUDA_ERROR("CUDA error: initialization error\n" + _ADVICE)
+    return _cuda_error("initialization error", _search("cudaErrorInitializationError"))
 
 
 def out_of_memory(

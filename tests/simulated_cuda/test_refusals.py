@@ -11,6 +11,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import simulated_cuda
+from simulated_cuda import messages
 from simulated_cuda.messages import NotSimulatedError
 
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool)
@@ -174,6 +175,28 @@ def test_binary_cross_entropy_is_refused_under_autocast(gpu):
 def test_index_out_of_range_is_a_device_side_assertion(gpu, program):
     with pytest.raises(RuntimeError, match=r"^CUDA error: device-side assert triggered"):
         program(torch.rand(2, 3, device=gpu), torch.tensor([0, 7], device=gpu))
+
+
+@pytest.mark.parametrize(
+    ("version", "in_assertion", "in_invalid_device"),
+    [
+        ((2, 12), ["Search", "CUDA kernel", "For debugging", "Compile"],
+         ["GPU device", "CUDA kernel", "For debugging", "Compile"]),
+        ((2, 13), ["Search", "CUDA kernel", "For debugging"], ["GPU device", "For more detailed"]),
+        ((2, 14), ["Search", "CUDA kernel", "For debugging"], ["GPU device"]),
+    ],
+)  # fmt: skip
+def test_advice_in_cuda_errors_is_that_of_the_torch_version(
+    monkeypatch, version, in_assertion, in_invalid_device
+):
+    monkeypatch.setattr(messages, "_VERSION", version)
+    for error, starts in (
+        (messages.device_assertion(), in_assertion),
+        (messages.invalid_ordinal(), in_invalid_device),
+    ):
+        advice = str(error).splitlines()[1:]
+        assert len(advice) == len(starts)
+        assert all(line.startswith(start) for line, start in zip(advice, starts, strict=True))
 
 
 def test_python_index_out_of_range_is_an_index_error(gpu):
