@@ -117,6 +117,7 @@ def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict
             sys.executable, "-m", "tools.sweep_operators", "--child", kind, "--after", last_name,
             "--only", only,
         ]  # fmt: skip
+        started_after = last_name
         with subprocess.Popen(
             ["timeout", str(_SECONDS), *command], env=environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -128,6 +129,8 @@ def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict
                 results[last_name] = outcomes_of_operator or {}
         is_finished = child.returncode == 0
         if not is_finished:
+            if last_name == started_after:
+                raise SystemExit(f"No operator was run. Find the reason with: {' '.join(command)}")
             print(f"{kind}: {last_name} ended the process", file=sys.stderr)
     return results
 
