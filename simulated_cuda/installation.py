@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures.thread import _WorkItem
@@ -38,6 +39,7 @@ from .machine import Machine
 from .mode import SimulatedCUDA
 
 _MISSING = object()
+_CHOICE = "_default_to_fused_or_foreach"
 # The tensor types of torch.cuda, such as torch.cuda.FloatTensor.
 _TYPES = {
     "FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16,
@@ -180,6 +182,7 @@ class Installation:
         for name, replacement in parallel.replacements().items():
             self._replace(torch.nn.parallel.comm, name, replacement)
         self._wrap(torch, "set_autocast_enabled", autocast.remember)
+        self._wrap(torch.nn.functional, "handle_torch_function", mode.wrap_handling)
         if torch.distributed.is_available():
             self._wrap(torch.distributed, "init_process_group", parallel.without_nccl)
 
@@ -198,6 +201,9 @@ class Installation:
             self._wrap(owner, name, functools.partial(wrapper, mode))
         for optimizer in optimizers.classes():
             self._wrap(optimizer, "_init_group", functools.partial(optimizers.collecting, mode))
+            module = sys.modules[optimizer.__module__]
+            if hasattr(module, _CHOICE):
+                self._wrap(module, _CHOICE, optimizers.choosing)
         self._wrap(torch.optim.Optimizer, "zero_grad", optimizers.clearing)
 
 

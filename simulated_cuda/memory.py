@@ -10,6 +10,7 @@ import re
 import threading
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
 _OF_BLOCKS = ("allocated_bytes", "requested_bytes", "allocation")
 METRICS = (*_OF_BLOCKS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
 # The number of pending blocks that triggers `_process`.
-_MANY = 4096
+_MANY = 256
 
 
 class DeviceMemory:
@@ -47,6 +48,8 @@ class DeviceMemory:
         # times faster than after every operation. The second occurrence of a block means that it
         # was freed. A deque is needed because Python may free a tensor during `_process`.
         self._pending: deque[Block] = deque()
+        # Frees a block; its memory stays reserved.
+        self.release: Callable[[Block], None] = self._pending.append
         # An upper bound on the bytes reserved after the pending blocks are processed.
         self._reserved_at_most = 0
         self._lock = threading.Lock()
@@ -72,11 +75,10 @@ class DeviceMemory:
         """
         if nbytes == 0:
             return None
-        size = rounded(nbytes)
-        block = Block(nbytes, size)
+        block = Block(nbytes, rounded(nbytes))
         with self._lock:
             self._pending.append(block)
-            self._reserved_at_most += segment_size(size)
+            self._reserved_at_most += segment_size(block.size)
             if self._reserved_at_most > self._available or len(self._pending) > _MANY:
                 self._process()
         return block
@@ -94,10 +96,6 @@ class DeviceMemory:
         self.collect()
         self.limit = limit
         self._available = self.total if limit is None else limit
-
-    def release(self, block: Block) -> None:
-        """Free a block; its memory stays reserved."""
-        self._pending.append(block)
 
     def empty_cache(self) -> None:
         """Release unused segments to the device, as `torch.cuda.empty_cache` does."""

@@ -60,6 +60,25 @@ def _settle_all(mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any
     return True
 
 
+def choosing(choose: Callable[..., tuple[bool, bool]]) -> Callable[..., tuple[bool, bool]]:
+    """Wrap the choice of an optimizer's implementation to ask it about one parameter only.
+
+    PyTorch reads the device of every parameter. If all are plain tensors on a GPU, the answer for
+    the first one is the answer for all, unless the dtypes matter.
+    """
+
+    def choose_for_first(
+        params: list[Any], differentiable: bool, use_fused: bool = False
+    ) -> tuple[bool, bool]:
+        if not use_fused:
+            with torch._C.DisableTorchFunction():
+                if all(type(value) in PLAIN and index_of(value) >= 0 for value in params):
+                    params = params[:1]
+        return choose(params, differentiable, use_fused)
+
+    return choose_for_first
+
+
 def clearing(zero_grad: Callable[..., None]) -> Callable[..., None]:
     """Wrap `Optimizer.zero_grad` to bypass the mode: it neither moves nor creates tensors."""
 

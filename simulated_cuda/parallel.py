@@ -24,8 +24,11 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
             with torch._C.DisableTorchFunction():
                 places = [index_of(tensor) for tensor in columns[0]]
             for where in dict.fromkeys(places):
-                chosen = [number for number, place in enumerate(places) if place == where]
                 key = (device if where < 0 else machine.devices[where], dtype)
+                if places.count(where) == len(places):
+                    groups[key] = (columns, indices)
+                    break
+                chosen = [number for number, place in enumerate(places) if place == where]
                 groups[key] = (
                     [[column[n] for n in chosen] if column else [] for column in columns],
                     [indices[n] for n in chosen] if indices else [],

@@ -34,15 +34,22 @@ class Place:
     that was set last is correct.
     """
 
-    # Class attributes save time and memory: every tensor has a place, and few differ from these.
-    sure = True
-    guessed = pinned = False
-    memory: DeviceMemory | None = None
-    block: Block | None = None
-    nbytes = 0
+    # Every tensor on a GPU has its own place: slots save time and memory.
+    __slots__ = (
+        "__weakref__", "block", "guessed", "index", "memory", "nbytes", "pinned", "sure",
+    )  # fmt: skip
 
-    def __init__(self, index: int) -> None:
+    def __init__(
+        self, index: int, guessed: bool = False, nbytes: int = 0,
+        memory: DeviceMemory | None = None, block: Block | None = None,
+    ) -> None:  # fmt: skip
         self.index = index
+        self.guessed = guessed
+        self.nbytes = nbytes
+        self.memory = memory
+        self.block = block
+        self.sure = True
+        self.pinned = False
 
     def __del__(self) -> None:
         if self.block is not None:
@@ -165,14 +172,10 @@ def move_storage(
     if index == CPU:
         storage.place = _HOST
         return
-    place = Place(index)
-    if guess:
-        place.guessed = True
-    place.nbytes = nbytes = storage.nbytes()
-    place.memory = memory = memories[index]
-    place.block = memory.claim(nbytes)
+    memory = memories[index]
+    nbytes = storage.nbytes()
+    storage.place = place = Place(index, guess, nbytes, memory, memory.claim(nbytes))
     _on_devices[id(place)] = ref(place)
-    storage.place = place
 
 
 def put_all(results: object, index: int, memories: list[DeviceMemory], guess: bool = False) -> None:
