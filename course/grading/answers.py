@@ -14,9 +14,11 @@ from course.course_folder import CourseError
 
 _EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
 _CHECK = re.compile(r"check-(\d+)$")
-_LAB = re.compile(r"^\s*from helpers\.checks import (lab_\w+)", re.MULTILINE)
+_LAB = re.compile(r"^[ \t]*from helpers\.checks import (lab_\w+)", re.MULTILINE)
 # Minimum similarity for matching a cell without an id to a stub.
 _MIN_SIMILARITY = 0.5
+# Comparing is slow, so only this many cells without an id are compared to a stub.
+_MAX_COMPARED = 100
 
 
 class CellKind(enum.StrEnum):
@@ -239,9 +241,12 @@ def _find_by_names(
 def _find_by_similarity(
     stub: str, submitted_cells: list[NotebookNode], indices: list[int]
 ) -> int | None:
-    scores = {
-        n: difflib.SequenceMatcher(None, stub, submitted_cells[n].source).ratio() for n in indices
-    }
+    scores = {}
+    for n in indices[:_MAX_COMPARED]:
+        matcher = difflib.SequenceMatcher(None, stub, submitted_cells[n].source)
+        # These upper bounds are much faster to compute than the ratio.
+        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= _MIN_SIMILARITY:
+            scores[n] = matcher.ratio()
     best = max(scores, key=lambda n: scores[n], default=None)
     return best if best is not None and scores[best] >= _MIN_SIMILARITY else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,9 @@ from course.grading.submissions import Submission, find_submissions
 
 # The lab's own solution is graded again after this many submissions.
 _CANARY_INTERVAL = 10
+# After writing the tables, wait this many times as long before writing them again. They contain the
+# whole class, so writing them after each submission is slow for a large class.
+_TABLES_PAUSE = 5
 _MACHINE_FAILED = "the lab's own solution failed at the same time, so this machine was too busy"
 
 
@@ -115,6 +119,8 @@ class _ClassGrader:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cancel: threading.Event = field(default_factory=threading.Event)
     _judges: Judges = field(default_factory=Judges)
+    # The next time, in seconds, at which the tables may be written.
+    _tables_due: float = 0.0
 
     def __post_init__(self) -> None:
         limits, isolated = self.options.limits, self.options.isolated
@@ -166,6 +172,7 @@ class _ClassGrader:
                 # Ctrl-C or a full disk: do not wait for the sandboxes that are still running.
                 self._cancel.set()
                 pool.shutdown(cancel_futures=True)
+                self._write_tables()
                 raise
         return affected_students
 
@@ -236,7 +243,9 @@ class _ClassGrader:
             # The page now contains the cells, so free their memory.
             result.cells, graded.cells = result.cells[:1], graded.cells[:1]
             self.graded[graded.submission.student] = result
-            self._write_tables()
+            if (start := time.monotonic()) > self._tables_due:
+                self._write_tables()
+                self._tables_due = start + (_TABLES_PAUSE + 1) * (time.monotonic() - start)
             self.progress(result, len(self.graded), len(self.submissions))
 
     def _write_tables(self, *, last: bool = False) -> None:

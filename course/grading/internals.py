@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -46,26 +46,36 @@ _SETTINGS = "backends"
 
 
 # A line that IPython may rewrite, such as a magic, a shell command or a help request.
-_IPYTHON_LINE = re.compile(r"^\s*[%!?,;/]|=\s*[%!]|\?\s*$", re.MULTILINE)
-# IPython reads the whole cell again for each such line, so the time is proportional to the product.
-_MAX_LINES_READ = 20_000
+_IPYTHON_LINE = re.compile(r"^[^\S\n]*[%!?,;/]|=\s*[%!]|\?\s*$", re.MULTILINE)
+# IPython reads the whole cell again for each such line, so the time grows with the product of both.
+_MAX_CHARACTERS_READ = 300_000
+# Maximum depth of magics inside magics, such as `%time %time x`.
+_MAX_NESTED_MAGICS = 5
 
 
-def uses_of_internals(source: str) -> list[str]:
-    """Return the uses of internals in a cell, such as "line 3: gc"; at most five."""
-    num_reads = len(_IPYTHON_LINE.findall(source)) + 1
-    if num_reads * source.count("\n") > _MAX_LINES_READ:
+def can_be_analyzed(sources: Iterable[str]) -> bool:
+    """Return whether IPython can read all these cells in a few seconds."""
+    read = sum((len(_IPYTHON_LINE.findall(source)) + 1) * len(source) for source in sources)
+    return read <= _MAX_CHARACTERS_READ
+
+
+def uses_of_internals(source: str, depth: int = 0) -> list[str]:
+    """Return the uses of internals in a cell, such as "line 3: gc"; at most five.
+
+    `depth` is the number of magics that the cell is inside of.
+    """
+    if depth > _MAX_NESTED_MAGICS or not can_be_analyzed([source]):
         return ["code that cannot be analyzed"]
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
-        return _find_uses(tree)
+        return _find_uses(tree, depth)
     except (SyntaxError, ValueError):
         return []  # a cell with a syntax error does not run
     except (RuntimeError, MemoryError):  # too many nested blocks or magics for the parser
         return ["code that cannot be analyzed"]
 
 
-def _find_uses(tree: ast.AST) -> list[str]:
+def _find_uses(tree: ast.AST, depth: int) -> list[str]:
     imported = {name for node in ast.walk(tree) for name in _imported_names(node)} | {"torch", "nn"}
     calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     # Direct calls of these names are checked below. Any other use, such as an alias, is reported.
@@ -93,7 +103,7 @@ def _find_uses(tree: ast.AST) -> list[str]:
     uses |= {
         (getattr(node, "lineno", 1), use)
         for node in ast.walk(tree)
-        for use in _uses(node, imported)
+        for use in _uses(node, imported, depth)
     }
     return [f"line {line}: {use}" for line, use in sorted(uses)[:5]]
 
@@ -104,7 +114,7 @@ def _imported_names(node: ast.AST) -> Iterator[str]:
             yield (alias.asname or alias.name).split(".")[0]
 
 
-def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
+def _uses(node: ast.AST, imported: set[str], depth: int) -> Iterator[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         base = node.module or "" if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
@@ -114,28 +124,27 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
             elif alias.name in _NAMES:
                 yield alias.name
     elif isinstance(node, ast.Attribute):
-        root = _root(node)
-        if node.attr in _NAMES or (node.attr in _MODULES and root in imported):
+        if node.attr in _NAMES or (node.attr in _MODULES and _root(node) in imported):
             yield node.attr
-        elif node.attr == "modules" and ast.unparse(node.value).split(".")[-1] == "sys":
+        elif node.attr == "modules" and _last_name(node.value) == "sys":
             yield "sys.modules"
-        elif node.attr == "checks" and root == "helpers":
+        elif node.attr == "checks" and _root(node) == "helpers":
             yield "helpers.checks"
-        elif node.attr.startswith("_") and ast.unparse(node.value) in imported - {"os"}:
+        elif node.attr.startswith("_") and getattr(node.value, "id", "os") in imported - {"os"}:
             if not node.attr.startswith("__"):
                 yield ast.unparse(node)
         elif isinstance(node.ctx, ast.Store | ast.Del):
             text = ast.unparse(node)
             is_special = node.attr.startswith("__")
-            if is_special or (root in imported and f".{_SETTINGS}." not in text):
+            if is_special or (_root(node) in imported and f".{_SETTINGS}." not in text):
                 yield f"{text} = ..."
     elif isinstance(node, ast.Name) and node.id in _NAMES:
         yield node.id
     elif isinstance(node, ast.Call):
-        yield from _uses_of_call(node, imported)
+        yield from _uses_of_call(node, imported, depth)
     elif isinstance(node, ast.ClassDef):
         for base in node.bases:
-            if ast.unparse(base).split(".")[-1] in _COMPARED_TYPES:
+            if _last_name(base) in _COMPARED_TYPES:
                 yield f"class {node.name}({ast.unparse(base)})"
         if node.keywords:
             yield f"class {node.name}(metaclass=...)"
@@ -148,16 +157,17 @@ def _uses(node: ast.AST, imported: set[str]) -> Iterator[str]:
             yield "a path into the process or the checks"
 
 
-def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
+def _uses_of_call(node: ast.Call, imported: set[str], depth: int) -> Iterator[str]:
     function = node.func
     if isinstance(function, ast.Attribute) and _root(function) is None and node.args:
         # Also inspect the code that is passed to a magic such as %timeit or %%capture.
-        if ast.unparse(function).startswith("get_ipython()."):
+        shell = function.value
+        if isinstance(shell, ast.Call) and _last_name(shell.func) == "get_ipython":
             if isinstance(node.args[0], ast.Constant) and node.args[0].value in _MAGICS:
                 yield f"%{node.args[0].value}"
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                    yield from uses_of_internals(argument.value)
+                    yield from uses_of_internals(argument.value, depth + 1)
         return
     if not isinstance(function, ast.Name):
         return
@@ -166,12 +176,16 @@ def _uses_of_call(node: ast.Call, imported: set[str]) -> Iterator[str]:
     if function.id not in _CALLS:
         return
     if function.id in ("getattr", "setattr", "delattr"):
-        target = ast.unparse(node.args[0]) if node.args else ""
         is_literal = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
-        is_module = target.split(".")[0] in imported
-        if (function.id == "getattr" and is_literal) or (target == "self" and not is_module):
+        is_self = bool(node.args) and getattr(node.args[0], "id", "") == "self"
+        if (function.id == "getattr" and is_literal) or (is_self and "self" not in imported):
             return
     yield f"{function.id}()"
+
+
+def _last_name(node: ast.AST) -> str:
+    """Return the name `c` in `a.b.c`; "" if the expression does not end with a name."""
+    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def _root(node: ast.AST) -> str | None:

@@ -17,7 +17,7 @@ from course.grading.answers import (
     merge_answers,
     other_lab,
 )
-from course.grading.internals import uses_of_internals
+from course.grading.internals import can_be_analyzed, uses_of_internals
 from course.grading.judges import Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.session import Session
@@ -164,10 +164,12 @@ def grade_submission(
 
 
 def _describe_internals(cells: list[SubmittedCell]) -> str:
+    written = [cell for cell in cells if cell.kind is CellKind.STUDENT]
+    if not can_be_analyzed(cell.source for cell in written):
+        return "has too much code to be analyzed"
     uses = [
         f"exercise {cell.exercise}, {use}"
-        for cell in cells
-        if cell.kind is CellKind.STUDENT
+        for cell in written
         for use in uses_of_internals(cell.source)
     ]
     return f"uses Python's or the checks' internals: {'; '.join(uses[:8])}" if uses else ""

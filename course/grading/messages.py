@@ -12,7 +12,7 @@ from typing import Any
 
 from course.grading.answers import CellKind, SubmittedCell
 from course.grading.limits import StopReason
-from course.grading.outputs import MAX_OUTPUTS, safe_output
+from course.grading.outputs import MAX_ERROR, MAX_OUTPUTS, MAX_TEXT, safe_output
 from course.grading.sandbox import Sandbox
 
 _POLL_SECONDS = 0.1
@@ -65,6 +65,8 @@ def read_message(line: bytes, secret: str, cells: Sequence[SubmittedCell]) -> di
             # The student's code could forge messages with unsafe outputs.
             outputs = map(_sanitize, message["outputs"][:_MAX_CELL_OUTPUTS])
             message["outputs"] = [output for output in outputs if output.get("data") != {}]
+            message["error"] = message["error"][:MAX_ERROR]
+            message["traceback"] = message["traceback"][:MAX_TEXT]
         return message
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration):
         return None
@@ -96,5 +98,6 @@ def _sanitize(output: dict[str, Any]) -> dict[str, Any]:
     """Return the output without active content, which must not be in a feedback page."""
     if "name" in output:
         name = "stderr" if output["name"] == "stderr" else "stdout"
-        return {"name": name, "text": output["text"]}
+        # The worker adds a note to truncated text.
+        return {"name": name, "text": output["text"][: 2 * MAX_TEXT]}
     return {"data": safe_output(output["data"])}

@@ -7,8 +7,10 @@ import io
 import re
 from typing import Any
 
-# Maximum characters per text, base64 characters per image, and outputs per cell.
+# Maximum characters per text and per error message, base64 characters per image, and outputs per
+# cell.
 MAX_TEXT = 20_000
+MAX_ERROR = 500
 MAX_IMAGE = 2_000_000
 MAX_OUTPUTS = 50
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")

@@ -23,6 +23,8 @@ from course.grading.sandbox import Sandbox
 _WORKER = "course.grading.worker"
 # Time limit for starting Python and importing torch.
 _START_SECONDS = 120.0
+# Each stopped cell costs a new start of the sandbox, which takes seconds.
+_MAX_STOPPED_CELLS = 12
 _RESTART = Stop(StopReason.RESTART, "")
 
 
@@ -90,6 +92,10 @@ class Session:
                 self.stops[index] = stop
                 error = {"error": f"stopped: it {stop.text}", "outputs": []}
                 self.results.setdefault(index, error)
+                if len(self._skip) == _MAX_STOPPED_CELLS:
+                    text = f"{_MAX_STOPPED_CELLS} other cells were stopped"
+                    self._give_up(Stop(stop.reason, text))
+                    return
 
     def _give_up(self, stop: Stop) -> None:
         self.fault = None

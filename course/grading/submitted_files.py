@@ -118,7 +118,7 @@ def _read_archive(
             yield SubmittedFile(path, problem=_too_large(max(total, member.file_size)))
             continue
         try:
-            content = archive.read(member) if _has_content(path) else b""
+            content = _read_content(archive, member) if _has_content(path) else b""
         except Exception as error:  # zlib, a password, an unknown compression, a wrong checksum
             yield SubmittedFile(path, problem=f"it cannot be unpacked: {error}")
             continue
@@ -127,6 +127,18 @@ def _read_archive(
         except ValueError:
             modified = None
         yield from _unpack(path, content, modified)
+
+
+def _read_content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The content of a file in a zip, limited to the size that the zip states.
+
+    `ZipFile.read` and methods other than deflate decompress everything first, which can be
+    thousands of times more than the stated size.
+    """
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("its compression method is not supported")
+    with archive.open(member) as stream:
+        return stream.read(member.file_size)
 
 
 def _has_content(path: str) -> bool:

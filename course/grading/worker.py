@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from course.grading.limits import StopReason
-from course.grading.outputs import MAX_OUTPUTS, MAX_TEXT, LimitedStream, safe_output
+from course.grading.outputs import MAX_ERROR, MAX_OUTPUTS, MAX_TEXT, LimitedStream, safe_output
 
 # Time limit for the lab's own cells, because the first one imports torch.
 _GIVEN_SECONDS = 120.0
@@ -158,7 +158,7 @@ class CellRunner:
         stop = ""
 
         def save_error(kind: type, value: BaseException, trace: list[str]) -> None:
-            error[:] = [f"{kind.__name__}: {value}"[:500], "\n".join(trace)[:MAX_TEXT]]
+            error[:] = [f"{kind.__name__}: {value}"[:MAX_ERROR], "\n".join(trace)[:MAX_TEXT]]
 
         thread_ids = {thread.ident for thread in threading.enumerate()}
         saved_state = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
@@ -178,7 +178,7 @@ class CellRunner:
         except Stopped:
             stop, text = StopReason.MEMORY, "used more memory than is available"
         except BaseException as raised:
-            error[:] = [f"{type(raised).__name__}: {raised}"[:500], ""]
+            error[:] = [f"{type(raised).__name__}: {raised}"[:MAX_ERROR], ""]
         finally:
             shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = saved_state
             with contextlib.suppress(BaseException):

@@ -1,10 +1,11 @@
 """How a student's answers get into the original lab."""
 
 import copy
+import time
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell
+from nbformat.v4 import new_code_cell, new_notebook
 
 from course.course_folder import CourseError
 from course.grading.answers import exercise_points, merge_answers, other_lab
@@ -87,3 +88,13 @@ def test_another_lab_is_recognized(builder):
     )
     assert other_lab(builder.original, other) == "lab_03"
     assert other_lab(builder.original, builder.solution) is None
+
+
+def test_many_blank_lines_and_many_cells_without_ids_are_read_quickly(builder):
+    cell = "for value in values:\n    total = total + value if value else total\n" * 8
+    cells = [new_code_cell("\n" * 50_000), *(new_code_cell(f"{cell}{n}") for n in range(300))]
+    notebook = new_notebook(cells=cells)
+    start = time.process_time()
+    assert other_lab(builder.original, notebook) is None
+    assert merge_answers(builder.original, notebook).missing == list(builder.of)
+    assert time.process_time() - start < 10

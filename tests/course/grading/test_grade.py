@@ -7,6 +7,7 @@ class serves several tests. `python -m tools.grade_a_class` tries everything, on
 import copy
 import re
 import threading
+import time
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -323,6 +324,26 @@ def test_an_interrupted_grading_keeps_what_was_graded_and_resumes(builder, tmp_p
     assert "Ada" in (tmp_path / "out" / "gradebook.csv").read_text()
     judges.grade()
     assert judges.asked == ["Ada", "Bob", "Bob"]
+
+
+def test_tables_of_a_large_class_are_not_written_for_each_student(builder, tmp_path, monkeypatch):
+    rows = "".join(f"Student {number}\n" for number in range(300))
+    (tmp_path / "list.csv").write_text(f"name\n{rows}")
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    (tmp_path / "in" / "ada" / "x.ipynb").write_text("{}")
+    written = []
+
+    def write(submissions, *_):
+        written.append(len(submissions))
+        time.sleep(0.1)
+        return []
+
+    monkeypatch.setattr(grading, "write_tables", write)
+    monkeypatch.setattr(grading, "write_class_page", lambda *_: None)
+    options = GradingOptions(class_list=tmp_path / "list.csv")
+    grading.grade(LAB, tmp_path / "in", tmp_path / "out", options)
+    assert len(written) < 100
+    assert written[-1] == 301
 
 
 def test_a_full_disk_is_one_clear_error(builder, tmp_path, monkeypatch):

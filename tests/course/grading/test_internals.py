@@ -3,15 +3,16 @@
 import importlib
 import inspect
 import textwrap
+import time
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from course.grading.answers import CellKind, merge_answers
+from course.grading.answers import CellKind, SubmittedCell, merge_answers
 from course.grading.internals import uses_of_internals
 from course.grading.limits import SandboxLimits
-from course.grading.marking import MarkStatus, grade_submission
+from course.grading.marking import MarkStatus, _describe_internals, grade_submission
 from course.grading.session import Session
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS
@@ -128,3 +129,26 @@ def test_a_submission_that_uses_internals_waits_for_a_person(builder, monkeypatc
     assert graded.to_review
     assert any("internals" in note for note in graded.notes)
     assert {mark.status for mark in graded.marks} == {MarkStatus.TO_REVIEW}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "\n" * 100_000 + "x = 1",
+        "%time " * 1_000 + "x",
+        ("%time " + "x + " * 500 + "x\n") * 200,
+        ("getattr(" * 90 + "a" + ", n)" * 90 + "\n") * 40,
+        ("a" + "._b" * 500 + "\n") * 40,
+    ],
+    ids=["blank lines", "nested magics", "long magics", "nested calls", "long chains"],
+)
+def test_reading_large_cells_takes_seconds(source):
+    start = time.process_time()
+    uses_of_internals(source)
+    assert time.process_time() - start < 8
+
+
+def test_a_submission_with_too_much_code_waits_for_a_person():
+    cells = [SubmittedCell(CellKind.STUDENT, "x = 1\n" * 10_000, 1)] * 6
+    assert "too much code" in _describe_internals(cells)
+    assert not _describe_internals(cells[:1])

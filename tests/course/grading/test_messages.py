@@ -7,6 +7,7 @@ import pytest
 
 from course.grading.answers import CellKind, SubmittedCell
 from course.grading.messages import read_message
+from course.grading.outputs import MAX_ERROR, MAX_TEXT
 
 CELLS = [SubmittedCell(CellKind.STUDENT, "1", 1), SubmittedCell(CellKind.CHECK, "2", 1)]
 PIXEL = base64.b64encode(b"\x89PNG").decode()
@@ -88,3 +89,11 @@ def test_text_that_is_not_json_is_ignored(text):
 
 def test_messages_without_the_secret_are_ignored():
     assert read_message(b"other " + json.dumps({"end": True}).encode(), "secret", CELLS) is None
+
+
+def test_forged_texts_are_truncated():
+    long = "x" * 1_000_000
+    outputs = [{"name": "stdout", "text": long}]
+    message = read(**result(outputs=outputs, error=long, traceback=long))
+    texts = [message["error"], message["traceback"], message["outputs"][0]["text"]]
+    assert [len(text) for text in texts] == [MAX_ERROR, MAX_TEXT, 2 * MAX_TEXT]

@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import tracemalloc
 import zipfile
 from datetime import datetime
 
@@ -382,3 +383,25 @@ def test_student_who_submitted_a_zip_to_canvas_is_not_absent(tmp_path):
     students = tmp_path / "gradebook.csv"
     students.write_text('Student,ID\n"Wells, Lane",334244\n"Smith, Bob",340934\n"Doe, Jo",1\n')
     assert [one.student for one in absent_students(students, found)] == ["Doe, Jo"]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_zip_methods_that_decompress_without_a_limit_are_not_read(tmp_path, method):
+    with zipfile.ZipFile(tmp_path / "class.zip", "w", method) as archive:
+        archive.writestr("ada/x.ipynb", a_notebook())
+    (one,) = read_files(tmp_path / "class.zip")
+    assert "not supported" in one.problem
+
+
+def test_no_more_is_unpacked_than_the_zip_states(tmp_path):
+    file = tmp_path / "class.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ada/x.ipynb", " " * 100_000_000)
+    size = (100_000_000).to_bytes(4, "little")
+    file.write_bytes(file.read_bytes().replace(size, (5).to_bytes(4, "little")))
+    tracemalloc.start()
+    (one,) = read_files(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert one.notebook is None
+    assert peak < 20_000_000
