@@ -64,7 +64,6 @@ gpu-record: $(READY)
 
 build: $(READY)
 	$(BIN)/course build
-	$(BIN)/python -m course.authoring.start_page
 
 # Every warning is an error, most of all a broken link inside the course.
 SPHINX := $(BIN)/sphinx-build -c docs/site -b html -W --keep-going -n -q

@@ -73,7 +73,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--check",
         action="store_true",
-        help="only list what is out of date in the course, and fail if anything is",
+        help="only list what is out of date, and fail if the list is not empty",
     )
     command.add_argument(
         "--force",
@@ -103,7 +103,7 @@ def _build(options: argparse.Namespace) -> int:
         for finding in findings:
             print(finding, file=sys.stderr)
         if not findings:
-            print("All notebooks are what their sources build; nothing was executed.")
+            print("All notebooks match their sources; nothing was executed.")
         return 1 if findings else 0
     build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
     if course.repository == PLACEHOLDER_REPOSITORY:

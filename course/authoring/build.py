@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from course.authoring.start_page import start_page
 from course.authoring.stored_outputs import output_problems, outputs_digest, plain_text, tidy
 from course.authoring.targets import Target, differences, read_stored, targets
 from course.course_folder import CourseError, CourseFolder
@@ -76,6 +77,11 @@ def build(
         write_atomically(target.path, nbformat.writes(fresh) + "\n")
         log(f"{name}: {action}{_left_in_english(target)}")
         written.append(name)
+    # After the notebooks, because it links to those that exist.
+    index, page = course.root / "index.md", start_page(course)
+    if index.is_file() and index.read_text(encoding="utf-8") != page:
+        write_atomically(index, page)
+        log("index.md: written")
     return written
 
 

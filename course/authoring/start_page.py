@@ -1,12 +1,12 @@
-"""Write `index.md`, the start page of the site and of JupyterLab, with all lessons and labs.
+"""The text of `index.md`, the start page of the site and of JupyterLab, with all lessons and labs.
 
-`python -m course.authoring.start_page` writes it, and so does `make build`.
+`course build` writes it.
 """
 
 from __future__ import annotations
 
 from course.authoring.sources import read_source
-from course.course_folder import CourseFolder, open_course
+from course.course_folder import CourseFolder
 from course.translation.documents import START_PAGE
 from course.translation.translator import Translator, name_of
 from helpers.language import ENGLISH
@@ -58,13 +58,3 @@ def _entry(course: CourseFolder, name: str, translator: Translator, has_lab: boo
         )
         entry = f"{entry} {lab}"
     return f"- {entry}"
-
-
-def main() -> None:
-    """Write the start page of the course in the working directory."""
-    course = open_course()
-    (course.root / "index.md").write_text(start_page(course), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

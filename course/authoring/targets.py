@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 from course.authoring.assemble import IN_ENGLISH, assemble_lab, assemble_lesson
 from course.authoring.sources import read_source
+from course.authoring.start_page import start_page
 from course.authoring.stored_outputs import outputs_digest
 from course.course_folder import CourseError, CourseFolder, pick
 from course.files import read_notebook
@@ -143,6 +144,9 @@ def outdated(course: CourseFolder) -> list[str]:
     findings += _notebooks_without_source(course, {target.path for target in all_targets})
     for translation in translations:
         findings += unreviewed(translation) + outdated_files(translation)
+    index = course.root / "index.md"
+    if index.is_file() and index.read_text(encoding="utf-8") != start_page(course):
+        findings.append("index.md is out of date. To fix it: course build")
     return findings
 
 

@@ -186,7 +186,7 @@ def data(probe: dict[str, object]) -> list[Finding]:
         if probe.get("unreachable"):
             text = (
                 "CIFAR-10 is not on this machine, and none of its servers can be reached. "
-                "Lessons run on synthetic images and say so."
+                "Lessons use synthetic images and state this in their output."
             )
         return [Finding("images", Level.NOTE, text, "export CIFAR10_ROOT=/path/to/a/copy")]
     return [Finding("images", Level.NOTE, "Not checked, because torch does not work.")]

@@ -116,7 +116,8 @@ def _grade(options: argparse.Namespace) -> int:
     print(f"Report: {out / 'index.html'}")
     if unknown := unknown_in_manual(read_manual(out), results):
         print(
-            f"course: {out / 'manual.csv'} has lines that apply to nobody: {'; '.join(unknown)}. "
+            f"course: {out / 'manual.csv'} has lines that do not match any student: "
+            f"{'; '.join(unknown)}. "
             f"Write the names as in {out / 'totals.csv'}.",
             file=sys.stderr,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -47,10 +48,11 @@ def update_all(course: CourseFolder, names: list[str]) -> None:
     selected = names or languages(course)
     if not selected:
         raise CourseError("there are no languages yet; add one: course translate update es")
+    for language in selected:
+        if not re.fullmatch("[a-z]{2}", language):
+            raise CourseError(f"{language!r} is not a code of two lowercase letters, such as fr.")
     documents = [read_document(course, name) for name in document_names(course)]
     for language in selected:
-        if not language.replace("-", "").isalpha():
-            raise CourseError(f"{language!r} is not a language code such as es or pt-BR.")
         changed = [d.name for d in documents if update(course, d, language)]
         print(f"{language}: {len(changed)} files changed{': ' if changed else ''}", end="")
         print(", ".join(changed))

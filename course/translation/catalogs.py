@@ -7,7 +7,9 @@ it with the English text and removed the mark.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import polib
@@ -20,6 +22,9 @@ from course.translation.documents import Document, document_names, read_document
 _FUZZY = "fuzzy"
 # Minimum similarity of a new English text to an old one to suggest the old translation.
 _MIN_SIMILARITY = 0.6
+# A line of a PO file with a string, and the end of such a line.
+_STRING = re.compile(r'\s*(msg\w+(\[\d+\])?\s+)?"')
+_CLOSED = re.compile(r'[^\\](\\\\)*"\s*$')
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,15 @@ class Catalog:
         return f"{self.language}/{self.document.name}"
 
     def translation_of(self, text: str) -> str | None:
-        """Return the reviewed translation of an English text; None if there is none."""
+        """Return the reviewed translation of an English text; None if there is none.
+
+        A translation with a finding of the automatic checks does not count: a wrong placeholder,
+        for example, would raise an error in a student's notebook.
+        """
         entry = self.entries.get(text)
-        return entry.msgstr if entry is not None and is_reviewed(entry) else None
+        if entry is None or not is_reviewed(entry):
+            return None
+        return None if _has_findings(text, entry.msgstr, entry.tcomment) else entry.msgstr
 
     @property
     def missing(self) -> list[str]:
@@ -130,6 +141,11 @@ def is_reviewed(entry: polib.POEntry) -> bool:
     return bool(entry.msgstr.strip()) and _FUZZY not in entry.flags and not entry.obsolete
 
 
+@cache
+def _has_findings(english: str, translation: str, comment: str) -> bool:
+    return bool(find_differences(english, translation, comment))
+
+
 def accept(catalog: Catalog, translations: dict[str, tuple[str, str]]) -> None:
     """Store translations with their comments by English text, and remove their `fuzzy` marks."""
     stored = _read(catalog.file)
@@ -194,6 +210,11 @@ def _read(file: Path) -> polib.POFile:
     if not file.is_file():
         return polib.POFile(wrapwidth=0)
     try:
+        # polib accepts such a line, and loses its last letter.
+        lines = file.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, 1):
+            if _STRING.match(line) and not _CLOSED.search(line):
+                raise ValueError(f"line {number} has no closing quotation mark")
         return polib.pofile(str(file), wrapwidth=0, encoding="utf-8", check_for_duplicates=True)
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise CourseError(f"{file} is not a valid PO file: {error}. Fix the file.") from None

@@ -79,7 +79,9 @@ def _placeholders(text: str) -> Iterable[str]:
     except ValueError:
         return []
     return [
-        f"{{{name}{':' + spec if spec else ''}}}" for _, name, spec, _ in parsed if name is not None
+        f"{{{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
+        for _, name, spec, conversion in parsed
+        if name is not None
     ]
 
 

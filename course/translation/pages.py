@@ -71,8 +71,9 @@ def unreviewed(translation: CourseTranslation) -> list[str]:
             examples = "; ".join(f"{text[:60]!r}" for text in missing[:3])
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             findings.append(
-                f"{file}: no reviewed translation of {examples}{more}. To fix it: "
+                f"{file}: no reviewed translation without findings of {examples}{more}. To fix it: "
                 f"course translate update {translation.language}, then translate them "
-                f"(docs/translating.md), then course build {translation.language}"
+                f"(docs/translating.md), then course translate check {translation.language}, then "
+                f"course build {translation.language}"
             )
     return findings

@@ -3,7 +3,9 @@
 import shutil
 from pathlib import Path
 
+from course.authoring.build import build
 from course.authoring.start_page import start_page
+from course.authoring.targets import outdated
 from course.course_folder import open_course
 
 ROOT = Path(__file__).parents[3]
@@ -11,9 +13,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_start_page_of_the_course_is_up_to_date():
     stored = (ROOT / "index.md").read_text(encoding="utf-8")
-    assert stored == start_page(open_course(ROOT)), (
-        "To fix it: python -m course.authoring.start_page"
-    )
+    assert stored == start_page(open_course(ROOT)), "To fix it: course build"
 
 
 def put(course, cells, name, title):
@@ -52,6 +52,17 @@ def test_links_to_the_start_pages_in_other_languages(small_course, cells):
     (small_course.root / "docs" / "es" / "index.md").write_text("# Una página\n")
     line = start_page(small_course.folder).splitlines()[2]
     assert line == "[español](docs/es/index.md)"
+
+
+def test_build_writes_an_existing_start_page_and_the_check_compares_it(small_course):
+    small_course.write("00_one", "# %%\n1\n")
+    index = small_course.root / "index.md"
+    index.write_text("old")
+    build(small_course.folder, [], log=lambda line: None)
+    assert "notebooks/00_one.ipynb" in index.read_text(encoding="utf-8")
+    assert outdated(small_course.folder) == []
+    index.write_text("old")
+    assert outdated(small_course.folder) == ["index.md is out of date. To fix it: course build"]
 
 
 def test_no_trailing_spaces(small_course, cells):

@@ -133,7 +133,7 @@ def test_working_file_goes_out_and_comes_back(course, capsys):
     file.write_text(blocks, encoding="utf-8")
     assert run(course, "import", file) == 1
     shown = capsys.readouterr()
-    assert "6 stored; 6 of 6 done" in shown.out
+    assert "6 stored; 1 of 6 done" in shown.out
     assert shown.err.count("code: code is not in the English text") == 5
 
 
@@ -148,7 +148,7 @@ def test_translation_of_a_text_that_changed_meanwhile_is_proposed(course, capsys
     run(course, "import", file)
     assert "1 English texts have changed" in capsys.readouterr().out
     catalog = read_catalog(course.folder, NAME, "es")
-    [text] = catalog.missing
+    [text] = [text for text in catalog.missing if "later version" in text]
     assert catalog.entries[text].msgstr == "Con `code`"
     assert catalog.entries[text].previous_msgid.endswith("in the next version.")
 
@@ -179,6 +179,27 @@ def test_working_file_with_a_mistake_is_refused(course, capsys, text, message):
     file.write_text(text.replace("ID", known), encoding="utf-8")
     assert run(course, "import", file) == 1
     assert message in capsys.readouterr().err
+
+
+def test_translation_with_a_finding_is_not_used(course):
+    text = "The sentence that stays, with `code`."
+    catalog = translated(course, **{text: "La frase sin código."})
+    assert catalog.translation_of(text) is None
+    assert catalog.missing == [text]
+
+
+def test_line_without_a_closing_quotation_mark_is_refused(course):
+    file = translated(course).file
+    file.write_text(file.read_text(encoding="utf-8").replace('lesson!"', "lesson!"))
+    with pytest.raises(CourseError, match="has no closing quotation mark"):
+        read_catalog(course.folder, NAME, "es")
+
+
+@pytest.mark.parametrize("code", ["FR", "fr_FR", "pt-BR", "french"])
+def test_code_that_is_not_two_lowercase_letters_is_refused(course, capsys, code):
+    assert run(course, "update", code) == 1
+    assert "is not a code of two lowercase letters" in capsys.readouterr().err
+    assert not (course.root / "locale").exists()
 
 
 def test_status_counts_what_is_translated(course, capsys):

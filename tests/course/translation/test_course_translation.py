@@ -104,7 +104,7 @@ def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
     [stale, unreviewed] = outdated(folder)
     assert stale.startswith("xx/01_first: its source has changed since it was built")
     assert stale.endswith("To fix it: course build xx/01_first")
-    assert "locale/xx/notebooks/01_first.po: no reviewed translation of 'Read [the next" in (
+    assert "locale/xx/notebooks/01_first.po: no reviewed translation without findings of 'Read" in (
         unreviewed
     )
     assert "course translate update xx" in unreviewed
