@@ -68,11 +68,15 @@ def enable(
     from .machine import Machine
 
     machine = Machine(devices, memory, every_allocation)
-    installed = _installation()
-    if installed is not None:
-        machine_before = installed.machine
-        before = (machine_before.count, machine_before.total, machine_before.every_allocation)
-        if before == (devices, memory, every_allocation):
+    current = _installation()
+    if current is not None:
+        machine_before = current.machine
+        current_settings = (
+            machine_before.count,
+            machine_before.total,
+            machine_before.every_allocation,
+        )
+        if current_settings == (devices, memory, every_allocation):
             return
         disable()
     if torch.cuda.is_available() and not over_real:
@@ -96,10 +100,10 @@ def enable(
 
 def disable() -> None:
     """Stop the simulation, restore PyTorch, and move tensors on simulated devices to the CPU."""
-    installed = _installation()
-    if installed is not None:
+    current = _installation()
+    if current is not None:
         delattr(sys.modules["torch"], _KEPT_ON_TORCH)
-        installed.uninstall()
+        current.uninstall()
 
 
 def is_enabled() -> bool:

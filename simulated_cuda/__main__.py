@@ -56,18 +56,18 @@ def main(arguments: list[str] | None = None) -> int:
     # The arguments after "--" are for pytest. argparse would drop the "--".
     end = words.index("--") if "--find-missing-moves" in words and "--" in words else len(words)
     options = parser.parse_args(words[:end])
-    wanted = settings.Settings(options.gpus, options.memory)
+    requested = settings.Settings(options.gpus, options.memory)
     if options.find_missing_moves:
         paths = [Path(word) for word in (options.program, *options.arguments)]
-        return missing_moves.main(paths, words[end + 1 :], wanted)
+        return missing_moves.main(paths, words[end + 1 :], requested)
     try:
-        simulated_cuda.enable(wanted.gpus, wanted.memory)
+        simulated_cuda.enable(requested.gpus, requested.memory)
     except (RuntimeError, ValueError) as error:
         parser.error(str(error))
     if not options.module and not Path(options.program).exists():
         parser.error(f"there is no file {options.program!r}")
     sys.argv = [options.program, *options.arguments]
-    with settings.inherited(wanted):
+    with settings.inherited(requested):
         if options.module:
             sys.path[0] = str(Path.cwd())
             runpy.run_module(options.program, run_name="__main__", alter_sys=True)

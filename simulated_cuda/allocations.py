@@ -30,7 +30,8 @@ class EveryAllocation(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         """Run one operation and set its result's device to that of the enclosing operation."""
-        # The function mode has already handled this operation, or must not: in a backward pass.
+        # Bypass the function mode: it has already handled this operation, or, in a backward pass,
+        # must not handle it.
         with torch._C.DisableTorchFunction():
             result = operation(*args, **(kwargs or {}))
             where = thread.running

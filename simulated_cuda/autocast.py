@@ -72,7 +72,7 @@ state = _State()
 
 
 def remember(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `torch.set_autocast_enabled` to record that autocast was used."""
+    """Wrap `torch.set_autocast_enabled` to record the use of autocast."""
 
     def switch(*args: Any, **kwargs: Any) -> Any:
         state.used = True

@@ -63,14 +63,14 @@ def described(first: Block, index: int) -> dict[str, Any]:
              "state": state, "frames": []}
         )  # fmt: skip
         block = block.next
-    used = [each for each in blocks if each["state"] == "active_allocated"]
+    used = [entry for entry in blocks if entry["state"] == "active_allocated"]
     return {
         "device": index,
         "address": first.address,
-        "total_size": sum(each["size"] for each in blocks),
-        "allocated_size": sum(each["size"] for each in used),
-        "active_size": sum(each["size"] for each in used),
-        "requested_size": sum(each["requested_size"] for each in used),
+        "total_size": sum(entry["size"] for entry in blocks),
+        "allocated_size": sum(entry["size"] for entry in used),
+        "active_size": sum(entry["size"] for entry in used),
+        "requested_size": sum(entry["requested_size"] for entry in used),
         "stream": 0,
         "segment_type": "small" if first.small else "large",
         "segment_pool_id": (0, 0),

@@ -24,16 +24,16 @@ def _place(machine: Machine, tensor: Tensor) -> torch.device:
     return machine.name(index_of(tensor))
 
 
-def _take_along_dim(machine, input, indices, *rest, **more):
-    here, there = _place(machine, input), _place(machine, indices)
-    if here != there:
+def _take_along_dim(machine, input, indices, *args, **kwargs):
+    first, second = _place(machine, input), _place(machine, indices)
+    if first != second:
         raise RuntimeError(
-            f"Expected tensor to have {here} Device, but got tensor with {there} Device (while "
+            f"Expected tensor to have {first} Device, but got tensor with {second} Device (while "
             "checking arguments for torch.take_along_dim():)"
         )
 
 
-def _attention(machine, query, key, value, attn_mask=None, *rest, **more):
+def _attention(machine, query, key, value, attn_mask=None, *args, **kwargs):
     places = [_place(machine, tensor) for tensor in (query, key, value)]
     if len(set(places)) > 1:
         raise RuntimeError(
@@ -44,10 +44,10 @@ def _attention(machine, query, key, value, attn_mask=None, *rest, **more):
         check_attention_mask(machine, query, attn_mask)
 
 
-def _recurrent(machine, input, second, third, *rest, **more):
+def _recurrent(machine, input, second, third, *args, **kwargs):
     """`_VF.lstm`, `_VF.gru`, ...: for packed input, batch sizes come before the hidden state."""
     packed = isinstance(second, Tensor) and second.dtype == torch.int64
-    hidden, weights = (third, rest[0]) if packed else (second, third)
+    hidden, weights = (third, args[0]) if packed else (second, third)
     hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
     input_index = index_of(input)
     for name, tensors in (("hidden", hiddens), ("parameter", weights)):
@@ -59,9 +59,9 @@ def _recurrent(machine, input, second, third, *rest, **more):
                 )
 
 
-def _recurrent_cell(method: str, last: str) -> Check:
+def _recurrent_cell(method: str, state_name: str) -> Check:
     """Return the check of a recurrent cell: on CUDA, two matrix products and a fused kernel."""
-    names = ("input_gates", "hidden_gates", last, "input_bias", "hidden_bias")
+    names = ("input_gates", "hidden_gates", state_name, "input_bias", "hidden_bias")
 
     def check(machine, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
         if index_of(input) == CPU:
@@ -69,17 +69,17 @@ def _recurrent_cell(method: str, last: str) -> Check:
         hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
         first_decides(machine, "mm", {"self": input, "mat2": w_ih})
         first_decides(machine, "mm", {"self": hiddens[0], "mat2": w_hh})
-        inside = (input, hiddens[0], hiddens[-1], b_ih, b_hh)
-        first_decides(machine, method, dict(zip(names, inside, strict=True)))
+        tensors = (input, hiddens[0], hiddens[-1], b_ih, b_hh)
+        first_decides(machine, method, dict(zip(names, tensors, strict=True)))
 
     return check
 
 
-def _root_mean_square_norm(machine, input, normalized_shape, weight=None, *rest, **more):
+def _root_mean_square_norm(machine, input, normalized_shape, weight=None, *args, **kwargs):
     first_decides(machine, "__fused_rms_norm", {"input": input, "weight": weight})
 
 
-def _native_batch_norm(machine, input, weight, bias, running_mean, running_var, *rest, **more):
+def _native_batch_norm(machine, input, weight, bias, running_mean, running_var, *args, **kwargs):
     names = ("input", "weight", "bias", "running_mean", "running_var")
     tensors = (input, weight, bias, running_mean, running_var)
     first_decides(machine, "_native_batch_norm", dict(zip(names, tensors, strict=True)))
@@ -91,7 +91,7 @@ def _flat(tensors: Sequence[Any]) -> list[Tensor]:
     return [tensor for tensor in (tensors[0] if nested else tensors) if isinstance(tensor, Tensor)]
 
 
-def _meshgrid(machine, *tensors, **more):
+def _meshgrid(machine, *tensors, **kwargs):
     if len({index_of(tensor) for tensor in _flat(tensors)}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same device")
 
@@ -106,7 +106,7 @@ def _block_diag(machine, *tensors):
             )
 
 
-def _multi_dot(machine, tensors, **more):
+def _multi_dot(machine, tensors, **kwargs):
     places = [_place(machine, tensor) for tensor in tensors]
     for number, place in enumerate(places):
         if place != places[0]:
@@ -116,12 +116,12 @@ def _multi_dot(machine, tensors, **more):
             )
 
 
-def _quantile(machine, input, q, *rest, **more):
+def _quantile(machine, input, q, *args, **kwargs):
     if isinstance(q, Tensor) and index_of(q) != index_of(input):
         raise RuntimeError("quantile() q tensor must be on the same device as the input tensor")
 
 
-def _gradient(machine, input, *rest, spacing=None, **more):
+def _gradient(machine, input, *args, spacing=None, **kwargs):
     steps = spacing if isinstance(spacing, list | tuple) else (spacing,)
     for step in steps:
         if isinstance(step, Tensor) and index_of(step) != index_of(input):
@@ -131,16 +131,16 @@ def _gradient(machine, input, *rest, spacing=None, **more):
             )
 
 
-def _inner(machine, input, other, **more):
-    here, there = _place(machine, input).type, _place(machine, other).type
-    if here != there:
+def _inner(machine, input, other, **kwargs):
+    first, second = _place(machine, input).type, _place(machine, other).type
+    if first != second:
         raise RuntimeError(
-            f"Expected tensor to have {here} DeviceType, but got tensor with {there} DeviceType "
+            f"Expected tensor to have {first} DeviceType, but got tensor with {second} DeviceType "
             "(while checking arguments for inner())"
         )
 
 
-def _tensor_split(machine, input, sections, *rest, **more):
+def _tensor_split(machine, input, sections, *args, **kwargs):
     if isinstance(sections, Tensor) and index_of(sections) != CPU:
         raise RuntimeError(
             "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on "
@@ -148,7 +148,7 @@ def _tensor_split(machine, input, sections, *rest, **more):
         )
 
 
-def _searchsorted(machine, sorted_sequence, input, *rest, sorter=None, **more):
+def _searchsorted(machine, sorted_sequence, input, *args, sorter=None, **kwargs):
     places = [_place(machine, x) for x in (sorter, input) if isinstance(x, Tensor)]
     if index_of(sorted_sequence) == index_of(input) and len(set(places)) > 1:
         raise RuntimeError(
@@ -158,16 +158,16 @@ def _searchsorted(machine, sorted_sequence, input, *rest, sorter=None, **more):
         )
 
 
-def _cholesky_solve(machine, input, input2, *rest, **more):
-    here, there = _place(machine, input), _place(machine, input2)
-    if here != there:
+def _cholesky_solve(machine, input, input2, *args, **kwargs):
+    first, second = _place(machine, input), _place(machine, input2)
+    if first != second:
         raise RuntimeError(
-            f"Expected b and A to be on the same device, but found b on {here} and A on {there} "
+            f"Expected b and A to be on the same device, but found b on {first} and A on {second} "
             "instead."
         )
 
 
-def _segment_reduce(machine, data, *rest, lengths=None, offsets=None, **more):
+def _segment_reduce(machine, data, *args, lengths=None, offsets=None, **kwargs):
     for name, tensor in (("lengths", lengths), ("offsets", offsets)):
         if isinstance(tensor, Tensor) and index_of(tensor) != index_of(data):
             raise RuntimeError(

@@ -31,20 +31,20 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
     ]
     input_index = arguments[0].where
     if input_index == CPU:
-        kind = torch._C._select_conv_backend(*args[:9]).name
-        if kind in _CPU_CONVOLUTIONS:
-            return check_each(machine, func, arguments, _CPU_CONVOLUTIONS[kind])
-        if kind == "Slow3d":
+        backend = torch._C._select_conv_backend(*args[:9]).name
+        if backend in _CPU_CONVOLUTIONS:
+            return check_each(machine, func, arguments, _CPU_CONVOLUTIONS[backend])
+        if backend == "Slow3d":
             raise NotImplementedError(messages.no_kernel("slow_conv3d_forward"))
         _same_types(arguments, " or input should be a MKLDNN tensor and {} is a dense tensor")
     if _is_depthwise(signal, weight, transposed, groups):
         method = "__conv_depthwise2d" if signal.dim() < 5 else "_conv_depthwise3d"
         return check_each(machine, func, arguments, method)
     padding, stride = args[7], args[3]
-    if transposed and any(more >= step for more, step in zip(padding, stride, strict=False)):
+    if transposed and any(pad >= step for pad, step in zip(padding, stride, strict=False)):
         # cuDNN requires an output padding that is smaller than the stride.
-        kind = "slow_conv_transpose2d" if signal.dim() == 4 else "_slow_conv_transpose3d"
-        return check_each(machine, func, arguments, kind)
+        backend = "slow_conv_transpose2d" if signal.dim() == 4 else "_slow_conv_transpose3d"
+        return check_each(machine, func, arguments, backend)
     _same_types(arguments, "")
     method = "_cudnn_convolution_transpose" if transposed else "_cudnn_convolution"
     return check_each(machine, func, arguments[:2], method)
@@ -53,19 +53,24 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
 def _same_types(arguments: list[Argument], ending: str) -> None:
     """Check that the tensor types, such as `torch.cuda.FloatTensor`, are equal."""
     signal = arguments[0]
-    for each in arguments[1:]:
-        if (each.where >= 0) != (signal.where >= 0) or each.tensor.dtype != signal.tensor.dtype:
+    for other in arguments[1:]:
+        if (other.where >= 0) != (signal.where >= 0) or other.tensor.dtype != signal.tensor.dtype:
             raise different_types(
-                signal.tensor, signal.where, each.name, each.tensor, each.where,
-                ending.format(each.name),
+                signal.tensor, signal.where, other.name, other.tensor, other.where,
+                ending.format(other.name),
             )  # fmt: skip
 
 
 def different_types(
-    signal: torch.Tensor, here: int, name: str, tensor: torch.Tensor, there: int, ending: str = ""
+    signal: torch.Tensor,
+    signal_device: int,
+    name: str,
+    tensor: torch.Tensor,
+    tensor_device: int,
+    ending: str = "",
 ) -> RuntimeError:
     """Return the error for a weight or bias with another tensor type than the input."""
-    types = messages.tensor_type(signal, here), messages.tensor_type(tensor, there)
+    types = messages.tensor_type(signal, signal_device), messages.tensor_type(tensor, tensor_device)
     return RuntimeError(
         f"Input type ({types[0]}) and {name} type ({types[1]}) should be the same{ending}"
     )

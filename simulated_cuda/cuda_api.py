@@ -14,7 +14,7 @@ from .machine import Machine
 from .places import CPU, index_of
 from .settings import NAME
 
-# Ampere: programs that check the capability then use bfloat16 and TF32, which are supported.
+# The capability of Ampere GPUs. Programs that check it use bfloat16 and TF32, which are supported.
 CAPABILITY = (8, 0)
 
 

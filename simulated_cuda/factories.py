@@ -29,10 +29,10 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 def make(mode, func, args, kwargs):
     """Run a function with a `device` argument: a factory, `zeros_like`, `Tensor.new_zeros`, ..."""
     kwargs = dict(kwargs)
-    wanted = kwargs.get("device")
+    requested = kwargs.get("device")
     source = args[0] if args and isinstance(args[0], torch.Tensor) else None
     resolve = mode.machine.resolve
-    where = _default_place(mode, func, source) if wanted is None else resolve(wanted)
+    where = _default_place(mode, func, source) if requested is None else resolve(requested)
     if where is None:
         # Another device type, such as meta, or an invalid argument: PyTorch handles both.
         return func(*args, **kwargs)
@@ -86,8 +86,8 @@ def check_generator(generator: torch.Generator, where: int) -> None:
     """Raise RuntimeError for a generator of another device type, as random operations do."""
     of_gpu = generator.device.type == "cuda"
     if of_gpu != (where >= 0):
-        wanted, found = ("cuda", "cpu") if where >= 0 else ("cpu", "cuda")
-        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{found}'")
+        expected, found = ("cuda", "cpu") if where >= 0 else ("cpu", "cuda")
+        raise RuntimeError(f"Expected a '{expected}' device type for generator but found '{found}'")
 
 
 def _default_place(mode, func, source: torch.Tensor | None) -> int | None:
@@ -135,11 +135,11 @@ def _nbytes_of_range(func, args, kwargs) -> int | None:
     The meta kernels of these functions import PyTorch's compiler, which takes seconds.
     """
     if func in _RANGES:
-        given = dict(zip(("start", "end", "step"), args, strict=False))
+        bounds = dict(zip(("start", "end", "step"), args, strict=False))
         if len(args) == 1:
-            given = {"end": args[0]}
-        given |= {name: kwargs[name] for name in ("start", "end", "step") if name in kwargs}
-        start, end, step = given.get("start", 0), given["end"], given.get("step", 1)
+            bounds = {"end": args[0]}
+        bounds |= {name: kwargs[name] for name in ("start", "end", "step") if name in kwargs}
+        start, end, step = bounds.get("start", 0), bounds["end"], bounds.get("step", 1)
         count = math.ceil((end - start) / step) + _RANGES[func]
         integers = all(isinstance(value, int) for value in (start, end, step))
         default = torch.int64 if integers and func is torch.arange else torch.get_default_dtype()

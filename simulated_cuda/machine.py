@@ -73,12 +73,12 @@ class Machine:
         if isinstance(device, int):
             index = device
         else:
-            wanted = device if isinstance(device, torch.device) else torch.device(device)
-            if wanted.type == "cpu":
+            requested = device if isinstance(device, torch.device) else torch.device(device)
+            if requested.type == "cpu":
                 return CPU
-            if wanted.type != "cuda":
+            if requested.type != "cuda":
                 return None
-            index = self.current if wanted.index is None else wanted.index
+            index = self.current if requested.index is None else requested.index
         if not 0 <= index < self.count:
             raise messages.invalid_ordinal()
         self.touch()

@@ -24,7 +24,7 @@ _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
 _OF_BLOCKS = ("allocated_bytes", "requested_bytes", "allocation")
 METRICS = (*_OF_BLOCKS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
 # The number of pending blocks that triggers `_process`.
-_MANY = 256
+_MAX_PENDING = 256
 
 
 class DeviceMemory:
@@ -44,9 +44,9 @@ class DeviceMemory:
         # Unused blocks of the large and small pools, sorted by size and address.
         self._unused: tuple[list[tuple[int, int, Block]], ...] = ([], [])
         self._address = 0x7F0000000000
-        # Requested and freed blocks, in order. They are processed in batches, which is several
-        # times faster than after every operation. The second occurrence of a block means that it
-        # was freed. A deque is needed because Python may free a tensor during `_process`.
+        # Requested and freed blocks, in order. Processing them in batches is several times faster
+        # than after every operation. The second occurrence of a block means that it was freed.
+        # A deque is needed because Python may free a tensor during `_process`.
         self._pending: deque[Block] = deque()
         # Frees a block; its memory stays reserved.
         self.release: Callable[[Block], None] = self._pending.append
@@ -79,7 +79,7 @@ class DeviceMemory:
         with self._lock:
             self._pending.append(block)
             self._reserved_at_most += segment_size(block.size)
-            if self._reserved_at_most > self._available or len(self._pending) > _MANY:
+            if self._reserved_at_most > self._available or len(self._pending) > _MAX_PENDING:
                 self._process()
         return block
 
@@ -164,16 +164,16 @@ class DeviceMemory:
         """Allocate a block from the smallest unused block that fits, and split off the rest."""
         size, small = block.size, block.small
         unused = self._unused[small]
-        whole = unused.pop(self._find(block.requested, size))[2]
-        block.address = address = whole.address
-        block.previous = before = whole.previous
-        rest = whole.size - size
-        if rest >= BLOCK if small else rest > SMALL:
-            block.next, whole.previous = whole, block
-            whole.address, whole.size = address + size, rest
-            insort(unused, (rest, whole.address, whole))
+        free_block = unused.pop(self._find(block.requested, size))[2]
+        block.address = address = free_block.address
+        block.previous = before = free_block.previous
+        remainder = free_block.size - size
+        if remainder >= BLOCK if small else remainder > SMALL:
+            block.next, free_block.previous = free_block, block
+            free_block.address, free_block.size = address + size, remainder
+            insort(unused, (remainder, free_block.address, free_block))
         else:
-            block.size, block.next = whole.size, whole.next
+            block.size, block.next = free_block.size, free_block.next
             if block.next is not None:
                 block.next.previous = block
         block.used = True
@@ -226,19 +226,19 @@ class DeviceMemory:
 
     def _reserve(self, nbytes: int, size: int) -> None:
         """Reserve a segment for a block of `size` bytes."""
-        wanted, small = segment_size(size), size <= SMALL
-        if self._reserved() + wanted > self._available:
+        nbytes_of_segment, small = segment_size(size), size <= SMALL
+        if self._reserved() + nbytes_of_segment > self._available:
             # Like PyTorch's allocator, release unused segments and retry.
             self._return_unused_segments()
             self.retries += 1
-            if self._reserved() + wanted > self._available:
+            if self._reserved() + nbytes_of_segment > self._available:
                 self._refuse(nbytes)
-        segment = Block(0, wanted)
+        segment = Block(0, nbytes_of_segment)
         segment.address, segment.small = self._address, small
         segment.previous = segment.next = None
-        self._address += wanted
+        self._address += nbytes_of_segment
         self._segments[segment.address] = segment
-        insort(self._unused[small], (wanted, segment.address, segment))
+        insort(self._unused[small], (nbytes_of_segment, segment.address, segment))
         self._count_segment(segment, 1)
 
     def _return_unused_segments(self) -> None:
@@ -253,10 +253,10 @@ class DeviceMemory:
         self._count_changes()
         reserved, allocated = self._reserved(), self.statistics["allocated_bytes"].current[2]
         # PyTorch's message reports the size of the segment, not of the tensor.
-        wanted = segment_size(rounded(nbytes))
+        segment_bytes = segment_size(rounded(nbytes))
         raise torch.OutOfMemoryError(
             messages.out_of_memory(
-                wanted, self.index, self.total, self.total - reserved, allocated,
+                segment_bytes, self.index, self.total, self.total - reserved, allocated,
                 reserved - allocated, self.limit,
             )
         )  # fmt: skip

@@ -50,48 +50,48 @@ def statistics(memory: DeviceMemory) -> OrderedDict[str, int]:
 def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
     """Return the replacements for the memory functions of `torch.cuda`, by name."""
 
-    def of(device: Any) -> DeviceMemory:
+    def memory_of(device: Any) -> DeviceMemory:
         try:
             return machine.memories[device_number(machine, device)]
         except messages.CUDA_ERROR:
             text = "Invalid device argument : did you call init?"
             raise RuntimeError(text) from None
 
-    def settled(device: Any) -> DeviceMemory:
-        memory = of(device)
+    def memory_with_gradients(device: Any) -> DeviceMemory:
+        memory = memory_of(device)
         if not machine.every_allocation:
             _claim_gradients()
         return memory
 
     def memory_stats(device: Any = None) -> OrderedDict[str, int]:
-        return statistics(settled(device))
+        return statistics(memory_with_gradients(device))
 
     def reset_peak_memory_stats(device: Any = None) -> None:
-        settled(device).reset_peaks()
+        memory_with_gradients(device).reset_peaks()
 
     def reset_accumulated_memory_stats(device: Any = None) -> None:
-        of(device).reset_accumulated()
+        memory_of(device).reset_accumulated()
 
     def empty_cache() -> None:
         for memory in machine.memories:
             memory.empty_cache()
 
     def mem_get_info(device: Any = None) -> tuple[int, int]:
-        memory = settled(device)
+        memory = memory_with_gradients(device)
         return memory.total - memory.current("reserved_bytes"), memory.total
 
     def memory_snapshot(*args: Any, **kwargs: Any) -> list[dict[str, Any]]:
-        memories = [settled(index) for index in range(machine.count)]
+        memories = [memory_with_gradients(index) for index in range(machine.count)]
         return [segment for memory in memories for segment in memory.snapshot()]
 
     def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
         if not 0 <= fraction <= 1:
             raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
-        memory = of(device)
+        memory = memory_of(device)
         memory.set_limit(int(fraction * memory.total))
 
     def get_per_process_memory_fraction(device: Any = None) -> float:
-        memory = of(device)
+        memory = memory_of(device)
         return 1.0 if memory.limit is None else memory.limit / memory.total
 
     return {
@@ -104,7 +104,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "reset_accumulated_memory_stats": reset_accumulated_memory_stats,
         "empty_cache": empty_cache,
         "mem_get_info": mem_get_info,
-        "device_memory_used": lambda device=None: of(device).current("reserved_bytes"),
+        "device_memory_used": lambda device=None: memory_of(device).current("reserved_bytes"),
         "list_gpu_processes": lambda device=None: (
             f"GPU:{device_number(machine, device)}\nsimulated"
         ),

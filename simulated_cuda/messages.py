@@ -1,7 +1,7 @@
 """PyTorch's exact CUDA error messages, and their exception types.
 
-`rules.py` and the handlers decide when to raise them. If a message depends on PyTorch's version,
-the installed version selects it.
+`rules.py` and the handlers raise them. Some messages differ between versions of PyTorch; the
+message of the installed version is used.
 """
 
 from __future__ import annotations
@@ -105,7 +105,13 @@ def initialization_error() -> Exception:
 
 
 def out_of_memory(
-    wanted: int, index: int, total: int, free: int, allocated: int, cached: int, limit: int | None
+    needed: int,
+    index: int,
+    total: int,
+    free: int,
+    allocated: int,
+    cached: int,
+    limit: int | None,
 ) -> str:
     """Return the out-of-memory message. All sizes are in bytes.
 
@@ -114,7 +120,7 @@ def out_of_memory(
     """
     allowed = "" if limit is None else f"{size(limit)} allowed; "
     return (
-        f"CUDA out of memory. Tried to allocate {size(wanted)}. GPU {index} has a total capacity "
+        f"CUDA out of memory. Tried to allocate {size(needed)}. GPU {index} has a total capacity "
         f"of {size(total)} of which {size(free)} is free. {allowed}Of the allocated memory "
         f"{size(allocated)} is allocated by PyTorch, and {size(cached)} is reserved by PyTorch "
         "but unallocated. If reserved but unallocated memory is large try setting "

@@ -1,7 +1,7 @@
 """Mutation testing for device code: find moves, such as `.to(device)`, that no test requires.
 
 One move at a time is removed from a copy of the project, and the tests run with simulated GPUs. If
-they still pass, nothing would detect this mistake before the program runs on a real GPU.
+they still pass, no test detects this mistake before the program runs on a real GPU.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def _removable(call: ast.Call) -> Iterator[tuple[tuple[int, int], tuple[int, int
     function = call.func
     if isinstance(function, ast.Attribute):
         receiver = function.value.end_lineno, function.value.end_col_offset
-        plain = not isinstance(function.value, ast.Name) or function.value.id != "torch"
-        if function.attr == "cuda" and plain:
+        is_method = not isinstance(function.value, ast.Name) or function.value.id != "torch"
+        if function.attr == "cuda" and is_method:
             yield receiver, end
             return
         if function.attr == "to" and call.args + call.keywords:
@@ -111,13 +111,13 @@ def _python_files(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def main(paths: Sequence[Path], arguments: Sequence[str], wanted: settings.Settings) -> int:
+def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Settings) -> int:
     """Test all removals and print a report.
 
     Args:
         paths: files and folders to search for moves, inside the current folder.
         arguments: arguments for pytest.
-        wanted: the simulated GPUs.
+        gpus: the simulated GPUs.
 
     Returns:
         The exit status: 0 if a test failed for every removal, 1 if not, and 2 if a path is invalid
@@ -136,7 +136,7 @@ def main(paths: Sequence[Path], arguments: Sequence[str], wanted: settings.Setti
         copy = Path(folder) / root.name
         shutil.copytree(root, copy, ignore=_IGNORED, symlinks=True)
         start_time = time.monotonic()
-        status, output = _run_tests(copy, arguments, wanted, None)
+        status, output = _run_tests(copy, arguments, gpus, None)
         # A removal may cause an infinite loop.
         timeout = 60 + 20 * (time.monotonic() - start_time)
         if status != 0:
@@ -148,7 +148,7 @@ def main(paths: Sequence[Path], arguments: Sequence[str], wanted: settings.Setti
             target = copy / move.path.resolve().relative_to(root)
             source = target.read_bytes()
             target.write_bytes(move.removed_from(source))
-            status, _ = _run_tests(copy, arguments, wanted, timeout)
+            status, _ = _run_tests(copy, arguments, gpus, timeout)
             target.write_bytes(source)
             return status != 0
 
@@ -171,7 +171,7 @@ def _report(root: Path, moves: list[Move], is_noticed: Callable[[Move], bool]) -
 
 
 def _run_tests(
-    folder: Path, arguments: Sequence[str], wanted: settings.Settings, timeout: float | None
+    folder: Path, arguments: Sequence[str], gpus: settings.Settings, timeout: float | None
 ) -> tuple[int, str]:
     """Run pytest in `folder`; return its exit status and its output."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -181,7 +181,7 @@ def _run_tests(
     environment["PYTHONPATH"] = os.pathsep.join([*sources, *([before] if before else []), root])
     command = [
         sys.executable, "-m", "pytest", "-x", "-q", "-p", "simulated_cuda.pytest_plugin",
-        f"--simulated-cuda={wanted.gpus}", f"--simulated-cuda-memory={wanted.memory}", *arguments,
+        f"--simulated-cuda={gpus.gpus}", f"--simulated-cuda-memory={gpus.memory}", *arguments,
     ]  # fmt: skip
     try:
         completed = subprocess.run(

@@ -163,7 +163,7 @@ class SimulatedCUDA(TorchFunctionMode):
 
 
 def _common_place(values: Any) -> int:
-    """Return the index of the device that all tensors in `values` share, or why there is none.
+    """Return the index of the common device of all tensors in `values`.
 
     Returns `_NO_TENSOR` if there are no tensors, and `_MIXED` if they are on several devices.
     """

@@ -56,12 +56,12 @@ def to(mode, func, args, kwargs):
     where = mode.machine.resolve(device)
     if (where is None and device is not None) or tensor.device.type != "cpu":
         return _to_another_kind(func, tensor, device, dtype, options)
-    here = index_of(tensor)
-    target = here if where is None else where
-    if target >= 0 and target != here:
+    source = index_of(tensor)
+    target = source if where is None else where
+    if target >= 0 and target != source:
         mode.memories[target].check(bytes_of(tensor, dtype))
     result = tensor.to(
-        dtype or tensor.dtype, copy=copy or target != here,
+        dtype or tensor.dtype, copy=copy or target != source,
         memory_format=options.get("memory_format") or torch.preserve_format,
     )  # fmt: skip
     if result is not tensor:
@@ -75,8 +75,8 @@ def _to_another_kind(func, tensor, device, dtype, options):
         isinstance(device, str) and device.startswith("cuda")
     ):
         device = "cpu"
-    known = {"device": device, "dtype": dtype}
-    return func(tensor, **{k: v for k, v in known.items() if v is not None}, **options)
+    arguments = {"device": device, "dtype": dtype}
+    return func(tensor, **{k: v for k, v in arguments.items() if v is not None}, **options)
 
 
 def parsing_places(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,24 +126,24 @@ def cpu(mode, func, args, kwargs):
 def type_(mode, func, args, kwargs):
     """`Tensor.type()`, which returns a name that includes the device, and `Tensor.type(dtype)`."""
     tensor = args[0]
-    wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
-    here = index_of(tensor)
-    if wanted is None:
+    target = args[1] if len(args) > 1 else kwargs.get("dtype")
+    source = index_of(tensor)
+    if target is None:
         name = func(tensor)
-        return name.replace("torch.", "torch.cuda.", 1) if here >= 0 else name
-    where = here
-    if (isinstance(wanted, str) and "." in wanted) or isinstance(wanted, type):
-        name = wanted if isinstance(wanted, str) else f"{wanted.__module__}.{wanted.__qualname__}"
+        return name.replace("torch.", "torch.cuda.", 1) if source >= 0 else name
+    where = source
+    if (isinstance(target, str) and "." in target) or isinstance(target, type):
+        name = target if isinstance(target, str) else f"{target.__module__}.{target.__qualname__}"
         on_gpu = name.startswith("torch.cuda.")
-        where = (here if here >= 0 else mode.machine.current) if on_gpu else CPU
-        wanted = getattr(torch, name.rpartition(".")[2]).dtype
-    elif not isinstance(wanted, torch.dtype):
-        wanted = getattr(wanted, "dtype", wanted)
-    if where != here:
-        return moving_copy(mode, tensor, where, wanted)
-    result = func(tensor, wanted)
+        where = (source if source >= 0 else mode.machine.current) if on_gpu else CPU
+        target = getattr(torch, name.rpartition(".")[2]).dtype
+    elif not isinstance(target, torch.dtype):
+        target = getattr(target, "dtype", target)
+    if where != source:
+        return moving_copy(mode, tensor, where, target)
+    result = func(tensor, target)
     if result is not tensor:
-        _note(mode, result, here)
+        _note(mode, result, source)
     return result
 
 

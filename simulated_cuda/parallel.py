@@ -20,7 +20,7 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
     def group_by_device_and_dtype(lists: list[list[Any]], with_indices: bool = False) -> Groups:
         groups: Groups = {}
         for (device, dtype), (columns, indices) in group(lists, with_indices).items():
-            # Prevents a call of the mode for every tensor.
+            # Otherwise the mode would be called for every tensor.
             with torch._C.DisableTorchFunction():
                 places = [index_of(tensor) for tensor in columns[0]]
             for where in dict.fromkeys(places):
@@ -28,10 +28,10 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
                 if places.count(where) == len(places):
                     groups[key] = (columns, indices)
                     break
-                chosen = [number for number, place in enumerate(places) if place == where]
+                positions = [number for number, place in enumerate(places) if place == where]
                 groups[key] = (
-                    [[column[n] for n in chosen] if column else [] for column in columns],
-                    [indices[n] for n in chosen] if indices else [],
+                    [[column[n] for n in positions] if column else [] for column in columns],
+                    [indices[n] for n in positions] if indices else [],
                 )
         return groups
 
@@ -93,7 +93,7 @@ def reduce_add_coalesced(
     inputs: Sequence[Sequence[torch.Tensor]], destination: Any = None, buffer_size: int = 0
 ) -> tuple[torch.Tensor, ...]:
     """`reduce_add` for several lists of tensors."""
-    return tuple(reduce_add(same, destination) for same in zip(*inputs, strict=True))
+    return tuple(reduce_add(tensors, destination) for tensors in zip(*inputs, strict=True))
 
 
 def replacements() -> dict[str, Callable[..., Any]]:

@@ -60,8 +60,8 @@ class Place:
 UNKNOWN = Place(CPU)
 UNKNOWN.sure = False
 _HOST = Place(CPU)
-# Places on simulated devices, by `id`. A WeakSet would be slower than everything else that happens
-# for a new place, because its callbacks are written in Python.
+# Places on simulated devices, by `id`. A WeakSet would be too slow, because its callbacks are
+# written in Python.
 _on_devices: dict[int, ref[Place]] = {}
 
 
@@ -124,9 +124,9 @@ def _parts(tensor: torch.Tensor) -> Iterable[torch.Tensor]:
         return (tensor.values(), tensor.crow_indices(), tensor.col_indices())
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return (tensor.values(), tensor.ccol_indices(), tensor.row_indices())
-    inside = getattr(torch._C, "_functorch", None)
-    if inside is not None and inside.is_functorch_wrapped_tensor(tensor):
-        return (inside.get_unwrapped(tensor),)
+    functorch = getattr(torch._C, "_functorch", None)
+    if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
+        return (functorch.get_unwrapped(tensor),)
     return ()
 
 

@@ -53,12 +53,12 @@ def pytest_load_initial_conftests(
         return
     try:
         memory = settings.parse_size(options.simulated_cuda_memory)
-        wanted = settings.Settings(int(options.simulated_cuda), memory)
-        simulated_cuda.enable(wanted.gpus, wanted.memory)
+        requested = settings.Settings(int(options.simulated_cuda), memory)
+        simulated_cuda.enable(requested.gpus, requested.memory)
     except (RuntimeError, ValueError) as error:
         raise pytest.UsageError(f"{_OPTION}: {error}") from error
     _active.callback(simulated_cuda.disable)
-    _active.enter_context(settings.inherited(wanted))
+    _active.enter_context(settings.inherited(requested))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""Operations that fail on CUDA but not on the CPU, or fail there with another error."""
+"""Operations that fail only on CUDA, or that raise another error there than on the CPU."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class _NoIntegerProducts(TorchDispatchMode):
             convolutions.refuse_integers(*args)
         kernel = _KERNELS.get(func._schema.name.partition("::")[2].removesuffix("_"))
         last = args[-1] if args else None
-        if kernel and last.dtype in INTEGERS and all(each.numel() for each in args):
+        if kernel and last.dtype in INTEGERS and all(tensor.numel() for tensor in args):
             name = INTEGERS[last.dtype]
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
         return func(*args, **(kwargs or {}))

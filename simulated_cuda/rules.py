@@ -30,10 +30,12 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
     arguments = list(tensor_arguments(func, args, kwargs))
     if base in CROSSING or base.rstrip("_") in CROSSING:
         return arguments[0].where
-    plain = base.removesuffix("_")
-    full = f"{plain}.{func._schema.overload_name}" if func._schema.overload_name else plain
-    if plain in ITERATED and full not in _CHECKED_OVERLOADS:
-        return iterate(machine, arguments, plain not in NO_CPU_SCALARS)
+    base_name = base.removesuffix("_")
+    full_name = (
+        f"{base_name}.{func._schema.overload_name}" if func._schema.overload_name else base_name
+    )
+    if base_name in ITERATED and full_name not in _CHECKED_OVERLOADS:
+        return iterate(machine, arguments, base_name not in NO_CPU_SCALARS)
     return check_each(machine, func, arguments)
 
 

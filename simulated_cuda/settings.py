@@ -59,14 +59,14 @@ def inherited(
     simulation when torch is imported.
     """
     names = (VARIABLE, "PYTHONPATH")
-    before = {name: environment.get(name) for name in names}
-    folders = [str(_STARTUP), before["PYTHONPATH"], str(_STARTUP.parents[1])]
+    old_values = {name: environment.get(name) for name in names}
+    folders = [str(_STARTUP), old_values["PYTHONPATH"], str(_STARTUP.parents[1])]
     environment[VARIABLE] = f"{settings.gpus},{settings.memory}"
     environment["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in old_values.items():
             if value is None:
                 environment.pop(name, None)
             else:

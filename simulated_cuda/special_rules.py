@@ -175,8 +175,8 @@ def _result_with(position: int) -> Rule:
     """
 
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
-        like = args[position]
-        result = Argument("result", like, index_of(like), written=True)
+        reference = args[position]
+        result = Argument("result", reference, index_of(reference), written=True)
         return iterate(machine, [result, *tensor_arguments(func, args, kwargs)])
 
     return rule
@@ -258,8 +258,8 @@ def check_attention_mask(machine: Machine, query: torch.Tensor, mask: torch.Tens
 def _batch_norm(machine, func, args, kwargs):
     """Runs in cuDNN if the input meets its conditions (native/Normalization.cpp)."""
     signal, weight, bias, mean, variance, training = args[:6]
-    complete = weight is not None and bias is not None
+    has_weight_and_bias = weight is not None and bias is not None
     statistics = (mean is None) == (variance is None) and (mean is not None or training)
-    by_cudnn = index_of(signal) >= 0 and signal.dim() >= 3 and complete and statistics
+    by_cudnn = index_of(signal) >= 0 and signal.dim() >= 3 and has_weight_and_bias and statistics
     method = "_cudnn_batch_norm" if by_cudnn else "_native_batch_norm"
     return check_each(machine, func, list(tensor_arguments(func, args, kwargs)), method)

@@ -24,22 +24,22 @@ def checked_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `Tensor.set_`, which modes do not intercept, to check that the devices match."""
 
     def set_storage(tensor: Tensor, source: Any = None, *args: Any, **kwargs: Any) -> Tensor:
-        here = index_of(tensor)
+        target = index_of(tensor)
         if source is None:
             result = set_(tensor)
-            if here >= 0:
-                put_all(result, here, mode.memories)
+            if target >= 0:
+                put_all(result, target, mode.memories)
             return result
         if isinstance(source, Tensor):
-            there = index_of(source)
+            origin = index_of(source)
         else:
-            there = getattr(source, "_untyped_storage", source).place.index
-        # Without the mode, PyTorch called this to make a copy inside an operation: always valid.
-        if here != there and mode in _get_current_function_mode_stack():
+            origin = getattr(source, "_untyped_storage", source).place.index
+        # Without the mode, PyTorch is making a copy inside an operation, which is always valid.
+        if target != origin and mode in _get_current_function_mode_stack():
             name = mode.machine.name
             raise RuntimeError(
-                f'Attempted to set the storage of a tensor on device "{name(here)}" to a storage '
-                f'on different device "{name(there)}".  This is no longer allowed; the devices '
+                f'Attempted to set the storage of a tensor on device "{name(target)}" to a storage '
+                f'on different device "{name(origin)}".  This is no longer allowed; the devices '
                 "must match."
             )
         return set_(tensor, source, *args, **kwargs)

@@ -15,7 +15,7 @@ def without_simulator(traceback: TracebackType | None) -> TracebackType | None:
         if not traceback.tb_frame.f_code.co_filename.startswith(_OWN):
             entries.append(traceback)
         traceback = traceback.tb_next
-    # A loop, since the stack may be nearly full: the error may be a RecursionError.
+    # Not recursive: if the error is a RecursionError, the stack is nearly full.
     result = None
     for entry in reversed(entries):
         result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)

@@ -28,9 +28,9 @@ class _EnableAfterTorch(importlib.abc.MetaPathFinder):
             import simulated_cuda
             from simulated_cuda import settings
 
-            wanted = settings.from_environment()
-            if wanted is not None:
-                simulated_cuda.enable(wanted.gpus, wanted.memory)
+            requested = settings.from_environment()
+            if requested is not None:
+                simulated_cuda.enable(requested.gpus, requested.memory)
 
         spec.loader.exec_module = execute_and_enable
         return spec
@@ -38,8 +38,10 @@ class _EnableAfterTorch(importlib.abc.MetaPathFinder):
 
 def _run_other_sitecustomize():
     """Import another `sitecustomize` module if this module hides one."""
-    own = Path(__file__).resolve().parent
-    sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != own]
+    folder_of_this_file = Path(__file__).resolve().parent
+    sys.path[:] = [
+        folder for folder in sys.path if Path(folder or ".").resolve() != folder_of_this_file
+    ]
     this_module = sys.modules.pop("sitecustomize")
     try:
         if importlib.util.find_spec("sitecustomize") is not None:

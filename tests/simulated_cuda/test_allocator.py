@@ -171,7 +171,7 @@ def test_disabling_stops_counting(exact_gpu):
 
 def test_statistics_do_not_depend_on_when_blocks_are_processed(monkeypatch):
     def numbers_with(threshold):
-        monkeypatch.setattr(memory, "_MANY", threshold)
+        monkeypatch.setattr(memory, "_MAX_PENDING", threshold)
         with simulated_cuda.simulated(memory=100 * MIB):
             tensors = [empty(nbytes) for nbytes in (100, 3 * MIB, MIB, 11 * MIB)]
             del tensors[1], tensors[0]
