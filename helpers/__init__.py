@@ -1,1 +1,1 @@
-"""The small package that the lessons import; start reading at `lesson.py`."""
+"""Helper functions for the lessons. Start with `lesson.py`."""

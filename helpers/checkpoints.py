@@ -72,22 +72,22 @@ def fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -
     }
 
 
-def check_fingerprint(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
+def check_fingerprint(saved: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
     """Check that the fingerprint in a checkpoint matches that of this run.
 
     Raises:
         ValueError: they differ; the message names each difference.
     """
-    different = [
-        f"{key} was {found.get(key)!r} and is now {value!r}"
+    differences = [
+        f"{key} was {saved.get(key)!r} and is now {value!r}"
         if key != "network"
         else "the network has different parameters"
         for key, value in expected.items()
-        if found.get(key) != value
+        if saved.get(key) != value
     ]
-    if different:
+    if differences:
         raise ValueError(
-            f"{path.name} belongs to another training run: {'; '.join(different)}. "
+            f"{path.name} belongs to another training run: {'; '.join(differences)}. "
             "Use the same settings, or start without resume."
         )
 

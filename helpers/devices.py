@@ -77,8 +77,10 @@ def device_of(net: nn.Module) -> torch.device:
     for name, tensor in [*net.named_parameters(), *net.named_buffers()]:
         first.setdefault(tensor.device, name)
     if len(first) > 1:
-        places = " and ".join(f"{name} on {device}" for device, name in first.items())
-        raise ValueError(f"the network is on several devices: {places}. Move it with net.to(...).")
+        locations = " and ".join(f"{name} on {device}" for device, name in first.items())
+        raise ValueError(
+            f"the network is on several devices: {locations}. Move it with net.to(...)."
+        )
     return next(iter(first), torch.device("cpu"))
 
 
@@ -117,11 +119,11 @@ class TensorTable(ShownAsTable):
         return Table(("name", "shape", "dtype", "device", "size"), cells)
 
 
-def where(*things: Any, **named: Any) -> TensorTable:
-    """List every tensor in `things` with its shape, dtype, device, and size in bytes.
+def where(*objects: Any, **named: Any) -> TensorTable:
+    """List every tensor in `objects` with its shape, dtype, device, and size in bytes.
 
     Args:
-        things: tensors, modules, optimizers, or lists and dicts of them; the table uses the names
+        objects: tensors, modules, optimizers, or lists and dicts of them; the table uses the names
             of the caller's variables.
         named: the same, with explicit names.
 
@@ -131,52 +133,50 @@ def where(*things: Any, **named: Any) -> TensorTable:
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     scopes = [caller.f_locals, caller.f_globals] if caller else []
-    pairs = [(_name_of(thing, scopes), thing) for thing in things] + list(named.items())
+    pairs = [(_name_of(obj, scopes), obj) for obj in objects] + list(named.items())
     known: dict[int, str] = {}  # names of parameters, for the state of optimizers
     rows: list[Row] = []
-    for name, thing in sorted(pairs, key=lambda pair: isinstance(pair[1], torch.optim.Optimizer)):
-        for label, tensor in _tensors(name, thing, known):
+    for name, obj in sorted(pairs, key=lambda pair: isinstance(pair[1], torch.optim.Optimizer)):
+        for label, tensor in _tensors(name, obj, known):
             known.setdefault(id(tensor), label)
             size = tensor.numel() * tensor.element_size()
             rows.append(Row(label, tuple(tensor.shape), tensor.dtype, tensor.device, size))
     return TensorTable(rows)
 
 
-def _name_of(thing: Any, scopes: list[Mapping[str, Any]]) -> str:
+def _name_of(obj: Any, scopes: list[Mapping[str, Any]]) -> str:
     for scope in scopes:
         for name, value in scope.items():
-            if value is thing and not name.startswith("_"):
+            if value is obj and not name.startswith("_"):
                 return name
-    return type(thing).__name__
+    return type(obj).__name__
 
 
-def _tensors(name: str, thing: Any, known: Mapping[int, str]) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(thing, torch.Tensor):
-        yield name, thing
-    elif isinstance(thing, nn.Module):
-        for inner, tensor in [*thing.named_parameters(), *thing.named_buffers()]:
+def _tensors(name: str, obj: Any, known: Mapping[int, str]) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(obj, torch.Tensor):
+        yield name, obj
+    elif isinstance(obj, nn.Module):
+        for inner, tensor in [*obj.named_parameters(), *obj.named_buffers()]:
             yield f"{name}.{inner}", tensor
             if tensor.grad is not None:
                 yield f"{name}.{inner}.grad", tensor.grad
-    elif isinstance(thing, torch.optim.Optimizer):
-        numbers = {
-            id(p): i for i, p in enumerate(p for g in thing.param_groups for p in g["params"])
-        }
-        for parameter, state in thing.state.items():
+    elif isinstance(obj, torch.optim.Optimizer):
+        numbers = {id(p): i for i, p in enumerate(p for g in obj.param_groups for p in g["params"])}
+        for parameter, state in obj.state.items():
             owner = known.get(id(parameter), f"parameter {numbers[id(parameter)]}")
             for key, value in state.items():
                 if isinstance(value, torch.Tensor):
                     yield f"{name}.state[{owner}].{key}", value
-    elif isinstance(thing, Mapping):
-        for key, value in thing.items():
+    elif isinstance(obj, Mapping):
+        for key, value in obj.items():
             yield from _tensors(f"{name}[{key!r}]", value, known)
-    elif isinstance(thing, (list, tuple)):
-        for i, value in enumerate(thing):
+    elif isinstance(obj, (list, tuple)):
+        for i, value in enumerate(obj):
             yield from _tensors(f"{name}[{i}]", value, known)
     else:
         raise TypeError(
             f"where() lists tensors, modules, optimizers, and lists or dicts of them; "
-            f"`{name}` is a {type(thing).__name__}."
+            f"`{name}` is a {type(obj).__name__}."
         )
 
 

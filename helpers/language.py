@@ -1,7 +1,7 @@
-"""The student's language: what the course says in it, and English where a translation is missing.
+"""Translate the course's texts into the student's language.
 
-`translations/LANGUAGE.json` has the translations by English text; `course build` writes it from the
-PO files in `locale/`.
+Texts without a translation stay in English. `translations/LANGUAGE.json` has the
+translations by English text; `course build` writes it from the PO files in `locale/`.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 ENGLISH = "en"
 _FOLDER = Path(__file__).parent / "translations"
-_chosen = ENGLISH
+_current = ENGLISH
 _translations: dict[str, str] = {}
 
 
@@ -20,24 +20,24 @@ def languages() -> list[str]:
 
 
 def set_language(code: str) -> None:
-    """Let the course speak the language with this code, such as "es".
+    """Show the course's texts in the language with this code, such as "es".
 
     Raises:
         ValueError: there is no translation into it; the message lists the languages.
     """
-    global _chosen, _translations
+    global _current, _translations
     if code not in languages():
         raise ValueError(
             f"The course has no translation into {code!r}. Choose one of: {', '.join(languages())}."
         )
     file = _FOLDER / f"{code}.json"
     _translations = {} if code == ENGLISH else json.loads(file.read_text(encoding="utf-8"))
-    _chosen = code
+    _current = code
 
 
 def current_language() -> str:
-    """Return the code of the language that the course speaks."""
-    return _chosen
+    """Return the code of the current language."""
+    return _current
 
 
 def translate(text: str, /, **values: Any) -> str:
@@ -46,10 +46,10 @@ def translate(text: str, /, **values: Any) -> str:
     `course translate` finds the texts in calls like `translate("...")`: write the text itself as
     the first argument, not a variable or an f-string.
     """
-    found = _translations.get(text, text)
-    return found.format(**values) if values else found
+    translation = _translations.get(text, text)
+    return translation.format(**values) if values else translation
 
 
 def section_title(lesson: str, title: str) -> str:
-    """Return the title that a section of a lesson, such as "01", has in the student's language."""
+    """Return a section's title in the student's language; `lesson` is a number such as "01"."""
     return _translations.get(f"{lesson}: {title}", title)

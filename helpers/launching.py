@@ -72,9 +72,9 @@ def _rendezvous_options(nodes: int) -> list[list[str]]:
     """Return the options with which each launcher finds the others."""
     if nodes == 1:
         return [["--standalone"]]
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = str(free.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        port = str(listener.getsockname()[1])
     master = ["--master-addr", "localhost", "--master-port", port]
     return [["--nnodes", str(nodes), "--node-rank", str(node), *master] for node in range(nodes)]
 
@@ -109,9 +109,9 @@ def _launch(arguments: list[str], folder: Path) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.environ.update(_ENVIRONMENT)
-    fast = ["--run-path", "--start-method", "fork", "--redirects", "3", "--log-dir", str(folder)]
+    options = ["--run-path", "--start-method", "fork", "--redirects", "3", "--log-dir", str(folder)]
     try:
-        main([*fast, *arguments])
+        main([*options, *arguments])
     except Exception as error:
         print(error, file=sys.stderr)
         sys.exit(1)
@@ -119,14 +119,14 @@ def _launch(arguments: list[str], folder: Path) -> None:
 
 def _logs(folder: Path, kind: str) -> Iterator[tuple[int, int, str]]:
     """Yield rank, number of restarts and text of each worker's log, by restart and rank."""
-    found = []
+    logs = []
     for path in folder.rglob(kind):
         node = int(path.relative_to(folder).parts[0].removeprefix("node_"))
         attempt = int(path.parent.parent.name.removeprefix("attempt_"))
         # Every node has the same number of workers.
         workers = sum(1 for _ in path.parent.parent.iterdir())
-        found.append((attempt, node * workers + int(path.parent.name), path))
-    for attempt, rank, path in sorted(found):
+        logs.append((attempt, node * workers + int(path.parent.name), path))
+    for attempt, rank, path in sorted(logs):
         yield rank, attempt, path.read_text(errors="replace")
 
 
@@ -138,7 +138,8 @@ def _failure_report(folder: Path) -> str:
         if text.strip()
     ]
     # An exception that a worker did not catch is in a separate file. The workers inherit the
-    # launcher's handler of SIGTERM, so those that it ends report that, which the command does not.
+    # launcher's SIGTERM handler, so the workers that it terminates report a SignalException; the
+    # command `torchrun` does not show it.
     for rank, _, text in _logs(folder, "error.json"):
         message = json.loads(text)["message"]["message"]
         if not message.startswith("SignalException"):

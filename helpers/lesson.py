@@ -42,8 +42,8 @@ def start(
             never time anything on a simulated GPU.
         gpu_memory: the memory of each GPU, such as "1GiB". A simulated GPU then counts every
             allocation; on a real one, PyTorch may use no more than this.
-        language: the language of boxes, hints and descriptions of figures, such as "es"; None for
-            that of the environment variable `COURSE_LANGUAGE`, or else English.
+        language: the language of boxes, hints and descriptions of figures, such as "es". If None,
+            the environment variable `COURSE_LANGUAGE` is used, or else English.
 
     Raises:
         ValueError: the device is not available on this machine, `seed` is not an integer, or
@@ -61,20 +61,20 @@ def start(
     elif gpu_memory is not None and torch.cuda.is_available():
         _limit_memory(settings.parse_size(gpu_memory))
     explain.install()
-    chosen = choose_device("cuda" if practice and str(device) == "auto" else device)
+    chosen_device = choose_device("cuda" if practice and str(device) == "auto" else device)
     torch.manual_seed(seed)
-    what = describe_device(chosen)
-    title = translate("This notebook runs on {device}.", device=what)
+    description = describe_device(chosen_device)
+    title = translate("This notebook runs on {device}.", device=description)
     text = f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}"
     if practice and simulated_cuda.is_enabled():
-        title = translate("This notebook uses a simulated GPU: {device}.", device=what)
-        simulated = translate(
+        title = translate("This notebook uses a simulated GPU: {device}.", device=description)
+        explanation = translate(
             "Devices, copies and error messages behave as on a real GPU. The arithmetic runs on "
             "the CPU, so times measured here are not GPU times."
         )
-        text = f"{simulated} {text}"
-    box(title, text, results={"device": what})
-    return chosen
+        text = f"{explanation} {text}"
+    box(title, text, results={"device": description})
+    return chosen_device
 
 
 def _limit_memory(limit: int) -> None:
@@ -129,8 +129,8 @@ def report(**results: str | bool | int | float | None) -> None:
                 f"{type(value).__name__}. For a one-element tensor, pass {name}.item()."
             )
     if get_ipython() is not None:
-        shown = ", ".join(f"{name} = {value}" for name, value in results.items())
-        display({RESULT_TYPE: results, "text/plain": f"Results: {shown}"}, raw=True)
+        text = ", ".join(f"{name} = {value}" for name, value in results.items())
+        display({RESULT_TYPE: results, "text/plain": f"Results: {text}"}, raw=True)
 
 
 def progress(label: str) -> Callable[["Progress"], None]:
@@ -151,7 +151,7 @@ def progress(label: str) -> Callable[["Progress"], None]:
             step=now.step,
             steps=now.steps,
         )
-        # The same in every language, so that tests can tell what is measured.
+        # Not translated, so that tests can recognize the measured numbers.
         text += f", loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
         text += f"; {now.note}" if now.note else ""
         if get_ipython() is None:
@@ -192,9 +192,9 @@ def box(
         f'<strong style="font-size:{size}">{escape(title)}</strong>'
         f"{'<br>' + escape(text) if text else ''}</div>"
     )
-    plain = f"{'!!! ' if warning else ''}{title}{' ' + text if text else ''}"
+    plain_text = f"{'!!! ' if warning else ''}{title}{' ' + text if text else ''}"
     if get_ipython() is None:
-        print(plain)
+        print(plain_text)
         return
-    bundle = {"text/html": html, "text/plain": plain}
+    bundle = {"text/html": html, "text/plain": plain_text}
     display(bundle if results is None else bundle | {RESULT_TYPE: results}, raw=True)

@@ -1,4 +1,4 @@
-"""Two ways to feed a network: worker processes that prepare single images, and images that are
+"""Two data loaders: one with worker processes that prepare single images, and one with all images
 already on the device.
 
 Both yield float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`. In both,

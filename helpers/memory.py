@@ -1,4 +1,4 @@
-"""Measure GPU memory: what tensors and layers take, and its course over a training step."""
+"""Measure GPU memory: per tensor, per layer, and after each operation of a training step."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,26 +40,26 @@ def warm_up(device: torch.device) -> None:
 
 
 def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tensor]:
-    """Run the forward pass, and return what autograd keeps for each layer, and the result.
+    """Run the forward pass; return the bytes that autograd saves for each layer, and the result.
 
     Returns:
-        The bytes by the layer's name and type, such as "blocks.0.1: ReLU", without the inputs and
-        the parameters; a tensor that two layers need counts for the first.
+        The bytes, keyed by the layer's name and type, such as "blocks.0.1: ReLU". Inputs and
+        parameters are not counted. A tensor that two layers need is counted for the first one.
     """
-    kept: dict[str, int] = {}
-    running: list[str] = []
-    seen = {tensor.untyped_storage().data_ptr() for tensor in (inputs, *net.parameters())}
+    saved_bytes: dict[str, int] = {}
+    layer_names: list[str] = []
+    addresses = {tensor.untyped_storage().data_ptr() for tensor in (inputs, *net.parameters())}
 
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in seen:
-            seen.add(storage.data_ptr())
-            kept[running[-1]] = kept.get(running[-1], 0) + storage.nbytes()
+        if storage.data_ptr() not in addresses:
+            addresses.add(storage.data_ptr())
+            saved_bytes[layer_names[-1]] = saved_bytes.get(layer_names[-1], 0) + storage.nbytes()
         return tensor.detach()  # Saving it with its graph would create a reference cycle.
 
     hooks = [
         layer.register_forward_pre_hook(
-            lambda layer, _, name=name: running.append(f"{name}: {type(layer).__name__}")
+            lambda layer, _, name=name: layer_names.append(f"{name}: {type(layer).__name__}")
         )
         for name, layer in net.named_modules()
         if not list(layer.children())
@@ -68,7 +68,7 @@ def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int]
         result = net(inputs)
     for hook in hooks:
         hook.remove()
-    return kept, result
+    return saved_bytes, result
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,8 @@ class _Sampler(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        # The simulated GPU has already handled this operation; in a backward pass, it must not.
+        # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,
+        # must not handle it.
         with torch._C.DisableTorchFunction():
             result = operation(*args, **(kwargs or {}))
         self.samples.append(Sample(self.phase, torch.cuda.memory_allocated()))

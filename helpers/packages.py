@@ -25,7 +25,7 @@ def require() -> None:
         ModuleNotFoundError: the message names each package that is missing or too old, and the
             command that installs them.
     """
-    problems, wanted = [], []
+    problems, requirements = [], []
     for name, oldest in OLDEST.items():
         version = _installed(name)
         if version is None:
@@ -34,11 +34,11 @@ def require() -> None:
             problems.append(f"{name} is {version}")
         else:
             continue
-        wanted.append(f'"{name}>={oldest}"')
+        requirements.append(f'"{name}>={oldest}"')
     if problems:
         raise ModuleNotFoundError(
             f"Packages that the course needs are missing or too old: {', '.join(problems)}. Run\n"
-            f"    %pip install {' '.join(wanted)}\n"
+            f"    %pip install {' '.join(requirements)}\n"
             "in a cell, restart the kernel, and run the notebook from the top."
         )
 

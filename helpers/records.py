@@ -33,7 +33,7 @@ def read(name: str, folder: Path | None = None) -> list[Record]:
 
     Args:
         name: name of the benchmark.
-        folder: that of the records; the package's own if None.
+        folder: the folder of the records; `helpers/recorded` if None.
 
     Raises:
         ValueError: the file exists and is not a record.

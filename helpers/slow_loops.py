@@ -41,14 +41,14 @@ def loop_b(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> 
     random = np.random.default_rng(0)
     for _ in range(steps):
         with part("data"):
-            changed = []
+            augmented = []
             for pixels in images.numpy():
                 image = Image.fromarray(pixels.transpose(1, 2, 0))
                 image = image.rotate(random.uniform(-15, 15), Image.Resampling.BICUBIC)
                 if random.random() < 0.5:
                     image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-                changed.append(np.asarray(image).transpose(2, 0, 1))
-            batch = torch.from_numpy(np.stack(changed))
+                augmented.append(np.asarray(image).transpose(2, 0, 1))
+            batch = torch.from_numpy(np.stack(augmented))
             inputs, targets = normalize(batch.to(device)), labels.to(device)
         with part("forward"):
             loss = F.cross_entropy(net(inputs), targets)

@@ -82,7 +82,7 @@ class SpeedupStudy:
         note = self.skip.get(name) or unsupported_reason(config, self.device)
         if not note:
             try:
-                found = self._compare(base, config)
+                comparison = self._compare(base, config)
             except RuntimeError as error:
                 if not config.compiled:
                     raise
@@ -90,13 +90,13 @@ class SpeedupStudy:
                 note = f"torch.compile failed here: {str(error).strip().splitlines()[0]}"
         if note:
             return Speedup(name, 1.0, 1.0, 1.0, False, 0.0, note=note)
-        ratio = found.ratio("with", "without")
+        ratio = comparison.ratio("with", "without")
         return Speedup(
             name,
             ratio.median,
             *ratio.quartiles,
             ratio.differs,
-            found["with"].median,
+            comparison["with"].median,
             kept=ratio.differs and ratio.median > 1,
         )
 
@@ -109,29 +109,29 @@ class SpeedupStudy:
 
         The last two compare the changes that helped, and all changes, with the classic script.
         """
-        config, everything, speedups = CLASSIC, CLASSIC, []
+        config, all_changes, speedups = CLASSIC, CLASSIC, []
         for name, changes in CHANGES.items():
             speedup = self.add(config, name, changes)
             speedups.append(speedup)
             if speedup.kept:
                 config = replace(config, **changes)
             if not speedup.note:
-                everything = replace(everything, **changes)
-        for name, final in (("what helped", config), ("everything", everything)):
-            speedups.append(self.add(CLASSIC, name, vars(final)))
+                all_changes = replace(all_changes, **changes)
+        for name, setting in (("what helped", config), ("everything", all_changes)):
+            speedups.append(self.add(CLASSIC, name, vars(setting)))
         return speedups, config
 
     def _compare(self, base: StepConfig, config: StepConfig) -> Comparison:
         variants, units, warm_ups = {}, {}, {}
-        for label, each in (("without", base), ("with", config)):
-            step = TrainingStep(each, self.images, self.labels, self.device)
+        for label, setting in (("without", base), ("with", config)):
+            step = TrainingStep(setting, self.images, self.labels, self.device)
             # While one setting runs, the workers of the other prefetch four batches. With two steps
             # per call, the two untimed calls use them up.
-            steps = 1 if each.resident else 2
+            steps = 1 if setting.resident else 2
             variants[label] = _Repeated(step, steps)
-            units[label] = steps * each.batch_size
+            units[label] = steps * setting.batch_size
             # A large batch does not fit in the caches, so there is nothing to warm up.
-            warm_ups[label] = 0 if each.resident and each.batch_size >= LARGE_BATCH else 2
+            warm_ups[label] = 0 if setting.resident and setting.batch_size >= LARGE_BATCH else 2
         return compare(
             variants,
             self.device,
@@ -166,7 +166,7 @@ def time_to_accuracy(accuracies: Record, times: Record) -> list[str]:
     lines = [f"{'images/s':>9s} {'training':>9s} {'test accuracy':>14s}"]
     for name, accuracy in accuracies.results["accuracy"].items():  # "batch 4, rate 0.001, 1 pass"
         batch, _, passes = (part.split() for part in name.split(", "))
-        one = per_image[batch[1]]
-        time = one * 50_000 * int(passes[0])
-        lines.append(f"{1 / one:9,.0f} {time:7.1f} s {accuracy:13.1%}   {name}")
+        image_seconds = per_image[batch[1]]
+        total_seconds = image_seconds * 50_000 * int(passes[0])
+        lines.append(f"{1 / image_seconds:9,.0f} {total_seconds:7.1f} s {accuracy:13.1%}   {name}")
     return lines

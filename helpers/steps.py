@@ -1,8 +1,8 @@
 """Training steps of the classic network in the configurations that lesson 05 compares.
 
 A `StepConfig` is the difference from the classic script; calling a `TrainingStep` does one step in
-that setting, including loading the data. `unsupported_reason` says why a machine cannot run a
-setting.
+that setting, including loading the data. `unsupported_reason` returns why a machine cannot run
+a setting.
 """
 
 import contextlib
@@ -191,12 +191,12 @@ def supports_bf16_autocast(device: torch.device | str) -> bool:
 
 @contextlib.contextmanager
 def _num_threads(count: int | None) -> Iterator[None]:
-    before = torch.get_num_threads()
-    if count is None or count == before:
+    old_count = torch.get_num_threads()
+    if count is None or count == old_count:
         yield
         return
     torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(old_count)

@@ -132,7 +132,7 @@ def _from_center(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _checks(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    # p and q change sign at the borders of squares, so the sign of p q says which color it is.
+    # p and q change sign at the borders of squares, so the sign of p q determines the color.
     p, q = (np.abs(w * 1.1 - np.floor(w * 1.1) - np.float32(0.5)) - 0.25 for w in (u, v))
     return np.maximum(-np.sign(p * q) * np.minimum(np.abs(p), np.abs(q)), _box(u, v, 0.9, 0.9))
 
@@ -142,12 +142,12 @@ def _star(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     worst = second = None
     for k in range(5):
         angle = round(256 * k / 5)
-        beyond = u * _SINES[angle] - v * _COSINES[angle] - 0.33
+        distance = u * _SINES[angle] - v * _COSINES[angle] - 0.33
         if worst is None:
-            worst, second = beyond, np.full_like(beyond, -9)
+            worst, second = distance, np.full_like(distance, -9)
         else:
-            second = np.maximum(second, np.minimum(worst, beyond))
-            worst = np.maximum(worst, beyond)
+            second = np.maximum(second, np.minimum(worst, distance))
+            worst = np.maximum(worst, distance)
     return second
 
 

@@ -86,9 +86,9 @@ class Ratio:
 
     def __str__(self) -> str:
         low, high = self.quartiles
-        found = f"{self.median:.2f} times as fast" if self.differs else "no difference"
+        verdict = f"{self.median:.2f} times as fast" if self.differs else "no difference"
         return (
-            f"{self.label}: {found} (relative to {self.baseline}; median {self.median:.2f}, "
+            f"{self.label}: {verdict} (relative to {self.baseline}; median {self.median:.2f}, "
             f"quartiles {low:.2f} to {high:.2f}, {len(self.values)} rounds)"
         )
 
@@ -106,7 +106,7 @@ class Comparison:
         """Return the speed of `label` relative to `baseline` (by default the first), by round."""
         baseline = next(iter(self.measurements)) if baseline is None else baseline
         pairs = zip(self[label].seconds, self[baseline].seconds, strict=True)
-        return Ratio(label, baseline, tuple(base / own for own, base in pairs))
+        return Ratio(label, baseline, tuple(base / seconds for seconds, base in pairs))
 
     def __str__(self) -> str:
         first, *others = self.measurements
@@ -166,30 +166,30 @@ def compare(
 
     def mean_seconds(call: Callable[[], object], count: int) -> float:
         _wait_for(device)
-        started = time.perf_counter()
+        start = time.perf_counter()
         for _ in range(count):
             call()
         _wait_for(device)
-        return (time.perf_counter() - started) / count
+        return (time.perf_counter() - start) / count
 
     calls = {}
     for label, call in variants.items():
         call()  # the first call includes one-time setup
-        once = max(mean_seconds(call, 1), 1e-9)
-        calls[label] = max(1, round(seconds / rounds / once))
-    found: dict[str, list[float]] = {label: [] for label in variants}
+        call_seconds = max(mean_seconds(call, 1), 1e-9)
+        calls[label] = max(1, round(seconds / rounds / call_seconds))
+    results: dict[str, list[float]] = {label: [] for label in variants}
     for _ in range(rounds):
         for label, call in variants.items():
             if len(variants) > 1:  # another function has just run
                 for _ in range((warm_ups or {}).get(label, 2)):
                     call()
-            found[label].append(mean_seconds(call, calls[label]))
+            results[label].append(mean_seconds(call, calls[label]))
     return Comparison(
         {
             label: Measurement(
                 label, tuple(value / (units or {}).get(label, 1) for value in values), str(device)
             )
-            for label, values in found.items()
+            for label, values in results.items()
         }
     )
 

@@ -1,4 +1,4 @@
-"""Read what `torch.profiler` recorded: the spans of an exported trace, and its busy time."""
+"""Read a profile of `torch.profiler`: the spans of its trace, and the busy time."""
 
 import json
 from collections.abc import Iterable
@@ -30,8 +30,8 @@ def spans_of(profiler: profile) -> list[Span]:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    found = [event for event in events if event.get("cat") in _ROWS and event["ph"] == "X"]
-    origin = min((event["ts"] for event in found), default=0)
+    shown_events = [event for event in events if event.get("cat") in _ROWS and event["ph"] == "X"]
+    origin = min((event["ts"] for event in shown_events), default=0)
     spans = [
         Span(
             _ROWS[event["cat"]],
@@ -39,7 +39,7 @@ def spans_of(profiler: profile) -> list[Span]:
             event["ts"] - origin,
             event["ts"] - origin + event["dur"],
         )
-        for event in found
+        for event in shown_events
     ]
     # If two spans start at the same time, the longer one contains the other.
     return sorted(spans, key=lambda span: (span.start, -span.end))
@@ -56,11 +56,11 @@ def cpu_averages(profiler: profile) -> dict[str, FunctionEventAvg]:
 
 def outermost(spans: Iterable[Span]) -> list[Span]:
     """Return the spans that are not inside another one; `spans` must be sorted by start time."""
-    kept: list[Span] = []
+    outer_spans: list[Span] = []
     for span in spans:
-        if not kept or span.end > kept[-1].end:
-            kept.append(span)
-    return kept
+        if not outer_spans or span.end > outer_spans[-1].end:
+            outer_spans.append(span)
+    return outer_spans
 
 
 def busy_fraction(spans: Iterable[Span], start: float, end: float) -> float:
@@ -71,8 +71,8 @@ def busy_fraction(spans: Iterable[Span], start: float, end: float) -> float:
     """
     if end <= start:
         raise ValueError(f"end must be after start, but they are {end} and {start}.")
-    busy, covered = 0.0, start
+    busy, busy_until = 0.0, start
     for span in sorted(spans, key=lambda span: span.start):
-        busy += max(0.0, min(span.end, end) - max(span.start, covered))
-        covered = max(covered, span.end)
+        busy += max(0.0, min(span.end, end) - max(span.start, busy_until))
+        busy_until = max(busy_until, span.end)
     return busy / (end - start)

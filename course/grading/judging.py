@@ -94,7 +94,7 @@ def verdict_on(
     answers = [RemoteAnswer(answer_name) for answer_name in names]
     trial = RemoteTrial(answers, exercise.seconds, exercise.hints, channel)
     verdict = exercise.judge_in(trial, answers, nullcontext(trial.printed))
-    exercise.given.clear()
+    exercise.hint_counts.clear()
     box = exercise.record(verdict)
     wrong = "" if verdict.mistake is None else verdict.mistake.wrong[:MAX_TEXT]
     outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text[:MAX_TEXT]}}]

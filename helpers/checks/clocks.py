@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 _ELAPSED = ("perf_counter", "monotonic", "time")
 _PROCESSOR = ("process_time", "thread_time")
-# Simulated seconds per clock read. Without this cost, a loop that polls the clock would not end.
-_READING = 1e-6
+# Simulated seconds per clock read. If reads were free, a loop that polls the clock would never end.
+_SECONDS_PER_READ = 1e-6
 
 
 class Clock:
@@ -37,7 +37,7 @@ class Clock:
         self.computed += seconds
 
     def wait_until(self, moment: float) -> None:
-        """Advance the clock to `moment`, unless it has passed; the processor is idle meanwhile."""
+        """Advance the clock to `moment` with an idle processor, unless that time has passed."""
         self.seconds = max(self.seconds, moment)
 
     def sleep(self, seconds: float) -> None:
@@ -66,14 +66,14 @@ def simulated_clock(clock: Clock, function: Callable[..., Any]) -> Iterator[None
     def is_simulated() -> bool:
         return running and threading.get_ident() == thread
 
-    replaced = _simulated_functions(clock, is_simulated)
+    replacements = _simulated_functions(clock, is_simulated)
     with ExitStack() as stack:
         for module in (time, timeit, datetime):
-            _replace_names(vars(module), replaced, stack)
+            _replace_names(vars(module), replacements, stack)
         names, functions = _module_of(function)
-        _replace_names(names, replaced, stack)
+        _replace_names(names, replacements, stack)
         for target in (*functions, timeit.Timer.__init__, timeit.timeit, timeit.repeat):
-            _replace_in_function(target, replaced, stack)
+            _replace_in_function(target, replacements, stack)
         try:
             yield
         finally:
@@ -88,13 +88,13 @@ def _simulated_functions(
     def reading(name: str) -> Callable[[], float]:
         real = getattr(time, name)
         start = real()
-        computed = name.removesuffix("_ns") in _PROCESSOR
+        is_processor_time = name.removesuffix("_ns") in _PROCESSOR
 
         def read() -> float:
             if not is_simulated():
                 return real()
-            clock.compute(_READING)
-            seconds = clock.computed if computed else clock.seconds
+            clock.compute(_SECONDS_PER_READ)
+            seconds = clock.computed if is_processor_time else clock.seconds
             return start + (round(1e9 * seconds) if name.endswith("_ns") else seconds)
 
         return read
@@ -111,7 +111,9 @@ def _simulated_functions(
             """Return the simulated time."""
             return real_datetime.fromtimestamp(now(), tz)
 
-    names = [n + end for n in (*_ELAPSED, *_PROCESSOR) for end in ("", "_ns") if hasattr(time, n)]
+    names = [
+        n + suffix for n in (*_ELAPSED, *_PROCESSOR) for suffix in ("", "_ns") if hasattr(time, n)
+    ]
     pairs = [(getattr(time, name), reading(name)) for name in names]
     pairs += [(real_sleep, sleep), (real_datetime, SimulatedDatetime)]
     return {id(real): (real, simulated) for real, simulated in pairs}
@@ -131,28 +133,28 @@ def _module_of(function: Callable[..., Any]) -> tuple[dict[str, Any], list[Funct
 
 
 def _replace_names(
-    names: dict[str, Any], replaced: dict[int, tuple[Any, Any]], stack: ExitStack
+    names: dict[str, Any], replacements: dict[int, tuple[Any, Any]], stack: ExitStack
 ) -> None:
     for name, value in list(names.items()):
-        if id(value) in replaced:
-            names[name] = replaced[id(value)][1]
+        if id(value) in replacements:
+            names[name] = replacements[id(value)][1]
             stack.callback(names.__setitem__, name, value)
 
 
 def _replace_in_function(
-    function: FunctionType, replaced: dict[int, tuple[Any, Any]], stack: ExitStack
+    function: FunctionType, replacements: dict[int, tuple[Any, Any]], stack: ExitStack
 ) -> None:
     defaults = function.__defaults__ or ()
-    if any(id(value) in replaced for value in defaults):
-        new = tuple(replaced.get(id(value), (value, value))[1] for value in defaults)
-        stack.enter_context(patch.object(function, "__defaults__", new))
+    if any(id(value) in replacements for value in defaults):
+        new_defaults = tuple(replacements.get(id(value), (value, value))[1] for value in defaults)
+        stack.enter_context(patch.object(function, "__defaults__", new_defaults))
     if function.__kwdefaults__:
-        _replace_names(function.__kwdefaults__, replaced, stack)
+        _replace_names(function.__kwdefaults__, replacements, stack)
     for cell in function.__closure__ or ():
         try:
             value = cell.cell_contents
         except ValueError:  # an unassigned variable
             continue
-        if id(value) in replaced:
-            cell.cell_contents = replaced[id(value)][1]
+        if id(value) in replacements:
+            cell.cell_contents = replacements[id(value)][1]
             stack.callback(setattr, cell, "cell_contents", value)

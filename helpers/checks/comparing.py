@@ -12,7 +12,7 @@ def is_tensor(value: object) -> bool:
     return isinstance(value, Tensor)
 
 
-def copied_to(value: Any, device: torch.device) -> Any:
+def copy_to(value: Any, device: torch.device) -> Any:
     """Return a copy of a tensor or module on `device`."""
     return copy.deepcopy(value).to(device)
 
@@ -27,21 +27,21 @@ def find_devices(net: nn.Module) -> set[torch.device]:
     return {parameter.device for parameter in net.parameters()}
 
 
-def equal_values(one: Any, other: Any) -> bool:
+def equal_values(first: Any, second: Any) -> bool:
     """Return whether two tensors or modules have exactly equal values, on any devices."""
-    if isinstance(one, nn.Module):
-        pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+    if isinstance(first, nn.Module):
+        pairs = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
         return all(equal_values(*pair) for pair in pairs)
-    return torch.equal(one.cpu(), other.cpu())
+    return torch.equal(first.cpu(), second.cpu())
 
 
-def close(one: Tensor, other: Tensor) -> bool:
+def close(first: Tensor, second: Tensor) -> bool:
     """Return whether two tensors are equal, up to numerical differences between devices."""
     # A GPU may round the inputs of a matrix product (TF32) and may sum in a different order.
-    return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-2, atol=1e-2)
+    return torch.allclose(first.detach().cpu(), second.detach().cpu(), rtol=1e-2, atol=1e-2)
 
 
-def same_weights(one: nn.Module, other: nn.Module) -> bool:
+def same_weights(first: nn.Module, second: nn.Module) -> bool:
     """Return whether two networks have equal weights, up to differences between devices."""
-    pairs = zip(one.parameters(), other.parameters(), strict=False)
+    pairs = zip(first.parameters(), second.parameters(), strict=False)
     return all(torch.allclose(a.cpu(), b.cpu(), rtol=1e-3, atol=2e-4) for a, b in pairs)

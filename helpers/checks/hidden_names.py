@@ -31,13 +31,15 @@ def shadowed_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
             continue
         value = names[name]
         if name in _MODULES:
-            own = getattr(value, "__module__", None) == names.get("__name__")
-            replaced = not inspect.ismodule(value) and (not callable(value) or (any_value and own))
+            from_notebook = getattr(value, "__module__", None) == names.get("__name__")
+            is_reassigned = not inspect.ismodule(value) and (
+                not callable(value) or (any_value and from_notebook)
+            )
         elif name in vars(builtins) and name not in _REPLACED_BY_IPYTHON:
-            replaced = value is not vars(builtins)[name] and (any_value or not callable(value))
+            is_reassigned = value is not vars(builtins)[name] and (any_value or not callable(value))
         else:
-            replaced = False
-        if replaced:
+            is_reassigned = False
+        if is_reassigned:
             return name, value
     return None
 

@@ -17,7 +17,7 @@ class Hint:
     """The help for one mistake.
 
     Args:
-        id: identifies the mistake in the tests and in the data stored with the notebook.
+        id: identifier of the mistake, used by the tests and stored in the notebook.
         wrong: what is wrong; shown at the first attempt. Placeholders such as `{name}` are filled
             with the values passed to `Hint.of`.
         look: where to look; added at the second attempt with the same mistake.

@@ -41,19 +41,19 @@ class Verdict:
 class Exercise:
     """One exercise. Calling it with the student's answers checks them and shows the result.
 
-    `tries` counts the attempts up to the first right answer; `given` counts how often each hint was
-    shown.
+    `tries` counts the attempts up to the first right answer. `hint_counts` maps the id of
+    each hint to the number of times that it was shown.
     """
 
     lab: "Lab"
     number: int
     points: int
     right: str
-    judging: Callable[..., None]
+    check_function: Callable[..., None]
     seconds: float
     passed: bool = False
     tries: int = 0
-    given: dict[str, int] = field(default_factory=dict)
+    hint_counts: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, *answers: Any) -> None:
         """Check the answers and show the result in a box.
@@ -73,7 +73,7 @@ class Exercise:
         # A wrong answer replaces an earlier right one.
         self.passed = verdict.passed
         if verdict.hint is not None:
-            self.given[verdict.hint] = self.given.get(verdict.hint, 0) + 1
+            self.hint_counts[verdict.hint] = self.hint_counts.get(verdict.hint, 0) + 1
         return self._box(verdict)
 
     def judge(self, *answers: Any, seed: int | None = None) -> Verdict:
@@ -86,11 +86,11 @@ class Exercise:
         Raises:
             TypeError: the number of answers does not match the exercise.
         """
-        names = list(inspect.signature(self.judging).parameters)[1:]
+        names = list(inspect.signature(self.check_function).parameters)[1:]
         if len(answers) != len(names):
             raise TypeError(f"Call this check as check.{self}({', '.join(names)})")
-        named = {id(answer): name for answer, name in zip(answers, names, strict=True)}
-        trial = Trial(named, self.seconds, self.hints, seed)
+        names_by_id = {id(answer): name for answer, name in zip(answers, names, strict=True)}
+        trial = Trial(names_by_id, self.seconds, self.hints, seed)
         return self.judge_in(trial, answers, sandbox(CodeLimits(self.seconds)))
 
     def judge_in(
@@ -103,11 +103,11 @@ class Exercise:
         mistake = None
         printed = PrintedText()
         try:
-            # Set up the machine outside `limited`, which may interrupt any code.
+            # Set up the machine outside `limited`, because the limits may interrupt any code.
             with machine_for_checks(), limited as printed:
                 # The tensors in a check are small, so more threads would only add overhead.
                 torch.set_num_threads(1)
-                self.judging(trial, *answers)
+                self.check_function(trial, *answers)
         except WrongAnswer as wrong:
             mistake = trial.hidden() or wrong
         except Stopped as stopped:
@@ -129,10 +129,10 @@ class Exercise:
         """Return the box to show; a repeated mistake gets more help."""
         lines = [translate(self.right)]
         if (mistake := verdict.mistake) is not None:
-            times, lines = self.given[mistake.hint.id], [mistake.wrong]
-            if times >= 2:
+            repeats, lines = self.hint_counts[mistake.hint.id], [mistake.wrong]
+            if repeats >= 2:
                 lines.append(translate("Where to look: {look}", look=mistake.look))
-            if times >= 3 and mistake.hint.section:
+            if repeats >= 3 and mistake.hint.section:
                 lesson = self.lab.name.split("_")[0]
                 section = section_title(lesson, mistake.hint.section)
                 lines.append(
@@ -182,8 +182,10 @@ class Lab:
         wrong. `right` is the sentence shown when the answer is right.
         """
 
-        def make(judging: Callable[..., None]) -> Exercise:
-            exercise = Exercise(self, number, points, right, judging, seconds or self.seconds)
+        def make(check_function: Callable[..., None]) -> Exercise:
+            exercise = Exercise(
+                self, number, points, right, check_function, seconds or self.seconds
+            )
             self.exercises[number] = exercise
             return exercise
 

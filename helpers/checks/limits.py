@@ -144,8 +144,8 @@ class CodeLimits:
         self._used += self._time.seconds
         if self._watchdog is None:
             first, interval = self._timer
-            left = max(0.01, first - (monotonic() - self._started)) if first else 0
-            signal.setitimer(signal.ITIMER_REAL, left, interval)
+            remaining = max(0.01, first - (monotonic() - self._started)) if first else 0
+            signal.setitimer(signal.ITIMER_REAL, remaining, interval)
             # A handler of None was not installed from Python and cannot be restored.
             signal.signal(
                 signal.SIGALRM, signal.SIG_DFL if self._handler is None else self._handler
@@ -175,18 +175,18 @@ class CodeLimits:
             return
         self._handling_signal = True
         try:
-            stopped = self._verdict(frame)
+            error_type = self._verdict(frame)
             student_frames = self._frames_to_stop(frame)
         finally:
             self._handling_signal = False
-        if stopped is None or student_frames is None:
+        if error_type is None or student_frames is None:
             return
         self._stopped = True
         # Interrupt again soon, then less often. If signals arrived faster than they are handled,
         # they would interrupt each other, and the code that restores settings would not run.
         signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS, _TICK)
-        self._interrupt_lines(student_frames, stopped)
-        raise stopped
+        self._interrupt_lines(student_frames, error_type)
+        raise error_type
 
     def _is_importing(self, frame: FrameType | None) -> bool:
         while frame is not None and frame is not self._boundary:
@@ -208,21 +208,21 @@ class CodeLimits:
                 return None
             if frame.f_code.co_filename == _ALLOCATOR:
                 return None
-            own = frame.f_code.co_filename.startswith(_THIS_PACKAGE)
-            back = frame.f_back
-            if own and back is not None and back.f_code.co_filename == contextlib.__file__:
+            is_own = frame.f_code.co_filename.startswith(_THIS_PACKAGE)
+            caller = frame.f_back
+            if is_own and caller is not None and caller.f_code.co_filename == contextlib.__file__:
                 return None
-            if not own and not frame.f_code.co_filename.startswith(_NEVER_TRACED):
+            if not is_own and not frame.f_code.co_filename.startswith(_NEVER_TRACED):
                 frames.append(frame)
-            frame = back
+            frame = caller
         return frames if frames or not self._stopped else None
 
-    def _interrupt_lines(self, frames: list[FrameType], stopped: type[Stopped]) -> None:
+    def _interrupt_lines(self, frames: list[FrameType], error_type: type[Stopped]) -> None:
         """Raise again on the next line of these frames, such as `pass` in `except: pass`."""
 
         def at_line(frame: FrameType, event: str, argument: object) -> object:
             if event == "line" and not self._over:
-                raise stopped
+                raise error_type
             return at_line
 
         for frame in frames:
@@ -232,12 +232,12 @@ class CodeLimits:
     def _watch(self, ident: int) -> None:
         while not self._end.wait(_TICK):
             frame = sys._current_frames().get(ident)
-            stopped = self._verdict(frame)
-            if stopped is None:
+            error_type = self._verdict(frame)
+            if error_type is None:
                 continue
             if self._frames_to_stop(frame) is not None:
                 self._stopped = True
-                _raise_in(ident, stopped)
+                _raise_in(ident, error_type)
 
 
 def end_threads(before: set[int]) -> None:

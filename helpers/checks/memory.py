@@ -35,8 +35,8 @@ def free_bytes() -> int:
     return 1 << 60
 
 
-def limit_addresses(more: int) -> tuple[int, int] | None:
-    """Limit the address space to `more` bytes beyond its current size; return the previous limit.
+def limit_addresses(extra: int) -> tuple[int, int] | None:
+    """Limit the address space to `extra` bytes beyond its current size; return the previous limit.
 
     With a real GPU, no limit is set: CUDA reserves far more address space than memory.
     """
@@ -45,8 +45,8 @@ def limit_addresses(more: int) -> tuple[int, int] | None:
         return None
     before = resource.getrlimit(resource.RLIMIT_AS)
     size = int(_PROCESS.read_text().split()[0]) * resource.getpagesize()
-    others = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([size + more, *others]), before[1]))
+    current_limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([size + extra, *current_limits]), before[1]))
     return before
 
 

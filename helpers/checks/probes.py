@@ -78,8 +78,8 @@ class Watch(TorchFunctionMode):
         """Run one operation and record what it did."""
         self.calls += 1
         result = func(*args, **(kwargs or {}))
-        given = (*args, *(kwargs or {}).values())
-        sources = [value for value in given if isinstance(value, torch.Tensor)]
+        arguments = (*args, *(kwargs or {}).values())
+        sources = [value for value in arguments if isinstance(value, torch.Tensor)]
         if func is torch.Tensor.tolist and sources[0].device.type != "cpu":
             self._lists += 1
         elif isinstance(result, torch.Tensor) and "__get__" not in getattr(func, "__name__", ""):

@@ -12,10 +12,10 @@ import torch
 
 from helpers.checks.clocks import Clock
 
-# Simulated seconds to launch work and to query whether it is done, similar to a real GPU. Without
-# this cost, a loop that launches or queries until some time has passed would not end.
-_LAUNCHING = 5e-6
-_ASKING = 2e-5
+# Simulated seconds to launch work and to query whether it is done, similar to a real GPU. If these
+# calls were free, a loop that launches or queries until some time has passed would never end.
+_LAUNCH_SECONDS = 5e-6
+_QUERY_SECONDS = 2e-5
 
 
 class Device:
@@ -23,21 +23,21 @@ class Device:
 
     Attributes:
         clock: the clock of the device and the program.
-        took: the seconds of each launch, in order.
-        asked: whether the program has queried if the work is done.
+        durations: the seconds of work of each launch, in order.
+    was_queried: whether the program has checked for the end of the work.
     """
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.took: list[float] = []
-        self.asked = False
+        self.durations: list[float] = []
+        self.was_queried = False
         self._idle_from = 0.0
 
     def launch(self, seconds: float) -> None:
         """Queue work that takes `seconds`, and return immediately."""
-        self.clock.compute(_LAUNCHING)
+        self.clock.compute(_LAUNCH_SECONDS)
         self._idle_from = self.end_of_work() + seconds
-        self.took.append(seconds)
+        self.durations.append(seconds)
 
     def end_of_work(self) -> float:
         """Return the clock time, in seconds, at which all queued work is done."""
@@ -45,8 +45,8 @@ class Device:
 
     def is_done(self, moment: float | None = None) -> bool:
         """Return whether the clock has reached `moment`; without it, whether the queue is empty."""
-        self.asked = True
-        self.clock.compute(_ASKING)
+        self.was_queried = True
+        self.clock.compute(_QUERY_SECONDS)
         return self.clock.seconds >= (self._idle_from if moment is None else moment)
 
     def wait(self) -> None:

@@ -91,8 +91,8 @@ class CheckBox:
     @property
     def _progress(self) -> str:
         squares = "■" * self.done + "□" * (self.count - self.done)
-        done = translate("{done} of {count} exercises done", done=self.done, count=self.count)
-        return f"{squares} {done}"
+        text = translate("{done} of {count} exercises done", done=self.done, count=self.count)
+        return f"{squares} {text}"
 
     def _html(self) -> str:
         passed = self.data["passed"]

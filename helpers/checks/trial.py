@@ -163,11 +163,11 @@ class Trial:
     @property
     def name(self) -> str:
         """The name, as used in the exercise, of the student's function that was called last."""
-        called = self._called
-        if id(called) in self._names:
-            return self._names[id(called)]
-        own = getattr(called, "__name__", type(called).__name__)
-        owner = getattr(called, "__self__", None)
+        function = self._called
+        if id(function) in self._names:
+            return self._names[id(function)]
+        own = getattr(function, "__name__", type(function).__name__)
+        owner = getattr(function, "__self__", None)
         if inspect.ismodule(owner) or owner is None:
             return own
         return f"{self._names.get(id(owner), type(owner).__name__)}.{own}"

@@ -1,7 +1,7 @@
 """CIFAR-10 as tensors, or synthetic images in its place.
 
-`load` takes the images from a file or folder that you name, from the cache, from the network, or
-draws them; the result says which. `helpers.loaders` feeds them to a network.
+`load` reads the images from a given path, from the cache or from the network, or generates
+synthetic ones. The result records their origin. `helpers.loaders` has data loaders for them.
 """
 
 import os
@@ -33,10 +33,10 @@ def load(
     """Load CIFAR-10 or synthetic images.
 
     Args:
-        source: "cifar10" for the real images: from the path in the environment variable
-            CIFAR10_ROOT if it is set, else from the cache, else downloaded. "auto" for the same,
-            with the synthetic images as the last resort. "synthetic" for the synthetic images.
-            Anything else is the path of a folder or archive (see `formats.EXPECTED`).
+        source: "cifar10", "auto", "synthetic", or the path of a folder or archive (see
+            `formats.EXPECTED`). "cifar10" loads the real images from the path in the environment
+            variable CIFAR10_ROOT if it is set, else from the cache, else from the network. "auto"
+            does the same, but falls back to synthetic images.
         cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
         mirrors: URLs of cifar-10-python.tar.gz to download from, in this order; () disables
             the download. By default those in the environment variable CIFAR10_MIRRORS, separated
@@ -68,15 +68,15 @@ def load(
         show = sys.stderr.isatty() if progress is None else progress
         return _load_official(store, servers(mirrors), patience, show, retry=source == "cifar10")
     except DownloadError as error:
-        tried = translate(
+        reason = translate(
             "CIFAR10_ROOT is not set, the cache has no copy, no download ({error})", error=error
         )
         if source == "cifar10":
             raise DataError(
-                f"CIFAR-10 is not available: {tried}. Set CIFAR10_ROOT to the path of a copy, "
+                f"CIFAR-10 is not available: {reason}. Set CIFAR10_ROOT to the path of a copy, "
                 "increase time_limit, or load 'synthetic' images."
             ) from error
-        return _synthetic(translate("instead of CIFAR-10: {reason}", reason=tried))
+        return _synthetic(translate("instead of CIFAR-10: {reason}", reason=reason))
 
 
 def _load_path(path: Path, store: Cache) -> Dataset:
@@ -87,7 +87,7 @@ def _load_path(path: Path, store: Cache) -> Dataset:
                 f"{path}: no such file or folder. Give the path of a copy of CIFAR-10, or "
                 "'auto', 'cifar10' or 'synthetic'."
             )
-        # Before reading, so that the next load notices a change made during this one.
+        # Computed before reading, so that the next load detects a change made during this one.
         identity = identity_of(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -95,8 +95,8 @@ def _load_path(path: Path, store: Cache) -> Dataset:
     if contents := store.load(key, identity):
         return _real(contents, _origin(contents, path), f", {translate('cached')}")
     contents = read(path)
-    trouble = store.store(key, identity, contents)
-    return _real(contents, _origin(contents, path), _not_cached(trouble))
+    cache_error = store.store(key, identity, contents)
+    return _real(contents, _origin(contents, path), _not_cached(cache_error))
 
 
 def _load_official(
@@ -110,8 +110,8 @@ def _load_official(
         folder = store.folder if _can_write(store.folder) else Path(temporary)
         archive, origin = obtain(folder, urls, patience=patience, progress=progress, retry=retry)
         contents = read(archive)
-    trouble = store.store(key, identity, contents)
-    return _real(contents, origin, _not_cached(trouble))
+    cache_error = store.store(key, identity, contents)
+    return _real(contents, origin, _not_cached(cache_error))
 
 
 def _can_write(folder: Path) -> bool:
@@ -128,8 +128,8 @@ def _origin(contents: Contents, path: Path) -> str:
     return translate("read from {layout} in {name}", layout=layout, name=name)
 
 
-def _not_cached(trouble: str) -> str:
-    return f" ({translate('not cached: {reason}', reason=trouble)})" if trouble else ""
+def _not_cached(cache_error: str) -> str:
+    return f" ({translate('not cached: {reason}', reason=cache_error)})" if cache_error else ""
 
 
 def _real(contents: Contents, origin: str, cached: str) -> Dataset:

@@ -1,4 +1,4 @@
-"""Decoded images kept on disk, so that every load after the first takes a fraction of a second.
+"""A cache of decoded images on disk. Every load after the first takes a fraction of a second.
 
 Each source has one file: a line of JSON, then the bytes of the pixels and labels. The file is
 written under a temporary name and renamed when complete; a checksum detects damage.
@@ -19,7 +19,7 @@ import torch
 from helpers.cifar10.dataset import IMAGE_SHAPE, Contents, Images
 from helpers.cifar10.files import Folder
 
-# Increase it when the format, or the way images are decoded, changes.
+# Increase this number when the file format or the decoding of images changes.
 _VERSION = 1
 _BYTES_PER_SAMPLE = 3 * 32 * 32 + 8
 _STALE_SECONDS = 3600
@@ -39,7 +39,7 @@ class Cache:
         self.folder = folder
 
     def load(self, source: str, identity: str) -> Contents | None:
-        """Return what is stored for `source` with this identity, or None."""
+        """Return the contents stored for `source` with this identity, or None."""
         try:
             with self._file(source).open("rb") as file:
                 header = json.loads(file.readline(_MAX_HEADER_BYTES))

@@ -1,4 +1,4 @@
-"""Find out within seconds which servers accept a connection."""
+"""Check within seconds which servers accept a connection."""
 
 import socket
 import threading
@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 class ConnectionProbe:
     """Connects to all servers at the same time, in threads, to find out which ones are down.
 
-    Otherwise, without a network, each server would cost a full timeout, and a DNS server that does
-    not respond takes longer than any timeout passed to urllib.
+    Without a network, trying the servers one after another would take a full timeout for each. If
+    the DNS server does not respond, it would take even longer than urllib's timeout.
     """
 
     def __init__(self, urls: Sequence[str], seconds: float) -> None:

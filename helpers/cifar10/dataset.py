@@ -1,4 +1,4 @@
-"""The types of a loaded dataset, and the checks that images must pass to count as CIFAR-10."""
+"""The types of a loaded dataset, and checks that its images can be CIFAR-10."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -116,8 +116,8 @@ def check_labels(split: str, labels: Tensor) -> None:
             "the copy may be incomplete."
         )
     if len(set(counts)) > 1:
-        listed = ", ".join(f"{name} {n:,}" for name, n in zip(CLASSES, counts, strict=True))
+        text = ", ".join(f"{name} {n:,}" for name, n in zip(CLASSES, counts, strict=True))
         raise DataError(
-            f"the classes have different numbers of {split} images ({listed}). All classes need "
+            f"the classes have different numbers of {split} images ({text}). All classes need "
             "the same number; the copy may be incomplete."
         )

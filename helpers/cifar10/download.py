@@ -1,7 +1,8 @@
 """Download one file from the first of several servers that delivers it in time.
 
-A server that is down, refuses, hangs, is slow, disconnects or sends a different file costs only
-seconds. Received data is kept in `FILE.part`, and the next attempt, from any server, resumes there.
+A server that is down, refuses connections, hangs, is slow, disconnects or sends a different file
+delays the download by only a few seconds. Received data is kept in `FILE.part`. The next attempt,
+from any server, continues there.
 """
 
 import hashlib
@@ -32,14 +33,14 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait, in seconds.
+    """Time limits of a download, in seconds.
 
     Attributes:
-        total: for the whole download, over all servers.
-        connect: for the servers to accept a connection, all of them at the same time.
-        stall: for more data.
-        grace: how long the rate of a server is measured before it is compared with `rate`.
-        rate: in bytes per second; a slower server is used only if no other one delivers the file.
+        total: limit for the whole download, from all servers.
+        connect: limit for connecting to the servers, all at the same time.
+        stall: limit for receiving the next data.
+        grace: how long a server's rate is measured before it is compared with `rate`.
+        rate: bytes per second; a slower server is used only if no other server delivers the file.
     """
 
     total: float = 300.0
@@ -54,7 +55,7 @@ class DownloadError(DataError):
 
 
 class _ServerFailed(Exception):
-    """This server did not deliver the file. `retry` says whether it may deliver the rest later."""
+    """This server did not deliver the file. With `retry`, it may deliver the rest later."""
 
     def __init__(self, reason: str, *, retry: bool = False) -> None:
         super().__init__(reason)
@@ -75,7 +76,7 @@ def download(
         target: path to write; its folder must exist. An interrupted download is kept next to it
             with the suffix `.part`.
         expected: size and MD5 that the file must have.
-        patience: how long to wait.
+        patience: the time limits.
         progress: whether to show a progress bar, on stderr or in the notebook.
 
     Raises:
@@ -89,7 +90,7 @@ def download(
     # Slow servers are skipped at first, and used if no other one delivers the file.
     remaining, min_rate = list(urls), patience.rate
     while remaining:
-        again = []
+        retries = []
         for url in remaining:
             try:
                 if reason := probe.failure(url):
@@ -99,12 +100,14 @@ def download(
                 return _host(url)
             except _ServerFailed as error:
                 failures[url] = str(error)
-                again += [url] if error.retry else []
-        remaining, min_rate = again, 0.0
+                retries += [url] if error.retry else []
+        remaining, min_rate = retries, 0.0
     hosts: dict[str, list[str]] = {}
     for url, reason in failures.items():
         hosts.setdefault(reason, []).append(_host(url))
-    raise DownloadError("; ".join(f"{', '.join(at)}: {reason}" for reason, at in hosts.items()))
+    raise DownloadError(
+        "; ".join(f"{', '.join(names)}: {reason}" for reason, names in hosts.items())
+    )
 
 
 def is_intact(path: Path, expected: File) -> bool:
@@ -138,15 +141,15 @@ class _Attempt:
             raise _ServerFailed(message, retry=start > 0)
 
     def _append(self, url: str, start: int, min_rate: float) -> None:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
             raise self._time_limit_reached()
         headers = {"User-Agent": "gpu-course-kit"}
         if start:
             headers["Range"] = f"bytes={start}-"
         try:
             request = urllib.request.Request(url, headers=headers)
-            response = urllib.request.urlopen(request, timeout=min(left, self.patience.stall))
+            response = urllib.request.urlopen(request, timeout=min(remaining, self.patience.stall))
         except (HTTPException, OSError, ValueError) as error:  # ValueError: a malformed address
             raise _ServerFailed(_reason(error)) from error
         with response:
@@ -168,7 +171,7 @@ class _Attempt:
 
     def _write(self, response: HTTPResponse, start: int, min_rate: float, host: str) -> None:
         received = measured_from = start
-        since = time.monotonic()
+        start_time = time.monotonic()
         with self.part.open("ab") as file, self._progress_bar(start, host) as bar:
             file.truncate(start)
             while received < self.expected.size:
@@ -179,9 +182,11 @@ class _Attempt:
                 now = time.monotonic()
                 if now > self.deadline:
                     raise self._time_limit_reached()
-                if now - since > self.patience.grace:
-                    self._check_rate((received - measured_from) / (now - since), received, min_rate)
-                    measured_from, since = received, now
+                if now - start_time > self.patience.grace:
+                    self._check_rate(
+                        (received - measured_from) / (now - start_time), received, min_rate
+                    )
+                    measured_from, start_time = received, now
 
     def _read(self, response: HTTPResponse, progressed: bool) -> bytes:
         try:

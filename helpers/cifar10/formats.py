@@ -76,19 +76,19 @@ def _read(path: Path) -> Contents:
         return _read_parquet(files, tables)
     if batches:
         return read_batches(files, _only(batches))
-    raise DataError(f"no images of CIFAR-10 were found{_found_instead(path)}. {EXPECTED}")
+    raise DataError(f"no images of CIFAR-10 were found{_describe_contents(path)}. {EXPECTED}")
 
 
-def _read_images(files: _Files, found: dict[str, list[str]]) -> Contents:
-    classes = {_class(name) for names in found.values() for name in names}
+def _read_images(files: _Files, names_by_split: dict[str, list[str]]) -> Contents:
+    classes = {_class(name) for names in names_by_split.values() for name in names}
     if unknown := sorted(classes - set(CLASSES)):
         raise DataError(
-            f"the image folders have other classes: {_some(unknown)}. CIFAR-10's are "
+            f"the image folders have other classes: {_abbreviated(unknown)}. CIFAR-10's are "
             f"{', '.join(CLASSES)}."
         )
     splits = []
     for split in ("train", "test"):
-        names = sorted(found.get(split, []), key=lambda name: name.rsplit("/", 2)[1:])
+        names = sorted(names_by_split.get(split, []), key=lambda name: name.rsplit("/", 2)[1:])
         labels = _labels([CLASSES.index(_class(name)) for name in names])
         check_labels(split, labels)  # before decoding, which takes seconds
         splits.append((names, labels))
@@ -105,7 +105,7 @@ def _class(name: str) -> str:
     return name.rsplit("/", 2)[1]
 
 
-def _read_parquet(files: _Files, found: dict[str, list[str]]) -> Contents:
+def _read_parquet(files: _Files, names_by_split: dict[str, list[str]]) -> Contents:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -116,7 +116,7 @@ def _read_parquet(files: _Files, found: dict[str, list[str]]) -> Contents:
     splits = []
     for split in ("train", "test"):
         images, labels = [decode({}, [])], [_labels([])]
-        for name in sorted(found.get(split, [])):
+        for name in sorted(names_by_split.get(split, [])):
             try:
                 table = pq.read_table(pa.BufferReader(files[name]), columns=["img", "label"])
                 _check_label_names(table.schema.metadata or {})
@@ -140,13 +140,17 @@ def _check_label_names(metadata: dict[bytes, bytes]) -> None:
         if not features:
             return
     if features != list(CLASSES):
-        raise DataError(f"its classes are {_some(features)}; CIFAR-10's are {', '.join(CLASSES)}.")
+        raise DataError(
+            f"its classes are {_abbreviated(features)}; CIFAR-10's are {', '.join(CLASSES)}."
+        )
 
 
-def _prefixes(files: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """Return the folders, each with a trailing slash, that contain any of the `wanted` files."""
-    wanted = set(wanted)
-    return sorted({n[: -len(last)] for n in files if (last := n.rsplit("/", 1)[-1]) in wanted})
+def _prefixes(files: Iterable[str], filenames: Iterable[str]) -> list[str]:
+    """Return the folders, each with a trailing slash, that contain any of the files `filenames`."""
+    filenames = set(filenames)
+    return sorted(
+        {n[: -len(filename)] for n in files if (filename := n.rsplit("/", 1)[-1]) in filenames}
+    )
 
 
 def _grouped(files: Iterable[str], pattern: re.Pattern[str]) -> dict[str, list[str]]:
@@ -164,20 +168,20 @@ def _only(prefixes: list[str]) -> str:
         return ""
     if len(prefixes) > 1:
         raise DataError(
-            f"there are several datasets: {_some(prefixes)}. Pass the path of one of them."
+            f"there are several datasets: {_abbreviated(prefixes)}. Pass the path of one of them."
         )
     return prefixes[0]
 
 
-def _found_instead(path: Path) -> str:
+def _describe_contents(path: Path) -> str:
     if not path.is_dir():
         return ""
     names = sorted(entry.name for entry in path.iterdir())
     if set(names) >= set(CLASSES):
         return "; these are the classes of one split: name the folder that contains train and test"
-    return f"; the folder contains {_some(names)}" if names else "; the folder is empty"
+    return f"; the folder contains {_abbreviated(names)}" if names else "; the folder is empty"
 
 
-def _some(names: Iterable[str]) -> str:
+def _abbreviated(names: Iterable[str]) -> str:
     names = list(names)
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

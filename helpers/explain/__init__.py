@@ -1,4 +1,4 @@
-"""Explain a device error in terms of the student's code: which tensor is where, why, and the fix.
+"""Explain a device error in the student's code: the device of each tensor, the cause, and the fix.
 
 `explain(error)` explains a caught error and `with explain():` an error in a block. After
 `install()`, a notebook shows a box under the traceback of a cell that fails with a device error.

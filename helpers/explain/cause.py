@@ -1,4 +1,4 @@
-"""Decide which of the student's variables is on the wrong device, and in which of their lines."""
+"""Find the variable that is on the wrong device, and the line of the student's code to fix."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def mismatch_in(
     if site.source is None or site.node is None:
         return None
     for node in dict.fromkeys((site.node, site.statement)):
-        found, unknown = operands(replace(site, node=node))
-        for pool in (found, _by_elimination(found, unknown, devices)):
+        known, unknown = operands(replace(site, node=node))
+        for pool in (known, _by_elimination(known, unknown, devices)):
             group = [o for o in pool if not _accepted(o, pool)]
             if len({o.device for o in group}) > 1:
                 return _split(site, group)
-    found = [] if certain else operands(site)[0]
-    return _split(site, found) if len({o.device for o in found}) > 1 else None
+    known = [] if certain else operands(site)[0]
+    return _split(site, known) if len({o.device for o in known}) > 1 else None
 
 
 def _by_elimination(
@@ -123,27 +123,29 @@ def _first_known(group: tuple[Operand, ...], inner: DeviceMismatch) -> tuple[Ope
 def _came_from(inner: DeviceMismatch, outer: DeviceMismatch) -> bool:
     """Return whether the culprit of `inner` was passed in by the line of `outer`."""
     culprit = inner.culprits[0]
-    passed = {id(o.value) for c in outer.culprits for o in (c, *c.inputs) if o.value is not None}
+    argument_ids = {
+        id(o.value) for c in outer.culprits for o in (c, *c.inputs) if o.value is not None
+    }
     if isinstance(culprit.holder, nn.Module):
-        return id(culprit.value) in passed
+        return id(culprit.value) in argument_ids
     name = next((n.id for n in ast.walk(culprit.node) if isinstance(n, ast.Name)), "")
     if not set(inner.site.arguments) & _origins(inner.site, name):
         return False
-    return id(culprit.value) in passed or any(
+    return id(culprit.value) in argument_ids or any(
         o.device == culprit.device and not isinstance(o.holder, nn.Module) for o in outer.culprits
     )
 
 
 def _origins(site: Site, name: str) -> set[str]:
     """Return the variables that `name` was computed from; empty if the function created it."""
-    seen: set[str] = set()
-    waiting = [name]
-    while waiting:
-        name = waiting.pop()
-        definition = None if name in seen else site.definition_of(name)
-        seen.add(name)
+    origins: set[str] = set()
+    queue = [name]
+    while queue:
+        name = queue.pop()
+        definition = None if name in origins else site.definition_of(name)
+        origins.add(name)
         parts = list(ast.walk(definition.value)) if definition else []
         if any(is_factory(site, part) for part in parts):
             return set()
-        waiting += [part.id for part in parts if isinstance(part, ast.Name)]
-    return seen
+        queue += [part.id for part in parts if isinstance(part, ast.Name)]
+    return origins

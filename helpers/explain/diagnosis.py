@@ -41,9 +41,9 @@ def diagnose(error: BaseException) -> Explanation | None:
         return _unknown_message(error) or (diagnose(cause) if cause is not None else None)
     kind, sites = message.kind, sites_of(error)
     if kind is MISMATCH:
-        return _mix(sites, message) or _unknown_cause(sites, message)
+        return _mismatch_explanation(sites, message) or _unknown_cause(sites, message)
     if kind is MEMORY:
-        return _memory(sites, message)
+        return _memory_explanation(sites, message)
     adviser = _ADVISERS.get(kind.name)
     for site in sites if adviser else ():
         advice = adviser(site, message) if site.source and site.node else None
@@ -66,10 +66,12 @@ def _unknown_message(error: BaseException) -> Explanation | None:
     sites = sites_of(error) if message else []
     if not sites or is_raised_by_python_code(error, sites[0]):
         return None
-    return _mix(sites, message, certain=True)
+    return _mismatch_explanation(sites, message, certain=True)
 
 
-def _mix(sites: list[Site], message: Message, *, certain: bool = False) -> Explanation | None:
+def _mismatch_explanation(
+    sites: list[Site], message: Message, *, certain: bool = False
+) -> Explanation | None:
     mismatch = find_mismatch(sites, message.devices, certain=certain)
     if mismatch is None:
         return None
@@ -78,7 +80,7 @@ def _mix(sites: list[Site], message: Message, *, certain: bool = False) -> Expla
     return _explanation(MISMATCH, [mismatch.site], places, advice.fix, why=advice.why)
 
 
-def _memory(sites: list[Site], message: Message) -> Explanation:
+def _memory_explanation(sites: list[Site], message: Message) -> Explanation:
     """Return how much of the GPU's memory is in use, and which variables use most of it."""
     if not sites or not torch.cuda.is_available():
         return _explanation(MEMORY, sites)
@@ -135,21 +137,21 @@ def _unknown_cause(sites: list[Site], message: Message) -> Explanation:
 
 def _names_in(site: Site) -> list[str]:
     kinds = (torch.Tensor, nn.Module, torch.optim.Optimizer)
-    found = ast.walk(site.statement) if site.statement else ()
-    names = dict.fromkeys(node.id for node in found if isinstance(node, ast.Name))
+    nodes = ast.walk(site.statement) if site.statement else ()
+    names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name))
     return [name for name in names if isinstance(value_of(ast.Name(name), site.names), kinds)]
 
 
-def _places(kind: Kind, operands: tuple[Operand, ...], most: int) -> tuple[tuple[str, str], ...]:
-    """Return descriptions of up to `most` operands, one for each network or list."""
-    one_each: dict[str, Operand] = {}
+def _places(kind: Kind, operands: tuple[Operand, ...], limit: int) -> tuple[tuple[str, str], ...]:
+    """Return descriptions of up to `limit` operands, one for each network or list."""
+    by_node: dict[str, Operand] = {}
     for operand in operands:
-        one_each.setdefault(ast.dump(operand.node), operand)
-    places = [_place(kind, operand) for operand in list(one_each.values())[:most]]
-    more = len(one_each) - most
-    if more > 0 and most > 1:
+        by_node.setdefault(ast.dump(operand.node), operand)
+    places = [_place(kind, operand) for operand in list(by_node.values())[:limit]]
+    hidden_count = len(by_node) - limit
+    if hidden_count > 0 and limit > 1:
         name, what = places[-1]
-        places[-1] = (name, translate("{what}, and {more} more", what=what, more=more))
+        places[-1] = (name, translate("{what}, and {more} more", what=what, more=hidden_count))
     return tuple(places)
 
 

@@ -59,14 +59,14 @@ def replace_method(source: Source, call: ast.Call, text: str) -> Edit:
 
 def add_keyword(source: Source, call: ast.Call, name: str, value: str) -> list[Edit]:
     """Add the keyword argument `name=value` to a call, or replace its value."""
-    for word in call.keywords:
-        if word.arg == name:
-            return [replace_node(source, word.value, value)]
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return [replace_node(source, keyword.value, value)]
     start, end = source.span(call)
-    inside = source.text[start : end - 1].rstrip()
-    comma = "" if inside.endswith("(") else " " if inside.endswith(",") else ", "
-    place = start + len(inside)
-    return [(place, place, f"{comma}{name}={value}")]
+    text = source.text[start : end - 1].rstrip()
+    comma = "" if text.endswith("(") else " " if text.endswith(",") else ", "
+    position = start + len(text)
+    return [(position, position, f"{comma}{name}={value}")]
 
 
 def add_method(source: Source, node: ast.AST, method: str) -> list[Edit]:
@@ -84,9 +84,13 @@ def create_on(site: Site, factory: ast.Call, device: str) -> list[Edit]:
 
 
 def make_fix(
-    source: Source, edits: list[Edit], at: ast.stmt, before: tuple[str, ...] = (), where: str = ""
+    source: Source,
+    edits: list[Edit],
+    statement: ast.stmt,
+    before: tuple[str, ...] = (),
+    where: str = "",
 ) -> Fix | None:
-    """Combine edits of the statement `at` and lines to add before it into one fix.
+    """Combine edits of `statement` and lines to add before it into one fix.
 
     Returns None if there is nothing to change, or if the result would not be valid Python, which
     can happen in f-strings.
@@ -96,20 +100,26 @@ def make_fix(
     text = source.text
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
-    changed = Source.parse(source.filename, text)
-    if changed is None:
+    new_source = Source.parse(source.filename, text)
+    if new_source is None:
         return None
-    pairs = zip(source.lines, changed.lines, strict=False)
+    pairs = zip(source.lines, new_source.lines, strict=False)
     lines = [(old.strip(), new.strip()) for old, new in pairs if old != new]
-    if at.end_lineno != at.lineno and not hasattr(at, "body") and not before:
-        same = (n for n in ast.walk(changed.tree) if isinstance(n, type(at)))
-        pair = ast.unparse(at), ast.unparse(next(n for n in same if n.lineno == at.lineno))
+    if statement.end_lineno != statement.lineno and not hasattr(statement, "body") and not before:
+        candidates = (n for n in ast.walk(new_source.tree) if isinstance(n, type(statement)))
+        pair = (
+            ast.unparse(statement),
+            ast.unparse(next(n for n in candidates if n.lineno == statement.lineno)),
+        )
         lines = [pair] if max(map(len, pair)) <= _WIDTH else lines
     old, new = ("\n".join(side) for side in zip(*lines, strict=True)) if lines else ("", "")
     added = "\n".join(before)
     if before:
-        all_lines, indent = text.split("\n"), source.lines[at.lineno - 1][: _indent(source, at)]
-        all_lines[at.lineno - 1 : at.lineno - 1] = [indent + line for line in before]
+        all_lines, indent = (
+            text.split("\n"),
+            source.lines[statement.lineno - 1][: _indent(source, statement)],
+        )
+        all_lines[statement.lineno - 1 : statement.lineno - 1] = [indent + line for line in before]
         text = "\n".join(all_lines)
     return Fix(text, "" if edits else added, where, (old, f"{added}\n{new}" if before else new))
 
@@ -133,8 +143,8 @@ def can_insert_line_before(site: Site) -> bool:
 def can_assign(site: Site, name: ast.Name) -> bool:
     """Return whether `name = ...` before the failing line changes what the line uses."""
     binders = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    around = [outer for outer in site.source.parents(name) if isinstance(outer, binders)]
-    for part in (part for outer in around for part in ast.walk(outer)):
+    scopes = [outer for outer in site.source.parents(name) if isinstance(outer, binders)]
+    for part in (part for outer in scopes for part in ast.walk(outer)):
         if isinstance(part, ast.arg) and part.arg == name.id:
             return False
         if isinstance(part, ast.Name) and part.id == name.id and isinstance(part.ctx, ast.Store):

@@ -18,13 +18,13 @@ _COLORS = "color:#1a1a1a;background:#F3F8FC"
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an error means for the student's line.
+    """The explanation of a device error in a line of the student's code.
 
     Attributes:
         title: what went wrong, in a few words.
         line: the failing line; "" if it is not available.
         where: its number, file and function.
-        places: names in the line and where each is, culprit first.
+        places: each name in the line with its device, culprit first.
         why: why torch raises the error.
         fix: the change that fixes it; None if none was found.
         advice: sentences about what to do if there is no fix.
@@ -45,7 +45,7 @@ class Explanation:
 
     @property
     def without_fix(self) -> str:
-        """Where each tensor is and why that fails, for checks, which must not reveal the fix."""
+        """The devices and the reason for the error. Checks use it: they must not show the fix."""
         names = (f"{_quoted(name)}{what}" for name, what in self.places)
         if not self.line:
             return self.why

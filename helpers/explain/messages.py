@@ -143,7 +143,7 @@ _DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b
 
 @dataclass(frozen=True)
 class Message:
-    """What an error's message says: the kind of error and the devices it names."""
+    """The content of an error message: the kind of error and the devices that it names."""
 
     kind: Kind
     devices: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class Message:
 
 
 def recognize(error: BaseException) -> Message | None:
-    """Return what the message of a device error says; None for any other error."""
+    """Parse the message of a device error; return None for any other error."""
     if not isinstance(error, Exception):
         return None
     text = str(error)

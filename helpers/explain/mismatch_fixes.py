@@ -1,4 +1,4 @@
-"""Fix two devices in one line: where the tensor was created, or else where it is used."""
+"""Fix a line that mixes two devices: where the tensor was created, or else where it is used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from helpers.language import translate
 
 
 def advise(mismatch: DeviceMismatch, *, dtypes_differ: bool = False) -> Advice:
-    """Write the fix for two devices in one line, where the tensor was created if possible."""
+    """Write the fix for a line that mixes two devices, where the tensor was created if possible."""
     advice = _at_origin(mismatch)
     if advice is not None:
         return advice
@@ -121,22 +121,24 @@ def _created_in_function(mismatch: DeviceMismatch, culprit: Operand) -> Advice |
 
 
 def _not_registered(mismatch: DeviceMismatch) -> Advice | None:
-    """Register what a network stores in a way that its `.to()` does not see."""
+    """Register a tensor or module that the `.to()` of its network does not move."""
     site, culprit = mismatch.site, mismatch.culprits[0]
     owner = site.names.get("self")
     if not (site.in_function and isinstance(owner, nn.Module)):
         return None
-    own = [o for o in mismatch.culprits if o.text.startswith("self.")]
-    if len({ast.dump(o.node) for o in mismatch.culprits}) > 1 and len(own) < len(mismatch.culprits):
+    parts = [o for o in mismatch.culprits if o.text.startswith("self.")]
+    if len({ast.dump(o.node) for o in mismatch.culprits}) > 1 and len(parts) < len(
+        mismatch.culprits
+    ):
         return None
     stored = culprit.holder if isinstance(culprit.holder, nn.Module) else culprit.value
     if any(module is stored for module in owner.modules()):
         return None
     for attribute, value in vars(owner).items():
-        found = None if attribute.startswith("_") else _assignment(owner, attribute)
-        if found is None:
+        definition = None if attribute.startswith("_") else _assignment(owner, attribute)
+        if definition is None:
             continue
-        source, assignment = found
+        source, assignment = definition
         if value is stored and isinstance(value, torch.Tensor):
             why = translate(
                 "`.to()` moves parameters and buffers; it does not move a plain tensor attribute."
@@ -166,21 +168,21 @@ def _register_tensor(
     return [(start, value, f"self.register_buffer({name!r}, "), (end, end, ")")]
 
 
-def _container_of(value: object, stored: object) -> str:
-    """Return the container of `torch.nn` for a list or dict with `stored` in it, or ""."""
-    kind = next((k for k in (nn.Module, nn.Parameter) if isinstance(stored, k)), None)
+def _container_of(value: object, target: object) -> str:
+    """Return the container of `torch.nn` for a list or dict that contains `target`, or ""."""
+    kind = next((k for k in (nn.Module, nn.Parameter) if isinstance(target, k)), None)
     elements = value.values() if isinstance(value, dict) else value
     if kind is None or not isinstance(value, list | tuple | dict):
         return ""
-    if not any(element is stored for element in elements):
+    if not any(element is target for element in elements):
         return ""
     return f"{kind.__name__}{'Dict' if isinstance(value, dict) else 'List'}"
 
 
 def _assignment(owner: nn.Module, attribute: str) -> tuple[Source, ast.Assign] | None:
     """Return `self.attribute = ...` in the `__init__` of the network's class or a base class."""
-    for kind in type(owner).__mro__:
-        init = vars(kind).get("__init__")
+    for class_ in type(owner).__mro__:
+        init = vars(class_).get("__init__")
         if not isinstance(init, FunctionType) or is_library(init.__code__.co_filename):
             continue
         source = Source.of(init.__code__.co_filename, init.__globals__)
@@ -227,13 +229,13 @@ def _move(mismatch: DeviceMismatch, dtypes_differ: bool) -> Fix | None:
 
 def _to_move(mismatch: DeviceMismatch) -> list[Operand]:
     """Return one operand for each network, variable or element that must move."""
-    first: dict[object, Operand] = {}
+    unique: dict[object, Operand] = {}
     for operand in (
         inner for o in mismatch.culprits for inner in _inputs_to_move(o, mismatch.target)
     ):
         in_collection = isinstance(operand.holder, list | tuple | dict)
-        first.setdefault(operand.text if in_collection else operand.node, operand)
-    return list(first.values())
+        unique.setdefault(operand.text if in_collection else operand.node, operand)
+    return list(unique.values())
 
 
 def _inputs_to_move(operand: Operand, target: torch.device) -> list[Operand]:

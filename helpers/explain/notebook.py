@@ -113,8 +113,8 @@ def explain(
 def install() -> bool:
     """Explain the device errors of cells from now on; a second call has no effect.
 
-    The box is displayed after the cell, so the traceback and the failure that programs such as
-    nbclient see are unchanged.
+    The box is displayed after the cell. The traceback is unchanged, and programs such as nbclient
+    still report the cell as failed.
 
     Returns:
         False outside IPython.

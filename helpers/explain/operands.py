@@ -35,7 +35,7 @@ _NOT_TENSORS = re.findall(
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor or generator in the student's expression, named as the student would name it.
+    """A tensor or generator in the student's expression, with its name in the student's code.
 
     Attributes:
         text: its name in the student's code, such as `net[0].weight`.
@@ -76,8 +76,10 @@ def operands(site: Site) -> tuple[list[Operand], list[Operand]]:
 
     The second list has the results of the student's functions, whose device is unknown.
     """
-    found = [o for node in _evaluated(site.node) for o in _collect(site, node, top=True)]
-    return [o for o in found if o.device is not None], [o for o in found if o.device is None]
+    all_operands = [o for node in _evaluated(site.node) for o in _collect(site, node, top=True)]
+    return [o for o in all_operands if o.device is not None], [
+        o for o in all_operands if o.device is None
+    ]
 
 
 def _evaluated(node: ast.AST | None) -> list[ast.AST]:
@@ -125,28 +127,30 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
     if is_factory(site, call) and not top:
         device = device_argument(site, call) or torch.get_default_device()
         return [Operand(text, with_index(device), call, created=True)]
-    arguments = [*call.args, *(word.value for word in call.keywords)]
-    given = [o for argument in arguments for o in _collect(site, argument)]
-    called = value_of(call.func, site.names)
-    if isinstance(called, nn.Module):
-        own = list(_tensors_in(site, site.source.segment(call.func), called, call.func))
-        if top or len({o.device for o in own}) != 1:
-            return own + given
-        inputs = tuple(o for o in own + given if o.device is not None)
-        return [Operand(text, own[0].device, call, None, called, inputs=inputs)]
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    argument_operands = [o for argument in arguments for o in _collect(site, argument)]
+    function = value_of(call.func, site.names)
+    if isinstance(function, nn.Module):
+        network_operands = list(
+            _tensors_in(site, site.source.segment(call.func), function, call.func)
+        )
+        if top or len({o.device for o in network_operands}) != 1:
+            return network_operands + argument_operands
+        inputs = tuple(o for o in network_operands + argument_operands if o.device is not None)
+        return [Operand(text, network_operands[0].device, call, None, function, inputs=inputs)]
     if not isinstance(call.func, ast.Attribute):
-        return given if top or _calls_torch(site, call) else _unknown(site, call)
+        return argument_operands if top or _calls_torch(site, call) else _unknown(site, call)
     receiver, method = call.func.value, call.func.attr
-    received = _collect(site, receiver)
+    receiver_operands = _collect(site, receiver)
     if top:
-        return received + given
+        return receiver_operands + argument_operands
     if method in _MOVES:
         device = device_argument(site, call)
         return [Operand(text, device, call, moved=True)] if device else []
     if method in _NOT_TENSORS:
         return []
-    if received or isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor):
-        return received + given
+    if receiver_operands or isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor):
+        return receiver_operands + argument_operands
     return _unknown(site, call)
 
 
@@ -161,7 +165,7 @@ def _unknown(site: Site, node: ast.AST) -> list[Operand]:
 def _tensors_in(
     site: Site, text: str, value: Any, node: ast.AST, holder: Any = None, depth: int = 0
 ) -> Iterator[Operand]:
-    """Yield the tensors and generators in `value`, which the student's code calls `text`."""
+    """Yield the tensors and generators in `value`; `text` is its name in the student's code."""
     if isinstance(value, torch.Tensor | torch.Generator):
         yield Operand(text, with_index(value.device), node, value, holder)
     elif isinstance(value, nn.Module):
@@ -181,9 +185,9 @@ def _tensors_of_module(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     for path, inner in module.named_modules():
         outer, prefix = module, ""
         for step in path.split(".") if path else ():
-            listed = isinstance(outer, nn.Sequential | nn.ModuleList)
-            keyed = isinstance(outer, nn.ModuleDict)
-            prefix += f"[{step}]" if listed else f"[{step!r}]" if keyed else f".{step}"
+            is_list = isinstance(outer, nn.Sequential | nn.ModuleList)
+            is_dict = isinstance(outer, nn.ModuleDict)
+            prefix += f"[{step}]" if is_list else f"[{step!r}]" if is_dict else f".{step}"
             outer = outer._modules[step]
         for name, tensor in [*inner._parameters.items(), *inner._buffers.items()]:
             if tensor is not None:
@@ -218,8 +222,8 @@ def is_factory(site: Site, node: ast.AST) -> bool:
 
 def _calls_torch(site: Site, call: ast.Call) -> bool:
     """Return whether `call` calls a function of torch by its own name, such as `relu(x)`."""
-    called = value_of(call.func, site.names)
-    return callable(called) and str(getattr(called, "__module__", "")).startswith("torch")
+    function = value_of(call.func, site.names)
+    return callable(function) and str(getattr(function, "__module__", "")).startswith("torch")
 
 
 def device_argument(site: Site, call: ast.Call) -> torch.device | None:
@@ -227,9 +231,9 @@ def device_argument(site: Site, call: ast.Call) -> torch.device | None:
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if method in ("cpu", "cuda") and not call.args:
         return with_index(torch.device(method))
-    words = [word.value for word in call.keywords if word.arg == "device"]
-    words += call.args[:1] if method in _MOVES else []
-    for node in words:
+    nodes = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
+    nodes += call.args[:1] if method in _MOVES else []
+    for node in nodes:
         device = as_device(value_of(node, site.names))
         if device is None and isinstance(node, ast.Attribute) and node.attr == "device":
             device = as_device(value_of(node.value, site.names))

@@ -29,29 +29,31 @@ _CPU = torch.device("cpu")
 def copy_to_cpu(site: Site, message: Message) -> Advice | None:
     """Copy to the CPU the tensors that NumPy or `pin_memory` needs there."""
     known, unknown = operands(site)
-    found = [o for o in known if o.device.type != "cpu"]
-    named = as_device(message.devices[0]) if message.devices else None
-    if not found and len(unknown) == 1 and named is not None:
-        found = [replace(unknown[0], device=named)]
-    if not found:
+    gpu_operands = [o for o in known if o.device.type != "cpu"]
+    device = as_device(message.devices[0]) if message.devices else None
+    if not gpu_operands and len(unknown) == 1 and device is not None:
+        gpu_operands = [replace(unknown[0], device=device)]
+    if not gpu_operands:
         return None
-    called = getattr(site.node, "func", None)
-    method = called.attr if isinstance(called, ast.Attribute) else ""
+    function = getattr(site.node, "func", None)
+    method = function.attr if isinstance(function, ast.Attribute) else ""
     if method in ("numpy", "pin_memory", "apply_", "map_"):
-        receiver = called.value
-        place = Operand(site.source.segment(receiver), found[0].device, receiver, found[0].value)
-        detach = ".detach()" if method == "numpy" and any(map(_requires_grad, found)) else ""
+        receiver = function.value
+        place = Operand(
+            site.source.segment(receiver), gpu_operands[0].device, receiver, gpu_operands[0].value
+        )
+        detach = ".detach()" if method == "numpy" and any(map(_requires_grad, gpu_operands)) else ""
         edits = add_method(site.source, receiver, f"{detach}.cpu()")
         return Advice(make_fix(site.source, edits, site.statement), (place,))
     edits: list[Edit] = []
-    for operand in {o.node: o for o in reversed(found)}.values():
+    for operand in {o.node: o for o in reversed(gpu_operands)}.values():
         method = ".detach().cpu()" if _requires_grad(operand) else ".cpu()"
         if isinstance(operand.holder, list | tuple):
             items = f"[item{method} for item in {site.source.segment(operand.node)}]"
             edits.append(replace_node(site.source, operand.node, items))
         else:
             edits += add_method(site.source, operand.node, method)
-    return Advice(make_fix(site.source, edits, site.statement), tuple(found))
+    return Advice(make_fix(site.source, edits, site.statement), tuple(gpu_operands))
 
 
 def copy_integers_to_cpu(site: Site, message: Message) -> Advice | None:
@@ -79,18 +81,18 @@ def _requires_grad(operand: Operand) -> bool:
 
 def create_generator(site: Site, message: Message) -> Advice | None:
     """Create the generator on the device on which the line generates random numbers."""
-    found, _ = operands(site)
-    generator = next((o for o in found if isinstance(o.value, torch.Generator)), None)
+    known, _ = operands(site)
+    generator = next((o for o in known if isinstance(o.value, torch.Generator)), None)
     if generator is None:
         return None
     target, code = _CPU, "'cpu'"
     if generator.device.type == "cpu":
-        words = getattr(site.node, "keywords", ())
-        word = next((word.value for word in words if word.arg == "device"), None)
-        named = as_device(value_of(word, site.names)) if word is not None else None
-        tensors = [o for o in found if o.device.type != "cpu"]
-        target = named or (tensors[0].device if tensors else with_index(torch.device("cuda")))
-        code = site.source.segment(word) if named else device_code(site, target)
+        keywords = getattr(site.node, "keywords", ())
+        keyword = next((keyword.value for keyword in keywords if keyword.arg == "device"), None)
+        device = as_device(value_of(keyword, site.names)) if keyword is not None else None
+        tensors = [o for o in known if o.device.type != "cpu"]
+        target = device or (tensors[0].device if tensors else with_index(torch.device("cuda")))
+        code = site.source.segment(keyword) if device else device_code(site, target)
     places = (generator, Operand("", target, site.node))
     definition = site.definition_of(generator.text)
     for call in ast.walk(definition.value) if definition else ():
@@ -111,8 +113,10 @@ def load_elsewhere(site: Site, message: Message) -> Advice | None:
             device = "'cpu'"
             if "is_available() is False" not in message.text:
                 device = device_code(site, with_index(torch.device("cuda")))
-            mapped = any(word.arg == "map_location" for word in call.keywords)
-            file = Operand(site.source.segment(call.args[0]), _CPU, call.args[0], moved=mapped)
+            has_map_location = any(keyword.arg == "map_location" for keyword in call.keywords)
+            file = Operand(
+                site.source.segment(call.args[0]), _CPU, call.args[0], moved=has_map_location
+            )
             edits = add_keyword(site.source, call, "map_location", device)
             return Advice(make_fix(site.source, edits, site.statement), (file,))
     return None
@@ -126,12 +130,12 @@ def name_existing_device(site: Site, message: Message) -> Advice | None:
     count = torch.cuda.device_count()
     code = device_code(site, torch.device("cuda:0") if count else _CPU)
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    named = next((word.value for word in call.keywords if word.arg == "device"), None)
-    if named is None and call.args and method in ("to", "cuda", "device", "set_device"):
-        named = call.args[0]
-    edits = [replace_node(site.source, named, code)] if named is not None else []
+    argument = next((keyword.value for keyword in call.keywords if keyword.arg == "device"), None)
+    if argument is None and call.args and method in ("to", "cuda", "device", "set_device"):
+        argument = call.args[0]
+    edits = [replace_node(site.source, argument, code)] if argument is not None else []
     if method == "cuda":
-        device = as_device(value_of(named, site.names))
+        device = as_device(value_of(argument, site.names))
         code = repr(str(device)) if device is not None and device.type == "cpu" else code
         edits = [replace_method(site.source, call, f".to({code})")]
     places = tuple(o for o in operands(site)[0] if not o.created)[:1] if method else ()

@@ -91,33 +91,37 @@ class Source:
     def find(self, code: CodeType, lasti: int, lineno: int) -> ast.AST | None:
         """Return the node that instruction `lasti` of `code` was computing."""
         first, last, start, end = next(islice(code.co_positions(), lasti // 2, None), (None,) * 4)
-        ending = [
+        candidates = [
             node
             for node in ast.walk(self.tree)
             if (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)) == (last, end)
         ]
-        exact = [node for node in ending if (node.lineno, node.col_offset) == (first, start)]
-        if exact:  # an expression statement and its expression have the same position
-            node = next((node for node in exact if isinstance(node, ast.expr)), exact[0])
+        exact_matches = [
+            node for node in candidates if (node.lineno, node.col_offset) == (first, start)
+        ]
+        if exact_matches:  # an expression statement and its expression have the same position
+            node = next(
+                (node for node in exact_matches if isinstance(node, ast.expr)), exact_matches[0]
+            )
             stores = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
             return self.statement_of(node) if stores else node
         # The position of a method call that spans several lines starts at its dot.
-        calls = [n for n in ending if isinstance(n, ast.Call) and n.lineno <= first]
-        inside = [
+        calls = [n for n in candidates if isinstance(n, ast.Call) and n.lineno <= first]
+        statements = [
             node
             for node in ast.walk(self.tree)
             if isinstance(node, ast.stmt) and node.lineno <= lineno <= (node.end_lineno or lineno)
         ]
-        return next(iter([*calls, *inside[-1:]]), None)
+        return next(iter([*calls, *statements[-1:]]), None)
 
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the student's code that the error passed through.
+    """A line of the student's code in the traceback of the error.
 
     `node` is the expression that was being computed and `statement` the statement around it; both
     are None if the source is not available. `names` maps the variables in scope to their values.
-    `library_frames` are the frames of libraries that were called from here.
+    `library_frames` are the frames of the libraries that the line called.
     """
 
     frame: FrameType
@@ -167,7 +171,7 @@ class Site:
         if self.source is None or self.statement is None:
             return None
         scope = self.source.scope_of(self.statement)
-        found = [
+        definitions = [
             node
             for node in ast.walk(scope)
             if isinstance(node, ast.Assign)
@@ -175,17 +179,17 @@ class Site:
             and [ast.unparse(target) for target in node.targets] == [name]
             and self.source.scope_of(node) is scope
         ]
-        return max(found, key=lambda node: node.lineno, default=None)
+        return max(definitions, key=lambda node: node.lineno, default=None)
 
 
 def student_sites(traceback: TracebackType | None) -> list[Site]:
     """Return the sites in the student's code in `traceback`, innermost first."""
     sites: list[Site] = []
-    timed = ""
+    timed_code = ""
     while traceback is not None:
         frame = traceback.tb_frame
         if not is_library(frame.f_code.co_filename):
-            site = _site(frame, traceback.tb_lasti, traceback.tb_lineno, timed)
+            site = _site(frame, traceback.tb_lasti, traceback.tb_lineno, timed_code)
             if frame.f_code.co_name in _COMPREHENSIONS and sites:
                 # A generator expression, or before Python 3.12 any comprehension, has its own
                 # frame; to the student it is part of the enclosing line.
@@ -197,16 +201,17 @@ def student_sites(traceback: TracebackType | None) -> list[Site]:
             if sites:
                 sites[-1].library_frames.append(frame)
             if frame.f_code.co_name == "time" and isinstance(frame.f_locals.get("expr"), str):
-                timed = frame.f_locals["expr"]  # the only place with the text of a %%time cell
+                # No other variable has the text of a %%time cell.
+                timed_code = frame.f_locals["expr"]
         traceback = traceback.tb_next
     return sites[::-1]
 
 
-def _site(frame: FrameType, lasti: int, lineno: int, timed: str = "") -> Site:
+def _site(frame: FrameType, lasti: int, lineno: int, timed_code: str = "") -> Site:
     filename = frame.f_code.co_filename
     source = Source.of(filename, frame.f_globals)
-    if source is None and timed and filename.startswith("<timed"):
-        source = Source.parse(filename, timed)
+    if source is None and timed_code and filename.startswith("<timed"):
+        source = Source.parse(filename, timed_code)
     node = source.find(frame.f_code, lasti, lineno) if source else None
     statement = source.statement_of(node) if source and node else None
     return Site(frame, lineno, source, node, statement, ChainMap(frame.f_locals, frame.f_globals))
@@ -231,5 +236,5 @@ def is_raised_by_python_code(error: Exception, site: Site) -> bool:
             return False
         site = _site(frame, frame.f_lasti, frame.f_lineno)
     # For an assertion, the position is the statement or the comparison, depending on the version.
-    asserted = isinstance(error, AssertionError) and isinstance(site.statement, ast.Assert)
-    return asserted or isinstance(site.node, ast.Raise)
+    is_assertion = isinstance(error, AssertionError) and isinstance(site.statement, ast.Assert)
+    return is_assertion or isinstance(site.node, ast.Raise)

@@ -49,15 +49,15 @@ def _attribute(base: Any, attr: str) -> Any:
         if attr not in _TENSOR_ATTRIBUTES:
             return MISSING
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # .grad of a non-leaf tensor warns
+            warnings.simplefilter("ignore")  # reading .grad of a non-leaf tensor warns
             return getattr(base, attr)
     if isinstance(base, nn.Module):
         tables = (vars(base), base._parameters, base._buffers, base._modules)
         return next((table[attr] for table in tables if attr in table), MISSING)
     if isinstance(base, ModuleType):
         return vars(base).get(attr, MISSING)
-    found = inspect.getattr_static(base, attr, MISSING)
-    return MISSING if hasattr(type(found), "__get__") else found
+    value = inspect.getattr_static(base, attr, MISSING)
+    return MISSING if hasattr(type(value), "__get__") else value
 
 
 def _item(base: Any, key: Any) -> Any:
@@ -99,8 +99,8 @@ def device_code(site: Site, target: torch.device, tensors: tuple[str, ...] = ())
     `tensors` are local variables of the function that hold tensors on `target`.
     """
     *local, shared = site.names.maps
-    own = [name for scope in local if scope is not shared for name in scope]
-    code = _variable_holding(site, own, target)
+    local_names = [name for scope in local if scope is not shared for name in scope]
+    code = _variable_holding(site, local_names, target)
     if not code and tensors:
         code = f"{tensors[0]}.device"
     return code or _variable_holding(site, list(shared), target) or repr(str(target))
@@ -109,23 +109,23 @@ def device_code(site: Site, target: torch.device, tensors: tuple[str, ...] = ())
 def _variable_holding(site: Site, names: list[str], target: torch.device) -> str:
     for name in sorted(names, key=lambda name: name != "device"):
         value = site.names[name]
-        fits = isinstance(value, torch.device) or name.lower() in ("device", "dev")
-        if fits and not name.startswith("_") and as_device(value) == target:
+        is_candidate = isinstance(value, torch.device) or name.lower() in ("device", "dev")
+        if is_candidate and not name.startswith("_") and as_device(value) == target:
             return name
     return ""
 
 
 def local_tensors(site: Site, target: torch.device, names: list[str]) -> tuple[str, ...]:
     """Return those of `names` that hold a tensor on `target`; none outside a function."""
-    found = [(name, site.names.get(name)) for name in names] if site.in_function else []
-    return tuple(n for n, v in found if isinstance(v, torch.Tensor) and v.device == target)
+    pairs = [(name, site.names.get(name)) for name in names] if site.in_function else []
+    return tuple(n for n, v in pairs if isinstance(v, torch.Tensor) and v.device == target)
 
 
 def with_comprehension_variables(site: Site) -> Site:
     """Return `site` with the variables of the comprehensions around its expression.
 
     Since Python 3.12, a comprehension has no frame, and its variables are gone when the error is
-    handled. The first element of the list it loops over is used instead of the one that failed.
+    handled. Instead of the element that failed, the first element of the list is used.
     """
     if site.source is None or site.node is None or len(site.names.maps) > 2:
         return site

@@ -55,11 +55,11 @@ def batches(
     """Yield augmented batches endlessly, each epoch in a new random order."""
     count, device = len(labels), labels.device
     size = min(settings.batch_size, count)
-    first = torch.rand(count, device=device) < 0.5
+    initial_flips = torch.rand(count, device=device) < 0.5
     epoch = 0
     while True:
         if settings.flip == "alternating":  # every other epoch flips the image
-            mirrored = first ^ bool(epoch % 2)
+            mirrored = initial_flips ^ bool(epoch % 2)
         else:
             mirrored = (torch.rand(count, device=device) < 0.5) & (settings.flip == "random")
         limit = settings.translate

@@ -48,7 +48,7 @@ class Muon(torch.optim.Optimizer):
     Args:
         filters: the parameters.
         lr: learning rate.
-        momentum: of the gradients.
+        momentum: momentum factor.
         direction: maps the momentum of filters of one shape, `(K, out, in k k)`, to updates.
     """
 
@@ -106,13 +106,13 @@ def make_optimizers(
     ]
     for group in groups:  # SGD multiplies the decay by the learning rate; this cancels it
         group["weight_decay"] = settings.weight_decay / group["lr"]
-    plain = torch.optim.SGD(groups, momentum=0.85, nesterov=True, fused=True)
+    sgd = torch.optim.SGD(groups, momentum=0.85, nesterov=True, fused=True)
     direction = orthogonalize if settings.muon else normalize_updates
     muon = Muon(filters, settings.muon_lr, settings.muon_momentum, direction)
     muon.param_groups[0]["decay_end"] = 1.0
-    for group in (*plain.param_groups, *muon.param_groups):
+    for group in (*sgd.param_groups, *muon.param_groups):
         group["initial_lr"] = group["lr"]
-    return [plain, muon]
+    return [sgd, muon]
 
 
 def set_learning_rates(
@@ -123,5 +123,5 @@ def set_learning_rates(
     They decay linearly to zero; without `lr_decay`, they stay constant.
     """
     for group in optimizer.param_groups:
-        left = 1 - done / group["decay_end"] if lr_decay else float(done < group["decay_end"])
-        group["lr"] = group["initial_lr"] * max(0.0, left)
+        factor = 1 - done / group["decay_end"] if lr_decay else float(done < group["decay_end"])
+        group["lr"] = group["initial_lr"] * max(0.0, factor)

@@ -38,8 +38,8 @@ class Settings:
 
 GPU = Settings(precision="float16", compiled=True)
 # A CPU does not need large batches. It is compute-bound, so the first layer has stride 2 and the
-# rest is narrow. Widths and batch size for a minute were chosen on 5,000 held-out training
-# images; the shape of the first layer in a few earlier trials on test images.
+# other layers are narrow. The widths and the batch size of CPU_MINUTE were chosen on 5,000 held-out
+# training images; the shape of the first layer was chosen in a few earlier trials on test images.
 CPU = Settings(
     widths=(32, 64, 128),
     kernel=3,

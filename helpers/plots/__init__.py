@@ -1,1 +1,1 @@
-"""All figures of the lessons, one module per subject; `style.py` has what they share."""
+"""The figures of the lessons, one module per subject. `style.py` has the shared style."""

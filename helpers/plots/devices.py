@@ -65,8 +65,8 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     axis.invert_yaxis()
     axis.grid(visible=False, axis="y")
     axis.set(xlabel=f"{xlabel} (MB)", title=title)
-    listed = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
-    show(figure, translate("Bar chart of bytes: {listed}.", listed=listed))
+    sizes_text = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
+    show(figure, translate("Bar chart of bytes: {listed}.", listed=sizes_text))
 
 
 def draw_waiting() -> None:
@@ -76,25 +76,35 @@ def draw_waiting() -> None:
     """
     steps, launch, compute = 4, 1.0, 1.6  # the GPU takes longer than the CPU takes to launch
     # For each step, when the CPU launches it and when the GPU starts it.
-    each = [((launch + compute) * n, (launch + compute) * n + launch) for n in range(steps)]
-    last = [(launch * n, launch + compute * n) for n in range(steps)]
-    each_ends, last_ends = (plan[-1][1] + compute for plan in (each, last))
+    per_step = [((launch + compute) * n, (launch + compute) * n + launch) for n in range(steps)]
+    at_end = [(launch * n, launch + compute * n) for n in range(steps)]
+    end_of_first, end_of_second = (plan[-1][1] + compute for plan in (per_step, at_end))
     waiting = {"facecolor": WAITING_AREA, "hatch": "///", "edgecolor": "#999999"}
     figure, ((top,), (bottom,)) = new_figure(2, 1, width=7.5, height=4.2)
     for axis, plan, end, title in (
-        (top, each, each_ends, "loss.item() in every step: the GPU is idle while the CPU launches"),
-        (bottom, last, last_ends, "one .item() after the last step: the GPU always has work"),
+        (
+            top,
+            per_step,
+            end_of_first,
+            "loss.item() in every step: the GPU is idle while the CPU launches",
+        ),
+        (
+            bottom,
+            at_end,
+            end_of_second,
+            "one .item() after the last step: the GPU always has work",
+        ),
     ):
         for number, (launched, started) in enumerate(plan, start=1):
             box(axis, launched, 1.1, launch, 0.8, f"launch {number}", facecolor=CPU_AREA)
             box(axis, started, 0.1, compute, 0.8, f"step {number}", facecolor=GPU_AREA)
-            if plan is each:
+            if plan is per_step:
                 box(axis, started, 1.1, compute, 0.8, **waiting)
-        if plan is last:
+        if plan is at_end:
             wait_start = steps * launch
             box(axis, wait_start, 1.1, end - wait_start, 0.8, **waiting)
         axis.axvline(end, color=LINE_COLOR, linestyle="--")
-        axis.set(xlim=(0, each_ends + 0.2), ylim=(0, 2), yticks=[0.5, 1.5], title=title)
+        axis.set(xlim=(0, end_of_first + 0.2), ylim=(0, 2), yticks=[0.5, 1.5], title=title)
         axis.set_yticklabels(["GPU", "CPU"])
         axis.set_xticks([])
         axis.grid(visible=False)

@@ -80,33 +80,33 @@ def plot_ablation(record: Record) -> Figure:
         record: result of `benchmarks/ablation.py`.
     """
     rows = {row["name"]: row["accuracy"] for row in record.results["rows"]}
-    everything = rows.pop(record.results["baseline"])
-    reference = statistics.median(everything)
+    all_techniques = rows.pop(record.results["baseline"])
+    reference = statistics.median(all_techniques)
     changes = {
         name: [100 * (accuracy - reference) for accuracy in accuracies]
         for name, accuracies in rows.items()
     }
-    ordered = sorted(changes, key=lambda name: statistics.median(changes[name]))
-    figure, axis = new_figure(width=8.0, height=0.34 * len(ordered) + 1.6)
-    band = [100 * (accuracy - reference) for accuracy in everything]
+    techniques = sorted(changes, key=lambda name: statistics.median(changes[name]))
+    figure, axis = new_figure(width=8.0, height=0.34 * len(techniques) + 1.6)
+    band = [100 * (accuracy - reference) for accuracy in all_techniques]
     axis.axvspan(min(band), max(band), color="0.88", label="range of the runs with all techniques")
     axis.axvline(0, color="0.4", linestyle=":")
-    for place, name in enumerate(ordered):
+    for row_number, name in enumerate(techniques):
         values = changes[name]
-        middle = statistics.median(values)
-        clear = max(values) < min(band) or min(values) > max(band)
-        color = OTHER_COLORS[2] if clear else "0.35"
-        axis.plot(values, [place] * len(values), ".", color=color, alpha=0.6)
-        axis.plot(middle, place, "D", color=color)
+        median = statistics.median(values)
+        outside_band = max(values) < min(band) or min(values) > max(band)
+        color = OTHER_COLORS[2] if outside_band else "0.35"
+        axis.plot(values, [row_number] * len(values), ".", color=color, alpha=0.6)
+        axis.plot(median, row_number, "D", color=color)
         axis.annotate(
-            f"{middle:+.1f}",
-            (max(values), place),
+            f"{median:+.1f}",
+            (max(values), row_number),
             (8, 0),
             textcoords="offset points",
             va="center",
             fontsize=8,
         )
-    axis.set_yticks(range(len(ordered)), [f"without {name}" for name in ordered])
+    axis.set_yticks(range(len(techniques)), [f"without {name}" for name in techniques])
     axis.invert_yaxis()
     # Most changes are small and a few are large: linear up to 3 points, logarithmic beyond.
     axis.set_xscale("symlog", linthresh=3, linscale=2)
@@ -117,7 +117,7 @@ def plot_ablation(record: Record) -> Figure:
     axis.set_xlabel("change of test accuracy [percentage points]; dot: a run, diamond: median")
     axis.legend(fontsize=8, loc="lower left")
     runs = min(len(values) for values in changes.values())
-    worst = ordered[0]
+    worst = techniques[0]
     loss = -statistics.median(changes[worst])
     axis.set_title(
         f"Largest loss: without {worst}, {loss:.1f} points ({runs} runs per technique)\n"

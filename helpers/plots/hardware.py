@@ -121,8 +121,8 @@ def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
         axis.set_aspect("equal")
         axis.axis("off")
     figure.suptitle(title)
-    listed = ", ".join(cubes)
-    alt = translate("Drawings of a cube in perspective, side by side: {listed}.", listed=listed)
+    names = ", ".join(cubes)
+    alt = translate("Drawings of a cube in perspective, side by side: {listed}.", listed=names)
     show(figure, alt)
 
 
@@ -141,9 +141,9 @@ def draw_matrix_product() -> None:
     ):
         for i in range(height):
             for j in range(width):
-                needed = (name == "x" and i == row) or (name == "w" and j == column)
-                result = name == "x @ w" and (i, j) == (row, column)
-                color = _RESULT if result else _ROW_OR_COLUMN if needed else "white"
+                is_needed = (name == "x" and i == row) or (name == "w" and j == column)
+                is_result = name == "x @ w" and (i, j) == (row, column)
+                color = _RESULT if is_result else _ROW_OR_COLUMN if is_needed else "white"
                 box(axis, x + j, y + height - 1 - i, 1, 1, facecolor=color, linewidth=0.8)
         axis.text(x + width / 2, y + height + 0.25, name, ha="center", family="monospace")
     y = rows - 1 - row + 0.5

@@ -73,18 +73,18 @@ def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
     )
 
 
-def plot_layers(kept: Mapping[str, int], *, title: str) -> None:
+def plot_layers(saved_bytes: Mapping[str, int], *, title: str) -> None:
     """Draw the bytes that autograd saves for each layer."""
-    figure, axis = new_figure(height=1.0 + 0.24 * len(kept))
-    sizes = [size / MIB for size in kept.values()]
-    axis.barh(range(len(kept)), sizes, color=PART_COLORS["activations"])
-    axis.set_yticks(range(len(kept)), list(kept), size=8)
+    figure, axis = new_figure(height=1.0 + 0.24 * len(saved_bytes))
+    sizes = [size / MIB for size in saved_bytes.values()]
+    axis.barh(range(len(saved_bytes)), sizes, color=PART_COLORS["activations"])
+    axis.set_yticks(range(len(saved_bytes)), list(saved_bytes), size=8)
     axis.invert_yaxis()
     axis.set_xlabel("saved for the backward pass [MiB]")
     axis.grid(visible=False, axis="y")
     figure.suptitle(title)
-    largest = max(kept.values())
-    big = ", ".join(name for name, size in kept.items() if size > largest / 2)
+    largest = max(saved_bytes.values())
+    big = ", ".join(name for name, size in saved_bytes.items() if size > largest / 2)
     alt = translate(
         "Bars: the memory that autograd saves for each layer. The long ones: {big}.", big=big
     )

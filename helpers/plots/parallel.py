@@ -7,19 +7,19 @@ from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show
 
 
 def plot_bytes_sent(
-    counts: Sequence[int], ways: Mapping[str, Callable[[int], float]], *, title: str
+    counts: Sequence[int], algorithms: Mapping[str, Callable[[int], float]], *, title: str
 ) -> None:
     """Show how much the busiest GPU sends with each algorithm, against the number of GPUs.
 
     Args:
         counts: numbers of GPUs.
-        ways: maps the name of each algorithm to a function from the number of GPUs to the amount
-            sent, in units of the gradients' size.
+        algorithms: maps the name of each algorithm to a function that returns the amount sent for a
+            number of GPUs, in units of the gradients' size.
         title: the finding.
     """
     figure, axis = new_figure(height=3.2)
     for (name, amount), marker, color in zip(
-        ways.items(), "so", (OTHER_COLORS[2], GPU_COLOR), strict=True
+        algorithms.items(), "so", (OTHER_COLORS[2], GPU_COLOR), strict=True
     ):
         sent = [amount(count) for count in counts]
         axis.plot(counts, sent, marker=marker, color=color, label=name)
@@ -27,7 +27,7 @@ def plot_bytes_sent(
     axis.set(title=title, xticks=counts)
     axis.set_ylim(bottom=0)
     axis.legend(frameon=False)
-    last = ", ".join(f"{name} {amount(counts[-1]):.2f}" for name, amount in ways.items())
+    last = ", ".join(f"{name} {amount(counts[-1]):.2f}" for name, amount in algorithms.items())
     show(
         figure,
         translate(
@@ -39,23 +39,25 @@ def plot_bytes_sent(
     )
 
 
-def plot_memory(ways: Mapping[str, Mapping[str, float]], *, memory: float, title: str) -> None:
+def plot_memory(
+    strategies: Mapping[str, Mapping[str, float]], *, memory: float, title: str
+) -> None:
     """Show the memory per GPU of each strategy as one bar, split into its parts.
 
     Args:
-        ways: for each strategy, the gigabytes (10^9 bytes) of each part; all have the same parts.
+        strategies: the gigabytes (10^9 bytes) of each part, by strategy; all have the same parts.
         memory: capacity of one GPU, in gigabytes; drawn as a line.
         title: the finding.
     """
-    figure, axis = new_figure(height=1.4 + 0.45 * len(ways))
-    ends = dict.fromkeys(ways, 0.0)
-    parts = next(iter(ways.values()))
+    figure, axis = new_figure(height=1.4 + 0.45 * len(strategies))
+    ends = dict.fromkeys(strategies, 0.0)
+    parts = next(iter(strategies.values()))
     for part, color in zip(parts, OTHER_COLORS, strict=False):
-        widths = [sizes[part] for sizes in ways.values()]
-        axis.barh(list(ways), widths, left=list(ends.values()), color=color, label=part)
+        widths = [sizes[part] for sizes in strategies.values()]
+        axis.barh(list(strategies), widths, left=list(ends.values()), color=color, label=part)
         ends = {
             name: end + sizes[part]
-            for (name, end), sizes in zip(ends.items(), ways.values(), strict=True)
+            for (name, end), sizes in zip(ends.items(), strategies.values(), strict=True)
         }
     for row, end in enumerate(ends.values()):
         axis.annotate(f"{end:,.1f}", (end, row), (4, 0), textcoords="offset points", va="center")
@@ -65,11 +67,11 @@ def plot_memory(ways: Mapping[str, Mapping[str, float]], *, memory: float, title
     axis.invert_yaxis()
     axis.set(xlabel="memory per GPU (GB)", title=title, xlim=(0, 1.15 * max(ends.values())))
     axis.legend(frameon=False)
-    listed = ", ".join(f"{name} {end:,.1f} GB" for name, end in ends.items())
+    totals_text = ", ".join(f"{name} {end:,.1f} GB" for name, end in ends.items())
     alt = translate(
         "Stacked bars of the memory per GPU, beside a line at {memory:g} GB: {listed}.",
         memory=memory,
-        listed=listed,
+        listed=totals_text,
     )
     show(figure, alt)
 
@@ -103,7 +105,7 @@ def plot_scaling(
     figure.suptitle(title)
     axis.invert_yaxis()
     figure.legend(frameon=False, loc="outside lower center", ncols=2)
-    listed = "; ".join(
+    ranges_text = "; ".join(
         translate(
             "{name} {low:.0%} to {high:.0%}, published {published:.0%}",
             name=name,
@@ -117,6 +119,6 @@ def plot_scaling(
         figure,
         translate(
             "Ranges of predicted scaling efficiency with a mark for the published one: {listed}.",
-            listed=listed,
+            listed=ranges_text,
         ),
     )

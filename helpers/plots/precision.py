@@ -55,19 +55,21 @@ def plot_gradient_sizes(gradients: Mapping[str, Tensor]) -> Figure:
     edges = [power - 0.5 for power in range(-50, 18)]
     for axis, (label, values) in zip(axes.flat, gradients.items(), strict=True):
         powers = values[values != 0].abs().log2().cpu()
-        lost = (powers < _FP16_SMALLEST - 1).float().mean().item()
+        underflow_share = (powers < _FP16_SMALLEST - 1).float().mean().item()
         share = 100 / len(powers)
         axis.hist(powers, edges, weights=[share] * len(powers), color=OTHER_COLORS[0])
         axis.axvspan(edges[0], _FP16_SMALLEST - 1, color=WAITING_AREA, zorder=0)
         axis.axvspan(_FP16_SMALLEST - 1, _FP16_NORMAL, color="#F3E3B5", zorder=0)
-        axis.set_title(f"{label}: {lost:.0%} of the nonzero values become 0 in fp16", fontsize=10)
+        axis.set_title(
+            f"{label}: {underflow_share:.0%} of the nonzero values become 0 in fp16", fontsize=10
+        )
         axis.set_ylabel("nonzero values [%]")
         axis.set_xlim(edges[0], edges[-1])
     top = 1.25 * axes.flat[0].get_ylim()[1]
     axes.flat[0].set_ylim(0, top)
     texts = {-38: "becomes 0", -19.5: "fewer digits", 0: "all 11 binary digits"}
-    for place, text in texts.items():
-        axes.flat[0].text(place, 0.97 * top, text, ha="center", va="top", fontsize=8)
+    for x, text in texts.items():
+        axes.flat[0].text(x, 0.97 * top, text, ha="center", va="top", fontsize=8)
     axes.flat[-1].set_xlabel("size of a gradient value, as a power of 2")
     return figure
 

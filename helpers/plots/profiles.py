@@ -21,15 +21,15 @@ def draw_timeline(spans: Sequence[Span]) -> Figure:
         rows["GPU: kernels"] = kernels
     figure, axis = new_figure(width=8, height=0.6 * len(rows) + 1.4)
     end = max(span.end for span in [*parts, *kernels])  # kernels may run after the last launch
-    for row, found in enumerate(rows.values()):
-        for span in found:
+    for row, row_spans in enumerate(rows.values()):
+        for span in row_spans:
             color = PART_COLORS.get(span.name, GPU_COLOR if row == 2 else CPU_COLOR)
             width = (span.end - span.start) / 1000
-            wide = span.end - span.start > 0.1 * end
-            label = span.name if row == 0 and not wide else None
+            is_wide = span.end - span.start > 0.1 * end
+            label = span.name if row == 0 and not is_wide else None
             left = span.start / 1000
             axis.barh(row, width, 0.7, left=left, color=color, edgecolor="white", label=label)
-            if row == 0 and wide:
+            if row == 0 and is_wide:
                 middle = (span.start + span.end) / 2000
                 axis.text(
                     middle, row, span.name, ha="center", va="center", fontsize=7, rotation=0,
@@ -39,7 +39,7 @@ def draw_timeline(spans: Sequence[Span]) -> Figure:
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("time since the start of the step [ms]")
-    if axis.get_legend_handles_labels()[1]:  # parts that are too short for their name
+    if axis.get_legend_handles_labels()[1]:  # parts that are too short for a label
         figure.legend(fontsize=8, loc="outside lower right", frameon=False)
     start = min(span.start for span in parts)
     busy = busy_fraction(kernels or operations, start, end)

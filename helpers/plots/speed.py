@@ -28,9 +28,9 @@ class Curve:
 
 def recorded_curve(record: Record, name: str) -> Curve:
     """Return one curve ("batch", "width" or "depth") of a recording of batch_and_width."""
-    found = record.results[name]
-    medians = [median for median, *_ in found["seconds"]]
-    return Curve(record.origin, record.kind, found["sizes"], medians)
+    results = record.results[name]
+    medians = [median for median, *_ in results["seconds"]]
+    return Curve(record.origin, record.kind, results["sizes"], medians)
 
 
 def crossing(baseline: Curve, other: Curve) -> float | None:
@@ -45,38 +45,38 @@ def crossing(baseline: Curve, other: Curve) -> float | None:
     if not shared or second[shared[-1]] >= first[shared[-1]]:
         return None
     gaps = [math.log(second[size] / first[size]) for size in shared]
-    for (left, right), (above, below) in zip(
+    for (low, high), (above, below) in zip(
         reversed(list(pairwise(shared))), reversed(list(pairwise(gaps))), strict=True
     ):
         if above >= 0 > below:
             fraction = above / (above - below)
-            return left * (right / left) ** fraction
+            return low * (high / low) ** fraction
     return 0.0
 
 
-def plot_curves(found: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
+def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
     """Draw seconds per image against a size for each curve, and mark where the GPU becomes faster.
 
     Args:
-        found: curves of the CPU and of GPUs, if any; the first of each kind are compared.
+        curves: curves of the CPU and of GPUs, if any; the first of each kind are compared.
         size_label: axis label of the size.
         unit: the word before a size in the title: "batch", "width".
     """
     figure, axis = new_figure(height=3.8)
-    for curve in found:
+    for curve in curves:
         microseconds = [1e6 * value for value in curve.seconds]
         color, mark = (CPU_COLOR, "o") if curve.kind == "cpu" else (GPU_COLOR, "s")
         axis.plot(curve.sizes, microseconds, marker=mark, color=color, label=curve.origin)
     axis.set_xscale("log", base=2)
     _plain_logarithmic(axis.yaxis)
-    ticks = sorted({size for curve in found for size in curve.sizes})
+    ticks = sorted({size for curve in curves for size in curve.sizes})
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel(size_label)
     axis.set_ylabel("training time per image [µs]")
     axis.legend(fontsize=8)
-    axis.set_title(_curves_title(found, unit))
-    cpu, gpu = _first(found, cpu=True), _first(found, cpu=False)
+    axis.set_title(_curves_title(curves, unit))
+    cpu, gpu = _first(curves, cpu=True), _first(curves, cpu=False)
     where = crossing(cpu, gpu) if cpu and gpu else None
     if where:
         axis.axvline(where, color="0.4", linestyle=":")
@@ -92,25 +92,27 @@ def _plain_logarithmic(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _first(found: Sequence[Curve], *, cpu: bool) -> Curve | None:
-    return next((curve for curve in found if (curve.kind == "cpu") == cpu), None)
+def _first(curves: Sequence[Curve], *, cpu: bool) -> Curve | None:
+    return next((curve for curve in curves if (curve.kind == "cpu") == cpu), None)
 
 
-def _curves_title(found: Sequence[Curve], unit: str) -> str:
-    cpu, gpu = _first(found, cpu=True), _first(found, cpu=False)
+def _curves_title(curves: Sequence[Curve], unit: str) -> str:
+    cpu, gpu = _first(curves, cpu=True), _first(curves, cpu=False)
     if cpu and gpu:
-        where = crossing(cpu, gpu)
-        if where is None:
+        size = crossing(cpu, gpu)
+        if size is None:
             return "The GPU is not faster at the largest size"
-        if where == 0:
+        if size == 0:
             return f"The GPU is faster at every {unit}"
-        return f"The GPU is faster from a {unit} of about {where:.0f}"
-    only = found[0]
+        return f"The GPU is faster from a {unit} of about {size:.0f}"
+    only = curves[0]
     lowest = min(only.seconds)
     if lowest < only.seconds[0]:
-        at = only.sizes[only.seconds.index(lowest)]
+        best = only.sizes[only.seconds.index(lowest)]
         factor = only.seconds[0] / lowest
-        return f"Fastest per image: {unit} {at:g}, {factor:.1f} times as fast as {only.sizes[0]:g}"
+        return (
+            f"Fastest per image: {unit} {best:g}, {factor:.1f} times as fast as {only.sizes[0]:g}"
+        )
     factor = only.seconds[-1] / only.seconds[0]
     sizes = f"{unit} {only.sizes[0]:g} to {only.sizes[-1]:g}"
     return f"From {sizes}, the time per image grows by a factor of {factor:.1f}"
@@ -138,11 +140,11 @@ def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> 
     low, high = proper.quartiles
     axis.axhspan(1e3 * low, 1e3 * high, color=green, alpha=0.35)
     axis.axhline(1e3 * proper.median, color=green, label="timing.measure: median, quartiles")
-    everything = [single, *naive, proper.median]
-    if max(everything) > 8 * min(everything):
+    all_times = [single, *naive, proper.median]
+    if max(all_times) > 8 * min(all_times):
         _plain_logarithmic(axis.yaxis)
     else:
-        axis.set_ylim(0, 1.08 * max(everything) * 1e3)
+        axis.set_ylim(0, 1.08 * max(all_times) * 1e3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel("call")
     axis.set_ylabel("measured time [ms]")
@@ -153,8 +155,8 @@ def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> 
         title = f"First call: {format_duration(single)}, {factor:.1f} times the median of {median}"
     else:
         fastest, slowest = (
-            format_duration(min(everything[:-1])),
-            format_duration(max(everything[:-1])),
+            format_duration(min(all_times[:-1])),
+            format_duration(max(all_times[:-1])),
         )
         title = f"Calls of the same function: {fastest} to {slowest}; median {median}"
     axis.set_title(title)
@@ -174,10 +176,12 @@ def plot_step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
         color = PART_COLORS[part]
         widths = [1e6 * parts[name][part] for name in names]
         bars = axis.barh(names, widths, left=left, color=color, label=part, edgecolor="white")
-        wide = [
+        is_wide = [
             width > 0.07 * max(sum(p.values()) * 1e6 for p in parts.values()) for width in widths
         ]
-        texts = [f"{width:.0f}" if shown else "" for width, shown in zip(widths, wide, strict=True)]
+        texts = [
+            f"{width:.0f}" if fits else "" for width, fits in zip(widths, is_wide, strict=True)
+        ]
         axis.bar_label(bars, texts, label_type="center", color=text_color_on(color), fontsize=8)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axis.invert_yaxis()
@@ -223,10 +227,10 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     figure, axis = new_figure(height=3.8)
     batches = list(next(iter(speeds.values())))
     width = 0.8 / len(speeds)
-    for row, (way, found) in enumerate(speeds.items()):
+    for row, (pipeline, speed_by_batch) in enumerate(speeds.items()):
         places = [i + (row - (len(speeds) - 1) / 2) * width for i in range(len(batches))]
-        heights = [found[batch] for batch in batches]
-        bars = axis.bar(places, heights, width, label=way, color=OTHER_COLORS[row])
+        heights = [speed_by_batch[batch] for batch in batches]
+        bars = axis.bar(places, heights, width, label=pipeline, color=OTHER_COLORS[row])
         axis.bar_label(bars, [_short(height) for height in heights], fontsize=7)
     axis.set_xticks(range(len(batches)), [f"{batch}" for batch in batches])
     axis.set_yscale("log")
@@ -235,7 +239,7 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     axis.set_xlabel("images per batch")
     axis.set_ylabel("images prepared per second")
     axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2, frameon=False)
-    ranked = sorted(speeds, key=lambda way: speeds[way][batches[-1]], reverse=True)
+    ranked = sorted(speeds, key=lambda pipeline: speeds[pipeline][batches[-1]], reverse=True)
     ratio = speeds[ranked[0]][batches[-1]] / speeds[ranked[1]][batches[-1]]
     axis.set_title(
         f'Batch {batches[-1]}: "{ranked[0]}" is {ratio:.1f} times as fast as "{ranked[1]}"',

@@ -29,11 +29,11 @@ def plot_speedups(
     if alone:
         _draw_panel(axes.flat[0], alone, "each change alone, on the classic script")
     _draw_panel(climb_axis, cumulative, "each change on top of those that helped")
-    helped = sum(speedup.kept for speedup in cumulative[:-2])
-    measured = sum(not speedup.note for speedup in cumulative[:-2])
+    helpful = sum(speedup.kept for speedup in cumulative[:-2])
+    total = sum(not speedup.note for speedup in cumulative[:-2])
     top = cumulative[-2].ratio
     title = (
-        f"Changes that help: {helped} of {measured}; training with them is {top:.1f} times as fast"
+        f"Changes that help: {helpful} of {total}; training with them is {top:.1f} times as fast"
     )
     figure.suptitle(title + (f"\n{where}" if where else ""), fontsize=11)
     return figure

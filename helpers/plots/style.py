@@ -1,4 +1,4 @@
-"""What all figures share: size, colors that color-blind readers can tell apart, and alt text."""
+"""The shared style of all figures: size, colors for color-blind readers, and alt text."""
 
 import base64
 import io
@@ -119,6 +119,6 @@ def small_png(png: bytes) -> bytes:
     image = Image.open(io.BytesIO(png)).convert("RGB")
     if image.getcolors(_MAX_DRAWING_COLORS) is not None:
         image = image.quantize(256, dither=Image.Dither.NONE)
-    small = io.BytesIO()
-    image.save(small, format="png", optimize=True, dpi=(DPI, DPI))
-    return small.getvalue()
+    buffer = io.BytesIO()
+    image.save(buffer, format="png", optimize=True, dpi=(DPI, DPI))
+    return buffer.getvalue()

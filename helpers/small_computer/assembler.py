@@ -157,8 +157,10 @@ def _address(where: str, text: str, addresses: Mapping[str, Address]) -> Address
         raise ProgramError(f"{where}{text} is not a name in memory. {known}")
     name, index = match.groups()
     if index is not None and index not in REGISTERS + FIXED_REGISTERS:
-        use = f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _hint(index)
-        raise ProgramError(f"{where}the index {index} is not a register.{use}")
+        advice = (
+            f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _hint(index)
+        )
+        raise ProgramError(f"{where}the index {index} is not a register.{advice}")
     return replace(addresses[name], index=index)
 
 
@@ -179,8 +181,8 @@ def _value(
 
 
 def _suggest(word: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" Did you mean {close[0]}?" if close else ""
+    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" Did you mean {matches[0]}?" if matches else ""
 
 
 def _hint(text: str) -> str:

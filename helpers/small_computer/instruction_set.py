@@ -33,7 +33,7 @@ class Opcode:
             (a name such as x or x[I]) or "label" (a position in the program).
         cycles: its cost. Memory is slower than the ALU on every real machine; the ratio of 4 to 1
             is a choice of this model.
-        meaning: what it does, in a few words.
+        meaning: its effect, in a few words.
         compute: the new value of the first operand, computed from the values of all operands.
         condition: for a conditional jump, the flag it tests and the value that makes it jump.
     """
@@ -119,8 +119,8 @@ class _InstructionSet(ShownAsTable):
             translate("cycles"),
         )
         rows = [
-            (translate(code.category), code.form, translate(code.meaning), str(code.cycles))
-            for code in _LIST
+            (translate(opcode.category), opcode.form, translate(opcode.meaning), str(opcode.cycles))
+            for opcode in _LIST
         ]
         return Table(columns, rows)
 

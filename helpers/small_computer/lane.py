@@ -105,13 +105,13 @@ class Lane:
             return translate("the computer stops")
         if operands and opcode.category == "control flow":
             flag = opcode.condition[0] if opcode.condition else ""
-            found = translate("no jump")
+            outcome = translate("no jump")
             if self._jumps(instruction):
-                found = translate("jump to cell {cell}", cell=operands[0])
+                outcome = translate("jump to cell {cell}", cell=operands[0])
             if not flag:
-                return found
+                return outcome
             value = int(self.flags[flag])
-            return translate("{flag} is {value}: {found}", flag=flag, value=value, found=found)
+            return translate("{flag} is {value}: {found}", flag=flag, value=value, found=outcome)
         value = format_number(self.registers[operands[0]])
         if opcode.name == "CMP":
             other = self._value(operands[1])

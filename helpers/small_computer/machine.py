@@ -13,7 +13,7 @@ from helpers.small_computer.lane import Lane, MachineError, format_number
 from helpers.small_computer.tables import Cost, Step, Trace
 from helpers.tables import Table
 
-_SHOWN_CELLS = 8  # of one name; the others are counted
+_SHOWN_CELLS = 8  # of one name; the caption has the number of the others
 _SHOWN_LANES = 8
 
 
@@ -81,8 +81,8 @@ class SmallComputer:
     @property
     def cost(self) -> Cost:
         """The cost of the run so far."""
-        counted = {name: self._categories[name] for name in CATEGORIES if self._categories[name]}
-        return Cost(self._fetched, self._cycles, counted, len(self.lanes), self._slots)
+        counts = {name: self._categories[name] for name in CATEGORIES if self._categories[name]}
+        return Cost(self._fetched, self._cycles, counts, len(self.lanes), self._slots)
 
     def __getitem__(self, name: str) -> Number | list[Number]:
         """Return the data called `name` from memory: a number, or a list if a list was given."""
@@ -131,8 +131,8 @@ class SmallComputer:
         if self.halted:
             raise MachineError("the computer has halted. Restart it with computer.reset().")
         before = self._cycles
-        cell, instruction, served = self._advance()
-        first, active = served[0], set(served)
+        cell, instruction, running = self._advance()
+        first, active = running[0], set(running)
         return Step(
             number=self._fetched,
             cell=cell,
@@ -149,27 +149,27 @@ class SmallComputer:
         cell = min(lane.counter for lane in self.lanes if not lane.halted)
         if cell < len(self.program):
             return cell, self.program[cell]
-        found = "is beyond the end of memory"
+        state = "is beyond the end of memory"
         if cell < len(self.memory):
-            found = f"holds the number {format_number(self.memory[cell])}"
+            state = f"holds the number {format_number(self.memory[cell])}"
         raise MachineError(
-            f"the program counter has reached cell {cell}, which {found} and not an instruction. "
+            f"the program counter has reached cell {cell}, which {state} and not an instruction. "
             f"Every path through a program must end with HALT."
         )
 
     def _advance(self) -> tuple[int, Instruction, list[Lane]]:
         cell, instruction = self._fetch()
-        served = [lane for lane in self.lanes if lane.counter == cell and not lane.halted]
+        running = [lane for lane in self.lanes if lane.counter == cell and not lane.halted]
         try:
-            used = {lane.execute(instruction, self.memory, self.output) for lane in served}
+            cells = {lane.execute(instruction, self.memory, self.output) for lane in running}
         except MachineError as error:
             raise MachineError(f"cell {cell}: {error}") from None
-        times = math.ceil(len(used) / (self._width or len(used)))
+        times = math.ceil(len(cells) / (self._width or len(cells)))
         self._fetched += 1
         self._cycles += instruction.opcode.cycles * times
-        self._slots += len(served)
+        self._slots += len(running)
         self._categories[instruction.opcode.category] += 1
-        return cell, instruction, served
+        return cell, instruction, running
 
     def _used(self) -> list[str]:
         """Return the registers that the program names, in order."""
@@ -193,15 +193,15 @@ class SmallComputer:
             values = (format_number(lane.registers[name]) for lane in lanes)
             rows.append((translate("register {name}", name=name), *values))
         if self.output:
-            shown = " ".join(format_number(value) for value in self.output)
-            rows.append((translate("screen"), shown, *[""] * (len(lanes) - 1)))
+            output_text = " ".join(format_number(value) for value in self.output)
+            rows.append((translate("screen"), output_text, *[""] * (len(lanes) - 1)))
         columns = [translate("value")]
         if len(self.lanes) > 1:
             columns = [translate("lane {number}", number=i) for i in range(len(lanes))]
-        more = len(self.lanes) - len(lanes)
+        hidden_count = len(self.lanes) - len(lanes)
         caption = translate("processor")
-        if more:
-            caption = translate("processor ({count} more lanes)", count=more)
+        if hidden_count:
+            caption = translate("processor ({count} more lanes)", count=hidden_count)
         return Table((translate("part"), *columns), rows, caption=caption)
 
     def _memory(self) -> Table:
@@ -212,12 +212,12 @@ class SmallComputer:
                 cell = address.base + i
                 part = name if name in self._scalars else f"{name}[{i}]"
                 rows.append((str(cell), part, format_number(self.memory[cell])))
-        more = len(self.memory) - len(rows)
+        hidden_count = len(self.memory) - len(rows)
         caption = translate("memory")
-        if more:
-            caption = translate("memory ({count} more cells of data)", count=more)
-        at = min((lane.counter for lane in self.lanes if not lane.halted), default=None)
-        marked = [at] if at is not None and at < len(self.program) else []
+        if hidden_count:
+            caption = translate("memory ({count} more cells of data)", count=hidden_count)
+        next_cell = min((lane.counter for lane in self.lanes if not lane.halted), default=None)
+        marked = [next_cell] if next_cell is not None and next_cell < len(self.program) else []
         columns = (translate("cell"), translate("name"), translate("contents"))
         return Table(columns, rows, marked=marked, caption=caption)
 
@@ -239,9 +239,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(name: str, value: Any) -> list[Number]:
-    plain = _plain(value)
-    if _is_number(plain):
-        return [plain]
-    if isinstance(plain, list | tuple | range) and plain:
-        return [number for part in plain for number in _numbers(name, part)]
+    number_or_list = _plain(value)
+    if _is_number(number_or_list):
+        return [number_or_list]
+    if isinstance(number_or_list, list | tuple | range) and number_or_list:
+        return [number for part in number_or_list for number in _numbers(name, part)]
     raise TypeError(f"{name} must be a number or a list of numbers, not {value!r}.")

@@ -86,7 +86,7 @@ class Trace(ShownAsTable):
                 rows.append((*row, lanes, str(step.cycles)))
             else:
                 rows.append((*row, step.effect, *step.registers.values(), *map(str, step.flags)))
-        more = (translate("what happens"), *names, "N", "Z")
+        more_columns = (translate("what happens"), *names, "N", "Z")
         if several:
-            more = (translate("lanes"), translate("cycles"))
-        return Table((*columns, *more), rows)
+            more_columns = (translate("lanes"), translate("cycles"))
+        return Table((*columns, *more_columns), rows)

@@ -14,10 +14,10 @@ def exercise_1(trial: Trial, absolute: Answer) -> None:
     draw = trial.random.randint
     for x in (draw(2, 99), -draw(2, 99), 0, -1, draw(100, 200) + 0.5, -draw(100, 200) - 0.5):
         computer = run(trial, program, x=x, y=_UNTOUCHED)
-        found = computer["y"]
-        trial.expect(found != _UNTOUCHED, "nothing-stored", x=x)
+        y = computer["y"]
+        trial.expect(y != _UNTOUCHED, "nothing-stored", x=x)
         trial.expect(computer["x"] == x, "x-changed", x=x, found=computer["x"])
-        details = {"x": x, "found": found}
-        trial.expect(not (x and found == -abs(x)), "wrong-sign", **details)
-        trial.expect(not (found == 0 != x), "relu-instead", **details)
-        trial.expect(found == abs(x), "wrong-value", **details)
+        details = {"x": x, "found": y}
+        trial.expect(not (x and y == -abs(x)), "wrong-sign", **details)
+        trial.expect(not (y == 0 != x), "relu-instead", **details)
+        trial.expect(y == abs(x), "wrong-value", **details)

@@ -10,15 +10,15 @@ def exercise_2(trial: Trial, clipped_relu: Answer) -> None:
     program = program_of(trial, clipped_relu)
     for _ in range(2):
         limit = trial.random.choice([5, 7, 8, 9]) * 10
-        inside = trial.random.randint(12, limit - 2)
-        for x in (inside, -inside, limit + inside, limit, limit + 1, 0, -1, 6, 7, limit - 0.5):
+        value = trial.random.randint(12, limit - 2)
+        for x in (value, -value, limit + value, limit, limit + 1, 0, -1, 6, 7, limit - 0.5):
             computer = run(trial, program, x=x, limit=limit, y=777)
-            found, expected = computer["y"], min(max(x, 0), limit)
-            if found == expected:
+            y, expected = computer["y"], min(max(x, 0), limit)
+            if y == expected:
                 continue
-            details = {"x": x, "limit": limit, "found": found}
-            trial.expect(found != 777, "nothing-stored", **details)
-            trial.expect(not (x < 0 and found == x), "not-at-zero", **details)
-            trial.expect(not (x > limit and found == x), "not-at-the-limit", **details)
-            trial.expect(not (x > 6 and found == 6), "fixed-limit", **details)
+            details = {"x": x, "limit": limit, "found": y}
+            trial.expect(y != 777, "nothing-stored", **details)
+            trial.expect(not (x < 0 and y == x), "not-at-zero", **details)
+            trial.expect(not (x > limit and y == x), "not-at-the-limit", **details)
+            trial.expect(not (x > 6 and y == 6), "fixed-limit", **details)
             raise trial.wrong("wrong-value", **details)

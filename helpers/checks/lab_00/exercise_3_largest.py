@@ -9,22 +9,22 @@ def exercise_3(trial: Trial, largest: Answer) -> None:
     """`largest()`: a program that stores the largest of `n` numbers in y."""
     program = program_of(trial, largest)
     draw = trial.random.sample
-    some = draw(range(1, 99), 6)
+    numbers = draw(range(1, 99), 6)
     # The first list starts with neither its smallest nor its largest number.
-    lists = [[50, 0, *some[:3], 100, *some[3:]], [-100 - value for value in some]]
-    lists += [[200, *some], [*some, 200], [draw(range(-99, 99), 1)[0]], [5, 5, 5]]
+    lists = [[50, 0, *numbers[:3], 100, *numbers[3:]], [-100 - value for value in numbers]]
+    lists += [[200, *numbers], [*numbers, 200], [draw(range(-99, 99), 1)[0]], [5, 5, 5]]
     for values in lists:
         computer = run(trial, program, x=values, n=len(values), y=777)
-        found, expected = computer["y"], max(values)
-        if found == expected:
+        y, expected = computer["y"], max(values)
+        if y == expected:
             trial.expect(computer["x"] == values, "list-changed", values=values)
             continue
-        details = {"values": values, "found": found}
-        trial.expect(found != 777, "nothing-stored", **details)
-        trial.expect(not (found == 0 and expected < 0), "starts-at-zero", **details)
-        trial.expect(found != min(values), "smallest", **details)
+        details = {"values": values, "found": y}
+        trial.expect(y != 777, "nothing-stored", **details)
+        trial.expect(not (y == 0 and expected < 0), "starts-at-zero", **details)
+        trial.expect(y != min(values), "smallest", **details)
         ends_with_it = len(values) > 1 and values[-1] == expected
-        trial.expect(not ends_with_it or found != max(values[:-1]), "last-missed", **details)
+        trial.expect(not ends_with_it or y != max(values[:-1]), "last-missed", **details)
         starts_with_it = len(values) > 1 and values[0] == expected
-        trial.expect(not starts_with_it or found != max(values[1:]), "first-missed", **details)
+        trial.expect(not starts_with_it or y != max(values[1:]), "first-missed", **details)
         raise trial.wrong("wrong-value", **details)

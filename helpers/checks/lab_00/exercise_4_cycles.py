@@ -25,17 +25,17 @@ done:   STORE A, y
 def exercise_4(trial: Trial, cycles: Answer) -> None:
     """`cycles(n)`: the cycles that the program above takes for a list of `n` numbers."""
     for n in (trial.random.randint(4, 9), 1, 2, 0, trial.random.randint(50, 99)):
-        found = trial.result_of(cycles, n)
-        trial.expect(is_int(found), "not-a-whole-number", what=describe(found))
+        result = trial.result_of(cycles, n)
+        trial.expect(is_int(result), "not-a-whole-number", what=describe(result))
         computer = SmallComputer(SUM_OF_SQUARES, x=[1] * max(n, 1), n=n, y=0)
         cost = computer.run()
-        if found == cost.cycles:
+        if result == cost.cycles:
             continue
-        details = {"n": n, "found": found, "exact": cost.cycles}
-        trial.expect(found != cost.instructions, "counts-instructions", **details)
-        trial.expect(found != cost.cycles - 1, "one-missing", **details)
-        trial.expect(found != cost.cycles - 2, "last-test-missing", **details)
-        once = SmallComputer(SUM_OF_SQUARES, x=[1], n=1, y=0).run().cycles
-        trial.expect(not (n > 1 and found == once), "loop-counted-once", **details)
-        trial.expect(not (n > 1 and found == n * once), "all-in-the-loop", **details)
+        details = {"n": n, "found": result, "exact": cost.cycles}
+        trial.expect(result != cost.instructions, "counts-instructions", **details)
+        trial.expect(result != cost.cycles - 1, "one-missing", **details)
+        trial.expect(result != cost.cycles - 2, "last-test-missing", **details)
+        one_pass = SmallComputer(SUM_OF_SQUARES, x=[1], n=1, y=0).run().cycles
+        trial.expect(not (n > 1 and result == one_pass), "loop-counted-once", **details)
+        trial.expect(not (n > 1 and result == n * one_pass), "all-in-the-loop", **details)
         raise trial.wrong("wrong-cycles", **details)

@@ -16,16 +16,16 @@ def exercise_5(trial: Trial, dot_product: Answer) -> None:
         parts = computer["part"]
         exact = sum(a * b for a, b in zip(x, w, strict=True))
         details = {"lanes": lanes, "n": n, "found": sum(parts), "exact": exact, "parts": parts}
-        stored = [part for part in parts if part != 777]
-        trial.expect(stored, "no-parts", **details)
+        stored_parts = [part for part in parts if part != 777]
+        trial.expect(stored_parts, "no-parts", **details)
         trial.expect(lanes == 1 or parts != [exact] * lanes, "every-lane-does-all", **details)
-        if len(stored) < lanes:
-            raise trial.wrong("one-part" if len(stored) == 1 else "parts-missing", **details)
+        if len(stored_parts) < lanes:
+            raise trial.wrong("one-part" if len(stored_parts) == 1 else "parts-missing", **details)
         if sum(parts) != exact:
             one_step = sum(a * b for a, b in zip(x[:lanes], w[:lanes], strict=True))
             trial.expect(not (n > lanes and sum(parts) == one_step), "one-product-each", **details)
             raise trial.wrong("wrong-sum", **details)
         if n >= 4 * lanes > 4:
-            alone = run(trial, program, lanes=1, part=[777], **data).cost.cycles
-            share = computer.cost.cycles / alone
+            single_lane_cycles = run(trial, program, lanes=1, part=[777], **data).cost.cycles
+            share = computer.cost.cycles / single_lane_cycles
             trial.expect(share < 0.6, "work-not-shared", share=share, **details)

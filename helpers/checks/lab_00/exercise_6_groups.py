@@ -38,25 +38,27 @@ def exercise_6(trial: Trial, groups: Answer) -> None:
             trial.random.shuffle(x)
         result = trial.result_of(groups, list(x))
         pair = isinstance(result, tuple | list) and len(result) == 2
-        pair = pair and all(isinstance(each, tuple | list) for each in result)
+        pair = pair and all(isinstance(group, tuple | list) for group in result)
         trial.expect(pair, "not-two-groups", what=describe(result))
-        one, two = (list(each) for each in result)
-        trial.expect(len(one) == len(two) == LANES, "not-four-each", sizes=[len(one), len(two)])
-        same = sorted([*one, *two]) == sorted(x)
-        trial.expect(same, "other-numbers", x=x, found=[one, two])
-        found, best = _cycles(one) + _cycles(two), _fewest(x)
-        details = {"x": x, "found": found, "best": best, "one": one, "two": two}
-        trial.expect(found == best, "diverges", **details)
+        first, second = (list(group) for group in result)
+        trial.expect(
+            len(first) == len(second) == LANES, "not-four-each", sizes=[len(first), len(second)]
+        )
+        same_numbers = sorted([*first, *second]) == sorted(x)
+        trial.expect(same_numbers, "other-numbers", x=x, found=[first, second])
+        cycles, best = _cycles(first) + _cycles(second), _fewest_cycles(x)
+        details = {"x": x, "found": cycles, "best": best, "one": first, "two": second}
+        trial.expect(cycles == best, "diverges", **details)
 
 
 def _cycles(x: list[Any]) -> int:
     return SmallComputer(LEAKY, lanes=LANES, x=x, y=[0] * LANES).run().cycles
 
 
-def _fewest(x: list[int]) -> int:
+def _fewest_cycles(x: list[int]) -> int:
     signs = [value < 0 for value in x]
     splits = {
-        (sum(signs[i] for i in chosen), sum(signs) - sum(signs[i] for i in chosen))
-        for chosen in combinations(range(8), LANES)
+        (sum(signs[i] for i in indices), sum(signs) - sum(signs[i] for i in indices))
+        for indices in combinations(range(8), LANES)
     }
     return min(sum(_cycles([-1] * n + [1] * (LANES - n)) for n in split) for split in splits)

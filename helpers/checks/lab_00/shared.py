@@ -23,7 +23,7 @@ def program_of(trial: Trial, function: Answer) -> str:
 
 def run(trial: Trial, program: str, *, lanes: int = 1, **data: Any) -> SmallComputer:
     """Run a program to its end and return the computer; raise a hint if it cannot run."""
-    shown = ", ".join(f"{name} = {value}" for name, value in data.items())
+    data_text = ", ".join(f"{name} = {value}" for name, value in data.items())
     try:
         computer = SmallComputer(program, lanes=lanes, **data)
         computer.run(limit=_LIMIT)
@@ -31,8 +31,8 @@ def run(trial: Trial, program: str, *, lanes: int = 1, **data: Any) -> SmallComp
         raise trial.wrong("cannot-be-read", error=_message(error)) from None
     except MachineError as error:
         if computer.cost.instructions >= _LIMIT:
-            raise trial.wrong("never-halts", data=shown, limit=_LIMIT) from None
-        raise trial.wrong("stops-early", data=shown, error=_message(error)) from None
+            raise trial.wrong("never-halts", data=data_text, limit=_LIMIT) from None
+        raise trial.wrong("stops-early", data=data_text, error=_message(error)) from None
     return computer
 
 

@@ -18,35 +18,35 @@ def exercise_2(trial: Trial, try_gpu: Answer, try_all_gpus: Answer) -> None:
 
 
 def _check_try_gpu(trial: Trial, try_gpu: Answer, gpus: int) -> None:
-    details = format_gpu_count(gpus)
+    count_text = format_gpu_count(gpus)
     for i in range(gpus + 2):
-        found = trial.result_of(try_gpu, i)
-        _check_device(trial, found, "try_gpu")
+        result = trial.result_of(try_gpu, i)
+        _check_device(trial, result, "try_gpu")
         expected = torch.device("cuda", i) if i < gpus else torch.device("cpu")
         hint = "wrong-gpu" if i < gpus else "no-fallback"
-        trial.expect(found == expected, hint, gpus=details, i=i, found=found)
+        trial.expect(result == expected, hint, gpus=count_text, i=i, found=result)
     try:
-        called = trial.try_call(try_gpu)
+        outcome = trial.try_call(try_gpu)
     except WrongAnswer:
         raise trial.wrong("no-default") from None
     expected = torch.device("cuda:0") if gpus else torch.device("cpu")
-    trial.expect(called.value == expected, "wrong-gpu", gpus=details, i="", found=called.value)
+    trial.expect(outcome.value == expected, "wrong-gpu", gpus=count_text, i="", found=outcome.value)
 
 
 def _check_try_all_gpus(trial: Trial, try_all_gpus: Answer, gpus: int) -> None:
-    details = format_gpu_count(gpus)
-    found = trial.result_of(try_all_gpus)
-    trial.expect(isinstance(found, list), "not-a-list", what=describe(found))
-    for device in found:
+    count_text = format_gpu_count(gpus)
+    result = trial.result_of(try_all_gpus)
+    trial.expect(isinstance(result, list), "not-a-list", what=describe(result))
+    for device in result:
         _check_device(trial, device, "try_all_gpus")
-    trial.expect(found or gpus, "empty-list")
+    trial.expect(result or gpus, "empty-list")
     expected = [torch.device("cuda", i) for i in range(gpus)] or [torch.device("cpu")]
-    shown = ", ".join(map(str, found)) or translate("an empty list")
-    trial.expect(found == expected, "wrong-list", gpus=details, found=shown)
+    result_text = ", ".join(map(str, result)) or translate("an empty list")
+    trial.expect(result == expected, "wrong-list", gpus=count_text, found=result_text)
 
 
 def _check_device(trial: Trial, device: object, name: str) -> None:
-    good = isinstance(device, torch.device)
-    trial.expect(good, "not-a-device", name=name, what=describe(device))
-    numbered = device.type != "cuda" or device.index is not None
-    trial.expect(numbered, "no-number", name=name)
+    is_device = isinstance(device, torch.device)
+    trial.expect(is_device, "not-a-device", name=name, what=describe(device))
+    has_index = device.type != "cuda" or device.index is not None
+    trial.expect(has_index, "no-number", name=name)

@@ -10,8 +10,8 @@ from helpers.checks.trial import Answer, Trial, describe
 @lab.exercise(3, points=2, right="The numbers are created where X is, and nothing is copied.")
 def exercise_3(trial: Trial, add_ramp: Answer) -> None:
     """`add_ramp(X)`: X plus 0, 1, 2, ... along its columns, created on the device of X."""
-    kinds = [torch.float64, torch.float32, torch.float32]
-    for device, dtype in zip(trial.devices, kinds, strict=False):
+    dtypes = [torch.float64, torch.float32, torch.float32]
+    for device, dtype in zip(trial.devices, dtypes, strict=False):
         rows = trial.random.randint(2, 6)
         for shape in ((rows, rows + trial.random.randint(1, 5)), (rows, rows), (rows + 3, 1)):
             X = trial.normal(*shape, device=device, dtype=dtype)
@@ -23,11 +23,11 @@ def exercise_3(trial: Trial, add_ramp: Answer) -> None:
             trial.expect(
                 result.device == device, "result-elsewhere", given=device, found=result.device
             )
-            found = tuple(result.shape)
-            trial.expect(found == shape, "wrong-shape", given=shape, found=found)
+            result_shape = tuple(result.shape)
+            trial.expect(result_shape == shape, "wrong-shape", given=shape, found=result_shape)
             trial.expect(result.dtype == dtype, "dtype-changed", before=dtype, after=result.dtype)
             ramp = torch.arange(shape[1], dtype=torch.float64)
             close = torch.allclose(result.cpu().double(), before.cpu().double() + ramp, atol=1e-3)
             trial.expect(close, "wrong-ramp", given=shape)
-            copied = sum(move.bytes for move in watch.moves)
-            trial.expect(not copied, "copied", device=device, bytes=copied)
+            copied_bytes = sum(move.bytes for move in watch.moves)
+            trial.expect(not copied_bytes, "copied", device=device, bytes=copied_bytes)

@@ -17,28 +17,28 @@ def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
     cases += [((), torch.uint8), ((draw(1, 100),), torch.uint8), ((0, draw(2, 9)), torch.float32)]
     cases += [((2**20, 2**23 + draw(1, 9)), torch.float16)]
     for shape, dtype in cases:
-        numbers = int(np.prod(shape, dtype=np.int64))
-        exact = numbers * _SIZES[dtype]
-        called = trial.try_call(gpu_bytes, shape, dtype)
-        if called.error is not None:
-            full = isinstance(called.error, torch.OutOfMemoryError | MemoryError)
-            if numbers > 2**40 and (full or "allocate" in str(called.error)):
+        elements = int(np.prod(shape, dtype=np.int64))
+        exact = elements * _SIZES[dtype]
+        outcome = trial.try_call(gpu_bytes, shape, dtype)
+        if outcome.error is not None:
+            out_of_memory = isinstance(outcome.error, torch.OutOfMemoryError | MemoryError)
+            if elements > 2**40 and (out_of_memory or "allocate" in str(outcome.error)):
                 raise trial.wrong("allocates", shape=shape)
-            raise trial.why(called.error)
-        found = called.value
-        trial.expect_result(found)
-        whole = is_int(found)
-        trial.expect(whole, "not-a-whole-number", what=f"{found!r}")
-        if found == _rounded(exact):
+            raise trial.why(outcome.error)
+        result = outcome.value
+        trial.expect_result(result)
+        is_whole = is_int(result)
+        trial.expect(is_whole, "not-a-whole-number", what=f"{result!r}")
+        if result == _rounded(exact):
             continue
         details = {"dtype": str(dtype).removeprefix("torch."), "shape": shape}
-        if found == exact:
-            raise trial.wrong("not-rounded", found=found, **details)
+        if result == exact:
+            raise trial.wrong("not-rounded", found=result, **details)
         for size in {1, 2, 4, 8} - {_SIZES[dtype]}:
-            if found in (numbers * size, _rounded(numbers * size)) and numbers > 512:
+            if result in (elements * size, _rounded(elements * size)) and elements > 512:
                 raise trial.wrong("dtype-ignored", size=size, **details)
-        hint = "wrong-pieces" if found % 512 == 0 and abs(found - exact) <= 512 else "wrong-bytes"
-        raise trial.wrong(hint, found=found, **details)
+        hint = "wrong-pieces" if result % 512 == 0 and abs(result - exact) <= 512 else "wrong-bytes"
+        raise trial.wrong(hint, found=result, **details)
 
 
 _SIZES = {torch.uint8: 1, torch.float16: 2, torch.float32: 4, torch.float64: 8}

@@ -10,22 +10,22 @@ from helpers.checks.trial import Answer, Trial, describe, is_number
 def exercise_5(trial: Trial, compute_mean: Answer) -> None:
     """`compute_mean(batches)`: the mean of all numbers, with one read from the GPU."""
     for device in trial.devices:
-        full, last = trial.random.randint(5, 9), trial.random.randint(1, 3)
+        full_size, last_size = trial.random.randint(5, 9), trial.random.randint(1, 3)
         count = trial.random.randint(4, 8)
-        sizes = [full] * count + [last]
+        sizes = [full_size] * count + [last_size]
         batches = [trial.normal(n, 3, device=device) + 5 * i for i, n in enumerate(sizes, start=1)]
         exact = torch.cat([b.cpu().double() for b in batches]).mean().item()
-        means = sum(b.cpu().double().mean().item() for b in batches) / len(batches)
+        mean_of_means = sum(b.cpu().double().mean().item() for b in batches) / len(batches)
         copies = [b.clone() for b in batches]
         with trial.watch() as watch:
             result = trial.result_of(compute_mean, batches)
-        plain = is_number(result)
-        trial.expect(plain, "not-a-number", what=describe(result))
-        kept = len(batches) == len(copies) and all(map(torch.equal, batches, copies))
-        trial.expect(kept, "input-changed")
-        trial.expect(abs(result - means) > 1e-3 * abs(means), "mean-of-means")
+        is_plain = is_number(result)
+        trial.expect(is_plain, "not-a-number", what=describe(result))
+        unchanged = len(batches) == len(copies) and all(map(torch.equal, batches, copies))
+        trial.expect(unchanged, "input-changed")
+        trial.expect(abs(result - mean_of_means) > 1e-3 * abs(mean_of_means), "mean-of-means")
         close = abs(result - exact) <= 1e-4 * abs(exact)
         trial.expect(close, "wrong-mean", sizes=", ".join(str(3 * n) for n in sizes))
         if device.type != "cpu":
-            few = watch.fetched <= 1
-            trial.expect(few, "many-fetches", batches=len(batches), fetched=watch.fetched)
+            one_fetch = watch.fetched <= 1
+            trial.expect(one_fetch, "many-fetches", batches=len(batches), fetched=watch.fetched)

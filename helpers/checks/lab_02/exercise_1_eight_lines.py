@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks import hints
-from helpers.checks.comparing import close, copied_to, device_of, equal_values
+from helpers.checks.comparing import close, copy_to, device_of, equal_values
 from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_02.shared import lab
 from helpers.checks.trial import Answer, Trial, describe, is_number
@@ -27,7 +27,7 @@ def exercise_1(
     noise: Answer,
     count_correct: Answer,
 ) -> None:
-    """Eight functions of one line, which compute on the device of their first argument."""
+    """Eight one-line functions that compute on the device of their first argument."""
     rows, columns = trial.random.sample(range(2, 9), 2)
     X, Y = trial.normal(rows, columns), trial.normal(rows, columns)
     words = trial.integers(0, rows, (5,))
@@ -38,7 +38,7 @@ def exercise_1(
     guesses = labels.clone()
     guesses[trial.random.randint(2, 7) :] = 3
     right = int((guesses == labels).sum())
-    tries: list[Callable[[], None]] = [
+    checks: list[Callable[[], None]] = [
         lambda: _try_line(trial, add, (X, Y), X + Y),
         lambda: _try_line(trial, multiply, (X, Y.t()), X @ Y.t()),
         lambda: _try_line(trial, score, (net, X), net(X).detach()),
@@ -49,9 +49,9 @@ def exercise_1(
         lambda: _try_noise(trial, noise, X),
         lambda: _try_line(trial, count_correct, (guesses, labels), right),
     ]
-    for done, try_it in enumerate(tries):
+    for done, check in enumerate(checks):
         try:
-            try_it()
+            check()
         except WrongAnswer as wrong:
             if wrong.hint == hints.DEVICE_ERROR:
                 raise trial.wrong("still-mixes", done=done, **wrong.values) from None
@@ -61,39 +61,45 @@ def exercise_1(
 def _try_line(
     trial: Trial,
     line: Answer,
-    given: tuple[Any, Any],
+    arguments: tuple[Any, Any],
     expected: Tensor | int,
     *,
     cpu_first: bool = False,
 ) -> None:
     """Call `line` with its first argument on each device and its second on another one."""
-    places = trial.devices[::-1] if cpu_first else trial.devices
-    for place in places:
-        others = [device for device in trial.devices if device != place]
-        first, second = copied_to(given[0], place), copied_to(given[1], others[-1])
+    devices = trial.devices[::-1] if cpu_first else trial.devices
+    for device in devices:
+        others = [candidate for candidate in trial.devices if candidate != device]
+        first, second = copy_to(arguments[0], device), copy_to(arguments[1], others[-1])
         with trial.watch() as watch:
-            called = trial.try_call(line, first, second)
+            outcome = trial.try_call(line, first, second)
         try:
-            if called.error is not None:
-                wrong = trial.why(called.error)
-                dropped = any(move.target == place for move in watch.moves)
+            if outcome.error is not None:
+                wrong = trial.why(outcome.error)
+                dropped = any(move.target == device for move in watch.moves)
                 if wrong.hint == hints.DEVICE_ERROR and dropped:
-                    raise trial.wrong("result-dropped", name=trial.name, device=place)
+                    raise trial.wrong("result-dropped", name=trial.name, device=device)
                 raise wrong
-            found = device_of(first)
-            trial.expect(found == place, "first-moved", name=trial.name, given=place, found=found)
-            trial.expect_result(called.value)
-            _compare_line(trial, called.value, expected, place)
+            device_after = device_of(first)
+            trial.expect(
+                device_after == device,
+                "first-moved",
+                name=trial.name,
+                given=device,
+                found=device_after,
+            )
+            trial.expect_result(outcome.value)
+            _compare_line(trial, outcome.value, expected, device)
         except WrongAnswer as wrong:
-            if wrong.hint.id in _ELSEWHERE and place != places[0]:
-                details = {"name": trial.name, "works": places[0], "fails": place}
+            if wrong.hint.id in _ELSEWHERE and device != devices[0]:
+                details = {"name": trial.name, "works": devices[0], "fails": device}
                 raise trial.wrong("one-device-only", **details) from None
             raise
-        kept = all(map(equal_values, (first, second), given))
-        trial.expect(kept, "input-changed", name=trial.name)
+        unchanged = all(map(equal_values, (first, second), arguments))
+        trial.expect(unchanged, "input-changed", name=trial.name)
 
 
-def _compare_line(trial: Trial, result: Any, expected: Tensor | int, place: torch.device) -> None:
+def _compare_line(trial: Trial, result: Any, expected: Tensor | int, device: torch.device) -> None:
     what = describe(result)
     if isinstance(expected, int):
         trial.expect(is_number(result), "not-a-count", what=what)
@@ -101,29 +107,35 @@ def _compare_line(trial: Trial, result: Any, expected: Tensor | int, place: torc
         return
     shape = tuple(expected.shape)
     trial.expect(isinstance(result, Tensor), "no-tensor", name=trial.name, what=what, shape=shape)
-    found = result.device
-    trial.expect(found == place, "result-elsewhere", name=trial.name, given=place, found=found)
+    result_device = result.device
+    trial.expect(
+        result_device == device,
+        "result-elsewhere",
+        name=trial.name,
+        given=device,
+        found=result_device,
+    )
     same = result.shape == expected.shape and result.dtype == expected.dtype
     trial.expect(same and close(result, expected), "other-result", name=trial.name)
 
 
 def _try_noise(trial: Trial, noise: Answer, X: Tensor) -> None:
-    for place in trial.devices:
+    for device in trial.devices:
         generator = torch.Generator().manual_seed(trial.random.randrange(2**31))
         # Another generator with the same seed must not give the same numbers.
         torch.rand(3, generator=generator)
         twin = torch.Generator()
         twin.set_state(generator.get_state())
-        x = X.to(place)
+        x = X.to(device)
         try:
             result = trial.result_of(noise, x, generator)
             details = {"name": "noise", "what": describe(result), "shape": tuple(x.shape)}
             trial.expect(isinstance(result, Tensor), "no-tensor", **details)
-            details = {"name": "noise", "given": place, "found": result.device}
-            trial.expect(result.device == place, "result-elsewhere", **details)
+            details = {"name": "noise", "given": device, "found": result.device}
+            trial.expect(result.device == device, "result-elsewhere", **details)
         except WrongAnswer as wrong:
-            if wrong.hint.id in _ELSEWHERE and place != trial.device:
-                details = {"name": "noise", "works": trial.device, "fails": place}
+            if wrong.hint.id in _ELSEWHERE and device != trial.device:
+                details = {"name": "noise", "works": trial.device, "fails": device}
                 raise trial.wrong("one-device-only", **details) from None
             raise
         trial.expect(result.shape == x.shape, "other-result", name="noise")

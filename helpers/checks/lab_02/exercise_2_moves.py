@@ -19,9 +19,9 @@ class MixedLine:
 
     Attributes:
         code: the line, as the lab shows it.
-        run: executes it with the tensors it names.
-        tensors: for each name its shape, its device and whether it holds indices.
-        goal: the device on which the result should be.
+        run: a function that executes the line, with its tensors as arguments.
+        tensors: the shape of each tensor, its device, and whether it contains indices, by name.
+        goal: the expected device of the result.
         asked: the goal in words, for the hint.
     """
 
@@ -39,7 +39,7 @@ class MixedLine:
         }
 
 
-# The answers are not stored here: each move is executed.
+# The answers are not stored here: the check runs each line after the student's move.
 LINES = {
     "A": MixedLine(
         "loss = F.cross_entropy(scores, labels)",
@@ -97,16 +97,16 @@ LINES = {
 def exercise_2(trial: Trial, moves: Answer) -> None:
     """`moves()`: for each line the name of the tensor that moves, and its new device."""
     result = trial.result_of(moves)
-    whole = isinstance(result, Mapping) and set(result) == set(LINES)
+    is_plan = isinstance(result, Mapping) and set(result) == set(LINES)
     names = ", ".join(LINES)
     what = describe(result)
     if isinstance(result, Mapping):
         what = translate("one with the keys {keys}", keys=sorted(map(str, result)))
-    trial.expect(whole, "not-a-plan", what=what, names=names)
+    trial.expect(is_plan, "not-a-plan", what=what, names=names)
     for line, mixed in LINES.items():
-        pair = isinstance(result[line], tuple | list) and len(result[line]) == 2
+        is_pair = isinstance(result[line], tuple | list) and len(result[line]) == 2
         what = translate("{what} for line {line}", what=describe(result[line]), line=line)
-        trial.expect(pair, "not-a-plan", what=what, names=names)
+        trial.expect(is_pair, "not-a-plan", what=what, names=names)
         with trial.machine_with(2):
             _try_move(trial, line, mixed, *result[line])
 
@@ -117,8 +117,8 @@ def _try_move(trial: Trial, line: str, mixed: MixedLine, name: Any, device: Any)
     known = str(device) in ("cpu", "cuda:0", "cuda:1")
     trial.expect(known, "no-such-device", line=line, device=str(device))
     values = mixed.values()
-    stays = str(values[name].device) == str(device)
-    trial.expect(not stays, "already-there", line=line, name=name, device=device)
+    already_there = str(values[name].device) == str(device)
+    trial.expect(not already_there, "already-there", line=line, name=name, device=device)
     values[name] = values[name].to(device)
     try:
         result = mixed.run(**values)

@@ -14,15 +14,18 @@ from helpers.language import translate
 @lab.exercise(1, points=2, right="You can tell where all the tensors of a network are.")
 def exercise_1(trial: Trial, find_devices: Answer) -> None:
     """`find_devices(net, optimizer)`: the devices of parameters, buffers and state."""
-    here, there = trial.devices[0], trial.devices[-1]
-    kinds = {
+    main_device, other_device = trial.devices[0], trial.devices[-1]
+    hints = {
         "parameters": "parameters-missing",
         "buffers": "buffers-missing",
         "state": "state-missing",
     }
     for name in trial.random.sample(["SGD", "Adam"], 2):
         for steps in (1, 0):
-            for first, last, buffers in ((here, there, here), (there, here, here)):
+            for first, last, buffers in (
+                (main_device, other_device, main_device),
+                (other_device, main_device, main_device),
+            ):
                 net = nn.Sequential(nn.Sequential(nn.Linear(3, 4)), nn.ReLU(), nn.BatchNorm1d(4))
                 net.append(nn.Linear(4, 2))
                 optimizer = make_optimizer(name, net)
@@ -31,41 +34,41 @@ def exercise_1(trial: Trial, find_devices: Answer) -> None:
                 net[3].to(last)
                 net[2].to(last)
                 net[2].running_var = net[2].running_var.to(buffers)
-                if first == there:
+                if first == other_device:
                     optimizer.load_state_dict(optimizer.state_dict())
                 expected = {
                     "parameters": {p.device for p in net.parameters()},
                     "buffers": {b.device for b in net.buffers()},
                     "state": {t.device for t in state_of(optimizer).values()},
                 }
-                # The state of some optimizers has plain numbers too.
+                # Some optimizers also keep Python numbers in their state.
                 if steps:
                     optimizer.state[net[0][0].weight]["seen"] = 7
                 result = trial.result_of(find_devices, net, optimizer)
                 _check_sets(trial, result)
-                for kind, hint in kinds.items():
+                for kind, hint in hints.items():
                     missing, extra = expected[kind] - result[kind], result[kind] - expected[kind]
-                    shown = _listed(result[kind])
-                    trial.expect(not missing, hint, missing=_listed(missing), found=shown)
+                    devices_text = _listed(result[kind])
+                    trial.expect(not missing, hint, missing=_listed(missing), found=devices_text)
                     trial.expect(not extra, "too-many", kind=kind, extra=_listed(extra))
 
 
 def _check_sets(trial: Trial, result: Any) -> None:
-    whole = isinstance(result, Mapping) and set(result) == {"parameters", "buffers", "state"}
-    found = describe(result)
+    has_all_keys = isinstance(result, Mapping) and set(result) == {"parameters", "buffers", "state"}
+    description = describe(result)
     if isinstance(result, Mapping):
-        found = translate("one with the keys {keys}", keys=_listed(result))
-    trial.expect(whole, "not-three-sets", found=found)
+        description = translate("one with the keys {keys}", keys=_listed(result))
+    trial.expect(has_all_keys, "not-three-sets", found=description)
     for kind, devices in result.items():
-        found = translate("one whose `{kind}` is {what}", kind=kind, what=describe(devices))
-        trial.expect(isinstance(devices, set | frozenset), "not-three-sets", found=found)
+        description = translate("one whose `{kind}` is {what}", kind=kind, what=describe(devices))
+        trial.expect(isinstance(devices, set | frozenset), "not-three-sets", found=description)
         for device in devices:
-            good = isinstance(device, torch.device)
-            trial.expect(good, "not-devices", kind=kind, found=repr(device))
+            is_device = isinstance(device, torch.device)
+            trial.expect(is_device, "not-devices", kind=kind, found=repr(device))
 
 
-def _listed(things: Any) -> str:
-    return " and ".join(sorted(map(str, things))) or "none"
+def _listed(values: Any) -> str:
+    return " and ".join(sorted(map(str, values))) or "none"
 
 
 def _step_on_ones(net: nn.Module, optimizer: torch.optim.Optimizer, count: int) -> None:

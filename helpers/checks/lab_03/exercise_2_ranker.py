@@ -11,7 +11,7 @@ from helpers.checks.trial import Answer, Trial, describe
 
 
 class GivenRanker(nn.Module):
-    """The class that exercise 2 gives the student."""
+    """The class given in exercise 2."""
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class GivenRanker(nn.Module):
 @lab.exercise(2, points=3, right="Everything that the module registers moves with it and is saved.")
 def exercise_2(trial: Trial, Ranker: Answer) -> None:
     """`Ranker(features, classes)`: its mean, its gain and its heads move with it."""
-    for place in trial.devices:
+    for device in trial.devices:
         features, classes = trial.random.sample(range(2, 9), 2)
         seed = trial.random.randrange(2**31)
         torch.manual_seed(seed)
@@ -38,35 +38,35 @@ def exercise_2(trial: Trial, Ranker: Answer) -> None:
         given = GivenRanker(features, classes)
         X = trial.normal(trial.random.randint(1, 5), features)
         _check_scores(trial, net, X, given(X), "Ranker")
-        for hint, details in trial.observe(_left_behind, net, place):
+        for hint, details in trial.observe(_left_behind, net, device):
             raise trial.wrong(hint, **details)
-        _check_scores(trial, net, X.to(place), given(X), "Ranker")
-        saved = trial.observe(_saved_names, net)
+        _check_scores(trial, net, X.to(device), given(X), "Ranker")
+        saved_names = trial.observe(_saved_names, net)
         for name in ("mean", "gain"):
-            trial.expect(name in saved, "not-saved", name=name)
-        for name, changed in trial.observe(_trained, net, X.to(place)):
+            trial.expect(name in saved_names, "not-saved", name=name)
+        for name, has_changed in trial.observe(_trained, net, X.to(device)):
             if name == "mean":
-                trial.expect(not changed, "learned-too")
+                trial.expect(not has_changed, "learned-too")
             else:
-                trial.expect(changed, "not-learned", name=name)
+                trial.expect(has_changed, "not-learned", name=name)
 
 
 def _check_scores(trial: Trial, net: nn.Module, X: Tensor, expected: Tensor, name: str) -> None:
     scores = trial.result_of(net, X)
-    same = isinstance(scores, Tensor) and scores.shape == expected.shape
-    trial.expect(same and close(scores, expected), "other-scores", name=name)
+    same_shape = isinstance(scores, Tensor) and scores.shape == expected.shape
+    trial.expect(same_shape and close(scores, expected), "other-scores", name=name)
 
 
-def _left_behind(trial: Trial, net: Answer, place: torch.device) -> list[tuple[str, dict]]:
+def _left_behind(trial: Trial, net: Answer, device: torch.device) -> list[tuple[str, dict]]:
     """Move the network; return the hints for the attributes that do not move with it."""
-    trial.call(net.to, place)
-    found: list[tuple[str, dict]] = []
+    trial.call(net.to, device)
+    hints: list[tuple[str, dict]] = []
     for name, value in _attributes(net):
-        if isinstance(value, Tensor) and value.device != place:
-            found.append(("plain-tensor", {"name": name, "found": value.device}))
+        if isinstance(value, Tensor) and value.device != device:
+            hints.append(("plain-tensor", {"name": name, "found": value.device}))
         if _modules_in(value) - set(net.modules()):
-            found.append(("hidden-layers", {"name": name, "what": describe(value)}))
-    return found
+            hints.append(("hidden-layers", {"name": name, "what": describe(value)}))
+    return hints
 
 
 def _saved_names(trial: Trial, net: nn.Module) -> list[str]:
@@ -75,12 +75,12 @@ def _saved_names(trial: Trial, net: nn.Module) -> list[str]:
 
 def _attributes(net: nn.Module) -> list[tuple[str, Any]]:
     """Return the attributes of a module and its submodules that torch does not register."""
-    everywhere = vars(nn.Module())
+    standard_names = vars(nn.Module())
     return [
         (name, value)
         for module in net.modules()
         for name, value in vars(module).items()
-        if name not in everywhere
+        if name not in standard_names
     ]
 
 
@@ -88,16 +88,16 @@ def _modules_in(value: Any) -> set[nn.Module]:
     values = value.values() if isinstance(value, dict) else value
     if not isinstance(value, list | tuple | dict | set):
         return set()
-    return {each for each in values if isinstance(each, nn.Module)}
+    return {element for element in values if isinstance(element, nn.Module)}
 
 
 def _trained(trial: Trial, net: nn.Module, X: Tensor) -> list[tuple[str, bool]]:
     """Take one step, and return for each saved tensor whether it has changed."""
     before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
-    learned = [parameter for parameter in net.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.SGD(learned, lr=0.5)
+    parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(parameters, lr=0.5)
     scores = trial.call(net, X)
     ((scores - 3) ** 2).sum().backward()
     optimizer.step()
-    now = net.state_dict()
-    return [(name, not torch.equal(tensor, before[name])) for name, tensor in now.items()]
+    after = net.state_dict()
+    return [(name, not torch.equal(tensor, before[name])) for name, tensor in after.items()]

@@ -12,9 +12,9 @@ from helpers.checks.trial import Answer, Trial
 def exercise_3(trial: Trial, move_both: Answer) -> None:
     """`move_both(net, optimizer, device)`: both move, and nothing is lost."""
     gpu, cpu = trial.device, torch.device("cpu")
-    ways = [("SGD", cpu, gpu, 2), ("Adam", cpu, gpu, 2), ("Adam", gpu, cpu, 2)]
-    ways += [("SGD", *trial.devices[:2], 2), ("SGD", cpu, gpu, 0)]
-    for name, source, target, steps in ways:
+    cases = [("SGD", cpu, gpu, 2), ("Adam", cpu, gpu, 2), ("Adam", gpu, cpu, 2)]
+    cases += [("SGD", *trial.devices[:2], 2), ("SGD", cpu, gpu, 0)]
+    for name, source, target, steps in cases:
         seed = trial.random.randrange(2**31)
         (net, optimizer), (twin, twin_optimizer) = (
             net_and_optimizer(seed, name, source) for _ in "12"
@@ -27,8 +27,8 @@ def exercise_3(trial: Trial, move_both: Answer) -> None:
         take_steps(net, optimizer, batch.to(target), 2)
         take_steps(twin, twin_optimizer, batch, 2)
         pairs = zip(net.parameters(), twin.parameters(), strict=True)
-        same = all(close(one, other) for one, other in pairs)
-        trial.expect(same, "state-changed", entry="state")
+        same_weights = all(close(a, b) for a, b in pairs)
+        trial.expect(same_weights, "state-changed", entry="state")
 
 
 def _check_both_moved(
@@ -39,28 +39,30 @@ def _check_both_moved(
 ) -> None:
     (net, optimizer), (twin, twin_optimizer) = moved, twins
     for parameter in net.parameters():
-        there = parameter.device == target
-        trial.expect(there, "net-stays", name="move_both", wanted=target, found=parameter.device)
-    for one, other in zip(net.parameters(), twin.parameters(), strict=True):
-        trial.expect(_as_before(one, other), "weights-changed")
-    of_net = [id(parameter) for parameter in net.parameters()]
-    held = [id(p) for group in optimizer.param_groups for p in group["params"]]
-    trial.expect(of_net == held, "other-parameters")
+        on_target = parameter.device == target
+        trial.expect(
+            on_target, "net-stays", name="move_both", wanted=target, found=parameter.device
+        )
+    for a, b in zip(net.parameters(), twin.parameters(), strict=True):
+        trial.expect(_as_before(a, b), "weights-changed")
+    net_ids = [id(parameter) for parameter in net.parameters()]
+    optimizer_ids = [id(p) for group in optimizer.param_groups for p in group["params"]]
+    trial.expect(net_ids == optimizer_ids, "other-parameters")
     groups = zip(optimizer.param_groups, twin_optimizer.param_groups, strict=False)
-    for found, given in groups:
-        for key in sorted(set(given) - {"params"}):
-            details = {"key": key, "found": found.get(key), "given": given[key]}
-            trial.expect(found.get(key) == given[key], "settings-changed", **details)
+    for new_group, twin_group in groups:
+        for key in sorted(set(twin_group) - {"params"}):
+            details = {"key": key, "found": new_group.get(key), "given": twin_group[key]}
+            trial.expect(new_group.get(key) == twin_group[key], "settings-changed", **details)
     state, twin_state = state_of(optimizer), state_of(twin_optimizer)
     for key, expected in twin_state.items():
         entry = key[1]
         trial.expect(key in state, "state-lost", entry=entry)
         # A step counter may stay on the CPU, as those of Adam do.
-        behind = state[key].dim() > 0 and state[key].device != target
+        left_behind = state[key].dim() > 0 and state[key].device != target
         details = {"wanted": target, "entry": entry, "found": state[key].device}
-        trial.expect(not behind, "state-behind", **details)
+        trial.expect(not left_behind, "state-behind", **details)
         trial.expect(_as_before(state[key], expected), "state-changed", entry=entry)
 
 
-def _as_before(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-3, atol=1e-7)
+def _as_before(a: Tensor, b: Tensor) -> bool:
+    return torch.allclose(a.detach().cpu(), b.detach().cpu(), rtol=1e-3, atol=1e-7)

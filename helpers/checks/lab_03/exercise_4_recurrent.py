@@ -10,7 +10,7 @@ from helpers.checks.trial import Answer, Trial, describe
 
 
 class GivenRecurrent(nn.Module):
-    """The class that exercise 4 gives the student, which works only on the CPU."""
+    """The class given in exercise 4, which works only on the CPU."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -40,35 +40,37 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
     trial.expect(isinstance(net, nn.Module), "not-a-module", name="Recurrent", what=describe(net))
     torch.manual_seed(seed)
     given = GivenRecurrent(inputs, hidden)
-    copied = {}
-    for place in [*trial.devices, trial.device]:
-        trial.observe(_move, net, place)
+    copied_bytes = {}
+    for device in [*trial.devices, trial.device]:
+        trial.observe(_move, net, device)
         for count, steps in ((trial.random.randint(2, 5), trial.random.randint(2, 6)), (1, 1)):
             sequence = trial.normal(count, steps, inputs)
-            moved, expected = sequence.to(place), given(sequence)
+            inputs_on_device, expected = sequence.to(device), given(sequence)
             try:
                 with trial.watch() as watch:
-                    result = trial.result_of(net, moved)
-                found = trial.observe(_device_of, net)
-                details = {"name": "net(sequence)", "found": found, "given": place}
-                trial.expect(found == place, "net-moved", **details)
-                same = isinstance(result, Tensor) and result.shape == (count, hidden)
-                trial.expect(same, "other-scores", name="Recurrent")
+                    result = trial.result_of(net, inputs_on_device)
+                net_device = trial.observe(_device_of, net)
+                details = {"name": "net(sequence)", "found": net_device, "given": device}
+                trial.expect(net_device == device, "net-moved", **details)
+                same_shape = isinstance(result, Tensor) and result.shape == (count, hidden)
+                trial.expect(same_shape, "other-scores", name="Recurrent")
                 trial.expect(
-                    result.device == place, "result-elsewhere", given=place, found=result.device
+                    result.device == device, "result-elsewhere", given=device, found=result.device
                 )
             except WrongAnswer as wrong:
-                if place != trial.device and wrong.hint.id in _ELSEWHERE:
-                    raise trial.wrong("one-device-only", works=trial.device, fails=place) from None
+                if device != trial.device and wrong.hint.id in _ELSEWHERE:
+                    raise trial.wrong("one-device-only", works=trial.device, fails=device) from None
                 raise
             trial.expect(close(result, expected), "other-scores", name="Recurrent")
-            copied[place] = copied.get(place, 0) + sum(move.bytes for move in watch.moves)
-    for place, size in copied.items():
-        trial.expect(not size, "copied", device=place, bytes=size)
+            copied_bytes[device] = copied_bytes.get(device, 0) + sum(
+                move.bytes for move in watch.moves
+            )
+    for device, size in copied_bytes.items():
+        trial.expect(not size, "copied", device=device, bytes=size)
 
 
-def _move(trial: Trial, net: nn.Module, place: torch.device) -> None:
-    trial.call(net.to, place)
+def _move(trial: Trial, net: nn.Module, device: torch.device) -> None:
+    trial.call(net.to, device)
 
 
 def _device_of(trial: Trial, net: nn.Module) -> torch.device:

@@ -15,7 +15,7 @@ from helpers.language import translate
 
 
 class _Saved(NamedTuple):
-    """What a checkpoint has to restore, on the CPU."""
+    """The state that a checkpoint must restore, on the CPU."""
 
     net: dict[str, Tensor]
     state: dict[tuple[int, str], Tensor]
@@ -26,37 +26,37 @@ class _Saved(NamedTuple):
 @lab.exercise(5, points=3, right="Training continues from your file on any machine.")
 def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -> None:
     """`save_checkpoint` and `load_checkpoint`: from any machine to any other."""
-    # Each case: the device of the saved network, the machine that loads, and the device there.
+    # Each case: the saved network's device, and the GPU count and device of the loading machine.
     names = trial.random.sample(["SGD", "Adam", "Adam"], 3)
     cases = [("cuda:0", 0, "cpu"), ("cuda:1", 1, "cuda:0"), ("cpu", 2, "cuda:1")]
-    for name, (saved_on, gpus, place) in zip(names, cases, strict=True):
+    for name, (saved_on, gpus, device) in zip(names, cases, strict=True):
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             path = Path(folder) / "checkpoint.pt"
             with trial.machine_with(2):
                 saved = _save(trial, save_checkpoint, path, name, saved_on)
                 # The loading program uses another path, and a newer checkpoint exists.
-                moved = path.rename(Path(folder) / "moved.pt")
+                new_path = path.rename(Path(folder) / "moved.pt")
                 other = _save(trial, save_checkpoint, path, name, saved_on)
             with trial.machine_with(gpus):
                 seed = trial.random.randrange(2**31)
-                net, optimizer = net_and_optimizer(seed, name, torch.device(place), scale=3.0)
-                called = trial.try_call(load_checkpoint, moved, net, optimizer)
-                if called.error is not None:
-                    raise _why_not_loaded(trial, called.error, moved, saved_on, gpus)
+                net, optimizer = net_and_optimizer(seed, name, torch.device(device), scale=3.0)
+                outcome = trial.try_call(load_checkpoint, new_path, net, optimizer)
+                if outcome.error is not None:
+                    raise _why_not_loaded(trial, outcome.error, new_path, saved_on, gpus)
                 trial.expect(net.training, "mode-changed", name="load_checkpoint")
-                _check_net(trial, net, saved, other, place)
-                _check_optimizer(trial, optimizer, saved, place)
-                remembered = called.value == other.epoch != saved.epoch
-                trial.expect(not remembered, "not-in-the-file", what=translate("the epoch"))
-                details = {"epoch": saved.epoch, "found": repr(called.value)}
-                trial.expect(called.value == saved.epoch, "wrong-epoch", **details)
+                _check_net(trial, net, saved, other, device)
+                _check_optimizer(trial, optimizer, saved, device)
+                from_second_save = outcome.value == other.epoch != saved.epoch
+                trial.expect(not from_second_save, "not-in-the-file", what=translate("the epoch"))
+                details = {"epoch": saved.epoch, "found": repr(outcome.value)}
+                trial.expect(outcome.value == saved.epoch, "wrong-epoch", **details)
 
 
-def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, place: str) -> _Saved:
+def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, device: str) -> _Saved:
     """Train a new network, let the student save it, and train it further."""
     seed, epoch = trial.random.randrange(2**31), trial.random.randrange(3, 10**6)
-    net, optimizer = net_and_optimizer(seed, name, torch.device(place))
-    batch = trial.normal(6, 4).to(place)
+    net, optimizer = net_and_optimizer(seed, name, torch.device(device))
+    batch = trial.normal(6, 4).to(device)
     take_steps(net, optimizer, batch, 2)
     settings = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
     saved = _Saved(on_cpu(net.state_dict()), on_cpu(state_of(optimizer)), settings, epoch)
@@ -82,33 +82,33 @@ def _why_not_loaded(
     return trial.why(error)
 
 
-def _check_net(trial: Trial, net: nn.Module, saved: _Saved, other: _Saved, place: str) -> None:
+def _check_net(trial: Trial, net: nn.Module, saved: _Saved, other: _Saved, device: str) -> None:
     state = on_cpu(net.state_dict())
     for tensor in net.state_dict().values():
-        details = {"name": "load_checkpoint", "found": tensor.device, "given": place}
-        trial.expect(str(tensor.device) == place, "net-moved", **details)
+        details = {"name": "load_checkpoint", "found": tensor.device, "given": device}
+        trial.expect(str(tensor.device) == device, "net-moved", **details)
     parameters = {name for name, _ in net.named_parameters()}
     for name in sorted(state, key=lambda name: name not in parameters):
         if torch.equal(state[name], saved.net[name]):
             continue
         trial.expect(name in parameters, "buffers-left", name=name)
-        second = torch.equal(state[name], other.net[name])
-        trial.expect(not second, "not-in-the-file", what=translate("the weights"))
+        from_second_save = torch.equal(state[name], other.net[name])
+        trial.expect(not from_second_save, "not-in-the-file", what=translate("the weights"))
         rounded = torch.allclose(state[name], saved.net[name], rtol=1e-2, atol=1e-3)
         raise trial.wrong("rounded" if rounded else "weights-not-in")
 
 
 def _check_optimizer(
-    trial: Trial, optimizer: torch.optim.Optimizer, saved: _Saved, place: str
+    trial: Trial, optimizer: torch.optim.Optimizer, saved: _Saved, device: str
 ) -> None:
-    found = state_of(optimizer)
+    state = state_of(optimizer)
     for key, tensor in saved.state.items():
-        same = key in found and torch.equal(found[key].cpu(), tensor)
-        trial.expect(same, "optimizer-left", entry=key[1])
-        behind = tensor.dim() > 0 and str(found[key].device) != place
-        details = {"wanted": place, "entry": key[1], "found": found[key].device}
-        trial.expect(not behind, "state-behind", **details)
-    for group, given in zip(optimizer.param_groups, saved.settings, strict=False):
-        for key, value in given.items():
+        unchanged = key in state and torch.equal(state[key].cpu(), tensor)
+        trial.expect(unchanged, "optimizer-left", entry=key[1])
+        left_behind = tensor.dim() > 0 and str(state[key].device) != device
+        details = {"wanted": device, "entry": key[1], "found": state[key].device}
+        trial.expect(not left_behind, "state-behind", **details)
+    for group, settings in zip(optimizer.param_groups, saved.settings, strict=False):
+        for key, value in settings.items():
             details = {"key": key, "given": value, "found": group.get(key)}
             trial.expect(group.get(key) == value, "settings-left", **details)

@@ -22,30 +22,32 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     batches = [(trial.normal(n, 3, 32, 32), trial.integers(0, 10, (n,))) for n in sizes]
     expected = _classic_reference(copy.deepcopy(net), batches)
     on_gpu = copy.deepcopy(net)
-    places: set[torch.device] = set()
-    on_gpu.register_forward_pre_hook(lambda net, inputs: places.add(inputs[0].device))
+    devices: set[torch.device] = set()
+    on_gpu.register_forward_pre_hook(lambda net, inputs: devices.add(inputs[0].device))
     with trial.watch() as watch:
         result = trial.result_of(train_classic, on_gpu, batches)
     trial.expect(isinstance(result, nn.Module), "not-the-network", what=describe(result))
-    found = ", ".join(sorted(map(str, find_devices(result))))
-    trial.expect(all(d.type == "cuda" for d in find_devices(result)), "net-on-cpu", found=found)
-    found = ", ".join(sorted(map(str, places))) or translate("another network")
-    trial.expect(not any(d.type == "cpu" for d in places), "trained-on-cpu", found=found)
+    device_names = ", ".join(sorted(map(str, find_devices(result))))
+    trial.expect(
+        all(d.type == "cuda" for d in find_devices(result)), "net-on-cpu", found=device_names
+    )
+    device_names = ", ".join(sorted(map(str, devices))) or translate("another network")
+    trial.expect(not any(d.type == "cpu" for d in devices), "trained-on-cpu", found=device_names)
     # Reading the loss copies four or eight bytes.
-    back = [m.bytes for m in watch.moves if m.source.type == "cuda" and m.bytes > 8]
-    trial.expect(not back, "copied-back", bytes=sum(back))
+    copied_bytes = [m.bytes for m in watch.moves if m.source.type == "cuda" and m.bytes > 8]
+    trial.expect(not copied_bytes, "copied-back", bytes=sum(copied_bytes))
     trial.expect(not same_weights(result, net), "not-trained")
     trial.expect(not same_weights(on_gpu, net), "trained-a-copy")
     trial.expect(same_weights(result, expected), "other-training")
     with trial.machine_with(0):
-        called = trial.try_call(train_classic, copy.deepcopy(net), batches)
-        if called.error is not None:
-            stops = translate("stops with {error}", error=one_line(called.error))
-            raise trial.wrong("needs-a-gpu", what=stops)
-        trial.expect_result(called.value)
-        here = find_devices(called.value)
-        still = translate("still uses a GPU")
-        trial.expect(here == {torch.device("cpu")}, "needs-a-gpu", what=still)
+        outcome = trial.try_call(train_classic, copy.deepcopy(net), batches)
+        if outcome.error is not None:
+            error_text = translate("stops with {error}", error=one_line(outcome.error))
+            raise trial.wrong("needs-a-gpu", what=error_text)
+        trial.expect_result(outcome.value)
+        result_devices = find_devices(outcome.value)
+        gpu_text = translate("still uses a GPU")
+        trial.expect(result_devices == {torch.device("cpu")}, "needs-a-gpu", what=gpu_text)
 
 
 def _classic_reference(net: nn.Module, batches: Batches) -> nn.Module:

@@ -15,24 +15,24 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
     """`accuracy(net, batches)`: the accuracy, counted on the network's device."""
     for device in (trial.device, torch.device("cpu")):
         training = device.type == "cuda"
-        full = trial.random.randint(5, 9)
-        sizes = [full] * trial.random.randint(4, 6) + [1, trial.random.randint(2, 4)]
+        full_size = trial.random.randint(5, 9)
+        sizes = [full_size] * trial.random.randint(4, 6) + [1, trial.random.randint(2, 4)]
         net, batches, shares = _distinct_mistakes(trial, sizes)
         counts = confusion(net, batches)
         correct, images = int(counts.diagonal().sum()), sum(sizes)
         net.to(device).train(training)
         with trial.watch() as watch:
-            found = trial.result_of(accuracy, net, batches)
-        trial.expect(is_number(found), "not-a-number", what=describe(found))
-        after = find_devices(net)
-        details = ", ".join(map(str, after))
-        trial.expect(after == {device}, "judged-elsewhere", before=device, after=details)
+            result = trial.result_of(accuracy, net, batches)
+        trial.expect(is_number(result), "not-a-number", what=describe(result))
+        devices_after = find_devices(net)
+        details = ", ".join(map(str, devices_after))
+        trial.expect(devices_after == {device}, "judged-elsewhere", before=device, after=details)
         trial.expect(not any(net.modes), "train-mode")
-        kept = net.training == training
-        trial.expect(kept, "mode-left", before=training, after=net.training)
+        mode_kept = net.training == training
+        trial.expect(mode_kept, "mode-left", before=training, after=net.training)
         trial.expect(not any(net.gradients), "keeps-gradients")
         trial.expect(not trial.gradients_left_off, "gradients-left-off")
-        _judge_share(trial, float(found), correct, images, sizes, shares)
+        _judge_share(trial, float(result), correct, images, sizes, shares)
         if device.type != "cpu":
             details = {
                 "batches": len(batches),
@@ -44,7 +44,7 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
 
 
 def _distinct_mistakes(trial: Trial, sizes: list[int]) -> tuple[Observed, Batches, list[float]]:
-    """Return a network, batches on which each mistake gives a different number, and accuracies."""
+    """Return a network, batches on which each mistake gives a different result, and accuracies."""
     for _ in range(20):
         net, batches = observed_network(trial, sizes)
         counts = [confusion(net, [batch]).diagonal().sum().item() for batch in batches]
@@ -63,15 +63,15 @@ def _guesses(sizes: list[int]) -> set[int]:
 
 
 def _judge_share(
-    trial: Trial, found: float, correct: int, images: int, sizes: list[int], shares: list[float]
+    trial: Trial, result: float, correct: int, images: int, sizes: list[int], shares: list[float]
 ) -> None:
     exact = correct / images
-    if math.isclose(found, exact, rel_tol=1e-5):
+    if math.isclose(result, exact, rel_tol=1e-5):
         return
-    trial.expect(not math.isclose(found, 100 * exact, rel_tol=1e-4), "in-percent", found=found)
-    means = sum(shares) / len(shares)
-    trial.expect(not math.isclose(found, means, rel_tol=1e-4), "mean-of-means")
-    for guessed in _guesses(sizes):
-        same = math.isclose(found, correct / guessed, rel_tol=1e-4)
-        trial.expect(not same, "total-guessed", guessed=guessed, images=images)
-    raise trial.wrong("wrong-fraction", correct=correct, images=images, found=found)
+    trial.expect(not math.isclose(result, 100 * exact, rel_tol=1e-4), "in-percent", found=result)
+    mean_of_means = sum(shares) / len(shares)
+    trial.expect(not math.isclose(result, mean_of_means, rel_tol=1e-4), "mean-of-means")
+    for guess in _guesses(sizes):
+        matches = math.isclose(result, correct / guess, rel_tol=1e-4)
+        trial.expect(not matches, "total-guessed", guessed=guess, images=images)
+    raise trial.wrong("wrong-fraction", correct=correct, images=images, found=result)

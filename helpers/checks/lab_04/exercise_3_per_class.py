@@ -23,20 +23,22 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
         for _, labels in batches:
             labels[labels == missing] = (missing + 1) % 10
         counts = confusion(net, batches)
-        four = confusion(net, [(images[:4], labels[:4]) for images, labels in batches])
+        first_four = confusion(net, [(images[:4], labels[:4]) for images, labels in batches])
         net.to(device)
         with trial.watch() as watch:
-            called = trial.try_call(per_class, net, batches)
-        if called.error is not None:
-            if isinstance(called.error, ZeroDivisionError):
+            outcome = trial.try_call(per_class, net, batches)
+        if outcome.error is not None:
+            if isinstance(outcome.error, ZeroDivisionError):
                 raise trial.wrong("empty-class", label=missing, what=translate("divides by zero"))
-            fixed = isinstance(called.error, IndexError)
-            fixed = fixed or "0-d tensor" in str(called.error)
-            trial.expect(not fixed, "fixed-batch", size=min(sizes), error=one_line(called.error))
-            raise trial.why(called.error)
-        found = called.value
-        trial.expect_result(found)
-        _judge_classes(trial, found, counts, four, missing)
+            fixed_size = isinstance(outcome.error, IndexError)
+            fixed_size = fixed_size or "0-d tensor" in str(outcome.error)
+            trial.expect(
+                not fixed_size, "fixed-batch", size=min(sizes), error=one_line(outcome.error)
+            )
+            raise trial.why(outcome.error)
+        result = outcome.value
+        trial.expect_result(result)
+        _judge_classes(trial, result, counts, first_four, missing)
         trial.expect(not any(net.gradients), "keeps-gradients")
         if device.type != "cpu":
             details = {"batches": len(batches), "fetched": watch.fetched}
@@ -45,34 +47,34 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
 
 
 def _judge_classes(
-    trial: Trial, found: Any, counts: torch.Tensor, four: torch.Tensor, missing: int
+    trial: Trial, result: Any, counts: torch.Tensor, first_four: torch.Tensor, missing: int
 ) -> None:
-    what = describe(found)
-    if isinstance(found, list):
-        kinds = {type(value).__name__ for value in found}
-        types = ", ".join(sorted(kinds))
-        what = translate("a list of {count} ({types})", count=len(found), types=types)
-    good = isinstance(found, list) and len(found) == 10
-    plain = good and all(is_number(v) for v in found)
-    trial.expect(plain, "not-ten-numbers", what=what)
-    right = counts.diagonal().double()
-    if _same_classes(found, right / counts.sum(1)):
+    what = describe(result)
+    if isinstance(result, list):
+        type_names = {type(value).__name__ for value in result}
+        types = ", ".join(sorted(type_names))
+        what = translate("a list of {count} ({types})", count=len(result), types=types)
+    is_list = isinstance(result, list) and len(result) == 10
+    all_numbers = is_list and all(is_number(v) for v in result)
+    trial.expect(all_numbers, "not-ten-numbers", what=what)
+    correct_counts = counts.diagonal().double()
+    if _same_classes(result, correct_counts / counts.sum(1)):
         return
-    trial.expect(not _same_classes(found, four.diagonal() / four.sum(1)), "first-four")
-    trial.expect(not _same_classes(found, right / counts.sum(0)), "by-answers")
-    trial.expect(not _same_classes(found, right / counts.sum()), "fraction-of-all")
+    trial.expect(not _same_classes(result, first_four.diagonal() / first_four.sum(1)), "first-four")
+    trial.expect(not _same_classes(result, correct_counts / counts.sum(0)), "by-answers")
+    trial.expect(not _same_classes(result, correct_counts / counts.sum()), "fraction-of-all")
     for label in (*range(10), missing):
-        correct, images = int(right[label]), int(counts[label].sum())
-        if images and not math.isclose(found[label], correct / images, rel_tol=1e-4):
-            details = {"label": label, "found": found[label], "correct": correct, "images": images}
+        correct, images = int(correct_counts[label]), int(counts[label].sum())
+        if images and not math.isclose(result[label], correct / images, rel_tol=1e-4):
+            details = {"label": label, "found": result[label], "correct": correct, "images": images}
             raise trial.wrong("wrong-fraction", **details)
-    returns = translate("returns {value}", value=found[missing])
-    raise trial.wrong("empty-class", label=missing, what=returns)
+    value_text = translate("returns {value}", value=result[missing])
+    raise trial.wrong("empty-class", label=missing, what=value_text)
 
 
-def _same_classes(found: list[float], exact: torch.Tensor) -> bool:
+def _same_classes(result: list[float], exact: torch.Tensor) -> bool:
     # nan for a class that is never predicted, or missing among the first four images of a batch.
-    pairs = list(zip(found, exact.tolist(), strict=True))
+    pairs = list(zip(result, exact.tolist(), strict=True))
     return all(
         (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6)
         for a, b in pairs

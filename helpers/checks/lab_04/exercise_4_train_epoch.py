@@ -20,35 +20,35 @@ def exercise_4(trial: Trial, train_epoch: Answer) -> None:
     for device in (trial.device, torch.device("cpu")):
         torch.manual_seed(trial.seed)
         sizes = [8] * trial.random.randint(3, 5) + [2]
-        exact = means = 0.0
-        while abs(exact - means) < 0.02:  # drawn so that the two means differ
+        exact = mean_of_means = 0.0
+        while abs(exact - mean_of_means) < 0.02:  # repeat until the two means differ
             batches = [(trial.normal(n, 6) * 2, trial.integers(0, 4, (n,))) for n in sizes]
             batches[-1] = batches[-1][0] * 4, batches[-1][1]
             net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4))
-            expected, piled, other = (copy.deepcopy(net) for _ in range(3))
+            expected, accumulated, other = (copy.deepcopy(net) for _ in range(3))
             exact = epoch_reference(expected, _momentum(expected, batches[0]), batches)
-            means = statistics.mean(_batch_losses(other, batches))
-        epoch_reference(piled, _momentum(piled, batches[0]), batches, zero=False)
+            mean_of_means = statistics.mean(_batch_losses(other, batches))
+        epoch_reference(accumulated, _momentum(accumulated, batches[0]), batches, zero=False)
         net.to(device)
         optimizer = _momentum(net, tuple(tensor.to(device) for tensor in batches[0]))
         start = copy.deepcopy(net)
         modes, graphs = _observe(net.eval())
-        called = trial.try_call(train_epoch, net, batches, optimizer)
-        if called.error is not None:
-            early = "modified by an inplace operation" in str(called.error)
-            raise trial.wrong("steps-early") if early else trial.why(called.error)
-        found = called.value
-        trial.expect_result(found)
+        outcome = trial.try_call(train_epoch, net, batches, optimizer)
+        if outcome.error is not None:
+            steps_early = "modified by an inplace operation" in str(outcome.error)
+            raise trial.wrong("steps-early") if steps_early else trial.why(outcome.error)
+        result = outcome.value
+        trial.expect_result(result)
         trial.expect(modes and all(modes), "evaluation-mode")
         trial.expect(not same_weights(net, start), "no-step")
-        trial.expect(not same_weights(net, piled), "gradients-pile-up")
-        trial.expect(is_number(found), "keeps-the-graph", what=describe(found))
+        trial.expect(not same_weights(net, accumulated), "gradients-pile-up")
+        trial.expect(is_number(result), "keeps-the-graph", what=describe(result))
         # The graph of the previous batch may still be alive, because `loss` refers to it.
         trial.expect(max(graphs) <= 1, "graph-kept")
         trial.expect(same_weights(net, expected), "other-steps")
-        trial.expect(not math.isclose(found, means, rel_tol=1e-3), "mean-of-batches")
-        close = math.isclose(found, exact, rel_tol=1e-3)
-        trial.expect(close, "wrong-loss", exact=exact, found=float(found))
+        trial.expect(not math.isclose(result, mean_of_means, rel_tol=1e-3), "mean-of-batches")
+        close = math.isclose(result, exact, rel_tol=1e-3)
+        trial.expect(close, "wrong-loss", exact=exact, found=float(result))
 
 
 def _momentum(net: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.optim.Optimizer:
@@ -61,13 +61,13 @@ def _momentum(net: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch
 
 
 class _Mark:
-    """Lives as long as the graph that it is attached to."""
+    """A marker that exists as long as the graph that it is attached to."""
 
 
 def _observe(net: nn.Module) -> tuple[list[bool], list[int]]:
     """Return two lists that grow with every call of `net`.
 
-    They hold whether the net was in training mode, and how many graphs of earlier calls are alive.
+    The first has the training mode of `net`, the second the number of earlier graphs still alive.
     """
     modes: list[bool] = []
     alive: list[int] = []

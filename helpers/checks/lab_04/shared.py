@@ -40,12 +40,12 @@ def observed_network(trial: Trial, sizes: list[int], classes: int = 10) -> tuple
     torch.manual_seed(trial.seed)
     net = Observed(12, classes).eval()
     batches = []
-    for place, size in enumerate(sizes):
+    for batch_index, size in enumerate(sizes):
         images = trial.normal(size, 3, 2, 2) * 3
         with torch.no_grad():
             labels = net(images).argmax(1)
         wrong = torch.rand(size, generator=trial.generator) < 0.4
-        wrong &= torch.tensor(place < len(sizes) - 2)
+        wrong &= torch.tensor(batch_index < len(sizes) - 2)
         labels = torch.where(wrong, (labels + 1) % classes, labels)
         batches.append((images, labels))
     net.modes.clear()

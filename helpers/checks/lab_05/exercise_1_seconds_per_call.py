@@ -18,54 +18,58 @@ _UNIT = 0.1
 @lab.exercise(1, points=3, right="Your stopwatch waits, warms up, and reports the median.")
 def exercise_1(trial: Trial, seconds_per_call: Answer) -> None:
     """`seconds_per_call(call, device, runs)`: the median time of a call."""
-    # No constant is right for both.
+    # Two settings, so that returning a constant fails.
     calls = _time(trial, seconds_per_call, 1, 3 * _UNIT)
     more_calls = _time(trial, seconds_per_call, 5, _UNIT)
     trial.expect(more_calls != calls, "runs-ignored", calls=calls)
     with trial.machine_with(0):
-        found, error = trial.observe(_time_without_gpu, seconds_per_call)
+        result, error = trial.observe(_time_without_gpu, seconds_per_call)
     trial.expect(not error, "wants-a-gpu", error=error)
-    _seconds(trial, found)
+    _seconds(trial, result)
 
 
 def _time_without_gpu(trial: Trial, seconds_per_call: Answer) -> tuple[Any, str]:
     """Return the result, and the error that was raised."""
     cpu, clock = torch.device("cpu"), Clock()
     with no_gpu_to_synchronize(), simulated_clock(clock, seconds_per_call):
-        called = trial.try_call(seconds_per_call, lambda: clock.compute(0.003), cpu, 2)
-    return called.value, "" if called.error is None else one_line(called.error)
+        outcome = trial.try_call(seconds_per_call, lambda: clock.compute(0.003), cpu, 2)
+    return outcome.value, "" if outcome.error is None else one_line(outcome.error)
 
 
-def _seconds(trial: Trial, found: Any) -> float:
-    trial.expect_result(found)
-    good = is_number(found) and math.isfinite(found) and found >= 0
-    trial.expect(good, "not-a-number", what=describe(found))
-    return float(found)
+def _seconds(trial: Trial, result: Any) -> float:
+    trial.expect_result(result)
+    is_time = is_number(result) and math.isfinite(result) and result >= 0
+    trial.expect(is_time, "not-a-number", what=describe(result))
+    return float(result)
 
 
 def _time(trial: Trial, seconds_per_call: Answer, runs: int, unit: float) -> int:
     """Let the student time a device whose first call takes 6 units; return the number of calls."""
-    result, took, sleeps = trial.observe(_run, seconds_per_call, runs, unit)
-    calls = len(took)
-    found = _seconds(trial, result)
+    result, durations, sleeps = trial.observe(_run, seconds_per_call, runs, unit)
+    calls = len(durations)
+    seconds_per_run = _seconds(trial, result)
     trial.expect(calls >= runs, "too-few-runs", runs=runs, calls=calls)
     trial.expect(not sleeps, "sleeps")
     # If there was only one call, it was the slow first one.
-    exact = statistics.median(took[-runs:]) if calls > 1 else unit
-    details = {"found": 1000 * found, "exact": 1000 * exact}
-    if 0.7 * exact <= found <= 1.3 * exact:
+    exact = statistics.median(durations[-runs:]) if calls > 1 else unit
+    details = {"found": 1000 * seconds_per_run, "exact": 1000 * exact}
+    if 0.7 * exact <= seconds_per_run <= 1.3 * exact:
         return calls
-    trial.expect(found < 0.3 * 1000 * exact, "other-unit", found=found, exact=exact)
-    trial.expect(found > 1e-5 * exact, "other-unit", found=found, exact=exact)
-    # The shortest run is 0.2 units: less means that nobody waited.
-    trial.expect(found > 0.1 * unit, "not-waited", **details)
+    trial.expect(
+        seconds_per_run < 0.3 * 1000 * exact, "other-unit", found=seconds_per_run, exact=exact
+    )
+    trial.expect(seconds_per_run > 1e-5 * exact, "other-unit", found=seconds_per_run, exact=exact)
+    # The shortest run takes 0.2 units: a smaller result means that the code did not wait.
+    trial.expect(seconds_per_run > 0.1 * unit, "not-waited", **details)
     if runs == 1:
-        trial.expect(not 4 * unit < found < 6.9 * unit, "no-warm-up", **details)
-        trial.expect(not found >= 6.9 * unit, "starts-too-early", **details)
+        trial.expect(not 4 * unit < seconds_per_run < 6.9 * unit, "no-warm-up", **details)
+        trial.expect(not seconds_per_run >= 6.9 * unit, "starts-too-early", **details)
         raise trial.wrong("wrong-time", **details)
-    shown = ", ".join(f"{1000 * seconds:.1f}" for seconds in took[-runs:])
-    different = found < 0.6 * exact or found > 2.2 * exact
-    trial.expect(not different, "not-the-median", runs=shown, found=1000 * found)
+    durations_text = ", ".join(f"{1000 * seconds:.1f}" for seconds in durations[-runs:])
+    not_median = seconds_per_run < 0.6 * exact or seconds_per_run > 2.2 * exact
+    trial.expect(
+        not not_median, "not-the-median", runs=durations_text, found=1000 * seconds_per_run
+    )
     raise trial.wrong("wrong-time", **details)
 
 
@@ -76,18 +80,18 @@ def _run(
 
     With one run, the device is still busy with 6 units of other work at the start.
     """
-    # Of five calls in a row, one is unusually fast and one unusually slow, wherever they start.
+    # Any five consecutive calls include one unusually fast call and one unusually slow call.
     later = [1] if runs == 1 else [0.2, 1, 12, 1, 1]
     device = Device()
     if runs == 1:
         device.launch(6 * unit)
-    before = len(device.took)
+    before = len(device.durations)
 
     def call() -> None:
-        calls = len(device.took) - before
+        calls = len(device.durations) - before
         device.launch(unit * (later[calls % len(later)] if calls else 6))
 
     with simulated_gpu(device), simulated_clock(device.clock, seconds_per_call):
         result = trial.call(seconds_per_call, call, trial.device, runs)
-    # Sleeping between two looks at an event is one way to wait for it.
-    return result, device.took[before:], device.clock.slept and not device.asked
+    # Sleeping between two queries of an event is a valid way to wait.
+    return result, device.durations[before:], device.clock.slept and not device.was_queried

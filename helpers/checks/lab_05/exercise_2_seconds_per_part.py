@@ -19,31 +19,37 @@ def exercise_2(trial: Trial, seconds_per_part: Answer) -> None:
     lengths = [1, *trial.random.sample([2, 3, 4], 3)]
     steps = 3
     exact = {name: _UNIT * length for name, length in zip(names, lengths, strict=True)}
-    found, calls, took = trial.observe(_run, seconds_per_part, exact, steps)
-    good = isinstance(found, dict) and sorted(found, key=str) == sorted(names)
-    good = good and all(isinstance(v, int | float) for v in found.values())
-    what = type(found).__name__
-    if isinstance(found, dict):
-        what = translate("a dictionary of {keys}", keys=list(found))
-    trial.expect(good, "not-the-parts", what=what, names=", ".join(names))
-    turns = calls == names * (len(calls) // 4)
-    first = ", ".join(calls[:4])
-    trial.expect(turns, "out-of-turn", found=first, names=", ".join(names))
-    made = len(calls) // 4
-    trial.expect(made == steps + 1, "steps-miscounted", steps=steps, expected=steps + 1, found=made)
-    for place, name in enumerate(names[1:]):
-        mine = took[place::3]
-        exact[name] = sum(mine[1:]) / steps
+    result, calls, durations = trial.observe(_run, seconds_per_part, exact, steps)
+    right_parts = isinstance(result, dict) and sorted(result, key=str) == sorted(names)
+    right_parts = right_parts and all(isinstance(v, int | float) for v in result.values())
+    what = type(result).__name__
+    if isinstance(result, dict):
+        what = translate("a dictionary of {keys}", keys=list(result))
+    trial.expect(right_parts, "not-the-parts", what=what, names=", ".join(names))
+    in_order = calls == names * (len(calls) // 4)
+    first_calls = ", ".join(calls[:4])
+    trial.expect(in_order, "out-of-turn", found=first_calls, names=", ".join(names))
+    step_count = len(calls) // 4
+    trial.expect(
+        step_count == steps + 1,
+        "steps-miscounted",
+        steps=steps,
+        expected=steps + 1,
+        found=step_count,
+    )
+    for position, name in enumerate(names[1:]):
+        part_durations = durations[position::3]
+        exact[name] = sum(part_durations[1:]) / steps
     for name in ("forward", "backward", "optimizer", "data"):
-        details = {"part": name, "found": 1000 * found[name], "exact": 1000 * exact[name]}
-        if 0.7 * exact[name] <= found[name] <= 1.3 * exact[name]:
+        details = {"part": name, "found": 1000 * result[name], "exact": 1000 * exact[name]}
+        if 0.7 * exact[name] <= result[name] <= 1.3 * exact[name]:
             continue
-        mine = took[names.index(name) - 1 :: 3] if name != "data" else [0]
-        with_first = [sum(mine) / (steps + 1), sum(mine) / steps]
-        early = name == "forward" and any(_near(found[name], each) for each in with_first)
-        trial.expect(not early, "first-step-counted", **details)
-        trial.expect(not _near(found[name], sum(mine[1:])), "sum-of-steps", **details)
-        trial.expect(found[name] > 0.3 * exact[name], "lands-in-another-part", **details)
+        part_durations = durations[names.index(name) - 1 :: 3] if name != "data" else [0]
+        with_first = [sum(part_durations) / (steps + 1), sum(part_durations) / steps]
+        first_counted = name == "forward" and any(_near(result[name], mean) for mean in with_first)
+        trial.expect(not first_counted, "first-step-counted", **details)
+        trial.expect(not _near(result[name], sum(part_durations[1:])), "sum-of-steps", **details)
+        trial.expect(result[name] > 0.3 * exact[name], "lands-in-another-part", **details)
         raise trial.wrong("wrong-mean", **details)
 
 
@@ -56,11 +62,11 @@ def _run(
 
     def part(name: str, length: float) -> Callable[[], None]:
         def call() -> None:
-            made = calls.count(name)
+            calls_before = calls.count(name)
             calls.append(name)
             # The steps differ, so that no single step gives the mean.
-            seconds = length * (0.5, 0.5, 2)[(made - 1) % 3 if made else 0]
-            if name == "forward" and not made:
+            seconds = length * (0.5, 0.5, 2)[(calls_before - 1) % 3 if calls_before else 0]
+            if name == "forward" and not calls_before:
                 seconds = 60 * _UNIT
             if name == "data":
                 device.clock.compute(seconds)
@@ -71,9 +77,9 @@ def _run(
 
     parts = {name: part(name, length) for name, length in lengths.items()}
     with simulated_gpu(device), simulated_clock(device.clock, seconds_per_part):
-        found = trial.result_of(seconds_per_part, parts, trial.device, steps)
-    return found, calls, device.took
+        result = trial.result_of(seconds_per_part, parts, trial.device, steps)
+    return result, calls, device.durations
 
 
-def _near(found: float, seconds: float) -> bool:
-    return 0.88 * seconds <= found <= 1.12 * seconds
+def _near(result: float, seconds: float) -> bool:
+    return 0.88 * seconds <= result <= 1.12 * seconds

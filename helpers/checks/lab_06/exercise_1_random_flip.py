@@ -19,18 +19,18 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
         size = trial.random.randint(5, 9)
         images = trial.normal(_COUNT, 3, size, size + 1).to(device)
         result = augmented(trial, random_flip, images)
-        kept = (result == images).flatten(1).all(1)
+        unchanged = (result == images).flatten(1).all(1)
         mirrored = (result == images.flip(3)).flatten(1).all(1)
-        trial.expect((kept | mirrored).all().item(), "not-a-mirror")
+        trial.expect((unchanged | mirrored).all().item(), "not-a-mirror")
         count = int(mirrored.sum())
-        details = translate("no image was mirrored")
+        count_text = translate("no image was mirrored")
         if count:
-            details = translate("every image was mirrored")
-        again = int((trial.call(random_flip, images) != images).flatten(1).any(1).sum())
-        trial.expect(not {count, again} <= {0, _COUNT}, "all-alike", what=details)
-        for each in (count, again):
+            count_text = translate("every image was mirrored")
+        second_count = int((trial.call(random_flip, images) != images).flatten(1).any(1).sum())
+        trial.expect(not {count, second_count} <= {0, _COUNT}, "all-alike", what=count_text)
+        for num_mirrored in (count, second_count):
             # The standard deviation of this count is 23: 150 is more than 6 standard deviations.
-            good = abs(each - _COUNT / 2) <= 150
-            trial.expect(good, "wrong-fraction", count=_COUNT, mirrored=each)
+            near_half = abs(num_mirrored - _COUNT / 2) <= 150
+            trial.expect(near_half, "wrong-fraction", count=_COUNT, mirrored=num_mirrored)
         expect_random(trial, random_flip, images)
         expect_one_piece(trial, random_flip, images)

@@ -22,15 +22,15 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
         result = augmented(trial, random_shift, images, max_shift)
         moves = _moves(images, result, max_shift)
         if (moves < -99).any():
-            around = (_moves(images, result, max_shift, wrap=True) > -99).all()
-            trial.expect(not around, "around-the-edge")
+            wrapped = (_moves(images, result, max_shift, wrap=True) > -99).all()
+            trial.expect(not wrapped, "around-the-edge")
             raise trial.wrong("not-a-shift", max_shift=max_shift)
         if max_shift == 0:
             continue
         down, right = moves.unbind(1)
-        alike = bool((moves == moves[0]).all())
-        moved = translate("every image was moved by {shift}", shift=moves[0].tolist())
-        trial.expect(not alike, "all-alike", what=moved)
+        all_equal = bool((moves == moves[0]).all())
+        shift_text = translate("every image was moved by {shift}", shift=moves[0].tolist())
+        trial.expect(not all_equal, "all-alike", what=shift_text)
         trial.expect(not torch.equal(down, right), "tied-axes")
         _check_even(trial, down.tolist(), max_shift, dim=2)
         _check_even(trial, right.tolist(), max_shift, dim=3)
@@ -40,16 +40,18 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
 
 def _check_even(trial: Trial, shifts: list[int], max_shift: int, *, dim: int) -> None:
     """Require that every shift along a dimension is equally likely."""
-    every = range(-max_shift, max_shift + 1)
+    all_shifts = range(-max_shift, max_shift + 1)
     details = {"max_shift": max_shift, "count": _COUNT, "dim": dim}
-    for shift in every:
+    for shift in all_shifts:
         trial.expect(shift in shifts, "shifts-missing", shift=shift, **details)
-    expected = _COUNT / len(every)
+    expected = _COUNT / len(all_shifts)
     # More than 6 standard deviations, so that no right answer is rejected by chance.
-    most = 6.2 * (expected * (1 - expected / _COUNT)) ** 0.5
-    for shift in every:
+    max_difference = 6.2 * (expected * (1 - expected / _COUNT)) ** 0.5
+    for shift in all_shifts:
         details |= {"shift": shift, "found": shifts.count(shift), "expected": round(expected)}
-        trial.expect(abs(shifts.count(shift) - expected) <= most, "uneven-shifts", **details)
+        trial.expect(
+            abs(shifts.count(shift) - expected) <= max_difference, "uneven-shifts", **details
+        )
 
 
 def _moves(
@@ -57,16 +59,16 @@ def _moves(
 ) -> torch.Tensor:
     """Return by how many pixels each image moved down and right, -100 if no shift fits."""
     images, result = images.cpu(), result.cpu()
-    found = torch.full((len(images), 2), -100)
+    shifts = torch.full((len(images), 2), -100)
     height, width = images.shape[2:]
     padded = F.pad(images, (max_shift,) * 4)
     for down in range(-max_shift, max_shift + 1):
         for right in range(-max_shift, max_shift + 1):
             if wrap:
-                moved = images.roll((down, right), (2, 3))
+                shifted = images.roll((down, right), (2, 3))
             else:
                 top, left = max_shift - down, max_shift - right
-                moved = padded[:, :, top : top + height, left : left + width]
-            fits = (moved == result).flatten(1).all(1)
-            found[fits] = torch.tensor([down, right])
-    return found
+                shifted = padded[:, :, top : top + height, left : left + width]
+            fits = (shifted == result).flatten(1).all(1)
+            shifts[fits] = torch.tensor([down, right])
+    return shifts

@@ -34,21 +34,22 @@ def exercise_3(trial: Trial, predict: Answer) -> None:
         torch.manual_seed(trial.seed)
         net = _ObservedNet(6).to(device).train(device.type == "cuda")
         images = trial.normal(trial.random.randint(5, 9), 3, 6, 6).to(device)
-        # Of the network too: what is expected must not depend on what the answer does to it.
+        # Copy the network too: the answer may modify it, and the expected result must not change.
         before, twin = images.clone(), copy.deepcopy(net).eval()
-        found = trial.result_of(predict, net, images)
+        result = trial.result_of(predict, net, images)
         shape = (len(images), 5)
-        good = isinstance(found, torch.Tensor) and found.shape == shape
-        good = good and found.is_floating_point()
-        trial.expect(good, "not-logits", found=describe(found), shape=shape)
+        is_logits = isinstance(result, torch.Tensor) and result.shape == shape
+        is_logits = is_logits and result.is_floating_point()
+        trial.expect(is_logits, "not-logits", found=describe(result), shape=shape)
         trial.expect(torch.equal(images, before), "input-changed")
         trial.expect(not any(net.modes), "training-mode")
         trial.expect(not any(net.gradients), "tracks-gradients")
         trial.expect(not trial.gradients_left_off, "gradients-left-off")
         with torch.no_grad():
-            ways = _views(twin, before)
+            views = _views(twin, before)
         hint, details = next(
-            (way[:2] for way in ways if _near(found, way[2])), ("other-logits", dict[str, str]())
+            (view[:2] for view in views if _near(result, view[2])),
+            ("other-logits", dict[str, str]()),
         )
         if hint is not None:
             raise trial.wrong(hint, **details)
@@ -59,20 +60,20 @@ def _views(
 ) -> list[tuple[str | None, dict[str, str], torch.Tensor]]:
     """Return the right logits and those of known mistakes, with the hint for each."""
     plain, mirror = net(images), net(images.flip(3))
-    upside_down, turned = net(images.flip(2)), net(images.flip(2, 3))
+    upside_down, rotated = net(images.flip(2)), net(images.flip(2, 3))
     softmax = (plain.softmax(1) + mirror.softmax(1)) / 2
-    order = net(images.flip(0))
-    another = translate("replaced by another image of the batch")
+    reordered = net(images.flip(0))
+    other_image = translate("replaced by another image of the batch")
     return [
         (None, {}, (plain + mirror) / 2),
         ("one-view", {"which": translate("the images as they are")}, plain),
         ("one-view", {"which": translate("the mirror images")}, mirror),
         ("wrong-view", {"how": translate("upside down")}, (plain + upside_down) / 2),
-        ("wrong-view", {"how": translate("rotated by 180 degrees")}, (plain + turned) / 2),
+        ("wrong-view", {"how": translate("rotated by 180 degrees")}, (plain + rotated) / 2),
         (
             "wrong-view",
-            {"how": another},
-            (plain + order) / 2,
+            {"how": other_image},
+            (plain + reordered) / 2,
         ),
         ("not-averaged", {"what": translate("the sum")}, plain + mirror),
         ("not-averaged", {"what": translate("the mean of the probabilities")}, softmax),
@@ -81,5 +82,5 @@ def _views(
     ]
 
 
-def _near(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return torch.allclose(one.float().cpu(), other.cpu(), rtol=1e-3, atol=1e-5)
+def _near(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return torch.allclose(a.float().cpu(), b.cpu(), rtol=1e-3, atol=1e-5)

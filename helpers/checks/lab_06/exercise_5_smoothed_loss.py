@@ -20,43 +20,50 @@ def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
         count = draw.randint(20, 30)
         logits = (scale * trial.normal(count, classes)).to(device).requires_grad_()
         labels = trial.integers(0, classes, (count,), device)
-        given = logits.detach().cpu().double(), labels.cpu().clone()
-        called = trial.try_call(smoothed_loss, logits, labels, smoothing)
-        if called.error is not None:
-            shapes = classes != 10 and isinstance(called.error, RuntimeError | IndexError)
-            shapes = shapes and "device" not in str(called.error)
+        inputs = logits.detach().cpu().double(), labels.cpu().clone()
+        outcome = trial.try_call(smoothed_loss, logits, labels, smoothing)
+        if outcome.error is not None:
+            shape_error = classes != 10 and isinstance(outcome.error, RuntimeError | IndexError)
+            shape_error = shape_error and "device" not in str(outcome.error)
             trial.expect(
-                not shapes, "ten-classes", classes=classes, what=translate("stops with an error")
+                not shape_error,
+                "ten-classes",
+                classes=classes,
+                what=translate("stops with an error"),
             )
-            raise trial.why(called.error)
-        loss = called.value
+            raise trial.why(outcome.error)
+        loss = outcome.value
         trial.expect_result(loss)
-        tensor = isinstance(loss, torch.Tensor)
-        found = describe(loss)
-        found = translate("a tensor of shape {shape}", shape=tuple(loss.shape)) if tensor else found
-        trial.expect(tensor and loss.numel() == 1, "not-one-loss", found=found)
+        is_tensor = isinstance(loss, torch.Tensor)
+        description = describe(loss)
+        description = (
+            translate("a tensor of shape {shape}", shape=tuple(loss.shape))
+            if is_tensor
+            else description
+        )
+        trial.expect(is_tensor and loss.numel() == 1, "not-one-loss", found=description)
         trial.expect(loss.requires_grad, "no-gradient")
-        _judge_loss(trial, loss.item(), *given, smoothing)
+        _judge_loss(trial, loss.item(), *inputs, smoothing)
 
 
 def _judge_loss(
-    trial: Trial, found: float, logits: torch.Tensor, labels: torch.Tensor, smoothing: float
+    trial: Trial, loss: float, logits: torch.Tensor, labels: torch.Tensor, smoothing: float
 ) -> None:
     count, classes = logits.shape
     exact = F.cross_entropy(logits, labels, label_smoothing=smoothing).item()
-    if math.isclose(found, exact, rel_tol=1e-4):
+    if math.isclose(loss, exact, rel_tol=1e-4):
         return
-    trial.expect(math.isfinite(found), "overflows", found=found)
+    trial.expect(math.isfinite(loss), "overflows", found=loss)
     hard = F.cross_entropy(logits, labels).item()
     details = {"smoothing": smoothing, "classes": classes}
-    trial.expect(not math.isclose(found, hard, rel_tol=1e-4), "not-smoothed", **details)
-    every = -logits.log_softmax(1).sum(1).mean().item()
-    others = (1 - smoothing) * hard + smoothing * (every - hard) / (classes - 1)
-    trial.expect(not math.isclose(found, others, rel_tol=1e-4), "others-only", **details)
-    for times in (count, 1 / classes, 1 / count, classes):
-        same = math.isclose(found, times * exact, rel_tol=1e-4)
-        trial.expect(not same, "summed", times=times)
-    ten = (1 - smoothing) * hard + smoothing * every / 10
-    same = classes != 10 and math.isclose(found, ten, rel_tol=1e-4)
-    trial.expect(not same, "ten-classes", classes=classes, what=translate("spreads over ten"))
-    raise trial.wrong("other-loss", found=found, **details)
+    trial.expect(not math.isclose(loss, hard, rel_tol=1e-4), "not-smoothed", **details)
+    sum_over_classes = -logits.log_softmax(1).sum(1).mean().item()
+    others_only = (1 - smoothing) * hard + smoothing * (sum_over_classes - hard) / (classes - 1)
+    trial.expect(not math.isclose(loss, others_only, rel_tol=1e-4), "others-only", **details)
+    for factor in (count, 1 / classes, 1 / count, classes):
+        matches = math.isclose(loss, factor * exact, rel_tol=1e-4)
+        trial.expect(not matches, "summed", times=factor)
+    ten_classes = (1 - smoothing) * hard + smoothing * sum_over_classes / 10
+    matches = classes != 10 and math.isclose(loss, ten_classes, rel_tol=1e-4)
+    trial.expect(not matches, "ten-classes", classes=classes, what=translate("spreads over ten"))
+    raise trial.wrong("other-loss", found=loss, **details)

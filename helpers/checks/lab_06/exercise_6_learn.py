@@ -13,8 +13,8 @@ from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial
 
 WANTED, EPOCHS = 0.8, 6
-# The images and the initial weights are the same in every attempt, so that whether an answer passes
-# does not depend on chance.
+# Every attempt uses the same images and initial weights, so that the result does not depend on
+# chance.
 _SEED = 6
 
 
@@ -23,35 +23,35 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
     """`learn(net, images, labels, epochs)`: 80% of new images correct after six passes."""
     torch.manual_seed(_SEED)
     generator = torch.Generator().manual_seed(_SEED)
-    images, labels = (each.to(trial.device) for each in _stripes(generator, 120))
+    images, labels = (tensor.to(trial.device) for tensor in _stripes(generator, 120))
     net = nn.Sequential(
         nn.Conv2d(3, 12, 3), nn.ReLU(), nn.Conv2d(12, 16, 3), nn.ReLU(),
         nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(16, 3),
     ).to(trial.device)  # fmt: skip
-    before, given = copy.deepcopy(net), (images.clone(), labels.clone())
+    before, inputs = copy.deepcopy(net), (images.clone(), labels.clone())
     count, allowed = len(images), EPOCHS * len(images)
     details = {"epochs": EPOCHS, "count": count, "allowed": allowed}
     too_many = trial.wrong("too-many-passes", **details)
-    seen, old_gradients = trial.observe(_train, learn, net, images, labels, too_many)
-    # Code that catches the exception continues.
-    trial.expect(sum(map(len, seen)) <= allowed, "too-many-passes", **details)
-    for what, now, then in zip(("images", "labels"), (images, labels), given, strict=True):
-        trial.expect(equal_values(now, then), "images-changed", what=what)
+    batches, old_gradients = trial.observe(_train, learn, net, images, labels, too_many)
+    # The student's code may have caught the exception and continued.
+    trial.expect(sum(map(len, batches)) <= allowed, "too-many-passes", **details)
+    for what, after, original in zip(("images", "labels"), (images, labels), inputs, strict=True):
+        trial.expect(equal_values(after, original), "images-changed", what=what)
     pairs = list(zip(before.parameters(), net.parameters(), strict=True))
     trial.expect(not all(torch.equal(a, b) for a, b in pairs), "not-trained")
     trial.expect(not any(old_gradients), "old-gradients")
     trial.expect(all(b.isfinite().all() for _, b in pairs), "blown-up")
     accuracy = _accuracy(net, generator, trial.device)
-    details = {"accuracy": accuracy, "wanted": WANTED, "steps": len(seen)}
-    trial.expect(accuracy >= WANTED or len(seen) >= 30, "few-steps", **details)
-    classes = given[1].cpu()
-    known = [batch for batch in seen if (batch >= 0).all() and len(batch) > 1]
-    mixed = sum(len(set(classes[batch].tolist())) > 1 for batch in known)
-    trial.expect(not known or mixed > len(known) / 3, "sorted")
+    details = {"accuracy": accuracy, "wanted": WANTED, "steps": len(batches)}
+    trial.expect(accuracy >= WANTED or len(batches) >= 30, "few-steps", **details)
+    classes = inputs[1].cpu()
+    known_batches = [batch for batch in batches if (batch >= 0).all() and len(batch) > 1]
+    mixed = sum(len(set(classes[batch].tolist())) > 1 for batch in known_batches)
+    trial.expect(not known_batches or mixed > len(known_batches) / 3, "sorted")
     if accuracy >= WANTED:
         return
-    moved = max(((a - b).norm() / a.norm()).item() for a, b in pairs)
-    raise trial.wrong("too-low" if moved > 0.25 else "short-steps", **details)
+    change = max(((a - b).norm() / a.norm()).item() for a, b in pairs)
+    raise trial.wrong("too-low" if change > 0.25 else "short-steps", **details)
 
 
 def _train(
@@ -62,9 +62,9 @@ def _train(
     labels: Tensor,
     too_many: WrongAnswer,
 ) -> tuple[list[Tensor], list[bool]]:
-    with _observed(net, images, too_many) as (seen, old_gradients):
+    with _observed(net, images, too_many) as (batches, old_gradients):
         trial.call(learn, net, images, labels, EPOCHS)
-    return seen, old_gradients
+    return batches, old_gradients
 
 
 def _accuracy(net: nn.Module, generator: torch.Generator, device: torch.device) -> float:
@@ -74,17 +74,17 @@ def _accuracy(net: nn.Module, generator: torch.Generator, device: torch.device) 
     return (predicted == labels).double().mean().item()
 
 
-def _stripes(generator: torch.Generator, each: int) -> tuple[Tensor, Tensor]:
+def _stripes(generator: torch.Generator, count: int) -> tuple[Tensor, Tensor]:
     """Return images sorted by class: horizontal, vertical and diagonal stripes, and their labels.
 
-    The images have shape `(3 * each, 3, 10, 10)`.
+    The images have shape `(3 * count, 3, 10, 10)`.
     """
     size = 10
     y, x = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
-    labels = torch.arange(3).repeat_interleave(each)
-    across = torch.stack([y, x, x + y])[labels].float()
+    labels = torch.arange(3).repeat_interleave(count)
+    position = torch.stack([y, x, x + y])[labels].float()
     phase = 6.3 * torch.rand(len(labels), 1, 1, generator=generator)
-    waves = (across * 1.6 + phase).sin()[:, None]
+    waves = (position * 1.6 + phase).sin()[:, None]
     colors = 0.5 + torch.rand(len(labels), 3, 1, 1, generator=generator)
     noise = torch.randn(len(labels), 3, size, size, generator=generator)
     return waves * colors + 0.4 * noise, labels
@@ -96,13 +96,13 @@ def _observed(
 ) -> Iterator[tuple[list[Tensor], list[bool]]]:
     """Yield two lists that grow as `net` is trained.
 
-    The first holds the indices of the images of each call, -1 for changed images; a call beyond
-    what is allowed raises `too_many`. The second holds for each backward pass whether it added to
+    The first has the indices of the images of each call, -1 for changed images. Passing too many
+    images raises `too_many`. The second has one bool for each backward pass: whether it added to
     gradients that a step had already used.
     """
-    seen: list[Tensor] = []
+    batches: list[Tensor] = []
     old_gradients: list[bool] = []
-    numbers = {pixel: place for place, pixel in enumerate(images[:, 0, 0, 0].tolist())}
+    index_of_pixel = {pixel: index for index, pixel in enumerate(images[:, 0, 0, 0].tolist())}
     parameter = next(net.parameters())
     last_norm: list[float] = [0.0]
     version = parameter._version
@@ -111,7 +111,7 @@ def _observed(
     def record_images(net: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         nonlocal count
         pixels = inputs[0][:, 0, 0, 0].tolist()
-        seen.append(torch.tensor([numbers.get(pixel, -1) for pixel in pixels]))
+        batches.append(torch.tensor([index_of_pixel.get(pixel, -1) for pixel in pixels]))
         count += len(pixels)
         if count > too_many.values["allowed"]:
             raise too_many
@@ -129,4 +129,4 @@ def _observed(
         stack.enter_context(net.register_forward_pre_hook(record_images))
         stack.enter_context(parameter.register_hook(record_norm))
         stack.enter_context(parameter.register_post_accumulate_grad_hook(record_sum))
-        yield seen, old_gradients
+        yield batches, old_gradients

@@ -20,14 +20,14 @@ def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any
         result = trial.result_of(function, images, *others)
     name = trial.name
     trial.expect(torch.equal(images, before), "input-changed")
-    good = isinstance(result, torch.Tensor) and result.shape == images.shape
-    good = good and result.dtype == images.dtype
-    given = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=tuple(images.shape))
-    trial.expect(good, "not-images", name=name, found=describe(result), given=given)
-    there = result.device == images.device
-    trial.expect(there, "elsewhere", name=name, given=images.device, found=result.device)
-    copied = sum(move.bytes for move in watch.moves)
-    trial.expect(not copied, "copied", bytes=copied)
+    is_images = isinstance(result, torch.Tensor) and result.shape == images.shape
+    is_images = is_images and result.dtype == images.dtype
+    expected = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=tuple(images.shape))
+    trial.expect(is_images, "not-images", name=name, found=describe(result), given=expected)
+    same_device = result.device == images.device
+    trial.expect(same_device, "elsewhere", name=name, given=images.device, found=result.device)
+    copied_bytes = sum(move.bytes for move in watch.moves)
+    trial.expect(not copied_bytes, "copied", bytes=copied_bytes)
     return result
 
 

@@ -42,9 +42,9 @@ def _network(sizes: list[int], *, norm: int, frozen: int, shared: int) -> nn.Mod
     if frozen:
         net[0].requires_grad_(False)
     if shared:
-        again = nn.Linear(hidden, last)
-        again.weight = net[-1].weight
-        net.append(again)
+        tied = nn.Linear(hidden, last)
+        tied.weight = net[-1].weight
+        net.append(tied)
     return net
 
 

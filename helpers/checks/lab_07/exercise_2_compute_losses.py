@@ -32,20 +32,22 @@ def exercise_2(trial: Trial, compute_losses: Answer) -> None:
         trial.expect(isinstance(result, list), "not-a-list", found=describe(result))
         trial.expect(len(result) == count, "not-one-per-batch", found=len(result), count=count)
         for loss in result:
-            graph = isinstance(loss, Tensor) and loss.requires_grad
-            trial.expect(not graph, "keeps-graph", kept=f"{live:,}")
+            has_graph = isinstance(loss, Tensor) and loss.requires_grad
+            trial.expect(not has_graph, "keeps-graph", kept=f"{live:,}")
             trial.expect(is_number(loss), "not-numbers", found=describe(loss))
         trial.expect(not saved, "builds-graph", count=saved)
-        # The losses alone do not tell: dropout changes the mean of many examples only a little.
+        # The losses cannot show this: dropout changes the mean of many examples only a little.
         trial.expect(True not in modes_in_forward, "in-training-mode")
-        for found, wanted in zip(result, expected, strict=True):
-            close = abs(found - wanted) < 1e-2 + 1e-2 * abs(wanted)
-            trial.expect(close, "other-losses", found=f"{found:.4f}", wanted=f"{wanted:.4f}")
-        modes = {each.training for each in net.modules()}
+        for loss_value, expected_loss in zip(result, expected, strict=True):
+            close = abs(loss_value - expected_loss) < 1e-2 + 1e-2 * abs(expected_loss)
+            trial.expect(
+                close, "other-losses", found=f"{loss_value:.4f}", wanted=f"{expected_loss:.4f}"
+            )
+        modes = {module.training for module in net.modules()}
         trial.expect(modes == {training}, "mode-changed", before=training)
         trial.expect(not trial.gradients_left_off, "gradients-off")
-        off = any(not parameter.requires_grad for parameter in net.parameters())
-        trial.expect(not off, "parameters-frozen")
+        any_frozen = any(not parameter.requires_grad for parameter in net.parameters())
+        trial.expect(not any_frozen, "parameters-frozen")
 
 
 def _evaluate(
@@ -53,7 +55,7 @@ def _evaluate(
 ) -> tuple[Any, int, int]:
     """Return the result, how many tensors autograd saved, and the bytes that are left."""
     saved: list[int] = []
-    hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda kept: kept)
+    hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda tensor: tensor)
     with hooks, PeakMeter() as meter:
         result = trial.result_of(compute_losses, net, batches)
     return result, len(saved), meter.live

@@ -12,7 +12,7 @@ from helpers.checks.trial import Answer, Trial
 
 
 class _Part:
-    """A marker for one forward pass; it is alive while autograd keeps one of its activations."""
+    """A marker for one forward pass; it exists while autograd keeps an activation of that pass."""
 
 
 class _CountingNet(nn.Module):
@@ -62,7 +62,7 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
     """`accumulated_step(net, optimizer, X, y, size)`: one step with the whole batch's gradient."""
     for count, size in ((12, 4), (16, 16), (10, 4), (7, 3)):
         inner = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4)).to(trial.device)
-        whole = copy.deepcopy(inner)
+        reference = copy.deepcopy(inner)
         net = _CountingNet(inner)
         optimizer = _CountingSGD(net.parameters(), lr=0.5)
         X = trial.normal(count, 6, device=trial.device)
@@ -70,7 +70,7 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
         for parameter in net.parameters():  # left over from an earlier step
             parameter.grad = trial.normal(*parameter.shape, device=trial.device)
         before = [parameter.detach().clone() for parameter in net.parameters()]
-        F.cross_entropy(whole(X), y).backward()
+        F.cross_entropy(reference(X), y).backward()
         trial.call(accumulated_step, net, optimizer, X, y, size)
 
         largest = max(net.batches, default=0)
@@ -78,24 +78,24 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
         trial.expect(net.most_kept <= size, "all-kept", size=size, found=net.most_kept)
         trial.expect(optimizer.steps != 0, "no-step")
         trial.expect(optimizer.steps == 1, "many-steps", found=optimizer.steps)
-        seen = sum(net.batches)
-        trial.expect(seen == count, "not-all", count=count, found=seen)
-        moved = [
+        examples = sum(net.batches)
+        trial.expect(examples == count, "not-all", count=count, found=examples)
+        gradients = [
             (old - new.detach()) / 0.5 for old, new in zip(before, net.parameters(), strict=True)
         ]
-        for parameter, gradient in zip(inner.parameters(), moved, strict=True):
+        for parameter, gradient in zip(inner.parameters(), gradients, strict=True):
             parameter.grad = gradient
-        if not same_gradients(inner, whole):
-            _explain(trial, moved, whole, -(-count // size), even=count % size == 0)
+        if not same_gradients(inner, reference):
+            _explain(trial, gradients, reference, -(-count // size), even=count % size == 0)
 
 
 def _explain(
-    trial: Trial, moved: list[Tensor], whole: nn.Module, parts: int, *, even: bool
+    trial: Trial, found_gradients: list[Tensor], reference: nn.Module, parts: int, *, even: bool
 ) -> None:
-    gradients = [parameter.grad for parameter in whole.parameters()]
+    gradients = [parameter.grad for parameter in reference.parameters()]
     ratios = [
-        (one.flatten() @ two.flatten() / (two.flatten() @ two.flatten())).item()
-        for one, two in zip(moved, gradients, strict=True)
+        (a.flatten() @ b.flatten() / (b.flatten() @ b.flatten())).item()
+        for a, b in zip(found_gradients, gradients, strict=True)
     ]
     scale = sum(ratios) / len(ratios)
     proportional = all(abs(ratio - scale) < 0.02 * abs(scale) for ratio in ratios)

@@ -41,9 +41,11 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         X = trial.normal(1024, width, device=trial.device, requires_grad=leaf)
         twin_X = X.detach().clone().requires_grad_(leaf)
         weights = trial.normal(1024, width, device=trial.device)
-        result, kept, order, again = trial.observe(_both_passes, checkpointed, layers, X, weights)
-        good = isinstance(result, Tensor) and result.shape == X.shape
-        trial.expect(good, "not-scores", found=describe(result))
+        result, kept_bytes, order, recomputed = trial.observe(
+            _both_passes, checkpointed, layers, X, weights
+        )
+        right_shape = isinstance(result, Tensor) and result.shape == X.shape
+        trial.expect(right_shape, "not-scores", found=describe(result))
         expected = twin_X
         for twin in twins:
             expected = twin(expected)
@@ -53,13 +55,18 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         (expected * weights).sum().backward()
         trial.expect(same_gradients(layers, twins), "other-gradients")
         trial.expect(not leaf or both_close(X.grad, twin_X.grad), "other-gradients")
-        trial.expect(again, "nothing-again")
-        every = sorted(again) == list(range(count))
-        trial.expect(every, "some-again", found=sorted(set(again)), count=count)
-        trial.expect(again == list(reversed(range(count))), "together")
+        trial.expect(recomputed, "nothing-again")
+        all_recomputed = sorted(recomputed) == list(range(count))
+        trial.expect(all_recomputed, "some-again", found=sorted(set(recomputed)), count=count)
+        trial.expect(recomputed == list(reversed(range(count))), "together")
         # The inputs of the layers and the result; checkpoints also save generator states.
-        most = (count + 0.5) * X.nbytes
-        trial.expect(kept <= most, "keeps-more", kept=f"{kept:,}", most=f"{int(most):,}")
+        max_bytes = (count + 0.5) * X.nbytes
+        trial.expect(
+            kept_bytes <= max_bytes,
+            "keeps-more",
+            kept=f"{kept_bytes:,}",
+            most=f"{int(max_bytes):,}",
+        )
 
 
 def _both_passes(
@@ -70,8 +77,8 @@ def _both_passes(
     with PeakMeter() as meter:
         meter.know(X)
         result = trial.result_of(checkpointed, layers, X)
-        order, kept = list(runs), meter.live
+        order, kept_bytes = list(runs), meter.live
     runs.clear()
     if isinstance(result, Tensor) and result.shape == X.shape and result.requires_grad:
         (result * weights).sum().backward()
-    return result, kept, order, list(runs)
+    return result, kept_bytes, order, list(runs)

@@ -33,8 +33,8 @@ def exercise_5(trial: Trial, train: Answer) -> None:
     peak = trial.observe(_peak_of, train, net, X.clone(), y.clone())
     devices = find_devices(net)
     trial.expect(devices == {trial.device}, "net-moved", found=devices.pop(), given=trial.device)
-    kinds = sorted({str(parameter.dtype) for parameter in net.parameters()})
-    trial.expect(kinds == ["torch.float32"], "other-type", found=" and ".join(kinds))
+    dtypes = sorted({str(parameter.dtype) for parameter in net.parameters()})
+    trial.expect(dtypes == ["torch.float32"], "other-type", found=" and ".join(dtypes))
     finite = all(parameter.isfinite().all() for parameter in net.parameters())
     trial.expect(finite, "not-finite")
     fits = peak <= LIMIT

@@ -17,8 +17,9 @@ lab = Lab("07_what_fills_gpu_memory", read_hints(Path(__file__).parent), seconds
 class PeakMeter(TorchDispatchMode):
     """Counts the bytes of all tensors that a block creates, on any device.
 
-    `live` is the size of existing ones, `peak` its maximum. The libraries' workspaces and the
-    tensors that existed before are not counted, so that the numbers are the same on every machine.
+    `live` is the total size of the tensors that still exist, and `peak` is its maximum. Library
+    workspaces and tensors from before the block are not counted, so that the numbers are the same
+    on every machine.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,8 @@ class PeakMeter(TorchDispatchMode):
         self._known |= {_address(tensor) for tensor in tensors}
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        # The simulated GPU has already handled this operation; in a backward pass, it must not.
+        # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,
+        # must not handle it.
         with torch._C.DisableTorchFunction():
             result = operation(*args, **(kwargs or {}))
             for tensor in _tensors(result):
@@ -66,18 +68,18 @@ def _tensors(result: Any) -> list[Tensor]:
     if isinstance(result, Tensor):
         return [result]
     if isinstance(result, list | tuple):
-        return [tensor for each in result for tensor in _tensors(each)]
+        return [tensor for element in result for tensor in _tensors(element)]
     return []
 
 
 def same_gradients(net: nn.Module, other: nn.Module) -> bool:
     """Return whether two networks have the same gradients, up to rounding."""
     pairs = zip(net.parameters(), other.parameters(), strict=True)
-    return all(both_close(one.grad, two.grad) for one, two in pairs)
+    return all(both_close(a.grad, b.grad) for a, b in pairs)
 
 
-def both_close(one: Tensor | None, two: Tensor | None) -> bool:
+def both_close(a: Tensor | None, b: Tensor | None) -> bool:
     """Return whether two gradients are equal up to rounding, or both are missing."""
-    if one is None or two is None:
-        return one is two
-    return torch.allclose(one.cpu(), two.cpu(), rtol=1e-2, atol=1e-4)
+    if a is None or b is None:
+        return a is b
+    return torch.allclose(a.cpu(), b.cpu(), rtol=1e-2, atol=1e-4)

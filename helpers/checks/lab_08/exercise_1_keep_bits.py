@@ -16,18 +16,18 @@ def exercise_1(trial: Trial, keep_bits: Answer) -> None:
     for device in trial.devices:
         for number, mantissa in enumerate(_mantissas(trial)):
             ties, others = _ties(trial, mantissa), _others(trial)
-            given = torch.cat([ties, others])
-            x = given.clone().to(device)
+            inputs = torch.cat([ties, others])
+            x = inputs.clone().to(device)
             result = trial.result_of(keep_bits, x, mantissa)
             _check_kind(trial, result, x)
-            trial.expect(torch.equal(x.cpu(), given), "input-changed")
-            expected, found = _rounded(given, mantissa), result.detach().cpu()
+            trial.expect(torch.equal(x.cpu(), inputs), "input-changed")
+            expected, output = _rounded(inputs, mantissa), result.detach().cpu()
             try:
-                _check_numbers(trial, given, found, expected, mantissa, len(ties))
+                _check_numbers(trial, inputs, output, expected, mantissa, len(ties))
             except WrongAnswer:
                 if number:
-                    same = torch.equal(found, _rounded(given, 7))
-                    trial.expect(not same, "always-seven", mantissa=mantissa)
+                    rounds_to_seven = torch.equal(output, _rounded(inputs, 7))
+                    trial.expect(not rounds_to_seven, "always-seven", mantissa=mantissa)
                 raise
 
 
@@ -45,8 +45,8 @@ def _ties(trial: Trial, mantissa: int) -> Tensor:
 
 def _others(trial: Trial) -> Tensor:
     powers = 2.0 ** trial.integers(-30, 30, (200,))
-    fixed = torch.tensor([0.0, 1.0, -1.0, 1.99999, 70_000.0, -1e-6])
-    return torch.cat([trial.normal(200) * powers, fixed])
+    fixed_values = torch.tensor([0.0, 1.0, -1.0, 1.99999, 70_000.0, -1e-6])
+    return torch.cat([trial.normal(200) * powers, fixed_values])
 
 
 def _rounded(x: Tensor, mantissa: int) -> Tensor:
@@ -62,25 +62,29 @@ def _truncated(x: Tensor, mantissa: int) -> Tensor:
 
 
 def _check_kind(trial: Trial, result: Any, x: Tensor) -> None:
-    good = isinstance(result, Tensor) and result.shape == x.shape
-    trial.expect(good, "not-a-tensor", what=describe(result), shape=tuple(x.shape))
+    right_shape = isinstance(result, Tensor) and result.shape == x.shape
+    trial.expect(right_shape, "not-a-tensor", what=describe(result), shape=tuple(x.shape))
     trial.expect(result.dtype == torch.float32, "other-dtype", found=result.dtype)
     trial.expect(result.device == x.device, "elsewhere", given=x.device, found=result.device)
 
 
 def _check_numbers(
-    trial: Trial, given: Tensor, found: Tensor, expected: Tensor, mantissa: int, ties: int
+    trial: Trial, inputs: Tensor, output: Tensor, expected: Tensor, mantissa: int, ties: int
 ) -> None:
-    lost = given[~found.isfinite()]
-    trial.expect(not len(lost), "not-finite", given=f"{lost[0].item() if len(lost) else 0:g}")
-    negated = (found.abs() == expected.abs()) & (found != expected)
+    not_finite = inputs[~output.isfinite()]
+    trial.expect(
+        not len(not_finite),
+        "not-finite",
+        given=f"{not_finite[0].item() if len(not_finite) else 0:g}",
+    )
+    negated = (output.abs() == expected.abs()) & (output != expected)
     trial.expect(not negated.any(), "sign-lost")
-    wrong = found != expected
+    wrong = output != expected
     if not wrong.any():
         return
-    details = {"mantissa": mantissa, "given": f"{given[wrong][0].item():.9g}"}
-    details["found"] = f"{found[wrong][0].item():.9g}"
-    truncated = torch.equal(found, _truncated(given, mantissa))
+    details = {"mantissa": mantissa, "given": f"{inputs[wrong][0].item():.9g}"}
+    details["found"] = f"{output[wrong][0].item():.9g}"
+    truncated = torch.equal(output, _truncated(inputs, mantissa))
     trial.expect(not truncated, "truncated", **details)
     trial.expect(wrong[ties:].any(), "wrong-tie", **details)
     raise trial.wrong("not-nearest", **details)

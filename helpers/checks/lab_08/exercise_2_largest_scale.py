@@ -15,14 +15,14 @@ _LIMIT = 2.0**24
 def exercise_2(trial: Trial, largest_scale: Answer) -> None:
     """`largest_scale(gradients)`: the largest power of 2 that keeps all gradients finite."""
     for device in trial.devices:
-        # Exponents of the largest value of each gradient; then the limit of fp16; then zeros.
+        # Each case: the exponents of the gradients' largest values, the limit of fp16, or zeros.
         for sizes in ((-4, -9, -7), (-9, -7, -1), (1, -5, -2), "limit", "zeros"):
             gradients = _gradients(trial, sizes)
-            given = [gradient.clone().to(device) for gradient in gradients]
-            result = trial.result_of(largest_scale, given)
+            copies = [gradient.clone().to(device) for gradient in gradients]
+            result = trial.result_of(largest_scale, copies)
             trial.expect(is_number(result), "not-a-number", what=describe(result))
-            same = all(torch.equal(a.cpu(), b) for a, b in zip(given, gradients, strict=True))
-            trial.expect(same, "input-changed")
+            unchanged = all(torch.equal(a.cpu(), b) for a, b in zip(copies, gradients, strict=True))
+            trial.expect(unchanged, "input-changed")
             _check_scale(trial, gradients, result)
 
 
@@ -31,13 +31,13 @@ def _gradients(trial: Trial, sizes: tuple[int, ...] | str) -> list[Tensor]:
         return [torch.zeros(3), torch.zeros(2, 2)]
     if sizes == "limit":
         return [torch.tensor([1e-3, 65504 / 2**10]), torch.tensor([-1e-4])]
-    found = []
+    gradients = []
     for power in sizes:
         values = trial.normal(3, 4) * 2.0 ** (power - 8)
         # The largest one is negative, so that a maximum without abs() gives a different number.
         values[1, 2] = -(1 + trial.random.random() / 2) * 2.0**power
-        found.append(values)
-    return found
+        gradients.append(values)
+    return gradients
 
 
 def _fits(gradients: list[Tensor], scale: float) -> bool:
@@ -49,11 +49,11 @@ def _check_scale(trial: Trial, gradients: list[Tensor], result: float) -> None:
     while not _fits(gradients, expected):
         expected /= 2
     largest = max(gradient.abs().max().item() for gradient in gradients)
-    exponent = expected != 1 and result == math.log2(expected) and result != expected
-    trial.expect(not exponent, "exponent", found=f"{result:g}")
+    is_exponent = expected != 1 and result == math.log2(expected) and result != expected
+    trial.expect(not is_exponent, "exponent", found=f"{result:g}")
     trial.expect(result <= _LIMIT, "above-limit", found=f"{result:g}")
-    power = result > 0 and math.frexp(result)[0] == 0.5
-    trial.expect(power, "not-a-power", found=f"{result:g}")
+    is_power = result > 0 and math.frexp(result)[0] == 0.5
+    trial.expect(is_power, "not-a-power", found=f"{result:g}")
     details = {"found": f"{result:,.0f}" if result >= 1 else f"{result:g}"}
     details |= {"largest": f"{largest:g}", "product": f"{largest * result:,.0f}"}
     trial.expect(_fits(gradients, result), "overflows", **details)

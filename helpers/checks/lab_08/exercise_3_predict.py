@@ -25,16 +25,16 @@ KINDS = {
 def exercise_3(trial: Trial, predict: Answer) -> None:
     """`predict()`: the dtype of each expression under autocast with float16."""
     result = trial.result_of(predict)
-    whole = isinstance(result, dict) and set(result) == set(KINDS)
-    trial.expect(whole, "not-the-dictionary", what=describe(result))
+    has_all_keys = isinstance(result, dict) and set(result) == set(KINDS)
+    trial.expect(has_all_keys, "not-the-dictionary", what=describe(result))
     for name, dtype in result.items():
-        good = isinstance(dtype, torch.dtype)
-        trial.expect(good, "not-a-dtype", name=name, found=repr(dtype))
+        is_dtype = isinstance(dtype, torch.dtype)
+        trial.expect(is_dtype, "not-a-dtype", name=name, found=repr(dtype))
     actual = _run(trial)
-    right = sum(result[name] == actual[name] for name in KINDS)
+    num_right = sum(result[name] == actual[name] for name in KINDS)
     for hint in dict.fromkeys(KINDS.values()):
-        same = all(result[name] == actual[name] for name in KINDS if KINDS[name] == hint)
-        trial.expect(same, hint, right=right)
+        all_right = all(result[name] == actual[name] for name in KINDS if KINDS[name] == hint)
+        trial.expect(all_right, hint, right=num_right)
 
 
 def _run(trial: Trial) -> dict[str, torch.dtype]:

@@ -49,24 +49,26 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     batches = [_batch(trial) for _ in "12"]
     copies = [(X.clone(), y.clone()) for X, y in batches]
     steps = trial.observe(_take_steps, training_step, net, optimizer, copies)
-    scaler, losses, calls, seen, autocast_in_backward = steps
+    scaler, losses, calls, dtypes, autocast_in_backward = steps
     for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
         trial.expect(method in calls, hint)
-    trial.expect(seen, "no-forward")
-    trial.expect(seen[0] != torch.float32, "no-autocast")
-    trial.expect(seen[0] == torch.float16, "other-precision", found=seen[0])
+    trial.expect(dtypes, "no-forward")
+    trial.expect(dtypes[0] != torch.float32, "no-autocast")
+    trial.expect(dtypes[0] == torch.float16, "other-precision", found=dtypes[0])
     trial.expect(not any(autocast_in_backward), "backward-inside")
-    found = [parameter.detach() for parameter in net.parameters()]
+    weights = [parameter.detach() for parameter in net.parameters()]
     expected, expected_losses = _reference(start, batches)
-    _check_weights(trial, found, start, expected, batches)
-    for loss, plain in zip(losses, expected_losses, strict=True):
-        _check_loss(trial, loss, plain)
-    before = [value.clone() for value in found]
+    _check_weights(trial, weights, start, expected, batches)
+    for loss, expected_loss in zip(losses, expected_losses, strict=True):
+        _check_loss(trial, loss, expected_loss)
+    weights_before = [value.clone() for value in weights]
     X, y = batches[0]
     step = training_step, net, optimizer, scaler, X * 1e6, y
     scale, new_scale = trial.observe(_scales_around, *step)
-    kept = all(torch.equal(a, b.detach()) for a, b in zip(before, net.parameters(), strict=True))
-    trial.expect(kept, "not-skipped")
+    unchanged = all(
+        torch.equal(a, b.detach()) for a, b in zip(weights_before, net.parameters(), strict=True)
+    )
+    trial.expect(unchanged, "not-skipped")
     trial.expect(new_scale == scale / 2, "scale-kept", found=new_scale)
 
 
@@ -84,23 +86,26 @@ def _take_steps(
 ) -> tuple[Scaler, list[Any], set[str], list[torch.dtype], list[bool]]:
     """Take a step per batch; return the scaler, the losses and the methods that were called.
 
-    Then the dtypes of the first layer's results, and whether backward passes ran under autocast.
+    Also return the dtypes of the first layer's results, and whether each backward pass ran under
+    autocast.
     """
-    seen: list[torch.dtype] = []
-    net[0].register_forward_hook(lambda layer, given, result: seen.append(result.dtype))
-    inside: list[bool] = []
-    net[0].weight.register_hook(lambda _: inside.append(torch.is_autocast_enabled("cuda")))
+    dtypes: list[torch.dtype] = []
+    net[0].register_forward_hook(lambda layer, given, result: dtypes.append(result.dtype))
+    autocast_in_backward: list[bool] = []
+    net[0].weight.register_hook(
+        lambda _: autocast_in_backward.append(torch.is_autocast_enabled("cuda"))
+    )
     scaler, losses = Scaler(), []
     for X, y in batches:
         losses.append(trial.result_of(training_step, net, optimizer, scaler, X, y, _MAX_NORM))
-        # Without an update, the scaler refuses the second step.
+        # Without an update, the scaler raises an error in the second step.
         if not {"scale", "step", "update"} <= scaler.calls:
             break
-        # Scales up gradients that were not cleared, so that they change the next step noticeably.
+        # Multiply the remaining gradients, so that they change the next step noticeably.
         for parameter in net.parameters():
             if parameter.grad is not None:
                 parameter.grad *= _SCALE * _KEPT
-    return scaler, losses, scaler.calls, seen, inside
+    return scaler, losses, scaler.calls, dtypes, autocast_in_backward
 
 
 def _scales_around(
@@ -139,33 +144,33 @@ def _reference(
     return [weight.detach() for weight in weights], losses
 
 
-def _difference(one: list[Tensor], other: list[Tensor]) -> float:
-    return max((a - b).abs().max().item() for a, b in zip(one, other, strict=True))
+def _difference(first: list[Tensor], second: list[Tensor]) -> float:
+    return max((a - b).abs().max().item() for a, b in zip(first, second, strict=True))
 
 
 def _check_weights(
     trial: Trial,
-    found: list[Tensor],
+    weights: list[Tensor],
     start: list[Tensor],
     expected: list[Tensor],
     batches: _Batches,
 ) -> None:
     tolerance = 0.05 * _difference(expected, start)
-    if _difference(found, expected) < tolerance:
+    if _difference(weights, expected) < tolerance:
         return
-    moved = _difference(found, start)
-    trial.expect(moved > 0, "weights-kept")
-    trial.expect(moved > tolerance, "clipped-scaled")
+    change = _difference(weights, start)
+    trial.expect(change > 0, "weights-kept")
+    trial.expect(change > tolerance, "clipped-scaled")
     unclipped, _ = _reference(start, batches, clip=False)
-    trial.expect(_difference(found, unclipped) > 0.05 * _difference(unclipped, start), "no-clip")
-    kept, _ = _reference(start, batches, keep=True)
-    trial.expect(_difference(found, kept) > tolerance, "gradients-kept")
+    trial.expect(_difference(weights, unclipped) > 0.05 * _difference(unclipped, start), "no-clip")
+    accumulated, _ = _reference(start, batches, keep=True)
+    trial.expect(_difference(weights, accumulated) > tolerance, "gradients-kept")
     raise trial.wrong("other-weights")
 
 
 def _check_loss(trial: Trial, loss: Any, expected: float) -> None:
-    good = isinstance(loss, Tensor) and loss.dim() == 0
-    trial.expect(good, "not-a-tensor", what=describe(loss))
+    is_scalar = isinstance(loss, Tensor) and loss.dim() == 0
+    trial.expect(is_scalar, "not-a-tensor", what=describe(loss))
     trial.expect(loss.dtype == torch.float32, "half-loss", found=loss.dtype)
     value = loss.detach().item()
     trial.expect(value < 100 * expected, "scaled-loss")

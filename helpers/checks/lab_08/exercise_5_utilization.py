@@ -19,11 +19,11 @@ def exercise_5(trial: Trial, utilization: Answer) -> None:
 
 
 def _one_after_another(trial: Trial) -> Kernels:
-    kernels, now = [], trial.random.randint(20, 40)
+    kernels, start = [], trial.random.randint(20, 40)
     for _ in range(6):
         length = trial.random.randint(3, 9)
-        kernels.append((now, length))
-        now += length + trial.random.randint(5, 20)
+        kernels.append((start, length))
+        start += length + trial.random.randint(5, 20)
     return kernels
 
 
@@ -46,15 +46,15 @@ def _share(kernels: Kernels) -> float:
 
 
 def _result(trial: Trial, utilization: Answer, kernels: Kernels) -> float:
-    given = list(kernels)
-    result = trial.result_of(utilization, given)
+    copy = list(kernels)
+    result = trial.result_of(utilization, copy)
     trial.expect(is_number(result), "not-a-number", what=describe(result))
-    trial.expect(given == kernels, "input-changed")
+    trial.expect(copy == kernels, "input-changed")
     return result
 
 
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) < 1e-6 * max(1, abs(other))
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) < 1e-6 * max(1, abs(b))
 
 
 def _check_simple(trial: Trial, utilization: Answer, kernels: Kernels) -> None:

@@ -13,22 +13,28 @@ def exercise_1(trial: Trial, share: Answer) -> None:
     for count, size in ((full, world), (full + draw(1, world - 1), world), (2, 5), (1, 3)):
         order = trial.random.sample(range(100), count)
         before = list(order)
-        each = -(-count // size)
-        longer = (before * size)[: each * size]
+        share_size = -(-count // size)
+        padded = (before * size)[: share_size * size]
         for rank in range(size):
-            mine = trial.result_of(share, order, rank, size)
-            whole = isinstance(mine, list) and all(map(is_int, mine))
-            trial.expect(whole, "not-a-list", found=describe(mine))
+            result = trial.result_of(share, order, rank, size)
+            is_list = isinstance(result, list) and all(map(is_int, result))
+            trial.expect(is_list, "not-a-list", found=describe(result))
             trial.expect(order == before, "order-changed")
-            exact = longer[rank::size]
-            details = {"order": before, "rank": rank, "size": size, "found": mine, "count": each}
-            if mine == exact:
+            exact = padded[rank::size]
+            details = {
+                "order": before,
+                "rank": rank,
+                "size": size,
+                "found": result,
+                "count": share_size,
+            }
+            if result == exact:
                 continue
-            trial.expect(sorted(mine) != sorted(exact), "other-sequence", **details)
+            trial.expect(sorted(result) != sorted(exact), "other-sequence", **details)
             positions = exact == [before[i] for i in range(rank, count, size)]
-            in_blocks = mine == longer[rank * each : (rank + 1) * each]
+            in_blocks = result == padded[rank * share_size : (rank + 1) * share_size]
             trial.expect(not in_blocks, "a-block", **details)
-            trial.expect(len(mine) <= each, "too-many", **details)
-            trial.expect(len(mine) == each, "too-few", **details)
-            trial.expect(positions or mine[:-1] != exact[:-1], "padded-wrongly", **details)
+            trial.expect(len(result) <= share_size, "too-many", **details)
+            trial.expect(len(result) == share_size, "too-few", **details)
+            trial.expect(positions or result[:-1] != exact[:-1], "padded-wrongly", **details)
             raise trial.wrong("other-examples", **details)

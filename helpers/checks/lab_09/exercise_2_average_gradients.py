@@ -11,7 +11,7 @@ from helpers.checks.trial import Answer, Trial
 
 
 class Net(nn.Module):
-    """A layer that is used, and one that is not."""
+    """A network with one used layer and one unused layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,23 +28,23 @@ def exercise_2(trial: Trial, average_gradients: Answer) -> None:
     """`average_gradients(replicas, sizes)`: the gradients of the whole batch for all."""
     small, large = trial.random.randint(2, 3), trial.random.randint(6, 9)
     for sizes in ([4, 4], [large, small], [small, large, 4]):
-        places = [trial.devices[i % 2] for i in range(len(sizes))]  # replicas 0 and 2 share one
+        devices = [trial.devices[i % 2] for i in range(len(sizes))]  # replicas 0 and 2 share one
         torch.manual_seed(trial.random.randrange(2**31))
-        alone = Net()
+        reference = Net()
         X = trial.normal(sum(sizes), 4)
         y = trial.integers(0, 3, (sum(sizes),))
-        replicas = [copy.deepcopy(alone).to(place) for place in places]
-        weights = [alone.used.weight.detach().clone()]
-        shares = zip(replicas, places, X.split(sizes), y.split(sizes), strict=True)
-        for net, place, inputs, targets in shares:
-            F.cross_entropy(net(inputs.to(place)), targets.to(place)).backward()
-        F.cross_entropy(alone(X), y).backward()
-        own = [net.used.weight.grad.detach().cpu().clone() for net in replicas]
+        replicas = [copy.deepcopy(reference).to(device) for device in devices]
+        weights = [reference.used.weight.detach().clone()]
+        shares = zip(replicas, devices, X.split(sizes), y.split(sizes), strict=True)
+        for net, device, inputs, targets in shares:
+            F.cross_entropy(net(inputs.to(device)), targets.to(device)).backward()
+        F.cross_entropy(reference(X), y).backward()
+        own_gradients = [net.used.weight.grad.detach().cpu().clone() for net in replicas]
         trial.call(average_gradients, replicas, list(sizes))
         for rank, net in enumerate(replicas):
-            kept = torch.equal(net.used.weight.detach().cpu(), weights[0])
-            trial.expect(kept, "weights-changed")
-            _check(trial, net, alone, own, rank, sizes)
+            unchanged = torch.equal(net.used.weight.detach().cpu(), weights[0])
+            trial.expect(unchanged, "weights-changed")
+            _check(trial, net, reference, own_gradients, rank, sizes)
         if len(replicas) > 2:
             pairs = zip(replicas[0].used.parameters(), replicas[2].used.parameters(), strict=True)
             shared = any(a.grad.data_ptr() == b.grad.data_ptr() for a, b in pairs)
@@ -52,7 +52,7 @@ def exercise_2(trial: Trial, average_gradients: Answer) -> None:
 
 
 def _check(
-    trial: Trial, net: Net, alone: Net, own: list[Tensor], rank: int, sizes: list[int]
+    trial: Trial, net: Net, reference: Net, own_gradients: list[Tensor], rank: int, sizes: list[int]
 ) -> None:
     details = {"rank": rank, "sizes": sizes}
     for parameter in net.unused.parameters():
@@ -61,17 +61,19 @@ def _check(
         trial.expect(isinstance(parameter.grad, Tensor), "gradient-lost", **details)
     if all(
         _near(a.grad, b.grad)
-        for a, b in zip(net.used.parameters(), alone.used.parameters(), strict=True)
+        for a, b in zip(net.used.parameters(), reference.used.parameters(), strict=True)
     ):
         return
     grad = net.used.weight.grad
-    trial.expect(not _near(grad, own[rank]), "unchanged", **details)
-    trial.expect(not _near(grad, sum(own)), "the-sum", **details)
-    trial.expect(not _near(grad, sum(own) / len(own)), "shares-alike", **details)
-    of_one = any(_near(grad, each) for each in own)
-    trial.expect(not of_one, "one-replicas", **details)
+    trial.expect(not _near(grad, own_gradients[rank]), "unchanged", **details)
+    trial.expect(not _near(grad, sum(own_gradients)), "the-sum", **details)
+    trial.expect(
+        not _near(grad, sum(own_gradients) / len(own_gradients)), "shares-alike", **details
+    )
+    from_one_replica = any(_near(grad, gradient) for gradient in own_gradients)
+    trial.expect(not from_one_replica, "one-replicas", **details)
     raise trial.wrong("other-gradient", **details)
 
 
-def _near(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one.detach().cpu(), other.detach().cpu(), rtol=1e-3, atol=1e-5)
+def _near(a: Tensor, b: Tensor) -> bool:
+    return torch.allclose(a.detach().cpu(), b.detach().cpu(), rtol=1e-3, atol=1e-5)

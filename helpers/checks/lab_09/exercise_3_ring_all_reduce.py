@@ -12,38 +12,40 @@ from helpers.checks.trial import Answer, Trial, describe
 def exercise_3(trial: Trial, ring_all_reduce: Answer) -> None:
     """`ring_all_reduce(tensors, send)`: the sum for each process, sending few bytes."""
     for n in (4, 2, 3, 1):
-        places = [trial.devices[rank % len(trial.devices)] for rank in range(n)]
+        devices = [trial.devices[rank % len(trial.devices)] for rank in range(n)]
         length = n * trial.random.randint(2, 5)
-        tensors = [trial.integers(0, 100, (length,), place, torch.float32) for place in places]
+        tensors = [trial.integers(0, 100, (length,), device, torch.float32) for device in devices]
         before = [tensor.clone() for tensor in tensors]
-        result, sent = _run(trial, ring_all_reduce, tensors, places)
-        _check_sums(trial, result, before, places)
-        kept = all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
-        trial.expect(kept, "input-changed")
+        result, sent_bytes = _run(trial, ring_all_reduce, tensors, devices)
+        _check_sums(trial, result, before, devices)
+        unchanged = all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
+        trial.expect(unchanged, "input-changed")
         size = tensors[0].nbytes
-        details = {"n": n, "size": size, "found": max(sent), "exact": 2 * (n - 1) * size // n}
-        trial.expect(max(sent) <= details["exact"], "too-many-bytes", **details)
-        trial.expect(min(sent) >= details["exact"], "not-sent", **details | {"found": min(sent)})
+        details = {"n": n, "size": size, "found": max(sent_bytes), "exact": 2 * (n - 1) * size // n}
+        trial.expect(max(sent_bytes) <= details["exact"], "too-many-bytes", **details)
+        trial.expect(
+            min(sent_bytes) >= details["exact"], "not-sent", **details | {"found": min(sent_bytes)}
+        )
         if n > 1:
-            changed, _ = _run(trial, ring_all_reduce, tensors, places, added=1)
-            used = all((a != b).all() for a, b in zip(changed, result, strict=True))
-            trial.expect(used, "not-received", n=n)
+            second_result, _ = _run(trial, ring_all_reduce, tensors, devices, added=1)
+            all_used = all((a != b).all() for a, b in zip(second_result, result, strict=True))
+            trial.expect(all_used, "not-received", n=n)
 
 
 def _run(
     trial: Trial,
     ring_all_reduce: Answer,
     tensors: list[Tensor],
-    places: list[torch.device],
+    devices: list[torch.device],
     added: int = 0,
 ) -> tuple[list[Tensor], list[int]]:
     """Call the answer; return its result and the bytes that each process sent.
 
-    `added` is added to every number that is sent. All numbers of the sum must then change, because
-    each one depends on at least one message.
+    `added` is added to every number that is sent. Every number of the sum depends on at least one
+    message, so all of them must then change.
     """
     n = len(tensors)
-    sent = [0] * n
+    sent_bytes = [0] * n
     mistakes: list[WrongAnswer] = []
 
     def send(source, target, tensor):
@@ -53,33 +55,35 @@ def _run(
             details = {"source": source, "target": target, "n": n}
             mistakes.append(trial.wrong("not-a-neighbor", **details))
         else:
-            sent[source] += tensor.nbytes
-            return tensor.detach().clone().to(places[target]) + added
+            sent_bytes[source] += tensor.nbytes
+            return tensor.detach().clone().to(devices[target]) + added
         raise mistakes[-1]
 
     result = trial.result_of(ring_all_reduce, list(tensors), trial.callback(send))
     if mistakes:  # the student's code has caught the exception
         raise mistakes[0]
-    return result, sent
+    return result, sent_bytes
 
 
-def _check_sums(trial: Trial, result, before: list[Tensor], places: list[torch.device]) -> None:
+def _check_sums(trial: Trial, result, before: list[Tensor], devices: list[torch.device]) -> None:
     n = len(before)
-    good = isinstance(result, list) and len(result) == n
-    good = good and all(isinstance(each, Tensor) for each in result)
-    trial.expect(good, "not-a-list", n=n, found=describe(result))
-    total = sum(tensor.cpu() for tensor in before)
-    for rank, each in enumerate(result):
+    is_list = isinstance(result, list) and len(result) == n
+    is_list = is_list and all(isinstance(tensor, Tensor) for tensor in result)
+    trial.expect(is_list, "not-a-list", n=n, found=describe(result))
+    total = sum(original.cpu() for original in before)
+    for rank, tensor in enumerate(result):
         details = {"rank": rank, "n": n}
-        shape = each.shape == before[rank].shape
-        trial.expect(shape, "other-shape", **details, found=tuple(each.shape))
-        there = each.device == places[rank]
-        trial.expect(there, "elsewhere", **details, found=each.device, wanted=places[rank])
-        if torch.equal(each.cpu(), total):
+        same_shape = tensor.shape == before[rank].shape
+        trial.expect(same_shape, "other-shape", **details, found=tuple(tensor.shape))
+        on_device = tensor.device == devices[rank]
+        trial.expect(on_device, "elsewhere", **details, found=tensor.device, wanted=devices[rank])
+        if torch.equal(tensor.cpu(), total):
             continue
-        mean = torch.allclose(each.cpu() * n, total)
-        trial.expect(not mean, "the-mean", **details)
-        right = int((each.cpu() == total).sum())
-        partly = right >= len(total) // n
-        trial.expect(not partly, "partly-summed", **details, right=right, count=len(total))
+        is_mean = torch.allclose(tensor.cpu() * n, total)
+        trial.expect(not is_mean, "the-mean", **details)
+        num_right = int((tensor.cpu() == total).sum())
+        partly_summed = num_right >= len(total) // n
+        trial.expect(
+            not partly_summed, "partly-summed", **details, right=num_right, count=len(total)
+        )
         raise trial.wrong("other-sum", **details)

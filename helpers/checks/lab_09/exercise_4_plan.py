@@ -16,45 +16,45 @@ def exercise_4(trial: Trial, plan: Answer) -> None:
         parameters = trial.random.randint(2, 90) * 64 * 10**6
         for method, sharded in _SHARDED.items():
             result = trial.result_of(plan, method, parameters, gpus)
-            good = isinstance(result, tuple | list) and len(result) == 2
-            good = good and all(map(is_number, result))
-            trial.expect(good, "not-a-pair", found=describe(result))
+            is_pair = isinstance(result, tuple | list) and len(result) == 2
+            is_pair = is_pair and all(map(is_number, result))
+            trial.expect(is_pair, "not-a-pair", found=describe(result))
             details = {"method": method, "parameters": f"{parameters:,}", "gpus": gpus}
             memory = parameters * (16 - sharded + sharded / gpus)
             _check_memory(trial, method, result[0], memory, parameters, details)
             passes = 3 if method == "fsdp" else 2
-            sent = passes * 2 * parameters * (gpus - 1) / gpus
-            _check_sent(trial, result[1], sent, gpus, passes, details)
+            sent_bytes = passes * 2 * parameters * (gpus - 1) / gpus
+            _check_sent(trial, result[1], sent_bytes, gpus, passes, details)
 
 
 def _check_memory(
-    trial: Trial, method: str, found: float, exact: float, parameters: int, details: dict
+    trial: Trial, method: str, result: float, exact: float, parameters: int, details: dict
 ) -> None:
-    if _near(found, exact):
+    if _near(result, exact):
         return
     gpus = details["gpus"]
-    details = details | {"found": f"{found:,.0f}", "exact": f"{exact:,.0f}"}
-    trial.expect(not _near(found, exact * gpus), "all-gpus", **details)
-    trial.expect(not _near(found * 1e9, exact), "other-unit", **details)
-    everything = _near(found, 16 * parameters / gpus)
-    trial.expect(not everything, "all-sharded", **details)
-    nothing = _near(found, 16 * parameters)
-    trial.expect(not nothing, "nothing-sharded", **details)
+    details = details | {"found": f"{result:,.0f}", "exact": f"{exact:,.0f}"}
+    trial.expect(not _near(result, exact * gpus), "all-gpus", **details)
+    trial.expect(not _near(result * 1e9, exact), "other-unit", **details)
+    all_sharded = _near(result, 16 * parameters / gpus)
+    trial.expect(not all_sharded, "all-sharded", **details)
+    none_sharded = _near(result, 16 * parameters)
+    trial.expect(not none_sharded, "nothing-sharded", **details)
     raise trial.wrong("wrong-memory", **details)
 
 
 def _check_sent(
-    trial: Trial, found: float, exact: float, gpus: int, passes: int, details: dict
+    trial: Trial, result: float, exact: float, gpus: int, passes: int, details: dict
 ) -> None:
-    if _near(found, exact):
+    if _near(result, exact):
         return
-    details = details | {"found": f"{found:,.0f}", "exact": f"{exact:,.0f}"}
+    details = details | {"found": f"{result:,.0f}", "exact": f"{exact:,.0f}"}
     trial.expect(gpus > 1, "sends-alone", **details)
-    trial.expect(not _near(found, exact * gpus / (gpus - 1)), "large-n", **details)
-    trial.expect(not _near(found, exact / passes), "one-pass", **details)
-    trial.expect(not _near(found, exact / 3 * 2), "fsdp-as-ddp", **details)
+    trial.expect(not _near(result, exact * gpus / (gpus - 1)), "large-n", **details)
+    trial.expect(not _near(result, exact / passes), "one-pass", **details)
+    trial.expect(not _near(result, exact / 3 * 2), "fsdp-as-ddp", **details)
     raise trial.wrong("wrong-bytes", **details)
 
 
-def _near(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-3)
+def _near(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-3)

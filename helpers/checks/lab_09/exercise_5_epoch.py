@@ -28,51 +28,55 @@ def exercise_5(trial: Trial, epoch: Answer) -> None:
 
 def _check_waiting(trial: Trial, batches: list[int], done: list[list[str]]) -> None:
     """Compare the collective operations of all processes one by one."""
-    calls = [[each for each in actions if each in _COLLECTIVE] for actions in done]
+    calls = [[action for action in actions if action in _COLLECTIVE] for actions in done]
     for turn in range(max(map(len, calls))):
-        now = [mine[turn] if turn < len(mine) else None for mine in calls]
-        if len(set(now)) == 1:
+        current = [mine[turn] if turn < len(mine) else None for mine in calls]
+        if len(set(current)) == 1:
             continue
-        waiting = next(rank for rank, each in enumerate(now) if each is not None)
-        other = next(rank for rank, each in enumerate(now) if each != now[waiting])
-        details = {"batches": batches, "waiting": waiting, "other": other, "what": now[waiting]}
-        trial.expect(None not in now, "deadlock", **details)
-        raise trial.wrong("another-order", **details, found=now[other])
+        waiting = next(rank for rank, action in enumerate(current) if action is not None)
+        other = next(rank for rank, action in enumerate(current) if action != current[waiting])
+        details = {"batches": batches, "waiting": waiting, "other": other, "what": current[waiting]}
+        trial.expect(None not in current, "deadlock", **details)
+        raise trial.wrong("another-order", **details, found=current[other])
 
 
 def _check_training(trial: Trial, rank: int, batches: list[int], actions: list[str]) -> None:
     details = {"rank": rank, "batches": batches}
-    trained = actions.count("train")
-    count = {"found": trained, "exact": batches[rank]}
-    trial.expect(trained >= batches[rank], "batches-lost", **details, **count)
-    trial.expect(trained <= batches[rank], "too-much-training", **details, **count)
+    num_trained = actions.count("train")
+    count = {"found": num_trained, "exact": batches[rank]}
+    trial.expect(num_trained >= batches[rank], "batches-lost", **details, **count)
+    trial.expect(num_trained <= batches[rank], "too-much-training", **details, **count)
 
 
 def _check_order(trial: Trial, rank: int, batches: list[int], actions: list[str]) -> None:
     details = {"rank": rank, "batches": batches}
-    reduced = actions.count("all_reduce gradients")
-    count = {"found": reduced, "exact": max(batches)}
-    trial.expect(reduced == max(batches), "gradients-miscounted", **details, **count)
-    mine = [each for each in actions if each in ("train", "all_reduce gradients")]
-    after = [mine[i + 1 : i + 2] for i, each in enumerate(mine) if each == "train"]
-    paired = all(each == ["all_reduce gradients"] for each in after)
-    trial.expect(paired, "not-after-each-batch", **details)
-    evaluated = actions.count("evaluate") == 1 == actions.count("all_reduce counts")
-    trial.expect(evaluated, "not-evaluated", **details)
-    trainings = [i for i, each in enumerate(actions) if each in mine]
+    num_reductions = actions.count("all_reduce gradients")
+    count = {"found": num_reductions, "exact": max(batches)}
+    trial.expect(num_reductions == max(batches), "gradients-miscounted", **details, **count)
+    training_actions = [action for action in actions if action in ("train", "all_reduce gradients")]
+    next_actions = [
+        training_actions[i + 1 : i + 2]
+        for i, action in enumerate(training_actions)
+        if action == "train"
+    ]
+    all_paired = all(action == ["all_reduce gradients"] for action in next_actions)
+    trial.expect(all_paired, "not-after-each-batch", **details)
+    evaluated_once = actions.count("evaluate") == 1 == actions.count("all_reduce counts")
+    trial.expect(evaluated_once, "not-evaluated", **details)
+    trainings = [i for i, action in enumerate(actions) if action in training_actions]
     first, second = actions.index("evaluate"), actions.index("all_reduce counts")
-    in_order = max(trainings) < first < second
-    trial.expect(in_order, "counts-too-early", **details)
+    counts_last = max(trainings) < first < second
+    trial.expect(counts_last, "counts-too-early", **details)
 
 
 def _check_saving(trial: Trial, done: list[list[str]]) -> None:
     for rank, actions in enumerate(done):
-        saved = actions.count("save")
-        trial.expect(saved == (rank == 0), "saved-by-all", rank=rank, found=saved)
-    after = done[0][done[0].index("save") :]
-    # The all-reduce counts, too: without it, rank 0 does not have the other processes' last step.
-    finished = "train" not in after and "all_reduce gradients" not in after
-    trial.expect(finished, "saved-too-early")
+        num_saves = actions.count("save")
+        trial.expect(num_saves == (rank == 0), "saved-by-all", rank=rank, found=num_saves)
+    later_actions = done[0][done[0].index("save") :]
+    # An all-reduce after saving is wrong too: rank 0 then lacks the last step of the others.
+    training_done = "train" not in later_actions and "all_reduce gradients" not in later_actions
+    trial.expect(training_done, "saved-too-early")
     # Every collective operation waits for rank 0, not only the barrier.
-    waited = any(each in _COLLECTIVE for each in after)
-    trial.expect(waited, "not-waited-for-the-file")
+    others_wait = any(action in _COLLECTIVE for action in later_actions)
+    trial.expect(others_wait, "not-waited-for-the-file")

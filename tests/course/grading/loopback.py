@@ -12,7 +12,7 @@ from course.grading.remote_trial import RemoteAnswer, RemoteTrial
 
 def judge_through_messages(exercise, functions, seed=None, change=lambda reply: reply):
     """Judge functions as `Exercise.judge` does, through messages; `change` forges the replies."""
-    names = list(inspect.signature(exercise.judging).parameters)[1:]
+    names = list(inspect.signature(exercise.check_function).parameters)[1:]
     cloudpickle.register_pickle_by_value(_lab_of(exercise))
     calls = []
 
@@ -34,7 +34,7 @@ def judge_through_messages(exercise, functions, seed=None, change=lambda reply: 
 
 
 def _lab_of(exercise):
-    return inspect.getmodule(inspect.unwrap(exercise.judging))
+    return inspect.getmodule(inspect.unwrap(exercise.check_function))
 
 
 def _as_json(message):

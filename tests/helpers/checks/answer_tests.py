@@ -98,5 +98,5 @@ class EveryAnswer:
         exercise = self.answers.checks.lab.exercises[number]
         text = (ROOT / "labs" / "source" / f"{exercise.lab.name}.py").read_text()
         assert f"# %% check={number} points={exercise.points}\n" in text
-        names = list(inspect.signature(exercise.judging).parameters)[1:]
+        names = list(inspect.signature(exercise.check_function).parameters)[1:]
         assert f"check.exercise_{number}({', '.join(names)})\n" in text

@@ -38,7 +38,7 @@ def test_every_synchronization_waits_for_the_device(wait):
         device.launch(30)
         wait()
     assert device.clock.seconds == pytest.approx(80, abs=0.01)
-    assert device.took == [50, 30]
+    assert device.durations == [50, 30]
     assert device.is_done()
 
 
@@ -80,7 +80,7 @@ def test_repeated_queries_take_time():
         device.launch(0.1)
         while not torch.cuda.current_stream().query():
             assert device.clock.seconds < 0.2
-    assert device.asked
+    assert device.was_queried
 
 
 def test_torch_functions_are_restored():
