@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 from course.execution.progress import format_seconds
 from course.files import read_notebook, write_atomically
 from course.reports.entries import Entry, format_value, result_names
+from helpers.language import ENGLISH
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # For example, a badge. The page shows the alt text instead.
@@ -70,6 +71,7 @@ def write_page(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
         embed_images=True,
+        language_code=notebook.metadata.get("course", {}).get("language", ENGLISH),
     )
     has_formulas = any(
         "$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown"
