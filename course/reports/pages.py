@@ -67,10 +67,10 @@ def write_page(
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _adapt_links(cell.source, sibling_names)
+    # With `embed_images`, nbconvert would close each `<details>` before the answer that it hides.
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
-        embed_images=True,
         language_code=notebook.metadata.get("course", {}).get("language", ENGLISH),
     )
     has_formulas = any(

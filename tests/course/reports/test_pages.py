@@ -62,3 +62,8 @@ def test_page_says_its_language(cells, tmp_path, language):
         notebook.metadata["course"] = {"language": language}
     nbformat.write(notebook, tmp_path / "one.ipynb")
     assert f'<html lang="{language}">' in write_page(tmp_path / "one.ipynb").read_text("utf-8")
+
+
+def test_collapsed_answer_stays_collapsed(page_of):
+    page = page_of("<details><summary>Answer</summary>\n\nOn the GPU.\n\n</details>")
+    assert page.index("On the GPU.") < page.index("</details>")
