@@ -74,6 +74,7 @@ site: $(READY)
 	    -d build/doctrees/$(notdir $(page:/index.md=)) . build/site/$(notdir $(page:/index.md=)) &&) true
 
 # uv takes half of pip's time; pip is used where uv cannot reach an index.
+# JupyterLab reads docs/jupyterlab/page_config.json itself; Notebook 7 needs it in the environment.
 # The stamp is written last, so the next make completes an interrupted installation.
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
@@ -84,6 +85,8 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt || \
 	    $(PIP) -r requirements.txt
 	$(PIP) --no-deps -e .
+	mkdir -p $(VENV)/etc/jupyter/labconfig
+	cp docs/jupyterlab/page_config.json $(VENV)/etc/jupyter/labconfig/
 	touch $@
 
 # Colab's Python is 3.13: uv downloads one if there is none, or name yours with COLAB_PYTHON=PATH.

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 from course.execution.progress import format_seconds
 from course.files import read_notebook, write_atomically
 from course.reports.entries import Entry, format_value, result_names
+from helpers.language import ENGLISH
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # For example, a badge. The page shows the alt text instead.
@@ -66,10 +67,11 @@ def write_page(
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _adapt_links(cell.source, sibling_names)
+    # With `embed_images`, nbconvert would close each `<details>` before the answer that it hides.
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
-        embed_images=True,
+        language_code=notebook.metadata.get("course", {}).get("language", ENGLISH),
     )
     has_formulas = any(
         "$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown"

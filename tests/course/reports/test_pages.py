@@ -53,3 +53,17 @@ def test_text_colors_have_a_contrast_of_4_5(page_of):
     for group, background in ((terminal, ERROR), (code, CODE), (prompt, BACKGROUND)):
         for _, color in group:
             assert contrast(color, background) >= 4.5
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_page_says_its_language(cells, tmp_path, language):
+    notebook = cells.notebook(cells.text("text"))
+    if language != "en":
+        notebook.metadata["course"] = {"language": language}
+    nbformat.write(notebook, tmp_path / "one.ipynb")
+    assert f'<html lang="{language}">' in write_page(tmp_path / "one.ipynb").read_text("utf-8")
+
+
+def test_collapsed_answer_stays_collapsed(page_of):
+    page = page_of("<details><summary>Answer</summary>\n\nOn the GPU.\n\n</details>")
+    assert page.index("On the GPU.") < page.index("</details>")
