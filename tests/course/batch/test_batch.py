@@ -121,20 +121,9 @@ def test_executed_notebooks_are_named_after_their_runs(finished_batch):
 def test_finished_batch_runs_nothing_when_repeated(course, finished_batch, monkeypatch, capsys):
     before = rows_of(finished_batch)
     forbid_runs(monkeypatch)
-    words = [
-        "--grid",
-        "x",
-        "1",
-        "2",
-        "--repeats",
-        "2",
-        "-p",
-        "lr",
-        "0.001",
-        "--out",
-        str(finished_batch),
-    ]
-    assert cli.main(["--root", str(course.root), "batch", "01", *words]) == 0
+    words = ["--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "0.001"]
+    command_line = ["--root", str(course.root), "batch", "01", *words, "--out", str(finished_batch)]
+    assert cli.main(command_line) == 0
     assert "4 of 4 runs are already finished; 0 remaining." in capsys.readouterr().out
     assert rows_of(finished_batch) == before
 
@@ -142,10 +131,8 @@ def test_finished_batch_runs_nothing_when_repeated(course, finished_batch, monke
 def test_dry_run_shows_missing_runs_and_an_estimate(course, finished_batch, monkeypatch, capsys):
     forbid_runs(monkeypatch)
     words = ["--grid", "x", "1", "2", "3", "--repeats", "2", "-p", "lr", "1e-3", "--dry-run"]
-    assert (
-        cli.main(["--root", str(course.root), "batch", "01", *words, "--out", str(finished_batch)])
-        == 0
-    )
+    command_line = ["--root", str(course.root), "batch", "01", *words, "--out", str(finished_batch)]
+    assert cli.main(command_line) == 0
     output = capsys.readouterr().out
     assert "6 runs, 2 to execute" in output
     assert "to run  01_small  lr = 0.001, x = 3, seed = 1" in output

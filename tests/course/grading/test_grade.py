@@ -178,7 +178,7 @@ def test_manual_points_are_kept_and_nothing_is_graded_again(graded_class, monkey
     before = manual.read_bytes()
     manual.write_text("student,exercise,points,comment\nAda 3,3,1.5,almost\nFrames,6,2,\n")
     try:
-        graded = {submission.submission.student: submission for submission in graded_class.grade()}
+        graded = {result.submission.student: result for result in graded_class.grade()}
         mark = graded["Ada 3"].marks[2]
         assert (mark.points, mark.status, mark.message) == (1.5, MarkStatus.MANUAL, "almost")
         assert graded["Frames"].points == 2

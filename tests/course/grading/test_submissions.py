@@ -371,8 +371,8 @@ def test_class_list_without_names_is_an_error(tmp_path):
     ],
 )
 def test_identity_has_name_id_platform_and_folder(path, identity):
-    submission = identify_student(path, LAB)
-    assert (submission.name, submission.id, submission.platform, submission.root) == identity
+    student = identify_student(path, LAB)
+    assert (student.name, student.id, student.platform, student.root) == identity
 
 
 def test_student_who_submitted_a_zip_to_canvas_is_not_absent(tmp_path):
