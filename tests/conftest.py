@@ -56,12 +56,12 @@ def small_course(tmp_path):
 
 @pytest.fixture(scope="session")
 def make_small_course(tmp_path_factory):
-    """Create courses for fixtures that several tests share."""
+    """A function that creates courses for fixtures that several tests share."""
     return lambda: SmallCourse(tmp_path_factory.mktemp("course") / "course")
 
 
 class Cells:
-    """Creates cells and outputs of stored notebooks."""
+    """Functions that create cells and outputs of stored notebooks."""
 
     text = staticmethod(new_markdown_cell)
 

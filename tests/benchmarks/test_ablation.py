@@ -1,4 +1,4 @@
-"""Runs of several calls are merged if their conditions are the same."""
+"""Runs of several calls are merged if they have the same conditions."""
 
 import importlib
 from pathlib import Path

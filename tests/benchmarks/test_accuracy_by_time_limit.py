@@ -1,4 +1,4 @@
-"""Runs of several calls are merged if their settings are the same."""
+"""Runs of several calls are merged if they have the same settings."""
 
 import importlib
 import json
@@ -13,7 +13,7 @@ def benchmark(monkeypatch):
     return importlib.import_module("benchmarks.accuracy_by_time_limit")
 
 
-def made_up(recipe, seconds, seed, accuracy):
+def run_entry(recipe, seconds, seed, accuracy):
     return {
         "recipe": recipe,
         "time_limit": seconds,
@@ -25,13 +25,15 @@ def made_up(recipe, seconds, seed, accuracy):
     }
 
 
-def as_read(results):
+def through_json(results):
     return json.loads(json.dumps(results))
 
 
 def test_earlier_runs_are_kept(benchmark):
-    before = as_read(benchmark.results_of([made_up(benchmark.COURSE, "60", 0, 0.5)], "float32"))
-    runs = [made_up(benchmark.COURSE, "60", 1, 0.7), made_up(benchmark.BASELINE, "300", 0, 0.6)]
+    before = through_json(
+        benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
+    )
+    runs = [run_entry(benchmark.COURSE, "60", 1, 0.7), run_entry(benchmark.BASELINE, "300", 0, 0.6)]
     results = benchmark.results_of(runs, "float32", before)
     assert [run["seed"] for run in results["runs"]] == [0, 1, 0]
     assert results["medians"][f"{benchmark.COURSE}, 60 s"]["runs"] == 2
@@ -42,12 +44,16 @@ def test_earlier_runs_are_kept(benchmark):
 
 
 def test_repeated_seed_replaces_earlier_run(benchmark):
-    before = as_read(benchmark.results_of([made_up(benchmark.COURSE, "60", 0, 0.5)], "float32"))
-    results = benchmark.results_of([made_up(benchmark.COURSE, "60", 0, 0.7)], "float32", before)
+    before = through_json(
+        benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
+    )
+    results = benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.7)], "float32", before)
     assert [run["accuracy_one_view"] for run in results["runs"]] == [0.7]
 
 
 def test_earlier_runs_with_other_settings_are_dropped(benchmark):
-    before = as_read(benchmark.results_of([made_up(benchmark.COURSE, "60", 0, 0.5)], "bfloat16"))
-    results = benchmark.results_of([made_up(benchmark.COURSE, "60", 1, 0.7)], "float32", before)
+    before = through_json(
+        benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "bfloat16")
+    )
+    results = benchmark.results_of([run_entry(benchmark.COURSE, "60", 1, 0.7)], "float32", before)
     assert [run["seed"] for run in results["runs"]] == [1]

@@ -1,4 +1,4 @@
-"""The comparison with airbench: its inputs, its times, and no recording if it cannot run."""
+"""The comparison with airbench uses the same images, and records nothing if it cannot run."""
 
 import importlib
 from pathlib import Path
@@ -10,7 +10,7 @@ from helpers import synthetic_images
 from helpers.cifar10 import Dataset, Images
 from helpers.fast_cifar10.recipes import Settings
 
-# Only what the benchmark uses of airbench's script.
+# The parts of airbench's script that the benchmark uses.
 SCRIPT = """
 import torch
 
@@ -66,7 +66,7 @@ def test_script_finds_the_datasets_images_in_its_download_folder(benchmark, data
     assert Path.cwd() == before
 
 
-def test_airbench_run_returns_the_scripts_own_time_and_accuracy(benchmark, tmp_path):
+def test_airbench_run_returns_time_and_accuracy_of_the_script(benchmark, tmp_path):
     path = tmp_path / "airbench94_muon.py"
     path.write_text(SCRIPT)
     run = benchmark._airbench(path, torch.device("cpu"))
@@ -76,21 +76,21 @@ def test_airbench_run_returns_the_scripts_own_time_and_accuracy(benchmark, tmp_p
 
 def test_course_run_returns_accuracy_and_positive_seconds(benchmark, dataset):
     settings = Settings(widths=(8, 8, 8), activation="relu", batch_size=10, epochs=1)
-    found = benchmark._course(dataset, torch.device("cpu"), settings)(0)
-    assert 0 <= found["accuracy"] <= 1
-    assert found["seconds"] > 0
+    result = benchmark._course(dataset, torch.device("cpu"), settings)(0)
+    assert 0 <= result["accuracy"] <= 1
+    assert result["seconds"] > 0
 
 
 def test_missing_script_records_nothing_and_prints_reason(benchmark, monkeypatch, capsys):
     monkeypatch.delenv("AIRBENCH", raising=False)
-    monkeypatch.setattr(benchmark, "merged", lambda name, what, found: found)
+    monkeypatch.setattr(benchmark, "merged", lambda name, description, result: result)
     assert benchmark.measure(Path("nowhere")) == []
     printed = capsys.readouterr().out
     assert "not measured: this needs a CUDA GPU" in printed
     assert f"curl -fO {benchmark.SOURCE}" in printed
 
 
-def test_runs_alternate_and_all_are_kept(benchmark, dataset, monkeypatch, tmp_path):
+def test_runs_alternate_and_all_are_stored(benchmark, dataset, monkeypatch, tmp_path):
     script = tmp_path / "airbench94_muon.py"
     script.write_text(SCRIPT)
     order = []
@@ -110,7 +110,7 @@ def test_runs_alternate_and_all_are_kept(benchmark, dataset, monkeypatch, tmp_pa
     monkeypatch.setattr(benchmark, "_airbench", lambda path, device: recipe("airbench", 2.0))
     monkeypatch.setattr(benchmark, "_course", lambda images, device: recipe("course", 1.0))
     monkeypatch.setattr(benchmark, "record", lambda device, results: results)
-    monkeypatch.setattr(benchmark, "merged", lambda name, what, found: found[0])
+    monkeypatch.setattr(benchmark, "merged", lambda name, description, result: result[0])
     results = benchmark.measure(tmp_path)
     assert order == [("airbench", 0), ("course", 0), ("airbench", 1), ("course", 1)]
     assert results["ratio_of_times_median"] == 0.5

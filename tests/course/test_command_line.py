@@ -1,4 +1,4 @@
-"""Bad values of options get the same exit status and a clear message in every command."""
+"""Every command rejects invalid options with the same exit status and a clear message."""
 
 import io
 import sys
@@ -18,7 +18,10 @@ BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
     [
         *[([*command, "--jobs", "0"], "0 is not at least 1") for command in (RUN, BATCH, GRADE)],
         *[([*command, "--jobs", "two"], "'two' is not an int") for command in (RUN, BATCH, GRADE)],
-        *[([*each, "--cell-timeout", "0"], "0 is not at least 1") for each in (RUN, BATCH, BUILD)],
+        *[
+            ([*command, "--cell-timeout", "0"], "0 is not at least 1")
+            for command in (RUN, BATCH, BUILD)
+        ],
         ([*BATCH, "--run-timeout", "-1"], "-1 is not at least 1"),
         ([*BATCH, "--repeats", "0"], "0 is not at least 1"),
         ([*BATCH, "--runs-per-gpu", "0"], "0 is not at least 1"),
@@ -29,15 +32,15 @@ BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
         ([*SIMILAR, "--threshold", "50"], "50 is not from 0 to 1"),
     ],
 )
-def test_bad_values_of_options_have_one_exit_status(capsys, words, message):
-    with pytest.raises(SystemExit) as ended:
+def test_invalid_option_value_exits_with_status_2(capsys, words, message):
+    with pytest.raises(SystemExit) as exit_info:
         main(words)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [RUN, BATCH, BUILD, GRADE, SIMILAR], ids=lambda c: c[0])
-def test_unknown_lessons_and_labs_have_one_exit_status(capsys, command):
+def test_unknown_lesson_or_lab_exits_with_status_1(capsys, command):
     assert main([command[0], "99", *command[2:]]) == 1
     assert "'99' does not exist. Available: " in capsys.readouterr().err
 

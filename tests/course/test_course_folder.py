@@ -32,7 +32,7 @@ def test_accepts_number_prefix_or_path(word):
     assert pick(NAMES, [word], "Lesson") == ["04_cifar10_on_gpu"]
 
 
-def test_no_name_picks_all():
+def test_picks_all_without_a_name():
     assert pick(NAMES, [], "Lesson") == NAMES
 
 

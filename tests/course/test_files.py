@@ -16,13 +16,13 @@ def test_write_atomically_keeps_the_old_content_when_the_disk_is_full(tmp_path, 
     file = tmp_path / "a.txt"
     write_atomically(file, "old")
 
-    def full(_):
+    def raise_disk_full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("course.files.os.fsync", full)
+    monkeypatch.setattr("course.files.os.fsync", raise_disk_full)
     with pytest.raises(OSError, match="No space"):
         write_atomically(file, "new")
-    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.txt", "old")]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]
 
 
 @pytest.mark.parametrize("text", ["<<<<<<< HEAD", "", "[]"])

@@ -11,7 +11,7 @@ from helpers import timing
 from helpers.timing import Comparison, Measurement, Ratio, compare, format_duration, measure
 
 
-def counting(seconds=0.0):
+def counted_function(seconds=0.0):
     calls = []
 
     def call():
@@ -25,18 +25,18 @@ def counting(seconds=0.0):
 @pytest.fixture
 def sleep(monkeypatch):
     """A clock for `helpers.timing`, and the function that advances it."""
-    now = [0.0]
-    monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    clock = [0.0]
+    monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
 
-    def pass_time(seconds):
-        now[0] += seconds
+    def advance(seconds):
+        clock[0] += seconds
 
-    return pass_time
+    return advance
 
 
 def test_median_is_per_call(sleep):
-    found = measure(lambda: sleep(0.002), runs=3, seconds=0.06)
-    assert found.median == pytest.approx(0.002)
+    measurement = measure(lambda: sleep(0.002), runs=3, seconds=0.06)
+    assert measurement.median == pytest.approx(0.002)
 
 
 def test_slow_first_call_is_not_in_the_result(sleep):
@@ -49,13 +49,13 @@ def test_slow_first_call_is_not_in_the_result(sleep):
     assert max(measure(call, runs=3, seconds=0.01).seconds) == pytest.approx(0.001)
 
 
-def test_ways_are_measured_alternately():
+def test_functions_are_measured_alternately():
     order = []
     compare(
         {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=4, seconds=1e-9
     )
     changes = [name for name, before in zip(order, [None, *order], strict=False) if name != before]
-    assert changes == ["a", "b"] * 5  # once to warm up and to estimate, then 4 rounds
+    assert changes == ["a", "b"] * 5  # one round to warm up and estimate, then 4 rounds
 
 
 def test_slow_function_is_not_warmed_up_again_between_its_own_runs(sleep):
@@ -86,29 +86,29 @@ def test_each_run_after_another_function_is_warmed_up_by_two_calls(sleep):
 
 def test_number_of_threads_is_unchanged():
     before = torch.get_num_threads()
-    seen = set()
+    thread_counts = set()
     torch.set_num_threads(2)
     try:
-        measure(lambda: seen.add(torch.get_num_threads()), runs=3, seconds=1e-9)
-        assert seen == {2} == {torch.get_num_threads()}
+        measure(lambda: thread_counts.add(torch.get_num_threads()), runs=3, seconds=1e-9)
+        assert thread_counts == {2} == {torch.get_num_threads()}
     finally:
         torch.set_num_threads(before)
 
 
-def test_the_clock_waits_for_an_accelerator(monkeypatch):
-    waited = []
-    monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
-    call, _ = counting()
+def test_measure_synchronizes_the_accelerator(monkeypatch):
+    devices = []
+    monkeypatch.setattr(torch.accelerator, "synchronize", devices.append)
+    call, _ = counted_function()
     measure(call, "mps", runs=3, seconds=1e-9)
-    assert waited
-    assert set(waited) == {torch.device("mps")}
+    assert devices
+    assert set(devices) == {torch.device("mps")}
 
 
 def test_spread_is_the_interquartile_range():
-    found = Measurement("x", (1.0, 2.0, 3.0, 4.0, 100.0), "cpu")
-    assert found.median == 3.0
-    assert found.quartiles == (2.0, 4.0)
-    assert found.spread == 2.0
+    measurement = Measurement("x", (1.0, 2.0, 3.0, 4.0, 100.0), "cpu")
+    assert measurement.median == 3.0
+    assert measurement.quartiles == (2.0, 4.0)
+    assert measurement.spread == 2.0
 
 
 def test_a_ratio_is_taken_pair_by_pair():
@@ -119,14 +119,14 @@ def test_a_ratio_is_taken_pair_by_pair():
     assert Comparison(slowing_down).ratio("twice as fast").values == (2.0, 2.0, 2.0)
 
 
-def test_difference_within_the_spread_does_not_count():
+def test_difference_within_the_spread_is_not_reported():
     ratio = Ratio("new", "old", (0.9, 1.2, 1.05, 0.95, 1.1, 1.0, 1.15))
     assert not ratio.differs
     assert "no difference" in str(ratio)
 
 
 @pytest.mark.parametrize("factor", [1.5, 0.5])
-def test_difference_outside_the_spread_counts(factor):
+def test_difference_outside_the_spread_is_reported(factor):
     ratio = Ratio("new", "old", tuple(factor * x for x in (0.98, 1.0, 1.02, 1.01, 0.99, 1.0, 1.0)))
     assert ratio.differs
     assert f"{factor:.2f} times as fast" in str(ratio)
@@ -143,7 +143,7 @@ def test_few_rounds_differ_only_if_all_are_on_the_same_side(rounds, differs):
     assert Ratio("new", "old", values).differs is differs
 
 
-def test_large_ratio_may_vary():
+def test_large_ratio_differs_despite_its_spread():
     assert Ratio("new", "old", (2.1, 3.0, 3.5, 5.0, 6.0)).differs
 
 
@@ -151,12 +151,12 @@ def test_verdict_does_not_depend_on_the_order():
     generator = torch.Generator().manual_seed(1)
     for noise in torch.randn(500, 5, generator=generator, dtype=torch.float64):
         values = tuple((1.05 * (0.05 * noise).exp()).tolist())
-        turned = tuple(1 / value for value in values)
-        assert Ratio("a", "b", values).differs == Ratio("b", "a", turned).differs
+        inverse = tuple(1 / value for value in values)
+        assert Ratio("a", "b", values).differs == Ratio("b", "a", inverse).differs
 
 
 @pytest.mark.parametrize("rounds", [3, 4, 5, 6, 7, 8, 9, 12])
-def test_fewer_than_one_in_twenty_equal_ways_are_called_different(rounds):
+def test_fewer_than_five_percent_of_equal_functions_are_called_different(rounds):
     generator = torch.Generator().manual_seed(rounds)
     noise = 1 + 0.05 * torch.randn(2000, 2, rounds, generator=generator)
     ratios = (noise[:, 0] / noise[:, 1]).tolist()
@@ -183,12 +183,12 @@ def test_nothing_to_measure_is_refused():
         compare({})
 
 
-def test_the_simulated_gpu_is_refused_before_anything_runs(monkeypatch):
+def test_the_simulated_gpu_is_refused_before_the_first_call(monkeypatch):
     simulated = types.ModuleType("simulated_cuda")
     simulated.is_enabled = lambda: True
     monkeypatch.setitem(sys.modules, "simulated_cuda", simulated)
     monkeypatch.setattr(sys.modules["helpers"], "simulated_cuda", simulated, raising=False)
-    call, calls = counting()
+    call, calls = counted_function()
     with pytest.raises(RuntimeError, match="cuda:0 is simulated"):
         measure(call, "cuda:0")
     assert not calls
@@ -207,14 +207,14 @@ def test_a_duration_is_written_in_the_unit_that_fits(seconds, text):
     assert format_duration(seconds) == text
 
 
-def test_comparison_has_one_line_per_way():
-    found = Comparison(
+def test_comparison_has_one_line_per_function():
+    comparison = Comparison(
         {
             "old": Measurement("old", (0.002,) * 7, "cpu"),
             "new": Measurement("new", (0.001,) * 7, "cpu"),
         }
     )
-    assert str(found).splitlines() == [
+    assert str(comparison).splitlines() == [
         "old: 2.00 ms (IQR 0.00 us, 7 runs)",
         "new: 2.00 times as fast (relative to old; median 2.00, quartiles 2.00 to 2.00, 7 rounds)",
     ]
@@ -222,6 +222,6 @@ def test_comparison_has_one_line_per_way():
 
 def test_functions_with_different_amounts_of_work_are_compared_per_unit(sleep):
     variants = {"one image": lambda: sleep(0.002), "ten images": lambda: sleep(0.002)}
-    found = compare(variants, rounds=3, seconds=0.01, units={"one image": 1, "ten images": 10})
-    assert found["ten images"].median == pytest.approx(0.0002)
-    assert found.ratio("ten images").median == pytest.approx(10)
+    comparison = compare(variants, rounds=3, seconds=0.01, units={"one image": 1, "ten images": 10})
+    assert comparison["ten images"].median == pytest.approx(0.0002)
+    assert comparison.ratio("ten images").median == pytest.approx(10)

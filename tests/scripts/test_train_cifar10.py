@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def run(script, folder, tmp_path, monkeypatch):
-    """Run the script in this process; return its checkpoint."""
+    """A function that runs the script in this process and returns its checkpoint."""
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     threads = torch.get_num_threads()
@@ -57,8 +57,8 @@ def run(script, folder, tmp_path, monkeypatch):
     torch.set_num_threads(threads)
 
 
-def same_weights(one, other, **tolerance):
-    pairs = [(one["net"][name], other["net"][name]) for name in one["net"]]
+def same_weights(first, second, **tolerance):
+    pairs = [(first["net"][name], second["net"][name]) for name in first["net"]]
     if tolerance:
         return all(torch.allclose(a, b, **tolerance) for a, b in pairs)
     return all(torch.equal(a, b) for a, b in pairs)
@@ -79,10 +79,10 @@ def test_same_seed_gives_same_weights(run):
 
 @pytest.mark.parametrize("options", [(), ("--precision", "fp16")])
 def test_resumed_run_equals_uninterrupted_run(run, options):
-    whole = run("--epochs", 3, *options)
+    uninterrupted = run("--epochs", 3, *options)
     run("--epochs", 1, *options, output="parts")
     resumed = run("--epochs", 3, "--resume", *options, output="parts")
-    assert same_weights(whole, resumed)
+    assert same_weights(uninterrupted, resumed)
     assert (resumed["epoch"], resumed["step"]) == (3, 90)
 
 
@@ -99,7 +99,7 @@ def test_accumulation_averages_an_incomplete_last_group(run):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_lower_precision_trains_other_weights_of_type_float32(run, precision):
+def test_lower_precision_trains_slightly_different_float32_weights(run, precision):
     exact, lower = run("--lr", 0.01), run("--lr", 0.01, "--precision", precision, output="lower")
     assert not same_weights(exact, lower)
     assert same_weights(exact, lower, rtol=0.1, atol=0.05)
@@ -110,11 +110,11 @@ def test_schedule_warms_up_and_falls_to_zero(script, run, monkeypatch):
     rates = []
     step = torch.optim.SGD.step
 
-    def note(self, *args, **kwargs):
+    def record_rate(self, *args, **kwargs):
         rates.append(self.param_groups[0]["lr"])
         return step(self, *args, **kwargs)
 
-    monkeypatch.setattr(torch.optim.SGD, "step", note)
+    monkeypatch.setattr(torch.optim.SGD, "step", record_rate)
     run("--batch-size", 12, "--lr", 0.1, "--schedule", "cosine", "--warmup", 4)
     assert len(rates) == 20
     assert rates[:4] == pytest.approx([0.025, 0.05, 0.075, 0.1])
@@ -152,14 +152,14 @@ def test_resume_without_checkpoint_is_an_error(run):
         (["--precision", "fp8"], "invalid choice: 'fp8'"),
     ],
 )
-def test_invalid_option_is_named(script, capsys, options, message):
-    with pytest.raises(SystemExit) as stopped:
+def test_invalid_option_is_reported(script, capsys, options, message):
+    with pytest.raises(SystemExit) as exit_info:
         script.main(options)
-    assert stopped.value.code == 2
+    assert exit_info.value.code == 2
     assert message in capsys.readouterr().err
 
 
-def started(cache, *command):
+def run_process(cache, *command):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(cache)}
     return subprocess.run(
         [sys.executable, *map(str, command)],
@@ -171,7 +171,7 @@ def started(cache, *command):
 
 
 def test_missing_images_are_an_error_without_traceback(tmp_path):
-    result = started(tmp_path, SCRIPT, "--data", tmp_path / "nowhere", "--device", "cpu")
+    result = run_process(tmp_path, SCRIPT, "--data", tmp_path / "nowhere", "--device", "cpu")
     assert result.returncode == 1
     assert result.stderr.startswith("train_cifar10.py: error: ")
     assert "no such file or folder" in result.stderr
@@ -180,7 +180,7 @@ def test_missing_images_are_an_error_without_traceback(tmp_path):
 
 @pytest.fixture
 def one_process_of_torchrun(monkeypatch):
-    """Let the script in this process believe that torchrun started it alone."""
+    """Set the environment as torchrun does for a single process."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -197,20 +197,20 @@ def test_two_processes_train_like_one_with_batches_of_twice_the_size(
 ):
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
     options = ["--data", folder, "--device", "cpu", "--workers", 0, "--output", tmp_path]
-    result = started(tmp_path, *torchrun, SCRIPT, *options, "--accumulate", 2, "--lr", 0.01)
+    result = run_process(tmp_path, *torchrun, SCRIPT, *options, "--accumulate", 2, "--lr", 0.01)
     assert result.returncode == 0, result.stderr
     assert "training on 2 x cpu" in result.stdout
     assert result.stdout.count("accuracy on 40 test images") == 1  # each image is counted once
-    two = torch.load(tmp_path / "train_cifar10.pt", weights_only=True)
+    double = torch.load(tmp_path / "train_cifar10.pt", weights_only=True)
     # 60 images per process in batches of 4, two batches per step: 8 steps in each of 2 epochs.
-    assert two["step"] == 16
-    one = run("--batch-size", 8, "--accumulate", 2, "--lr", 0.01)
-    assert same_weights(one, two, rtol=1e-4, atol=1e-5)
+    assert double["step"] == 16
+    single = run("--batch-size", 8, "--accumulate", 2, "--lr", 0.01)
+    assert same_weights(single, double, rtol=1e-4, atol=1e-5)
 
 
 def test_resume_if_present_starts_without_a_checkpoint_and_continues_with_one(run):
-    whole = run("--epochs", 2, output="whole")
+    uninterrupted = run("--epochs", 2, output="whole")
     run("--epochs", 1, "--resume-if-present")
-    parts = run("--epochs", 2, "--resume-if-present")
-    assert same_weights(whole, parts)
-    assert parts["step"] == 60
+    resumed = run("--epochs", 2, "--resume-if-present")
+    assert same_weights(uninterrupted, resumed)
+    assert resumed["step"] == 60

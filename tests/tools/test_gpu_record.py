@@ -16,57 +16,57 @@ from tools import gpu_record
 NOTEBOOK = Path(gpu_record.__file__).with_suffix(".ipynb")
 ROOT = NOTEBOOK.parents[1]
 
-LONG = {"speedups", "airbench"}  # whole trainings
+SLOW_PARTS = {"speedups", "airbench"}  # they train networks
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW_PARTS else [])
         for name in gpu_record.PARTS
         if name != "messages"
     ],
 )
 def test_part_runs_on_the_simulated_gpu(name):
-    found = gpu_record.run_part(name, simulated=True)
-    assert "error" not in found, found["traceback"]
-    (entry,) = [entry for entry in found["records"] if entry["kind"] == "cuda"]
+    recording = gpu_record.run_part(name, simulated=True)
+    assert "error" not in recording, recording["traceback"]
+    (entry,) = [entry for entry in recording["records"] if entry["kind"] == "cuda"]
     assert entry["results"]
-    json.dumps(found)
+    json.dumps(recording)
 
 
 def test_messages_are_recorded_case_by_case():
-    found = gpu_record.run_part("messages", simulated=True)
-    assert "error" not in found, found["traceback"]
-    assert len(found["messages"]) >= 15
+    recording = gpu_record.run_part("messages", simulated=True)
+    assert "error" not in recording, recording["traceback"]
+    assert len(recording["messages"]) >= 15
 
 
-def test_failing_part_becomes_an_error_with_its_traceback(monkeypatch):
+def test_failed_part_is_recorded_as_an_error_with_its_traceback(monkeypatch):
     def fail(simulated):
         raise RuntimeError("out of luck")
 
     monkeypatch.setitem(gpu_record.PARTS, "airbench", (fail, 1))
-    found = gpu_record.run_part("airbench", simulated=False)
-    assert found["error"] == "RuntimeError: out of luck"
-    assert "Traceback" in found["traceback"]
+    recording = gpu_record.run_part("airbench", simulated=False)
+    assert recording["error"] == "RuntimeError: out of luck"
+    assert "Traceback" in recording["traceback"]
 
 
-def test_command_writes_an_invalid_file_on_the_simulated_gpu(tmp_path):
+def test_recording_of_the_simulated_gpu_is_marked_invalid(tmp_path):
     path = tmp_path / "found.json"
     assert gpu_record.main(["--simulated", "--only", "matrix_product", "--to", str(path)]) == 0
-    found = json.loads(path.read_text())
-    assert found["valid"] is False
-    rates = found["parts"]["matrix_product"]["records"][0]["results"]["tflop_per_second"]
+    recording = json.loads(path.read_text())
+    assert recording["valid"] is False
+    rates = recording["parts"]["matrix_product"]["records"][0]["results"]["tflop_per_second"]
     assert all(rate > 0 for rate in rates["float32"])
 
 
 @pytest.mark.slow
-def test_notebook_runs_in_an_empty_folder_and_leaves_the_file(tmp_path, monkeypatch):
+def test_notebook_runs_in_an_empty_folder_and_writes_the_file(tmp_path, monkeypatch):
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     (clone,) = [cell for cell in notebook.cells if "git clone" in cell.source]
     address = next(word for word in clone.source.split() if word.startswith("https://"))
-    (recording,) = [cell for cell in notebook.cells if "-m tools.gpu_record --to" in cell.source]
-    recording.source += " --simulated --only matrix_product"
+    (command_cell,) = [cell for cell in notebook.cells if "-m tools.gpu_record --to" in cell.source]
+    command_cell.source += " --simulated --only matrix_product"
     # git then clones this repository instead of the published one.
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{ROOT}.insteadOf")
@@ -79,9 +79,9 @@ def test_notebook_runs_in_an_empty_folder_and_leaves_the_file(tmp_path, monkeypa
         kernel_manager_class=CurrentPythonKernelManager,
         resources={"metadata": {"path": str(tmp_path)}},
     ).execute()
-    found = json.loads((tmp_path / "gpu_course" / "gpu_record.json").read_text())
-    assert found["valid"] is False
-    assert list(found["parts"]) == ["matrix_product"]
+    recording = json.loads((tmp_path / "gpu_course" / "gpu_record.json").read_text())
+    assert recording["valid"] is False
+    assert list(recording["parts"]) == ["matrix_product"]
     assert "gpu_record.json is in this folder" in notebook.cells[-1].outputs[-1].text
 
 
@@ -89,7 +89,7 @@ def test_time_limits_sum_to_less_than_ten_minutes():
     assert sum(limit for _, limit in gpu_record.PARTS.values()) < 600
 
 
-def written(path, *, valid, parts):
+def write_recording(path, *, valid, parts):
     path.write_text(json.dumps({"format": 1, "valid": valid, "parts": parts}))
     return path
 
@@ -108,16 +108,16 @@ def test_merge_keeps_recordings_of_other_devices(tmp_path):
     for device, value in (("Tesla T4", 1), ("NVIDIA H100", 2), ("Tesla T4", 3)):
         part = {"what": "copies", "records": [entry(device, value)]}
         parts = {"transfers": part, "airbench": {"error": "stopped after 120 s"}}
-        path = written(tmp_path / "sent.json", valid=True, parts=parts)
+        path = write_recording(tmp_path / "sent.json", valid=True, parts=parts)
         assert gpu_record.merge(path, results=tmp_path) == ["transfers"]
-    found = {
+    values = {
         record.device: record.results["value"] for record in records.read("transfers", tmp_path)
     }
-    assert found == {"Tesla T4": 3, "NVIDIA H100": 2}
+    assert values == {"Tesla T4": 3, "NVIDIA H100": 2}
 
 
 def test_merge_rejects_recording_of_the_simulated_gpu(tmp_path):
-    path = written(tmp_path / "sent.json", valid=False, parts={})
+    path = write_recording(tmp_path / "sent.json", valid=False, parts={})
     with pytest.raises(ValueError, match="timings are not valid"):
         gpu_record.merge(path, results=tmp_path)
 
@@ -125,9 +125,9 @@ def test_merge_rejects_recording_of_the_simulated_gpu(tmp_path):
 def test_merge_rejects_other_files(tmp_path, capsys):
     path = tmp_path / "sent.json"
     path.write_text("[]")
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as exit_info:
         gpu_record.main(["--merge", str(path)])
-    assert stopped.value.code == 1
+    assert exit_info.value.code == 1
     assert "was not written by tools.gpu_record" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""Bytes predicted from shapes are those that the allocator counts, for networks and optimizers."""
+"""Bytes predicted from shapes equal those counted by the allocator."""
 
 import pytest
 
@@ -14,6 +14,6 @@ def gpu():
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("name", CASES)
-def test_predicted_bytes_are_measured(name, optimizer):
+def test_predicted_bytes_equal_measured_bytes(name, optimizer):
     make_optimizer, states = OPTIMIZERS[optimizer]
     assert measured(CASES[name], make_optimizer) == predicted(CASES[name], states)

@@ -1,4 +1,4 @@
-"""The lists of operators are those of the torch that they name."""
+"""The lists of operators match the torch version that they name."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from simulated_cuda.operator_lists import TORCH
 from tools import operator_lists
 
 
-def test_committed_lists_are_the_generated_ones():
+def test_committed_lists_equal_generated_lists():
     if not torch.__version__.startswith(f"{TORCH}."):
         pytest.skip(f"the lists are for torch {TORCH}")
     assert operator_lists.TARGET.read_text() == operator_lists.generated()

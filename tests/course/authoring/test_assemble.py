@@ -37,7 +37,7 @@ def test_closing_links_to_next_lesson(course):
     assert "Continue: [Second](02_second.ipynb)" in closing
 
 
-def test_last_lesson_links_to_no_other(course):
+def test_last_lesson_has_no_link_to_a_next_lesson(course):
     assert "Continue" not in assemble_from_source(course.folder, "02_second").cells[-1].source
 
 
@@ -51,7 +51,7 @@ def test_closing_links_to_lab_if_there_is_one(course):
     )
 
 
-def test_cells_keep_ids_when_others_change(course):
+def test_cells_keep_their_ids_when_other_cells_change(course):
     before = [cell.id for cell in assemble_from_source(course.folder, "01_first").cells]
     course.write("01_first", TEXT.replace("A section", "Another") + "\n# %%\n2\n", title="First")
     after = [cell.id for cell in assemble_from_source(course.folder, "01_first").cells]

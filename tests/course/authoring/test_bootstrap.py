@@ -1,4 +1,4 @@
-"""The setup cell, run in a Python where the course is not installed."""
+"""The setup cell works in a Python environment where the course is not installed."""
 
 import os
 import shutil
@@ -46,9 +46,9 @@ def run(folder, source, code=CODE, *, check=PRINT_PATH, packages=True):
     )
 
 
-def package_of(done):
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip()).parent
+def package_of(process):
+    assert process.returncode == 0, process.stderr
+    return Path(process.stdout.strip()).parent
 
 
 @pytest.fixture(scope="session")
@@ -76,8 +76,8 @@ def cell_of(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_every_notebook_downloads_course_in_empty_folder(path, archive, empty):
-    done = run(empty, archive.as_uri(), cell_of(path).source)
-    assert package_of(done) == empty / DOWNLOADED / "helpers"
+    process = run(empty, archive.as_uri(), cell_of(path).source)
+    assert package_of(process) == empty / DOWNLOADED / "helpers"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
@@ -85,15 +85,15 @@ def test_cell_stores_no_output(path):
     assert cell_of(path).outputs == []
 
 
-def test_leaves_only_the_course_behind(archive, empty):
+def test_download_leaves_only_the_course(archive, empty):
     run(empty, archive.as_uri())
     assert [path.name for path in empty.iterdir()] == [DOWNLOADED]
 
 
-def test_does_not_download_twice(archive, empty):
+def test_second_run_downloads_nothing(archive, empty):
     run(empty, archive.as_uri())
-    done = run(empty, "file:///nowhere.zip")
-    assert package_of(done) == empty / DOWNLOADED / "helpers"
+    process = run(empty, "file:///nowhere.zip")
+    assert package_of(process) == empty / DOWNLOADED / "helpers"
 
 
 def test_running_cell_twice_changes_nothing(archive, empty):
@@ -117,7 +117,7 @@ def test_cell_is_collapsed_in_jupyterlab_and_colab():
     assert cell.metadata.jupyter.source_hidden is True
 
 
-def test_uses_package_of_clone_without_installation():
+def test_uses_package_of_the_clone():
     assert package_of(run(ROOT / "notebooks", "file:///nowhere.zip")) == ROOT / "helpers"
 
 
@@ -130,10 +130,10 @@ def test_does_nothing_where_package_is_installed(monkeypatch, empty):
 
 
 def test_downloads_published_copy_by_default(monkeypatch, empty):
-    asked = []
+    urls = []
 
     def urlopen(url, timeout):
-        asked.append(url)
+        urls.append(url)
         raise OSError("no network in a test")
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -142,11 +142,11 @@ def test_downloads_published_copy_by_default(monkeypatch, empty):
     monkeypatch.chdir(empty)
     with pytest.raises(RuntimeError, match="Check the network connection"):
         exec(CODE, {})
-    assert asked == [f"https://github.com/{COURSE.repository}/archive/{COURSE.tag}.zip"]
+    assert urls == [f"https://github.com/{COURSE.repository}/archive/{COURSE.tag}.zip"]
 
 
-class Sends(BaseHTTPRequestHandler):
-    """A local server that answers with `status`, and sends half of the announced length."""
+class IncompleteResponse(BaseHTTPRequestHandler):
+    """A handler that answers with `status` and sends half of the announced length."""
 
     status, body = 200, b""
 
@@ -162,7 +162,7 @@ class Sends(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    server = HTTPServer(("127.0.0.1", 0), type("Answer", (Sends,), {}))
+    server = HTTPServer(("127.0.0.1", 0), type("Answer", (IncompleteResponse,), {}))
     Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
@@ -173,53 +173,55 @@ def address(port):
     return f"http://127.0.0.1:{port}/main.zip"
 
 
-def assert_clear_error(done, folder, *, why, advice="Check the network connection"):
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
+def assert_clear_error(process, folder, *, reason, advice="Check the network connection"):
+    assert process.returncode == 1
+    last = process.stderr.strip().splitlines()[-1]
     assert last.startswith("RuntimeError: The course could not be downloaded from ")
-    assert why in last
+    assert reason in last
     assert advice in last
     assert last.endswith("or open the notebook inside a full copy of the course.")
     assert list(folder.iterdir()) == []
 
 
 def test_reports_missing_network(empty):
-    # A bound port without a listener refuses connections.
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        done = run(empty, address(taken.getsockname()[1]))
-    assert_clear_error(done, empty, why="refused")
+    # A bound port that does not listen refuses connections.
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))
+        process = run(empty, address(bound_socket.getsockname()[1]))
+    assert_clear_error(process, empty, reason="refused")
 
 
 def test_reports_wrong_address_with_http_status(empty, server):
     server.RequestHandlerClass.status = 404
-    assert_clear_error(run(empty, address(server.server_port)), empty, why="404", advice=ADDRESS)
+    assert_clear_error(run(empty, address(server.server_port)), empty, reason="404", advice=ADDRESS)
 
 
 def test_interrupted_download_leaves_nothing(archive, empty, server):
     server.RequestHandlerClass.body = archive.read_bytes()[:1000]
-    assert_clear_error(run(empty, address(server.server_port)), empty, why="IncompleteRead")
+    assert_clear_error(run(empty, address(server.server_port)), empty, reason="IncompleteRead")
 
 
 def test_web_page_instead_of_archive_leaves_nothing(empty, tmp_path):
     page = tmp_path / "login.html"
     page.write_text("<p>Sign in to this network")
-    assert_clear_error(run(empty, page.as_uri()), empty, why="not a zip file", advice=ADDRESS)
+    assert_clear_error(run(empty, page.as_uri()), empty, reason="not a zip file", advice=ADDRESS)
 
 
 def test_unrelated_archive_leaves_nothing(empty, tmp_path):
     other = shutil.make_archive(str(tmp_path / "other"), "zip", ROOT / "helpers", "checks")
-    assert_clear_error(run(empty, Path(other).as_uri()), empty, why="StopIteration", advice=ADDRESS)
+    assert_clear_error(
+        run(empty, Path(other).as_uri()), empty, reason="StopIteration", advice=ADDRESS
+    )
 
 
-def test_names_missing_packages_with_install_command(archive, empty):
-    done = run(empty, archive.as_uri(), packages=False)
-    assert done.returncode == 1
-    assert "matplotlib is missing, numpy is missing" in done.stderr
-    assert '"matplotlib>=' in done.stderr
+def test_reports_missing_packages_with_install_command(archive, empty):
+    process = run(empty, archive.as_uri(), packages=False)
+    assert process.returncode == 1
+    assert "matplotlib is missing, numpy is missing" in process.stderr
+    assert '"matplotlib>=' in process.stderr
 
 
-def test_versions_do_not_mix(archive, empty):
+def test_each_version_has_its_own_folder(archive, empty):
     other = bootstrap(type(COURSE)(ROOT, COURSE.repository, "release/2")).source
     run(empty, archive.as_uri())
     package = package_of(run(empty, archive.as_uri(), other))

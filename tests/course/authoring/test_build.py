@@ -22,56 +22,56 @@ a * 3
 """
 
 
-def quietly(line):
-    """Replaces print."""
+def discard(line):
+    """Discard a line of the log."""
 
 
 @pytest.fixture(scope="module")
-def built(make_small_course):
+def built_course(make_small_course):
     course = make_small_course()
     course.write("01_first", LESSON)
-    build(course.folder, [], log=quietly)
+    build(course.folder, [], log=discard)
     return course
 
 
 @pytest.fixture
-def course(small_course, built):
-    """A copy of a built course, for a test to change."""
+def course(small_course, built_course):
+    """A copy of a built course that a test may change."""
     small_course.write("01_first", LESSON)
-    text = built.folder.notebook_path("01_first").read_text(encoding="utf-8")
+    text = built_course.folder.notebook_path("01_first").read_text(encoding="utf-8")
     small_course.folder.notebook_path("01_first").write_text(text, encoding="utf-8")
     return small_course
 
 
-def test_outputs_are_stored(built):
-    printed, value = built.read("01_first").cells[4].outputs
+def test_outputs_are_stored(built_course):
+    printed, value = built_course.read("01_first").cells[4].outputs
     assert (printed.text, value.data["text/plain"]) == ("a is 1\n", "3")
 
 
-def test_built_notebook_is_valid_and_up_to_date(built):
-    nbformat.validate(built.read("01_first"))
-    assert outdated(built.folder) == []
+def test_built_notebook_is_valid_and_up_to_date(built_course):
+    nbformat.validate(built_course.read("01_first"))
+    assert outdated(built_course.folder) == []
 
 
-def test_stores_nothing_specific_to_this_machine(built):
-    notebook = built.read("01_first")
-    text = built.folder.notebook_path("01_first").read_text(encoding="utf-8")
+def test_stores_nothing_specific_to_this_machine(built_course):
+    notebook = built_course.read("01_first")
+    text = built_course.folder.notebook_path("01_first").read_text(encoding="utf-8")
     allowed = {"tags", "cellView", "jupyter"}
     assert all(set(cell.metadata) <= allowed for cell in notebook.cells)
     assert set(notebook.metadata.language_info) == set(METADATA["language_info"])
     assert not {"widgets", "papermill"} & set(notebook.metadata)
-    assert str(built.root) not in text
+    assert str(built_course.root) not in text
 
 
 def test_building_again_gives_same_bytes(course):
     path = course.folder.notebook_path("01_first")
     before = path.read_bytes()
-    assert build(course.folder, [], force=True, log=quietly) == ["01_first"]
+    assert build(course.folder, [], force=True, log=discard) == ["01_first"]
     assert path.read_bytes() == before
 
 
 def test_skips_notebooks_that_are_up_to_date(course):
-    assert build(course.folder, [], log=quietly) == []
+    assert build(course.folder, [], log=discard) == []
 
 
 def test_text_change_keeps_outputs_without_executing(course):
@@ -91,7 +91,7 @@ def test_outputs_edited_by_hand_are_not_kept(course):
     notebook.cells[4].outputs[1].data["text/plain"] = "4"
     course.put("01_first", notebook)
     course.write("01_first", LESSON.replace("A section", "Another one"))
-    build(course.folder, [], log=quietly)
+    build(course.folder, [], log=discard)
     assert course.read("01_first").cells[4].outputs[1].data["text/plain"] == "3"
 
 
@@ -100,7 +100,7 @@ def test_failing_cell_keeps_old_notebook(course):
     before = path.read_bytes()
     course.write("01_first", LESSON + "\n# %%\nint('many')\n")
     with pytest.raises(CourseError) as caught:
-        build(course.folder, [], log=quietly)
+        build(course.folder, [], log=discard)
     assert "01_first: cell 6 failed" in str(caught.value)
     assert "int('many')" in str(caught.value)
     assert "ValueError: invalid literal" in str(caught.value)
@@ -121,14 +121,14 @@ def test_failing_cell_keeps_old_notebook(course):
 def test_forbidden_outputs_stop_the_build(small_course, code, message):
     small_course.write("01_first", f"# %%\n{code}\n")
     with pytest.raises(CourseError, match=message):
-        build(small_course.folder, [], log=quietly)
+        build(small_course.folder, [], log=discard)
     assert not small_course.folder.notebook_path("01_first").exists()
 
 
 def test_cell_timeout_stops_the_build(small_course):
     small_course.write("01_first", "# %%\nimport time; time.sleep(60)\n")
     with pytest.raises(CourseError, match="cell 3 takes longer than 1 s"):
-        build(small_course.folder, [], cell_timeout=1, log=quietly)
+        build(small_course.folder, [], cell_timeout=1, log=discard)
 
 
 def only_finding(course):
@@ -205,18 +205,18 @@ def test_finds_file_that_is_not_a_notebook(course):
 def test_command_lists_outdated_notebooks_and_fails(course, capsys, code, status):
     course.write("01_first", LESSON.replace("a * 3", code))
     assert cli.main(["--root", str(course.root), "build", "--check"]) == status
-    shown = capsys.readouterr()
-    assert ("course build 01_first" in shown.err) == bool(status)
-    assert ("nothing was executed" in shown.out) == (not status)
+    captured = capsys.readouterr()
+    assert ("course build 01_first" in captured.err) == bool(status)
+    assert ("nothing was executed" in captured.out) == (not status)
 
 
-def test_a_name_beside_check_is_refused(course, capsys):
+def test_name_together_with_check_is_refused(course, capsys):
     assert cli.main(["--root", str(course.root), "build", "01_first", "--check"]) == 1
     assert "--check compares the whole course" in capsys.readouterr().err
 
 
 def test_checking_executes_nothing(small_course):
-    trace = small_course.root / "executed"
-    small_course.write("01_first", f"# %%\nopen({json.dumps(str(trace))}, 'w').close()\n")
+    marker = small_course.root / "executed"
+    small_course.write("01_first", f"# %%\nopen({json.dumps(str(marker))}, 'w').close()\n")
     outdated(small_course.folder)
-    assert not trace.exists()
+    assert not marker.exists()

@@ -60,8 +60,8 @@ many
 '''
 
 
-def quietly(line):
-    """Replaces print."""
+def discard(line):
+    """Discard a line of the log."""
 
 
 def write(course, text=LAB, name="01_first"):
@@ -71,74 +71,74 @@ def write(course, text=LAB, name="01_first"):
 
 
 @pytest.fixture(scope="module")
-def built(make_small_course):
+def built_course(make_small_course):
     course = make_small_course()
     write(course)
-    assert build(course.folder, ["labs/01"], log=quietly) == [
+    assert build(course.folder, ["labs/01"], log=discard) == [
         "labs/01_first",
         "labs/solutions/01_first",
     ]
     return course
 
 
-def code(course, folder):
+def code_cells(course, folder):
     path = getattr(course.folder, folder) / "01_first.ipynb"
     notebook = nbformat.read(path, as_version=4)
     return [cell for cell in notebook.cells if cell.cell_type == "code"][1:]
 
 
-def test_stub_names_exercise_and_task(built):
-    source = code(built, "labs")[1].source
+def test_stub_states_exercise_and_task(built_course):
+    source = code_cells(built_course, "labs")[1].source
     assert '        raise NotImplementedError("exercise 1: write Net.forward")' in source
     assert '        raise NotImplementedError("exercise 1: write Net.backward")' in source
     assert "twice" not in source.replace("Return twice x", "")
 
 
-def test_task_replaces_function_name(built):
-    assert code(built, "labs")[5].source == (
+def test_task_replaces_function_name(built_course):
+    assert code_cells(built_course, "labs")[5].source == (
         'raise NotImplementedError("exercise 3: say how many")'
     )
 
 
-def test_given_code_replaces_answer(built):
-    assert code(built, "labs")[3].source == (
+def test_given_code_replaces_answer(built_course):
+    assert code_cells(built_course, "labs")[3].source == (
         "def fix(x):\n    y = x\n\n    for _ in range(2):\n        y += 1\n    return y"
     )
 
 
-def test_solution_has_answer_without_given_code(built):
-    assert code(built, "solutions")[3].source == (
+def test_solution_has_answer_without_given_code(built_course):
+    assert code_cells(built_course, "solutions")[3].source == (
         "def fix(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION"
     )
 
 
-def test_only_solution_is_executed(built):
-    assert code(built, "solutions")[4].outputs[0].data["text/plain"] == "2"
-    assert all(not cell.outputs for cell in code(built, "labs"))
+def test_only_solution_is_executed(built_course):
+    assert code_cells(built_course, "solutions")[4].outputs[0].data["text/plain"] == "2"
+    assert all(not cell.outputs for cell in code_cells(built_course, "labs"))
 
 
-def test_nbgrader_metadata_has_answers_checks_and_points(built):
+def test_nbgrader_metadata_has_answers_checks_and_points(built_course):
     for folder in ("labs", "solutions"):
-        kept = [cell.metadata.nbgrader for cell in code(built, folder)]
-        assert [k.grade_id for k in kept if k.solution] == [
+        metadata = [cell.metadata.nbgrader for cell in code_cells(built_course, folder)]
+        assert [entry.grade_id for entry in metadata if entry.solution] == [
             "exercise-1",
             "exercise-2",
             "exercise-3",
         ]
-        assert [(k.grade_id, k.points) for k in kept if k.grade] == [
+        assert [(entry.grade_id, entry.points) for entry in metadata if entry.grade] == [
             ("check-1", 2), ("check-2", 3), ("check-3", 1)
         ]  # fmt: skip
-        assert all(k.locked for k in kept if not k.solution)
+        assert all(entry.locked for entry in metadata if not entry.solution)
 
 
-def test_built_lab_is_up_to_date(built):
-    assert outdated(built.folder) == []
-    assert build(built.folder, [], log=quietly) == []
+def test_built_lab_is_up_to_date(built_course):
+    assert outdated(built_course.folder) == []
+    assert build(built_course.folder, [], log=discard) == []
 
 
 def test_executed_student_notebook_is_outdated(small_course):
     write(small_course)
-    build(small_course.folder, ["labs/01"], log=quietly)
+    build(small_course.folder, ["labs/01"], log=discard)
     path = small_course.folder.labs / "01_first.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="1\n")]
@@ -148,16 +148,16 @@ def test_executed_student_notebook_is_outdated(small_course):
     assert "course build labs/01_first" in finding
 
 
-def test_finds_lab_without_source(built, small_course):
+def test_finds_lab_without_source(built_course, small_course):
     small_course.folder.labs.mkdir()
-    text = (built.folder.labs / "01_first.ipynb").read_text()
+    text = (built_course.folder.labs / "01_first.ipynb").read_text()
     (small_course.folder.labs / "01_first.ipynb").write_text(text)
     (finding,) = outdated(small_course.folder)
     assert "write labs/source/01_first.py, or delete labs/01_first.ipynb" in finding
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right", "says"),
+    ("original", "broken", "message"),
     [
         ("# %% check=2", "# %% other=2", "the checks are [1, 3]"),
         ("exercise=3", "exercise=4", "number them 1, 2, 3"),
@@ -167,10 +167,10 @@ def test_finds_lab_without_source(built, small_course):
         ("fix(a)", "fix(a)\n### BEGIN SOLUTION\n### END SOLUTION", "without exercise=N"),
     ],
 )
-def test_refuses_inconsistent_lab_with_clear_message(small_course, wrong, right, says):
-    assert wrong in LAB
-    write(small_course, LAB.replace(wrong, right))
+def test_refuses_inconsistent_lab_with_clear_message(small_course, original, broken, message):
+    assert original in LAB
+    write(small_course, LAB.replace(original, broken))
     with pytest.raises(CourseError) as error:
-        build(small_course.folder, ["labs/01"], log=quietly)
-    assert says in str(error.value)
+        build(small_course.folder, ["labs/01"], log=discard)
+    assert message in str(error.value)
     assert "labs/source/01_first.py" in str(error.value)

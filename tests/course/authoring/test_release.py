@@ -51,28 +51,28 @@ def commit(root):
     git(root, "commit", "--quiet", "--message", "A course")
 
 
-def quietly(line):
-    """Replaces print."""
+def discard(line):
+    """Discard a line of the log."""
 
 
 @pytest.fixture(scope="module")
-def built(make_small_course):
+def built_course(make_small_course):
     course = make_small_course()
     course.write("01_first", LESSON)
     (course.root / "README.md").write_text(README, encoding="utf-8")
-    build(course.folder, [], log=quietly)
+    build(course.folder, [], log=discard)
     commit(course.root)
     return course.root
 
 
 @pytest.fixture
-def course(built, tmp_path):
-    """A clone of a built and committed course, for a test to release."""
-    return open_course(shutil.copytree(built, tmp_path / "clone"))
+def course(built_course, tmp_path):
+    """A clone of a built and committed course that a test may release."""
+    return open_course(shutil.copytree(built_course, tmp_path / "clone"))
 
 
 def test_changes_every_address_of_the_course_and_no_other(course):
-    release(course, "some-one/fork", "v8", log=quietly)
+    release(course, "some-one/fork", "v8", log=discard)
     text = (course.root / "README.md").read_text(encoding="utf-8")
     new = README
     for before, after in [
@@ -90,7 +90,7 @@ def test_changes_every_address_of_the_course_and_no_other(course):
 
 
 def test_released_course_is_up_to_date_and_points_to_fork(course):
-    release(course, "some-one/fork", "v8", log=quietly)
+    release(course, "some-one/fork", "v8", log=discard)
     released = open_course(course.root)
     assert (released.repository, released.tag) == ("some-one/fork", "v8")
     assert outdated(released) == []
@@ -98,24 +98,24 @@ def test_released_course_is_up_to_date_and_points_to_fork(course):
 
 
 def test_keeps_current_tag_by_default(course):
-    release(course, "some-one/fork", log=quietly)
+    release(course, "some-one/fork", log=discard)
     assert open_course(course.root).tag == "v7"
 
 
 def test_releases_new_tag_of_same_repository(course):
-    release(course, OLD, "release/8", log=quietly)
+    release(course, OLD, "release/8", log=discard)
     assert f"{OLD}/blob/release/8/notebooks" in (course.root / "README.md").read_text()
 
 
-def test_release_and_back_gives_same_bytes(course):
-    release(course, "some-one/fork", "v8", log=quietly)
+def test_releasing_back_gives_same_bytes(course):
+    release(course, "some-one/fork", "v8", log=discard)
     git(course.root, "-c", "core.hooksPath=", "commit", "--quiet", "--all", "--message", "Fork")
-    release(open_course(course.root), OLD, "v7", log=quietly)
+    release(open_course(course.root), OLD, "v7", log=discard)
     assert git(course.root, "diff", "HEAD~1") == ""
 
 
 def test_same_repository_changes_nothing(course):
-    assert release(course, OLD, log=quietly) == []
+    assert release(course, OLD, log=discard) == []
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_same_repository_changes_nothing(course):
 )
 def test_refuses_invalid_repository(course, name):
     with pytest.raises(CourseError, match="is not a GitHub repository"):
-        release(course, name, log=quietly)
+        release(course, name, log=discard)
     assert git(course.root, "status", "--porcelain") == ""
 
 
@@ -157,30 +157,30 @@ def test_refuses_invalid_repository(course, name):
         " someone/fork\n",
     ],
 )
-def test_takes_an_address_that_was_pasted(course, pasted):
-    points_there = replace(course, repository="someone/fork")
-    said = []
-    release(points_there, pasted, log=said.append)
-    assert said == ["The course already points to someone/fork at v7."]
+def test_accepts_pasted_address(course, pasted):
+    released = replace(course, repository="someone/fork")
+    lines = []
+    release(released, pasted, log=lines.append)
+    assert lines == ["The course already points to someone/fork at v7."]
 
 
 @pytest.mark.parametrize("tag", ["v 8", "-v8", "v8/", "a..b", "v8.lock", "a//b", 'v"8', ".v8"])
 def test_refuses_invalid_tag(course, tag):
     with pytest.raises(CourseError, match="is not a valid tag"):
-        release(course, "someone/fork", tag, log=quietly)
+        release(course, "someone/fork", tag, log=discard)
 
 
 def test_refuses_uncommitted_changes(course):
     (course.root / "README.md").write_text("# Mine\n")
     with pytest.raises(CourseError, match=r"uncommitted changes, for example README\.md"):
-        release(course, "someone/fork", log=quietly)
+        release(course, "someone/fork", log=discard)
     assert (course.root / "README.md").read_text() == "# Mine\n"
 
 
 def test_refuses_folder_that_is_not_a_clone(course):
     shutil.rmtree(course.root / ".git")
     with pytest.raises(CourseError, match="A release needs a clone of the course"):
-        release(course, "someone/fork", log=quietly)
+        release(course, "someone/fork", log=discard)
 
 
 def test_refuses_outdated_notebook(course):
@@ -188,19 +188,19 @@ def test_refuses_outdated_notebook(course):
     source.write_text(source.read_text().replace("1 + 1", "1 + 2"))
     git(course.root, "-c", "user.name=A", "commit", "--quiet", "--all", "--message", "Two")
     with pytest.raises(CourseError, match="Build the course first: 01_first"):
-        release(course, "someone/fork", log=quietly)
+        release(course, "someone/fork", log=discard)
 
 
 def test_refuses_address_in_code_before_writing(small_course):
     small_course.write("01_first", f'# %%\n"https://github.com/{OLD}"\n')
-    build(small_course.folder, [], log=quietly)
+    build(small_course.folder, [], log=discard)
     commit(small_course.root)
     with pytest.raises(CourseError, match=r"line 12: the code contains a URL of the course"):
-        release(small_course.folder, "someone/fork", log=quietly)
+        release(small_course.folder, "someone/fork", log=discard)
     assert git(small_course.root, "status", "--porcelain") == ""
 
 
-def test_command_lists_what_it_wrote(course, capsys):
+def test_command_lists_changed_files(course, capsys):
     status = cli.main(["--root", str(course.root), "release", "--repo", "some-one/fork"])
     printed = capsys.readouterr().out
     assert status == 0
@@ -241,23 +241,23 @@ def test_every_badge_and_link_of_this_course_points_to_fork(fork):
 
 def test_no_old_address_remains_in_this_course(fork):
     before, after = fork
-    found = subprocess.run(
+    process = subprocess.run(
         ["git", "-C", str(after.root), "grep", "-n", "-E", f"(github|gh|com)/{before.repository}"],
         capture_output=True,
         text=True,
     )
-    assert found.stdout == ""
+    assert process.stdout == ""
 
 
 def same_except_addresses(name, before, after):
-    """Whether a file of the fork differs from the original only in addresses and their hashes."""
+    """Return whether a file of the fork differs from the original only in addresses."""
     old, new = ((course.root / name).read_bytes() for course in (before, after))
     if old == new:
         return True
     if name.endswith(".ipynb") and "course" in json.loads(old)["metadata"]:
         return notebook_without_addresses(old) == notebook_without_addresses(new)
-    places = [(c.repository.encode(), c.tag.encode()) for c in (before, after)]
-    return without_addresses(old, *places[0]) == without_addresses(new, *places[1])
+    addresses = [(c.repository.encode(), c.tag.encode()) for c in (before, after)]
+    return without_addresses(old, *addresses[0]) == without_addresses(new, *addresses[1])
 
 
 def without_addresses(text, repository, tag):
@@ -267,7 +267,7 @@ def without_addresses(text, repository, tag):
 
 
 def notebook_without_addresses(text):
-    """A notebook without its generated cells and their hashes."""
+    """Return a notebook without its generated cells and their hashes."""
     content = json.loads(text)
     for key in ("source_sha256", "generated_sha256"):
         del content["metadata"]["course"][key]
@@ -290,5 +290,5 @@ def test_outputs_of_this_course_are_kept(fork):
         if path.suffix == ".ipynb":
             old = json.loads((before.root / path.relative_to(after.root)).read_text("utf-8"))
             new = json.loads(path.read_text("utf-8"))
-            pick = [[cell.get("outputs") for cell in nb["cells"]] for nb in (old, new)]
-            assert pick[0] == pick[1]
+            outputs = [[cell.get("outputs") for cell in nb["cells"]] for nb in (old, new)]
+            assert outputs[0] == outputs[1]

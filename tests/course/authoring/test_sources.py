@@ -27,13 +27,13 @@ def test_blank_lines_add_no_metadata(tmp_path):
 
 
 def test_line_endings_do_not_change_the_hash(tmp_path):
-    one, other = write(tmp_path / "a.py", GOOD), tmp_path / "b.py"
-    other.write_bytes(one.read_bytes().replace(b"\n", b"\r\n"))
-    assert read_source(one).sha256 == read_source(other).sha256
+    original, copy = write(tmp_path / "a.py", GOOD), tmp_path / "b.py"
+    copy.write_bytes(original.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_source(original).sha256 == read_source(copy).sha256
 
 
 @pytest.mark.parametrize("key", ["title", "promise", "minutes", "objectives"])
-def test_names_missing_entry(tmp_path, key):
+def test_reports_missing_entry(tmp_path, key):
     path = write(tmp_path / "x.py", {k: v for k, v in GOOD.items() if k != key})
     with pytest.raises(CourseError, match=f"has no '{key}'"):
         read_source(path)
@@ -50,7 +50,7 @@ def test_names_missing_entry(tmp_path, key):
         ("credit", "[a]", "unknown entry 'credit'"),
     ],
 )
-def test_names_invalid_entry_with_its_value(tmp_path, key, value, message):
+def test_reports_invalid_entry_with_its_value(tmp_path, key, value, message):
     with pytest.raises(CourseError, match=message):
         read_source(write(tmp_path / "x.py", GOOD | {key: value}))
 

@@ -1,4 +1,4 @@
-"""The start page names every lesson and lab that is built, and the one in the course is today's."""
+"""The start page lists every built lesson and lab; the stored page is up to date."""
 
 import shutil
 from pathlib import Path
@@ -16,14 +16,14 @@ def test_the_start_page_of_the_course_is_up_to_date():
     assert stored == start_page(open_course(ROOT)), "To fix it: course build"
 
 
-def put(course, cells, name, title):
+def add_lesson(course, cells, name, title):
     course.write(name, "# %%\n1\n", title=title)
     course.put(name, cells.notebook(cells.code("1", cells.value("1"))))
 
 
 def test_lists_lessons_in_order_with_title_minutes_and_promise(small_course, cells):
-    put(small_course, cells, "01_two", "The second")
-    put(small_course, cells, "00_one", "The first")
+    add_lesson(small_course, cells, "01_two", "The second")
+    add_lesson(small_course, cells, "00_one", "The first")
     page = start_page(small_course.folder)
     first = "- **00 [The first](notebooks/00_one.ipynb)**, 5 minutes. You see what happens.\n"
     assert first in page
@@ -36,7 +36,7 @@ def test_omits_lesson_that_is_not_built(small_course):
 
 
 def test_lists_lab_with_its_lesson(small_course, cells):
-    put(small_course, cells, "00_one", "The first")
+    add_lesson(small_course, cells, "00_one", "The first")
     assert "labs/" not in start_page(small_course.folder)
     labs = small_course.root / "labs"
     (labs / "source").mkdir(parents=True)
@@ -46,7 +46,7 @@ def test_lists_lab_with_its_lesson(small_course, cells):
 
 
 def test_links_to_the_start_pages_in_other_languages(small_course, cells):
-    put(small_course, cells, "00_one", "The first")
+    add_lesson(small_course, cells, "00_one", "The first")
     assert "docs/es" not in start_page(small_course.folder)
     (small_course.root / "docs" / "es").mkdir(parents=True)
     (small_course.root / "docs" / "es" / "index.md").write_text("# Una página\n")
@@ -65,8 +65,8 @@ def test_build_writes_an_existing_start_page_and_the_check_compares_it(small_cou
     assert outdated(small_course.folder) == ["index.md is out of date. To fix it: course build"]
 
 
-def test_no_trailing_spaces(small_course, cells):
-    put(small_course, cells, "00_one", "The first")
+def test_start_page_has_no_trailing_spaces(small_course, cells):
+    add_lesson(small_course, cells, "00_one", "The first")
     assert not [
         line for line in start_page(small_course.folder).splitlines() if line != line.rstrip()
     ]

@@ -77,7 +77,7 @@ def test_finds_errors_stderr_and_warnings_with_their_cell(cells):
         cells.code("noise()", cells.stream("something\n", name="stderr")),
         cells.code("warn()", cells.stream("module.py:7: UserWarning: old\n")),
     )
-    one, two, three = output_problems(notebook)
-    assert one == "cell 2 (fail()) ends in an error: ValueError: no"
-    assert two == "cell 3 (noise()) writes to stderr: something"
-    assert three == "cell 4 (warn()) shows a warning: module.py:7: UserWarning: old"
+    error, stderr, warning = output_problems(notebook)
+    assert error == "cell 2 (fail()) ends in an error: ValueError: no"
+    assert stderr == "cell 3 (noise()) writes to stderr: something"
+    assert warning == "cell 4 (warn()) shows a warning: module.py:7: UserWarning: old"

@@ -1,4 +1,4 @@
-"""`course batch` end to end, on a notebook that runs for a moment."""
+"""`course batch` end to end, on a notebook with a short run time."""
 
 import errno
 import itertools
@@ -55,7 +55,7 @@ def course(make_small_course, cells):
 
 @pytest.fixture
 def batch(course, tmp_path):
-    """Runs `course batch 01` with more arguments in this process; returns the exit status."""
+    """A function that runs `course batch 01` in this process and returns the exit status."""
 
     def run(*words):
         out = [] if "--out" in words else ["--out", str(tmp_path / "out")]
@@ -70,12 +70,12 @@ def command(course, out, *words):
     return [*line, "batch", "01", "--out", str(out), *words]
 
 
-def nothing_may_start(monkeypatch):
+def forbid_runs(monkeypatch):
     monkeypatch.setattr(engine_module, "run_jobs", lambda *_, **__: pytest.fail("started"))
 
 
 @pytest.fixture(scope="module")
-def done(course, tmp_path_factory):
+def finished_batch(course, tmp_path_factory):
     """The folder of a batch of four runs that have passed."""
     out = tmp_path_factory.mktemp("done") / "out"
     words = ["batch", "01", "--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "1e-3"]
@@ -83,52 +83,56 @@ def done(course, tmp_path_factory):
     return out
 
 
-def test_each_combination_has_a_row_with_parameters_and_results(done):
-    found = [(r["parameter.x"], r["parameter.seed"], r["result.square"]) for r in rows_of(done)]
-    assert found == [("1", "0", "1"), ("1", "1", "1"), ("2", "0", "4"), ("2", "1", "4")]
+def test_each_combination_has_a_row_with_parameters_and_results(finished_batch):
+    results = [
+        (r["parameter.x"], r["parameter.seed"], r["result.square"]) for r in rows_of(finished_batch)
+    ]
+    assert results == [("1", "0", "1"), ("1", "1", "1"), ("2", "0", "4"), ("2", "1", "4")]
 
 
-def test_row_names_what_the_result_depends_on(done):
-    row = rows_of(done)[0]
+def test_row_has_status_versions_and_times(finished_batch):
+    row = rows_of(finished_batch)[0]
     assert row["status"] == "passed"
     assert row["version.python"] == ".".join(map(str, sys.version_info[:3]))
     assert float(row["seconds"]) > 0
     assert all(row[name] for name in ("id", "started", "host", "version.torch", "version.helpers"))
 
 
-def test_parquet_has_the_same_rows_with_types(done):
-    table = pyarrow.parquet.read_table(done / "results.parquet").to_pylist()
-    assert [row["run"] for row in table] == [row["run"] for row in rows_of(done)]
+def test_parquet_has_the_same_rows_with_types(finished_batch):
+    table = pyarrow.parquet.read_table(finished_batch / "results.parquet").to_pylist()
+    assert [row["run"] for row in table] == [row["run"] for row in rows_of(finished_batch)]
     assert table[3]["result.square"] == 4
     assert table[0]["parameter.lr"] == 0.001
     assert table[0]["error"] is None
 
 
-def test_runs_do_not_share_folder_or_random_state(done):
-    assert len({row["result.noise"] for row in rows_of(done)}) == 4
-    assert len(list((done / "files").glob("*/made.txt"))) == 4
+def test_runs_do_not_share_folder_or_random_state(finished_batch):
+    assert len({row["result.noise"] for row in rows_of(finished_batch)}) == 4
+    assert len(list((finished_batch / "files").glob("*/made.txt"))) == 4
 
 
-def test_executed_notebooks_are_named_after_their_runs(done):
-    for row in rows_of(done):
-        notebook = nbformat.read(done / "notebooks" / f"{row['run']}.ipynb", as_version=4)
+def test_executed_notebooks_are_named_after_their_runs(finished_batch):
+    for row in rows_of(finished_batch):
+        notebook = nbformat.read(finished_batch / "notebooks" / f"{row['run']}.ipynb", as_version=4)
         nbformat.validate(notebook)
         assert row["run"] in notebook.cells[-1].outputs[-1].data["text/plain"]
 
 
-def test_finished_batch_runs_nothing_when_repeated(course, done, monkeypatch, capsys):
-    before = rows_of(done)
-    nothing_may_start(monkeypatch)
-    words = ["--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "0.001", "--out", str(done)]
-    assert cli.main(["--root", str(course.root), "batch", "01", *words]) == 0
+def test_finished_batch_runs_nothing_when_repeated(course, finished_batch, monkeypatch, capsys):
+    before = rows_of(finished_batch)
+    forbid_runs(monkeypatch)
+    words = ["--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "0.001"]
+    command_line = ["--root", str(course.root), "batch", "01", *words, "--out", str(finished_batch)]
+    assert cli.main(command_line) == 0
     assert "4 of 4 runs are already finished; 0 remaining." in capsys.readouterr().out
-    assert rows_of(done) == before
+    assert rows_of(finished_batch) == before
 
 
-def test_dry_run_shows_missing_runs_and_an_estimate(course, done, monkeypatch, capsys):
-    nothing_may_start(monkeypatch)
+def test_dry_run_shows_missing_runs_and_an_estimate(course, finished_batch, monkeypatch, capsys):
+    forbid_runs(monkeypatch)
     words = ["--grid", "x", "1", "2", "3", "--repeats", "2", "-p", "lr", "1e-3", "--dry-run"]
-    assert cli.main(["--root", str(course.root), "batch", "01", *words, "--out", str(done)]) == 0
+    command_line = ["--root", str(course.root), "batch", "01", *words, "--out", str(finished_batch)]
+    assert cli.main(command_line) == 0
     output = capsys.readouterr().out
     assert "6 runs, 2 to execute" in output
     assert "to run  01_small  lr = 0.001, x = 3, seed = 1" in output
@@ -144,7 +148,7 @@ def test_changed_code_runs_again(cells, tmp_path, capsys):
     assert len(rows_of(tmp_path / "out")) == 1
 
 
-def test_failed_run_names_its_cell_and_retry_failed_runs_only_it(batch, capsys):
+def test_failed_run_reports_its_cell_and_retry_failed_repeats_only_this_run(batch, capsys):
     assert batch("--grid", "x", 1, 2, "-p", "mode", "bad") == 1
     good, bad = rows_of(batch.out)
     assert (good["status"], bad["status"]) == ("passed", "failed")
@@ -184,13 +188,13 @@ def test_run_limit_and_retries_apply(batch):
 def test_invalid_command_is_rejected_before_anything_starts(
     batch, monkeypatch, capsys, words, message
 ):
-    nothing_may_start(monkeypatch)
+    forbid_runs(monkeypatch)
     assert batch(*words) == 1
     assert message in capsys.readouterr().err
     assert not list(batch.out.glob("state/*.json"))
 
 
-def test_folder_with_other_files_is_not_used(batch, capsys):
+def test_folder_with_unrelated_files_is_rejected(batch, capsys):
     batch.out.mkdir()
     (batch.out / "thesis.tex").write_text("years of work")
     assert batch() == 1
@@ -210,7 +214,7 @@ def test_full_disk_loses_no_finished_run(batch, monkeypatch, capsys):
 
     def fsync(descriptor):
         writes.append(descriptor)
-        # The first run's entry is written; nothing after that.
+        # Only the entry of the first run is written.
         if len(writes) > 1:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -223,46 +227,46 @@ def test_full_disk_loses_no_finished_run(batch, monkeypatch, capsys):
     first = entries_of(batch.out)[0]["started"], entries_of(batch.out)[0]["reported"]
     assert batch("--grid", "x", 1, 2, 3) == 0
     assert [row["parameter.x"] for row in rows_of(batch.out)] == ["1", "2", "3"]
-    kept = next(entry for entry in entries_of(batch.out) if entry["parameters"]["x"] == 1)
-    assert (kept["started"], kept["reported"]) == first
+    entry = next(entry for entry in entries_of(batch.out) if entry["parameters"]["x"] == 1)
+    assert (entry["started"], entry["reported"]) == first
 
 
-def test_each_run_has_a_gpu_of_its_own(batch):
+def test_runs_on_the_same_gpu_do_not_overlap(batch):
     assert batch("--grid", "x", 1, 2, 3, 4, "--gpus", 4, 6, "--jobs", 4) == 0
     rows = rows_of(batch.out)
     assert {row["gpu"] for row in rows} == {"4", "6"}
     assert all(row["result.gpu"] == row["gpu"] for row in rows)
     for gpu in ("4", "6"):
-        own = sorted(
+        intervals = sorted(
             (float(row["result.began"]), float(row["result.ended"]))
             for row in rows
             if row["gpu"] == gpu
         )
-        assert all(one[1] < other[0] for one, other in itertools.pairwise(own))
+        assert all(first[1] < second[0] for first, second in itertools.pairwise(intervals))
 
 
 class MemoryStorage:
-    """A storage handler of papermill's kind, in memory."""
+    """A papermill storage handler that stores files in memory."""
 
-    kept: ClassVar[dict[str, str]] = {}
+    files: ClassVar[dict[str, str]] = {}
 
     def write(self, text, path):
-        self.kept[path] = text
+        self.files[path] = text
 
     def pretty_path(self, path):
         return path
 
 
-def test_notebooks_are_written_to_a_storage_that_papermill_knows(batch, course, monkeypatch):
-    monkeypatch.setattr(MemoryStorage, "kept", {})
+def test_notebooks_are_written_to_a_papermill_storage(batch, course, monkeypatch):
+    monkeypatch.setattr(MemoryStorage, "files", {})
     monkeypatch.setattr(
         papermill_io, "_handlers", [("memory://", MemoryStorage()), *papermill_io._handlers]
     )
     assert batch("--grid", "x", 1, 2, "--out", "memory://course/night") == 0
     (local,) = course.folder.runs.glob("batch_01_*")
     rows = rows_of(local)
-    assert set(MemoryStorage.kept) == {f"memory://course/night/{row['run']}.ipynb" for row in rows}
-    nbformat.validate(nbformat.reads(next(iter(MemoryStorage.kept.values())), as_version=4))
+    assert set(MemoryStorage.files) == {f"memory://course/night/{row['run']}.ipynb" for row in rows}
+    nbformat.validate(nbformat.reads(next(iter(MemoryStorage.files.values())), as_version=4))
     assert not list((local / "notebooks").iterdir())
     assert "memory://course/night/" in (local / "index.html").read_text(encoding="utf-8")
 
@@ -272,8 +276,8 @@ def test_notebooks_are_written_to_a_storage_that_papermill_knows(batch, course, 
 def test_killed_batch_continues_and_runs_nothing_twice(course, tmp_path):
     out = tmp_path / "out"
     words = ["--grid", "x", *map(str, range(6)), "--jobs", "2"]
-    found = kill_and_finish(command(course, out, *words), out, 1, 0.2, random.Random(3))
-    assert 1 <= found[0] < 6
+    counts = kill_and_finish(command(course, out, *words), out, 1, 0.2, random.Random(3))
+    assert 1 <= counts[0] < 6
     rows = rows_of(out)
     assert [int(row["result.square"]) for row in rows] == [x * x for x in range(6)]
     assert len({row["id"] for row in rows}) == 6
@@ -321,7 +325,7 @@ def test_plan_from_a_file_runs_on_a_dask_cluster(course, tmp_path):
     assert len(list((course.folder.runs / "night" / "notebooks").glob("*.ipynb"))) == 3
 
 
-def test_unreachable_cluster_is_named(batch, capsys, monkeypatch):
+def test_unreachable_cluster_is_reported(batch, capsys, monkeypatch):
     from course.execution import cluster
 
     def refuse(address, **_):

@@ -15,14 +15,14 @@ size: Literal["small", "large"] = "small"
 
 @pytest.fixture
 def settings(cells):
-    """Parameters of the runs of a plan for one notebook."""
+    """A function that returns the parameters of each run of a plan for one notebook."""
 
-    def expanded(**table):
+    def expand_plan(**table):
         notebook = cells.notebook(cells.code(SOURCE, tags=["parameters"]))
         plan = make_plan({"notebooks": "one", **table})
         return [run.parameters for run in expand(plan, {"one": notebook})]
 
-    return expanded
+    return expand_plan
 
 
 def test_plan_without_parameters_is_one_run(settings):
@@ -30,8 +30,8 @@ def test_plan_without_parameters_is_one_run(settings):
 
 
 def test_grid_gives_every_combination_with_the_fixed_parameters(settings):
-    found = settings(parameters={"data": "synthetic"}, grid={"epochs": [1, 2], "lr": [0.1, 1]})
-    assert found == [
+    expanded = settings(parameters={"data": "synthetic"}, grid={"epochs": [1, 2], "lr": [0.1, 1]})
+    assert expanded == [
         {"data": "synthetic", "epochs": 1, "lr": 0.1},
         {"data": "synthetic", "epochs": 1, "lr": 1.0},
         {"data": "synthetic", "epochs": 2, "lr": 0.1},
@@ -39,7 +39,7 @@ def test_grid_gives_every_combination_with_the_fixed_parameters(settings):
     ]
 
 
-def test_list_gives_its_settings_in_order(settings):
+def test_list_gives_one_run_per_entry_in_order(settings):
     assert settings(list=[{"epochs": 1}, {"lr": 0.5}]) == [{"epochs": 1}, {"lr": 0.5}]
 
 
@@ -58,13 +58,13 @@ def test_notebook_without_the_varied_parameter_runs_once(cells):
         "two": cells.notebook(cells.code("y = 1", tags=["parameters"])),
     }
     plan = make_plan({"notebooks": ["one", "two"], "grid": {"x": [1, 2]}})
-    found = [(run.notebook, run.parameters) for run in expand(plan, notebooks)]
-    assert found == [("one", {"x": 1}), ("one", {"x": 2}), ("two", {})]
+    expanded = [(run.notebook, run.parameters) for run in expand(plan, notebooks)]
+    assert expanded == [("one", {"x": 1}), ("one", {"x": 2}), ("two", {})]
 
 
-@pytest.mark.parametrize("given", ["1e-3", 0.001])
-def test_number_that_yaml_reads_as_a_string_becomes_a_number(settings, given):
-    assert settings(parameters={"lr": given}) == [{"lr": 0.001}]
+@pytest.mark.parametrize("value", ["1e-3", 0.001])
+def test_number_that_yaml_reads_as_a_string_becomes_a_number(settings, value):
+    assert settings(parameters={"lr": value}) == [{"lr": 0.001}]
 
 
 def test_relative_path_is_made_absolute(settings, tmp_path, monkeypatch):
@@ -115,7 +115,7 @@ def test_plan_is_read_from_yaml(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "message"), [("a: [", "not valid YAML"), ("- a", "lines such")])
-def test_unreadable_plan_is_rejected_with_the_reason(tmp_path, text, message):
+def test_unreadable_plan_is_rejected_with_a_reason(tmp_path, text, message):
     (tmp_path / "plan.yaml").write_text(text)
     with pytest.raises(CourseError, match=message):
         read_plan(tmp_path / "plan.yaml")

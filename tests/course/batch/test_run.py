@@ -1,4 +1,4 @@
-"""`course run` end to end, on small notebooks that end in different ways."""
+"""`course run` end to end, on small notebooks that pass, fail, crash or hang."""
 
 import json
 import signal
@@ -62,7 +62,7 @@ def course(make_small_course):
     for name, text in LESSONS.items():
         course.write(name, PARAMETERS + text, title=f"Title of {name}")
     for name in LESSONS:
-        # A run does not look at stored outputs, so these are not executed beforehand.
+        # A run ignores stored outputs, so these notebooks are not executed first.
         course.put(name, assemble_from_source(course.folder, name))
     return course
 
@@ -73,21 +73,21 @@ def course_command(course, *words):
 
 
 @pytest.fixture(scope="module")
-def spoiled(course, tmp_path_factory):
-    """A run in which three of the five notebooks end badly."""
+def failing_run(course, tmp_path_factory):
+    """A run in which three of the five notebooks fail."""
     folder = tmp_path_factory.mktemp("started_here")
     words = ["-p", "spoil", "true", "-p", "epochs", "1", "--cell-timeout", "5", "--jobs", "2"]
-    done = subprocess.run(
+    process = subprocess.run(
         course_command(course, *words), cwd=folder, capture_output=True, text=True
     )
     results = json.loads((course.folder.runs / "latest" / "results.json").read_text())
-    done.notebooks = {row["name"]: row for row in results["notebooks"]}
-    done.folder = course.folder.runs / "latest"
-    return done
+    process.notebooks = {row["name"]: row for row in results["notebooks"]}
+    process.folder = course.folder.runs / "latest"
+    return process
 
 
-def test_each_way_to_end_has_its_own_status(spoiled):
-    assert {name: row["status"] for name, row in spoiled.notebooks.items()} == {
+def test_each_kind_of_failure_has_its_own_status(failing_run):
+    assert {name: row["status"] for name, row in failing_run.notebooks.items()} == {
         "01_good": "passed",
         "02_fails": "failed",
         "03_dies": "kernel died",
@@ -96,28 +96,28 @@ def test_each_way_to_end_has_its_own_status(spoiled):
     }
 
 
-def test_each_failure_says_what_happened(spoiled):
-    assert spoiled.notebooks["02_fails"]["error"] == "ValueError: no such <thing>"
-    assert spoiled.notebooks["03_dies"]["error"] == (
+def test_each_failure_is_reported_with_its_cause(failing_run):
+    assert failing_run.notebooks["02_fails"]["error"] == "ValueError: no such <thing>"
+    assert failing_run.notebooks["03_dies"]["error"] == (
         "This cell ended the kernel's process with exit status 1, as os._exit(1) does."
     )
-    assert "limit of 5 s" in spoiled.notebooks["04_hangs"]["error"]
+    assert "limit of 5 s" in failing_run.notebooks["04_hangs"]["error"]
 
 
-def test_a_failure_makes_the_exit_status_1(spoiled):
-    assert spoiled.returncode == 1
+def test_a_failure_makes_the_exit_status_1(failing_run):
+    assert failing_run.returncode == 1
 
 
-def test_without_a_terminal_there_is_one_line_per_notebook_and_no_bar(spoiled):
-    lines = spoiled.stdout.splitlines()
+def test_output_without_a_terminal_has_one_line_per_notebook_and_no_progress_bar(failing_run):
+    lines = failing_run.stdout.splitlines()
     assert len(lines) == 6
     assert lines[-1].startswith("2 of 5 notebooks passed in ")
-    # Each state of a bar says "3 of 5 cells". A kernel that dies may print a message.
-    assert " cells, " not in spoiled.stderr
+    # A progress bar would print "3 of 5 cells". A kernel that dies may print a message.
+    assert " cells, " not in failing_run.stderr
 
 
-def test_parameters_keep_their_type_and_results_are_in_the_report(spoiled):
-    assert spoiled.notebooks["01_good"]["reported"] == {
+def test_parameters_keep_their_type_and_results_are_in_the_report(failing_run):
+    assert failing_run.notebooks["01_good"]["reported"] == {
         "device": "cpu",
         "synthetic": False,
         "accuracy": 0.5,
@@ -126,9 +126,9 @@ def test_parameters_keep_their_type_and_results_are_in_the_report(spoiled):
 
 
 @pytest.mark.parametrize("name", list(LESSONS))
-def test_each_notebook_is_kept_with_its_page(spoiled, name):
-    nbformat.validate(nbformat.read(spoiled.folder / f"{name}.ipynb", as_version=4))
-    assert f"Title of {name}" in (spoiled.folder / f"{name}.html").read_text(encoding="utf-8")
+def test_each_notebook_is_stored_with_its_page(failing_run, name):
+    nbformat.validate(nbformat.read(failing_run.folder / f"{name}.ipynb", as_version=4))
+    assert f"Title of {name}" in (failing_run.folder / f"{name}.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -139,34 +139,34 @@ def test_each_notebook_is_kept_with_its_page(spoiled, name):
         ("04_hangs", "limit of 5 s"),
     ],
 )
-def test_report_links_to_the_failing_cell_and_its_error(spoiled, name, error):
-    index = (spoiled.folder / "index.html").read_text(encoding="utf-8")
+def test_report_links_to_the_failing_cell_and_its_error(failing_run, name, error):
+    index = (failing_run.folder / "index.html").read_text(encoding="utf-8")
     anchor = index.split(f'href="{name}.html#')[1].split('"')[0]
-    page = (spoiled.folder / f"{name}.html").read_text(encoding="utf-8")
+    page = (failing_run.folder / f"{name}.html").read_text(encoding="utf-8")
     cell = page.split(f'id="{anchor}"')[1].split('id="cell-id=')[0]
     assert "before" in cell
     assert error in cell
 
 
-def test_page_contains_its_figures_and_needs_no_network(spoiled):
-    page = (spoiled.folder / "05_last.html").read_text(encoding="utf-8")
+def test_page_contains_its_figures_and_needs_no_network(failing_run):
+    page = (failing_run.folder / "05_last.html").read_text(encoding="utf-8")
     assert 'src="data:image/png;base64,' in page
     assert "<script src=" not in page
     assert "mathjax" not in page.lower()
 
 
-def test_a_page_leads_to_other_pages_and_leaves_the_bootstrap_out(spoiled):
-    page = (spoiled.folder / "01_good.html").read_text(encoding="utf-8")
+def test_page_links_to_other_pages_and_omits_the_setup_cell(failing_run):
+    page = (failing_run.folder / "01_good.html").read_text(encoding="utf-8")
     assert 'href="02_fails.html"' in page
     assert "find_spec" not in page
 
 
-def test_kernels_work_in_the_folder_of_the_command(spoiled):
-    notebook = nbformat.read(spoiled.folder / "05_last.ipynb", as_version=4)
+def test_kernels_run_in_the_folder_of_the_command(failing_run):
+    notebook = nbformat.read(failing_run.folder / "05_last.ipynb", as_version=4)
     assert "started_here" in notebook.cells[-2].outputs[-1].text
 
 
-def test_latest_is_a_relative_link_to_the_dated_folder(spoiled, course):
+def test_latest_is_a_relative_link_to_the_dated_folder(failing_run, course):
     target = (course.folder.runs / "latest").readlink()
     assert (course.folder.runs / target).is_dir()
     assert len(target.parts) == 1
@@ -208,29 +208,29 @@ def test_invalid_command_is_rejected_before_anything_starts(
     assert sorted(course.folder.runs.glob("*")) == runs
 
 
-def test_course_without_notebooks_names_the_build_command(small_course, capsys):
+def test_course_without_notebooks_suggests_the_build_command(small_course, capsys):
     assert cli.main(["--root", str(small_course.root), "run"]) == 1
     assert "course build" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_stops_its_kernels_and_writes_the_report(course, tmp_path, number):
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_stops_its_kernels_and_writes_the_report(course, tmp_path, signal_number):
     words = ["01", "04", "05", "--jobs", "1", "-p", "spoil", "true", "--out", str(tmp_path / "out")]
     with subprocess.Popen(course_command(course, *words), stdout=subprocess.PIPE, text=True) as run:
-        # The first notebook is through when its line comes; then the second one hangs.
+        # The first notebook has finished when its line is printed; then the second one hangs.
         first = run.stdout.readline()
         deadline = time.monotonic() + 30
         while not (tmp_path / "out" / "04_hangs.ipynb").exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(1)
-        started = time.monotonic()
-        run.send_signal(number)
+        start = time.monotonic()
+        run.send_signal(signal_number)
         rest = run.stdout.read()
     assert "01_good" in first
     assert run.returncode == 130
-    assert time.monotonic() - started < 50
+    assert time.monotonic() - start < 50
     assert "stopped before the end" in rest
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert [row["status"] for row in results["notebooks"]] == ["passed", "stopped", "not run"]
@@ -260,9 +260,7 @@ def test_file_that_is_not_a_notebook_is_rejected(small_course, capsys):
     assert "01_broken.ipynb is not a valid notebook" in capsys.readouterr().err
 
 
-def test_synthetic_images_are_announced_on_the_terminal_without_a_failure(
-    small_course, cells, capsys
-):
+def test_synthetic_images_cause_a_message_and_no_failure(small_course, cells, capsys):
     reported = f'{{"{RESULT_TYPE}": {{"synthetic": True}}, "text/plain": "Results"}}'
     source = f"from IPython.display import display\ndisplay({reported}, raw=True)"
     small_course.write("01_synthetic", "# %%\n" + source + "\n")
@@ -271,7 +269,7 @@ def test_synthetic_images_are_announced_on_the_terminal_without_a_failure(
     assert "THE IMAGES ARE SYNTHETIC. THEY ARE NOT CIFAR-10." in capsys.readouterr().out
 
 
-def test_lesson_that_runs_alone_takes_all_places():
+def test_exclusive_lesson_uses_all_slots():
     jobs = [
         Job(name, Path(), Path(), Path(), exclusive=alone)
         for name, alone in [("together", False), ("also together", False), ("alone", True)]

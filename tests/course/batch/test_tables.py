@@ -49,10 +49,10 @@ def test_all_rows_have_the_same_columns():
 
 def test_csv_keeps_line_breaks_quotes_and_lists():
     rows = make_rows([entry(error='a "b",\nc', parameters={"widths": [1, 2]})])
-    (read,) = csv.DictReader(io.StringIO(as_csv(rows)))
-    assert read["error"] == 'a "b",\nc'
-    assert read["parameter.widths"] == "[1, 2]"
-    assert read["gpu"] == ""
+    (record,) = csv.DictReader(io.StringIO(as_csv(rows)))
+    assert record["error"] == 'a "b",\nc'
+    assert record["parameter.widths"] == "[1, 2]"
+    assert record["gpu"] == ""
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_table_that_cannot_be_written_keeps_the_previous_one(tmp_path, monkeypat
     write_tables(make_rows([entry()]), tmp_path)
     before = (tmp_path / "results.csv").read_bytes()
 
-    def full(_):
+    def raise_disk_full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("course.files.os.fsync", full)
+    monkeypatch.setattr("course.files.os.fsync", raise_disk_full)
     with pytest.raises(OSError, match="No space"):
         write_tables(make_rows([entry(), entry(id="b2")]), tmp_path)
     assert (tmp_path / "results.csv").read_bytes() == before

@@ -18,19 +18,19 @@ CARD = Gpu("0", "NVIDIA H200", 143771, 143000, "580.65")
 
 @pytest.fixture
 def examine(monkeypatch):
-    """Run the doctor with fake answers of torch and nvidia-smi."""
+    """A function that runs the doctor with fake results of torch and nvidia-smi."""
 
-    def found(probe=None, cards=(), root=None):
+    def run_doctor(probe=None, cards=(), root=None):
         monkeypatch.setattr(module, "_probe_torch", lambda: probe or WORKING)
         monkeypatch.setattr(diagnostics.gpus, "installed", lambda: list(cards))
         return {finding.name: finding for finding in doctor(root)}
 
-    return found
+    return run_doctor
 
 
 @pytest.fixture
 def with_torch(tmp_path):
-    """Runs `course doctor --json` in a process that finds this torch instead of the real one."""
+    """A function that runs `course doctor --json` in a process with a fake module `torch`."""
 
     def run(source):
         (tmp_path / "torch.py").write_text(source)
@@ -53,10 +53,10 @@ def with_torch(tmp_path):
     ],
 )
 def test_reports_broken_torch(with_torch, source, printed):
-    done = with_torch(source)
-    assert done.returncode == 1
-    assert done.stderr == ""
-    findings = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
+    process = with_torch(source)
+    assert process.returncode == 1
+    assert process.stderr == ""
+    findings = {f["name"]: f for f in json.loads(process.stdout)["findings"]}
     assert findings["torch"]["level"] == "problem"
     assert printed in findings["torch"]["text"]
     assert "-m pip install --force-reinstall torch==" in findings["torch"]["fix"]
@@ -113,7 +113,7 @@ def test_reports_gpu_older_than_torch_supports(examine):
     assert "T4" not in finding.text
 
 
-def test_notes_gpu_with_full_memory(examine):
+def test_reports_gpu_with_full_memory(examine):
     full = Gpu("0", "NVIDIA H200", 143771, 400, "580.65")
     finding = examine(WORKING | {"devices": ["cuda:0"]}, [full])["GPU 0"]
     assert finding.level == Level.NOTE
@@ -138,7 +138,7 @@ def test_unreadable_images_are_a_problem_only_if_named(examine, monkeypatch):
     assert examine()["images"].text == "real CIFAR-10"
 
 
-def test_explains_lessons_without_network(examine, monkeypatch):
+def test_explains_synthetic_images_without_network(examine, monkeypatch):
     monkeypatch.delenv("CIFAR10_ROOT", raising=False)
     probe = {key: value for key, value in WORKING.items() if key != "data"}
     finding = examine(probe | {"data_error": "not there", "unreachable": True})["images"]

@@ -11,16 +11,16 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nvidia-smi is a
 
 @pytest.fixture
 def nvidia_smi(tmp_path, monkeypatch):
-    """Puts a program named nvidia-smi on the path that prints the given text."""
+    """A function that puts a program `nvidia-smi` on the path, which prints the given text."""
 
-    def put(text, status=0):
+    def install(text, status=0):
         program = tmp_path / "nvidia-smi"
         program.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit {status}\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return put
+    return install
 
 
 def test_every_gpu_that_nvidia_smi_lists_is_found(nvidia_smi):
@@ -48,9 +48,9 @@ def test_missing_nvidia_smi_means_no_gpu(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("named", "expected"),
+    ("value", "expected"),
     [("2,3", ("2", "3")), ("", ()), ("-1", ()), ("GPU-8a, MIG-1", ("GPU-8a", "MIG-1"))],
 )
-def test_visible_gpus_are_those_of_the_environment(monkeypatch, named, expected):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+def test_visible_gpus_are_read_from_the_environment(monkeypatch, value, expected):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert gpus.visible() == expected

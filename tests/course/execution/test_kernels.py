@@ -1,4 +1,4 @@
-"""A forked kernel is as clean as a new process, and ends as one does."""
+"""A forked kernel starts and ends like a new process."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are for
 
 @pytest.fixture(scope="module")
 def forking():
-    """Kernels that have numpy imported."""
+    """Kernels with numpy preloaded."""
     kernels = Kernels(["numpy"])
     yield kernels
     kernels.close()
@@ -27,7 +27,7 @@ def forking():
 
 @pytest.fixture
 def run(forking, cells, tmp_path):
-    """Executes code in cells and returns what each showed as text."""
+    """A function that executes cells and returns the text output of each."""
 
     def execute(*sources, manager=None, kernels=forking, **environment):
         notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
@@ -60,21 +60,21 @@ def test_kernel_without_preloading_is_a_new_python_process(run):
 
 
 def test_kernel_is_connected_through_socket_files_that_are_removed(run):
-    path, found = run(
+    path, count = run(
         "from ipykernel.kernelapp import IPKernelApp as app; app.instance().ip",
         "from glob import glob; len(glob(app.instance().ip + '-*'))",
     )
-    assert found == "5"
+    assert count == "5"
     assert not list(Path(eval(path)).parent.glob(f"{Path(eval(path)).name}*"))
 
 
 def test_kernels_do_not_share_random_state(run):
     code = "import random, numpy, uuid; (random.random(), numpy.random.rand(), uuid.uuid4().hex)"
-    one, other = eval(run(code)[0]), eval(run(code)[0])
-    assert not set(one) & set(other)
+    first, second = eval(run(code)[0]), eval(run(code)[0])
+    assert not set(first) & set(second)
 
 
-def test_kernel_sees_nothing_of_an_earlier_one(run):
+def test_kernel_has_no_state_of_an_earlier_one(run):
     run("import numpy, os; numpy.mine = 1; os.environ['MINE'] = '1'; mine = 1; os.chdir('/')")
     code = "import numpy, os; (hasattr(numpy, 'mine'), 'MINE' in os.environ, 'mine' in dir())"
     assert run(code) == ["(False, False, False)"]
@@ -86,11 +86,11 @@ def test_kernel_has_its_folder_and_environment(run, tmp_path):
 
 
 def test_kernel_is_session_leader_with_null_stdin(run):
-    leads, reads = run(
+    is_leader, stdin = run(
         "import os; (os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid())",
         "os.readlink('/proc/self/fd/0')",
     )
-    assert (leads, reads) == ("(True, True)", "'/dev/null'")
+    assert (is_leader, stdin) == ("(True, True)", "'/dev/null'")
 
 
 def test_open_file_is_flushed_when_the_kernel_ends(run, tmp_path):
@@ -98,7 +98,7 @@ def test_open_file_is_flushed_when_the_kernel_ends(run, tmp_path):
     assert (tmp_path / "left.txt").read_text() == "all of it"
 
 
-def test_atexit_functions_run(run, tmp_path):
+def test_atexit_functions_run_when_the_kernel_ends(run, tmp_path):
     run("import atexit, pathlib; atexit.register(pathlib.Path('end.txt').write_text, 'done')")
     assert (tmp_path / "end.txt").read_text() == "done"
 
@@ -109,17 +109,17 @@ def test_notebook_can_start_processes(run):
     assert run(call, f"{pool}    print(pool.map(abs, [-1, -2]))") == ["b'hello\\n'", "[1, 2]\n"]
 
 
-def test_dead_kernel_is_noticed_with_its_exit_status(forking, run):
+def test_dead_kernel_is_reported_with_its_exit_status(forking, run):
     manager = forking.manager_class()
     # The time limit of a cell is 60 s.
-    started = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(DeadKernelError):
         run("import os; os._exit(3)", manager=manager)
-    assert time.monotonic() - started < 45
+    assert time.monotonic() - start_time < 45
     assert manager.process.poll() == 3
 
 
-def test_process_that_a_notebook_leaves_running_is_ended_and_named(forking, run):
+def test_process_left_running_by_a_notebook_is_killed_and_reported(forking, run):
     manager = forking.manager_class()
     start = "subprocess.Popen(['sleep', '600'], start_new_session=True).pid"
     (pid,) = run(f"import subprocess; {start}", manager=manager)
@@ -136,15 +136,15 @@ while not os.path.exists("go"):
 
 @pytest.mark.parametrize("modules", [[], None], ids=["forked", "fresh"])
 def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking, run, tmp_path):
-    ended = {}
+    outcomes = {}
     batches = {"mine": Kernels(modules), "other": forking}
 
     def hang(name):
         try:
             run(f"open('{name}', 'w').close()", WAIT, kernels=batches[name])
-            ended[name] = "normally"
+            outcomes[name] = "normally"
         except DeadKernelError:
-            ended[name] = "killed"
+            outcomes[name] = "killed"
 
     threads = [threading.Thread(target=hang, args=[name]) for name in batches]
     for thread in threads:
@@ -156,7 +156,7 @@ def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking, run, tmp_
     (tmp_path / "go").touch()
     threads[1].join()
     batches["mine"].close()
-    assert ended == {"mine": "killed", "other": "normally"}
+    assert outcomes == {"mine": "killed", "other": "normally"}
 
 
 def test_kernel_that_starts_after_end_all_is_killed(run):
@@ -174,7 +174,7 @@ def test_kernel_starts_as_a_new_process_if_there_is_no_server(run):
 
 
 def start(kernels, folder):
-    """Start a kernel without a manager; return it and all processes below the server."""
+    """Start a kernel without a manager; return it and all child processes of the server."""
     kernel = kernels.server.start(["-f", str(folder / "k.json")], str(folder), dict(os.environ))
     return kernel, psutil.Process(kernels.server.process.pid).children(recursive=True)
 
@@ -183,8 +183,8 @@ def test_kernel_ends_when_its_owner_closes_the_channel(forking, tmp_path):
     kernel, _ = start(forking, tmp_path)
     process = psutil.Process(kernel.pid)
     kernel._channel.close()
-    gone, _ = psutil.wait_procs([process], timeout=60)
-    assert gone
+    ended, _ = psutil.wait_procs([process], timeout=60)
+    assert ended
 
 
 def test_server_and_kernels_end_with_the_process_that_started_them(tmp_path):
@@ -206,9 +206,9 @@ def test_only_packages_that_survive_a_fork_are_preloaded(cells):
         cells.code("from matplotlib import pyplot\nfrom .local import x"),
         cells.text("import tqdm"),
     )
-    found = preloadable_modules([notebook])
-    assert {"torch.nn", "helpers.lesson", "matplotlib"} <= set(found)
-    assert not {"pandas", "numpy", "tqdm", "local"} & set(found)
+    modules = preloadable_modules([notebook])
+    assert {"torch.nn", "helpers.lesson", "matplotlib"} <= set(modules)
+    assert not {"pandas", "numpy", "tqdm", "local"} & set(modules)
 
 
 TRAINING = """\
@@ -220,7 +220,7 @@ net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16 *
 X, y = torch.rand(64, 3, 32, 32), torch.arange(64) % 10
 for step in range(3):
     loss = nn.functional.cross_entropy(net(X), y)
-    # No optimizer: torch's takes two seconds to import more.
+    # No optimizer, whose imports take two seconds.
     with torch.no_grad():
         for parameter, slope in zip(net.parameters(), torch.autograd.grad(loss, net.parameters())):
             parameter -= 0.1 * slope
@@ -238,7 +238,7 @@ plt.show()"""
 @pytest.mark.slow
 def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
     sources = [TRAINING, FIGURE, "undefined"]
-    shown = []
+    outputs = []
     template = cells.notebook(*(cells.code(source, count=None) for source in sources))
     forking = Kernels(preloadable_modules([template]))
     for manager in (forking.manager_class(), CurrentPythonKernelManager):
@@ -251,7 +251,7 @@ def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
             resources={"metadata": {"path": str(tmp_path)}},
         )
         client.execute()
-        shown.append([cell.outputs for cell in notebook.cells])
+        outputs.append([cell.outputs for cell in notebook.cells])
     forking.close()
-    assert shown[0] == shown[1]
-    assert "image/png" in shown[0][1][0].data
+    assert outputs[0] == outputs[1]
+    assert "image/png" in outputs[0][1][0].data

@@ -4,12 +4,12 @@ from course.course_folder import CourseError
 from course.execution.parameters import UNKNOWN, Parameter, convert_parameters, read_parameters
 
 
-def fit(text, default):
-    """The value of a parameter `x` with this default, given `-p x TEXT`."""
-    return convert_parameters([("x", text)], known(lesson={"x": default}))["lesson"]["x"]
+def convert(text, default):
+    """Return the value that `-p x TEXT` gives to a parameter `x` with this default."""
+    return convert_parameters([("x", text)], with_defaults(lesson={"x": default}))["lesson"]["x"]
 
 
-def known(**notebooks):
+def with_defaults(**notebooks):
     return {
         name: {parameter: Parameter(default) for parameter, default in defaults.items()}
         for name, defaults in notebooks.items()
@@ -34,7 +34,7 @@ def test_choices_are_read_from_a_literal_annotation(cells):
     assert read_parameters(notebook) == {"size": Parameter("small", ("small", "large"))}
 
 
-def test_parameters_cell_with_a_syntax_error_is_shown(cells):
+def test_parameters_cell_with_a_syntax_error_is_rejected(cells):
     notebook = cells.notebook(cells.code("epochs = \n", tags=["parameters"]))
     with pytest.raises(CourseError, match="not valid Python"):
         read_parameters(notebook)
@@ -68,13 +68,13 @@ def test_notebook_without_parameters_cell_has_no_parameters(cells):
     ],
 )
 def test_value_is_converted_to_the_type_of_the_default(text, default, expected):
-    value = fit(text, default)
+    value = convert(text, default)
     assert value == expected
     assert type(value) is type(expected)
 
 
 @pytest.mark.parametrize(
-    ("text", "default", "wanted"),
+    ("text", "default", "expected_type"),
     [
         ("1.5", 2, "an integer"),
         ("many", 2, "an integer"),
@@ -90,28 +90,28 @@ def test_value_is_converted_to_the_type_of_the_default(text, default, expected):
         ("3", [1], "a list"),
     ],
 )
-def test_value_of_the_wrong_type_is_rejected(text, default, wanted):
-    with pytest.raises(CourseError, match=rf"'x' of lesson must be {wanted} .*, not '"):
-        fit(text, default)
+def test_value_of_the_wrong_type_is_rejected(text, default, expected_type):
+    with pytest.raises(CourseError, match=rf"'x' of lesson must be {expected_type} .*, not '"):
+        convert(text, default)
 
 
 def test_unknown_name_is_rejected_with_the_closest_one():
     with pytest.raises(CourseError, match=r"'epoch'.*Did you mean 'epochs'\?"):
-        convert_parameters([("epoch", "1")], known(lesson={"epochs": 2, "lr": 0.1}))
+        convert_parameters([("epoch", "1")], with_defaults(lesson={"epochs": 2, "lr": 0.1}))
 
 
-def test_name_unlike_any_other_is_rejected_with_the_list_of_names():
+def test_name_without_a_similar_one_is_rejected_with_the_list_of_names():
     with pytest.raises(CourseError, match="Parameters: epochs, lr") as caught:
-        convert_parameters([("color", "red")], known(lesson={"epochs": 2, "lr": 0.1}))
+        convert_parameters([("color", "red")], with_defaults(lesson={"epochs": 2, "lr": 0.1}))
     assert "mean" not in str(caught.value)
 
 
 def test_each_notebook_gets_a_shared_parameter_in_its_own_type():
-    notebooks = known(one={"n": 1}, two={"n": "auto"}, three={"m": 1})
-    fitted = convert_parameters([("n", "7")], notebooks)
-    assert fitted == {"one": {"n": 7}, "two": {"n": "7"}, "three": {}}
+    notebooks = with_defaults(one={"n": 1}, two={"n": "auto"}, three={"m": 1})
+    converted = convert_parameters([("n", "7")], notebooks)
+    assert converted == {"one": {"n": 7}, "two": {"n": "7"}, "three": {}}
 
 
 def test_parameter_given_twice_is_rejected():
     with pytest.raises(CourseError, match="'n' is given twice"):
-        convert_parameters([("n", "1"), ("n", "2")], known(one={"n": 1}))
+        convert_parameters([("n", "1"), ("n", "2")], with_defaults(one={"n": 1}))

@@ -6,22 +6,22 @@ from course.execution.jobs import Job, RunResult, Status
 from course.execution.progress import BatchProgress, LessonProgress, format_estimate, format_seconds
 
 
-def ended(progress, statuses):
-    here = Path()
+def finish(progress, statuses):
+    path = Path()
     for number, status in enumerate(statuses):
-        progress.on_job_finished(RunResult(Job(f"run{number}", here, here, here), status))
+        progress.on_job_finished(RunResult(Job(f"run{number}", path, path, path), status))
     progress.close()
 
 
 def test_long_batch_writes_few_lines_without_a_terminal(capsys):
-    ended(BatchProgress(200, lambda result: "never"), [Status.PASSED] * 200)
+    finish(BatchProgress(200, lambda result: "never"), [Status.PASSED] * 200)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"{n} of 200 runs finished" for n in range(20, 200, 20)]
 
 
 def test_every_run_that_did_not_pass_has_a_line(capsys):
     progress = BatchProgress(3, lambda result: f"{result.job.name} {result.status}")
-    ended(progress, [Status.PASSED, Status.FAILED, Status.PASSED])
+    finish(progress, [Status.PASSED, Status.FAILED, Status.PASSED])
     assert capsys.readouterr().out.splitlines() == [
         "1 of 3 runs finished",
         "run1 failed",
@@ -30,7 +30,7 @@ def test_every_run_that_did_not_pass_has_a_line(capsys):
 
 
 def test_batch_of_one_run_prints_no_progress(capsys):
-    ended(BatchProgress(1, lambda result: "never"), [Status.PASSED])
+    finish(BatchProgress(1, lambda result: "never"), [Status.PASSED])
     assert capsys.readouterr().out == ""
 
 
@@ -41,15 +41,15 @@ def test_run_with_a_note_has_a_line(capsys):
     assert "1 process was still running" in capsys.readouterr().out
 
 
-def test_time_left_follows_the_seconds_of_the_last_run(monkeypatch, capsys):
-    now = [0.0]
-    monkeypatch.setattr("course.execution.progress.monotonic", lambda: now[0])
+def test_time_left_is_scaled_by_the_times_of_the_last_run(monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr("course.execution.progress.monotonic", lambda: clock[0])
     progress = LessonProgress({"a": 2, "b": 2}, lambda result: "a", {"a": 100, "b": 300})
     jobs = {name: Job(name, Path(), Path(), Path()) for name in "ab"}
     progress.on_job_started(jobs["a"])
-    now[0] = 30.0
+    clock[0] = 30.0
     progress.on_cell_done(jobs["a"])
-    # One of two cells of `a` is 50 s of 400 s.
+    # One of the two cells of `a` took 50 s of 400 s in the last run.
     assert progress.seconds_left() == 30 * 350 / 50
     progress.on_job_finished(RunResult(jobs["a"], Status.PASSED))
     assert capsys.readouterr().out == "a  (about 2 min left)\n"

@@ -27,5 +27,5 @@ def test_helpers_digest_depends_on_every_file_but_bytecode(tmp_path, monkeypatch
     assert digest() != before
 
 
-def test_versions_names_the_packages_that_results_depend_on():
+def test_versions_lists_the_packages_that_results_depend_on():
     assert set(provenance.versions()) == {"python", "helpers", "torch", "torchvision", "numpy"}

@@ -1,4 +1,4 @@
-"""A lab to submit, and one class that is graded once for all tests that look at it."""
+"""A lab, and a class of submissions that is graded once for all tests."""
 
 import csv
 import ctypes
@@ -23,7 +23,7 @@ def builder():
 
 
 class GradedClass:
-    """A class of seven, submitted as a zip from Moodle, and what grading it wrote."""
+    """A class of seven students, submitted as a zip file from Moodle, and its results."""
 
     options = GradingOptions(limits=SandboxLimits(cell_seconds=10), jobs=2)
 
@@ -48,27 +48,27 @@ class GradedClass:
         with zipfile.ZipFile(self.zip, "w") as archive:
             for (name, number), content in members.items():
                 text = content if isinstance(content, bytes) else Member("", content, {}).text()
-                place = f"{name}_{number}_assignsubmission_file_"
-                archive.writestr(f"{place}/{NAME}.ipynb", text)
+                folder_name = f"{name}_{number}_assignsubmission_file_"
+                archive.writestr(f"{folder_name}/{NAME}.ipynb", text)
         self.class_list = folder / "worksheet.csv"
         self.class_list.write_text(
             "Identifier,Full name,Grade\nParticipant 3,Ada,\nParticipant 9,Absent,\n"
         )
         self.graded = self.grade()
 
-    def grade(self, **changed):
+    def grade(self, **changes):
         from dataclasses import replace
 
         self.progress = []
-        options = replace(self.options, class_list=self.class_list, **changed)
-        return grade(LAB, self.zip, self.out, options, lambda *what: self.progress.append(what))
+        options = replace(self.options, class_list=self.class_list, **changes)
+        return grade(LAB, self.zip, self.out, options, lambda *event: self.progress.append(event))
 
     def rows(self, file="gradebook.csv"):
         with (self.out / file).open(encoding="utf-8-sig") as lines:
             return list(csv.DictReader(lines))
 
     def of(self, student):
-        return next(one for one in self.graded if one.submission.student == student)
+        return next(graded for graded in self.graded if graded.submission.student == student)
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def graded_class(builder, tmp_path_factory):
 
 @pytest.fixture
 def processes_left():
-    """Returns which processes exist that did not before, orphans among them."""
+    """A function that returns the processes started during the test, including orphans."""
     set_subreaper = ctypes.CDLL(None).prctl if psutil.LINUX else lambda *_: None
     set_subreaper(PR_SET_CHILD_SUBREAPER, 1)
     before = set(psutil.Process().children(recursive=True))

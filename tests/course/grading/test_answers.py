@@ -1,4 +1,4 @@
-"""How a student's answers get into the original lab."""
+"""A student's answers are merged into the original lab."""
 
 import copy
 import time
@@ -36,7 +36,7 @@ def test_only_answers_are_taken_from_the_student(builder):
     assert any("changed checks were restored" in note for note in merged.notes)
 
 
-def test_answers_without_ids_are_found_by_what_they_define(builder):
+def test_answers_without_ids_are_found_by_their_definitions(builder):
     submitted = copy.deepcopy(builder.solution)
     for cell in submitted.cells:
         cell.metadata = nbformat.NotebookNode()
@@ -45,7 +45,7 @@ def test_answers_without_ids_are_found_by_what_they_define(builder):
     assert [source_of(merged, n) for n in builder.of] == [[builder.answer(n)] for n in builder.of]
 
 
-def test_changed_cell_counts_if_two_have_one_id(builder):
+def test_changed_cell_is_used_if_two_cells_have_the_same_id(builder):
     submitted = copy.deepcopy(builder.original)
     submitted.cells = copy.deepcopy(builder.solution.cells) + submitted.cells
     merged = merge_answers(builder.original, submitted)
@@ -60,25 +60,25 @@ def test_only_a_deleted_exercise_is_missing(builder):
 
 def test_additional_cell_runs_before_the_answer_that_it_precedes(builder):
     submitted = copy.deepcopy(builder.solution)
-    place = next(n for n, c in enumerate(submitted.cells) if grade_id(c) == "exercise-4")
-    submitted.cells.insert(place, new_code_cell("PIECE = 512"))
+    index = next(n for n, c in enumerate(submitted.cells) if grade_id(c) == "exercise-4")
+    submitted.cells.insert(index, new_code_cell("PIECE = 512"))
     assert source_of(merge_answers(builder.original, submitted), 4)[0] == "PIECE = 512"
 
 
 def test_all_answers_in_one_cell_are_found(builder):
     submitted = copy.deepcopy(builder.original)
-    everything = "\n\n".join(builder.answer(n) for n in builder.of)
+    all_answers = "\n\n".join(builder.answer(n) for n in builder.of)
     for cell in submitted.cells:
         if grade_id(cell) == "exercise-1":
-            cell.source = everything
+            cell.source = all_answers
     merged = merge_answers(builder.original, submitted)
     students = [cell.source for cell in merged.cells if cell.kind == "student"]
-    assert students == [everything]
+    assert students == [all_answers]
     assert merged.missing == []
     assert merged.written == sorted(builder.of)
 
 
-def test_stubs_are_not_written(builder):
+def test_stubs_do_not_count_as_answers(builder):
     assert merge_answers(builder.original, builder.original).written == []
 
 

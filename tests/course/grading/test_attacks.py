@@ -1,6 +1,6 @@
-"""Attacks on the grader get no points, even if nobody reads the code for what it uses.
+"""Attacks on the grader get no points, even without the search for internals in the code.
 
-Each of them ran in the answer's process; the judge is another one.
+Each attack runs in the answer's process; the judge is a separate process.
 """
 
 import textwrap
@@ -23,8 +23,8 @@ LIMITS = SandboxLimits(cell_seconds=10)
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
 
 
-def all_at_once():
-    """One source with every attack; `answer` tries one after another."""
+def combined_attacks():
+    """Return one source with every attack; `answer` tries them one after the other."""
     parts = ["answers = []"]
     for source in ATTACKS.values():
         code = textwrap.indent(source, "    ")
@@ -41,11 +41,11 @@ def all_at_once():
 
 
 @pytest.fixture
-def nobody_reads_the_code(monkeypatch):
+def no_search_for_internals(monkeypatch):
     monkeypatch.setattr(marking, "uses_of_internals", lambda source: [])
 
 
-def judged(file, source):
+def grade_attack(file, source):
     lab = nbformat.read(file, as_version=4)
     return grade_submission(lab, Submission("a", "a", attacked(lab, source)), LIMITS)
 
@@ -53,8 +53,8 @@ def judged(file, source):
 @pytest.mark.slow
 @needs_bubblewrap
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_gets_no_points(nobody_reads_the_code, name):
-    graded = judged(LAB_FILES[1], ATTACKS[name])
+def test_an_attack_gets_no_points(no_search_for_internals, name):
+    graded = grade_attack(LAB_FILES[1], ATTACKS[name])
     assert graded.points == 0, graded.marks
     assert not any(mark.status is MarkStatus.TO_REVIEW for mark in graded.marks)
     assert not Path("/tmp/the-judge-unpickled-this").exists()
@@ -63,12 +63,12 @@ def test_an_attack_gets_no_points(nobody_reads_the_code, name):
 @pytest.mark.slow
 @needs_bubblewrap
 @pytest.mark.parametrize("file", LAB_FILES, ids=lambda file: file.stem)
-def test_all_attacks_together_get_no_points_on_any_lab(nobody_reads_the_code, file):
-    graded = judged(file, all_at_once())
+def test_all_attacks_together_get_no_points_on_any_lab(no_search_for_internals, file):
+    graded = grade_attack(file, combined_attacks())
     assert graded.points == 0, graded.marks
     assert len(graded.marks) >= 4
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_attacks_are_noted_for_a_person(name):
+def test_attacks_are_found_for_review(name):
     assert uses_of_internals(ATTACKS[name])

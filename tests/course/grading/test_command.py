@@ -1,4 +1,4 @@
-"""What `course grade` says where it cannot isolate the students' code."""
+"""`course grade` explains missing isolation and invalid options."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def without_bubblewrap(monkeypatch):
     monkeypatch.setattr(isolation, "bubblewrap", lambda: None)
 
 
-def test_grading_without_a_sandbox_is_refused_unless_asked_for(
+def test_grading_without_a_sandbox_is_refused_unless_requested(
     without_bubblewrap, tmp_path, capsys
 ):
     (tmp_path / "in").mkdir()
@@ -23,7 +23,7 @@ def test_grading_without_a_sandbox_is_refused_unless_asked_for(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_wrong_due_date_is_explained(tmp_path, capsys):
+def test_an_invalid_due_date_is_rejected_with_an_example(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["grade", "01", str(tmp_path), "--due", "tomorrow"])
     assert "'tomorrow' is not a date and time such as 2026-11-20 23:59" in capsys.readouterr().err

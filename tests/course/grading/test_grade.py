@@ -1,7 +1,7 @@
-"""Real submissions in real sandboxes: hostile code costs its own exercise and nobody else's.
+"""Real submissions in real sandboxes: hostile code loses the points of its own exercise only.
 
-Starting a sandbox and torch in it takes seconds, so one submission tries several things, and one
-class serves several tests. `python -m tools.grade_a_class` tries everything, one at a time.
+Starting a sandbox and torch in it takes seconds, so one submission combines several attacks, and
+several tests share one class. `python -m tools.grade_a_class` runs every attack separately.
 """
 
 import copy
@@ -30,8 +30,8 @@ from tools.hostile_answers import HARMLESS, HOSTILE, REVIEWED
 LAB = LABS / f"{NAME}.ipynb"
 LIMITS = SandboxLimits(cell_seconds=4, grace=4, memory_bytes=3 << 29)
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
-# Each exercise of these tries another thing.
-TOGETHER = (
+# The attacks of each submission are in different exercises.
+COMBINATIONS = (
     (
         "loops forever and catches everything",
         "ends the process",
@@ -54,9 +54,9 @@ TOGETHER = (
         "asks the network",
     ),
 )
-# More ways to do what one of these does; they are left to the whole class.
-# The bomb disturbs what else is being tested.
-ALIKE = {
+# Variants of these attacks, which only `tools.grade_a_class` runs.
+# A fork bomb would disturb other tests.
+VARIANTS = {
     "a fork bomb",
     "prints forever",
     "writes forever past Python",
@@ -65,16 +65,16 @@ ALIKE = {
 
 
 def submission_of(builder, names):
-    """One submission with the answers of several, and the points it should get."""
+    """Return a submission with these answers, the exercises that fail, and the expected points."""
     notebook = copy.deepcopy(builder.solution)
-    bad = []
+    failing = []
     for name in names:
         number, source = HOSTILE[name]
         cell = next(c for c in notebook.cells if grade_id(c) == f"exercise-{number}")
         cell.source = source.replace("{right}", builder.answer(number))
-        bad += [] if name in HARMLESS else [number]
-    points = builder.all_but(*bad)
-    return Submission("party", "party", notebook), bad, points
+        failing += [] if name in HARMLESS else [number]
+    points = builder.all_but(*failing)
+    return Submission("party", "party", notebook), failing, points
 
 
 def empty_checks():
@@ -83,19 +83,19 @@ def empty_checks():
 
 
 def test_every_hostile_answer_is_tested():
-    assert {*sum(TOGETHER, ()), "waits on input"} == set(HOSTILE) - ALIKE
+    assert {*sum(COMBINATIONS, ()), "waits on input"} == set(HOSTILE) - VARIANTS
 
 
 @needs_bubblewrap
 @pytest.mark.slow
-@pytest.mark.parametrize("names", TOGETHER, ids=lambda names: names[0])
+@pytest.mark.parametrize("names", COMBINATIONS, ids=lambda names: names[0])
 def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, names):
     before = empty_checks()
-    submission, bad, points = submission_of(builder, names)
+    submission, failing, points = submission_of(builder, names)
     graded = grade_submission(builder.original, submission, LIMITS)
     if REVIEWED & set(names):
         passed = {m.exercise for m in graded.marks if m.status is MarkStatus.TO_REVIEW}
-        assert passed == set(points) - set(bad), graded.marks
+        assert passed == set(points) - set(failing), graded.marks
         assert graded.points == 0
     else:
         assert {m.exercise: m.points for m in graded.marks} == points, graded.marks
@@ -103,12 +103,12 @@ def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, nam
     assert processes_left() == []
 
 
-def test_points_and_reviews_of_a_class(builder, graded_class):
-    whole = sum(builder.of.values())
-    assert graded_class.of("<b>Eve</b>").points == whole
-    assert graded_class.of("Ada 3").points == whole - builder.of[3]
-    assert graded_class.of("Ada 4").points == whole - builder.of[2]
-    assert graded_class.of("Sur").points == whole
+def test_class_has_expected_points_and_reviews(builder, graded_class):
+    max_points = sum(builder.of.values())
+    assert graded_class.of("<b>Eve</b>").points == max_points
+    assert graded_class.of("Ada 3").points == max_points - builder.of[3]
+    assert graded_class.of("Ada 4").points == max_points - builder.of[2]
+    assert graded_class.of("Sur").points == max_points
     assert graded_class.of("Frames").points == 0
     assert {m.status for m in graded_class.of("Frames").marks} == {MarkStatus.TO_REVIEW}
     assert {m.status for m in graded_class.of("Absent").marks} == {MarkStatus.MISSING}
@@ -119,7 +119,7 @@ def test_os_exit_is_reported_as_the_end_of_the_process(graded_class):
     assert stopped.message == "its code ended the process with exit status 0"
 
 
-def test_tables_have_ids_totals_and_no_formulas(builder, graded_class):
+def test_tables_have_ids_and_totals_and_no_formulas(builder, graded_class):
     rows = graded_class.rows()
     assert len(rows) == 7 * len(builder.of)
     assert {row["status"] for row in rows if row["student"] == "'=Bob"} == {"unreadable"}
@@ -133,7 +133,7 @@ def test_tables_have_ids_totals_and_no_formulas(builder, graded_class):
     assert "Exercise 2: stopped" in moodle["Participant 4"]["Feedback comments"]
 
 
-def test_feedback_zip_has_the_names_that_moodle_gave(graded_class):
+def test_feedback_zip_has_the_folder_names_of_moodle(graded_class):
     with zipfile.ZipFile(graded_class.out / "feedback.zip") as archive:
         assert "Ada_3_assignsubmission_file_/feedback.html" in archive.namelist()
 
@@ -142,9 +142,9 @@ def test_class_page_links_to_feedback(builder, graded_class):
     page = (graded_class.out / "index.html").read_text()
     assert "7 submissions" in page
     assert 'href="feedback/Ada%203.html"' in page
-    whole = sum(builder.of.values())
+    max_points = sum(builder.of.values())
     feedback = (graded_class.out / "feedback" / "Ada 3.html").read_text()
-    assert f"{whole - builder.of[3]} of {whole} points" in feedback
+    assert f"{max_points - builder.of[3]} of {max_points} points" in feedback
 
 
 class _Text(HTMLParser):
@@ -172,14 +172,14 @@ def test_pages_contain_no_code_of_a_student_that_a_browser_runs(graded_class):
         assert "<b>Eve</b>" not in page
 
 
-def test_manual_points_survive_and_nothing_is_graded_again(graded_class, monkeypatch):
+def test_manual_points_are_kept_and_nothing_is_graded_again(graded_class, monkeypatch):
     monkeypatch.setattr(grading, "grade_submission", lambda *a, **k: pytest.fail("graded again"))
     monkeypatch.setattr(grading, "check_machine", lambda *a, **k: pytest.fail("graded again"))
     manual = graded_class.out / "manual.csv"
     before = manual.read_bytes()
     manual.write_text("student,exercise,points,comment\nAda 3,3,1.5,almost\nFrames,6,2,\n")
     try:
-        graded = {one.submission.student: one for one in graded_class.grade()}
+        graded = {result.submission.student: result for result in graded_class.grade()}
         mark = graded["Ada 3"].marks[2]
         assert (mark.points, mark.status, mark.message) == (1.5, MarkStatus.MANUAL, "almost")
         assert graded["Frames"].points == 2
@@ -193,15 +193,17 @@ def test_manual_points_survive_and_nothing_is_graded_again(graded_class, monkeyp
 
 
 def test_anonymous_feedback_has_no_names(graded_class, monkeypatch):
-    one = graded_class.of("Ada 3")
-    assert one.cells == one.cells[:1]
-    page = grading.write_feedback(one, "A lab", graded_class.folder / "anonymous", anonymous=True)
+    graded = graded_class.of("Ada 3")
+    assert graded.cells == graded.cells[:1]
+    page = grading.write_feedback(
+        graded, "A lab", graded_class.folder / "anonymous", anonymous=True
+    )
     assert page.name == "participant-3.html"
     assert "Ada" not in page.read_text()
 
 
 @pytest.mark.slow
-def test_limits_hold_without_a_sandbox(builder):
+def test_limits_apply_without_a_sandbox(builder):
     submission = Submission("Ada", "Ada", builder.with_answer(6, "while True: pass"))
     graded = grade_submission(builder.original, submission, LIMITS, isolated=False)
     assert {m.exercise: m.points for m in graded.marks} == builder.all_but(6)
@@ -224,14 +226,14 @@ def test_results_inside_the_submissions_are_refused(builder, tmp_path):
         grade(LAB, tmp_path / "in", tmp_path / "in" / "out")
 
 
-def test_results_that_cannot_be_written_are_one_clear_error(builder, tmp_path):
+def test_results_that_cannot_be_written_raise_an_error(builder, tmp_path):
     Member("Ada", b"", {}).write(tmp_path / "in")
     (tmp_path / "out").write_text("a file")
     with pytest.raises(CourseError, match="cannot be written to"):
         grade(LAB, tmp_path / "in", tmp_path / "out" / "deeper")
 
 
-def test_another_lab_is_named_in_one_sentence(builder):
+def test_submission_of_another_lab_is_reported(builder):
     cells = [nbformat.v4.new_code_cell("from helpers.checks import lab_03 as check")]
     other = nbformat.v4.new_notebook(cells=cells)
     graded = grade_submission(builder.original, Submission("a", "a", other), LIMITS)
@@ -240,12 +242,12 @@ def test_another_lab_is_named_in_one_sentence(builder):
     }
 
 
-class Judges:
+class FakeGrader:
     """Replaces grading: returns the marks that a test sets for each student and attempt."""
 
-    def __init__(self, monkeypatch, builder, tmp_path, results, canaries=()):
-        self.builder, self.results, self.asked = builder, results, []
-        self.canaries, self.folder = iter(canaries), tmp_path
+    def __init__(self, monkeypatch, builder, tmp_path, results, solution_failures=()):
+        self.builder, self.results, self.calls = builder, results, []
+        self.solution_failures, self.folder = iter(solution_failures), tmp_path
         for name in results:
             Member(name, builder.solution, {}).write(tmp_path / "in")
         monkeypatch.setattr(grading, "grade_submission", self.judge)
@@ -255,21 +257,23 @@ class Judges:
 
     def judge(self, original, submission, limits, **options):
         name = submission.student
-        result = self.results[name][self.asked.count(name)]
-        self.asked.append(name)
+        result = self.results[name][self.calls.count(name)]
+        self.calls.append(name)
         if isinstance(result, BaseException):
             raise result
         marks = [Mark(n, of, of, MarkStatus.PASSED) for n, of in self.builder.of.items()]
         return GradedSubmission(submission, [result or marks[0], *marks[1:]])
 
     def unexpected_marks(self, *args, **options):
-        failed = next(self.canaries, False)
+        failed = next(self.solution_failures, False)
         return [Mark(1, 0, 2, MarkStatus.WRONG)] if failed else [], True
 
     def grade(self):
         return {
-            one.submission.student: one
-            for one in grade(LAB, self.folder / "in", self.folder / "out", GradingOptions(jobs=1))
+            graded.submission.student: graded
+            for graded in grade(
+                LAB, self.folder / "in", self.folder / "out", GradingOptions(jobs=1)
+            )
         }
 
 
@@ -277,53 +281,55 @@ SLOW = Mark(1, 0, 2, MarkStatus.STOPPED, "its code took too long", stop=StopReas
 WRONG = Mark(1, 0, 2, MarkStatus.WRONG, "wrong", "a-hint")
 
 
-def test_stop_for_time_is_graded_again_before_it_costs_points(builder, tmp_path, monkeypatch):
-    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
-    graded = judges.grade()
-    assert judges.asked == ["Ada", "Bob", "Ada"]
+def test_timeout_is_graded_again_before_it_costs_points(builder, tmp_path, monkeypatch):
+    grader = FakeGrader(monkeypatch, builder, tmp_path, {"Ada": [SLOW, None], "Bob": [None]})
+    graded = grader.grade()
+    assert grader.calls == ["Ada", "Bob", "Ada"]
     assert graded["Ada"].points == graded["Ada"].max_points
 
 
-def test_a_stop_for_time_counts_if_it_happens_twice_and_the_solution_passes(
-    builder, tmp_path, monkeypatch
-):
-    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]})
-    assert judges.grade()["Ada"].marks[0].status is MarkStatus.STOPPED
+def test_second_timeout_counts_if_the_solution_passes(builder, tmp_path, monkeypatch):
+    grader = FakeGrader(monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]})
+    assert grader.grade()["Ada"].marks[0].status is MarkStatus.STOPPED
 
 
-def test_a_stop_for_time_is_not_graded_if_the_solution_fails_too(builder, tmp_path, monkeypatch):
-    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]}, canaries=[True])
-    mark = judges.grade()["Ada"].marks[0]
+def test_second_timeout_is_not_graded_if_the_solution_fails_too(builder, tmp_path, monkeypatch):
+    grader = FakeGrader(
+        monkeypatch, builder, tmp_path, {"Ada": [SLOW, SLOW]}, solution_failures=[True]
+    )
+    mark = grader.grade()["Ada"].marks[0]
     assert mark.status is MarkStatus.NOT_GRADED
     assert "this machine was too busy" in mark.message
 
 
 def test_submissions_next_to_a_failing_solution_are_graded_again(builder, tmp_path, monkeypatch):
     names = {f"s{n:02}": [None] for n in range(10)} | {"s03": [WRONG, None], "s07": [WRONG, WRONG]}
-    judges = Judges(monkeypatch, builder, tmp_path, dict(sorted(names.items())), canaries=[True])
-    graded = judges.grade()
-    assert judges.asked[10:] == ["s03", "s07"]
+    grader = FakeGrader(
+        monkeypatch, builder, tmp_path, dict(sorted(names.items())), solution_failures=[True]
+    )
+    graded = grader.grade()
+    assert grader.calls[10:] == ["s03", "s07"]
     assert graded["s03"].points == graded["s03"].max_points
     assert graded["s07"].marks[0].status is MarkStatus.WRONG
 
 
 def test_unexpected_error_affects_only_one_submission(builder, tmp_path, monkeypatch):
     error = ValueError("unforeseen")
-    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [error, error], "Bob": [None]})
-    graded = judges.grade()
+    grader = FakeGrader(monkeypatch, builder, tmp_path, {"Ada": [error, error], "Bob": [None]})
+    graded = grader.grade()
     assert {m.status for m in graded["Ada"].marks} == {MarkStatus.NOT_GRADED}
     assert "ValueError: unforeseen" in graded["Ada"].marks[0].message
     assert graded["Bob"].points == graded["Bob"].max_points
 
 
-def test_an_interrupted_grading_keeps_what_was_graded_and_resumes(builder, tmp_path, monkeypatch):
+def test_interrupted_grading_keeps_its_results_and_resumes(builder, tmp_path, monkeypatch):
     stop = KeyboardInterrupt()
-    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None], "Bob": [stop, None]})
+    grader = FakeGrader(monkeypatch, builder, tmp_path, {"Ada": [None], "Bob": [stop, None]})
     with pytest.raises(KeyboardInterrupt):
-        judges.grade()
+        grader.grade()
     assert "Ada" in (tmp_path / "out" / "gradebook.csv").read_text()
-    judges.grade()
-    assert judges.asked == ["Ada", "Bob", "Bob"]
+    grader.grade()
+    assert grader.calls == ["Ada", "Bob", "Bob"]
 
 
 def test_tables_of_a_large_class_are_not_written_for_each_student(builder, tmp_path, monkeypatch):
@@ -346,27 +352,27 @@ def test_tables_of_a_large_class_are_not_written_for_each_student(builder, tmp_p
     assert written[-1] == 301
 
 
-def test_a_full_disk_is_one_clear_error(builder, tmp_path, monkeypatch):
-    def full(*args):
+def test_full_disk_raises_an_error(builder, tmp_path, monkeypatch):
+    def raise_disk_full(*args):
         raise OSError(28, "No space left on device")
 
-    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None]})
-    monkeypatch.setattr(grading, "write_tables", full)
+    grader = FakeGrader(monkeypatch, builder, tmp_path, {"Ada": [None]})
+    monkeypatch.setattr(grading, "write_tables", raise_disk_full)
     with pytest.raises(CourseError, match="No space left on device"):
-        judges.grade()
+        grader.grade()
 
 
 def test_failing_feedback_page_does_not_change_marks(builder, tmp_path, monkeypatch):
     def fail(*args, **options):
         raise ValueError("cannot be shown")
 
-    judges = Judges(monkeypatch, builder, tmp_path, {"Ada": [None]})
+    grader = FakeGrader(monkeypatch, builder, tmp_path, {"Ada": [None]})
     monkeypatch.setattr(grading, "write_feedback", fail)
-    graded = judges.grade()["Ada"]
+    graded = grader.grade()["Ada"]
     assert graded.points == graded.max_points
     assert any("the feedback page could not be written" in note for note in graded.notes)
 
 
 def test_ungraded_submissions_have_no_points(builder):
-    one = ungraded(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
-    assert not one.is_graded
+    graded = ungraded(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
+    assert not graded.is_graded

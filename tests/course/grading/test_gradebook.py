@@ -1,4 +1,4 @@
-"""The tables and the class page say where a machine failed, and where there was no sandbox."""
+"""The tables and the class page report failures of the machine and missing sandboxes."""
 
 import csv
 import zipfile
@@ -31,8 +31,8 @@ def table(folder, name):
 
 @pytest.fixture
 def page_of(tmp_path):
-    def write(*everybody):
-        return write_class_page(everybody, "01_lab", "A lab", [], tmp_path).read_text()
+    def write(*submissions):
+        return write_class_page(submissions, "01_lab", "A lab", [], tmp_path).read_text()
 
     return write
 
@@ -40,53 +40,53 @@ def page_of(tmp_path):
 NOT_GRADED, TO_REVIEW = MarkStatus.NOT_GRADED, MarkStatus.TO_REVIEW
 
 
-def test_what_was_not_graded_has_no_points_rather_than_0(tmp_path):
-    everybody = [
+def test_ungraded_exercise_has_empty_points_instead_of_0(tmp_path):
+    submissions = [
         graded("Ada", Mark(1, 0, 3, NOT_GRADED)),
         graded("Bob", Mark(1, 0, 3, MarkStatus.STOPPED)),
         graded("Cy", Mark(1, 0, 3, TO_REVIEW)),
     ]
-    write_tables(everybody, "01_lab", "A lab", tmp_path)
+    write_tables(submissions, "01_lab", "A lab", tmp_path)
     assert [row["points"] for row in table(tmp_path, "gradebook.csv")] == ["", "0", ""]
     assert [row["points"] for row in table(tmp_path, "totals.csv")] == ["", "0", ""]
 
 
 def test_moodle_table_has_the_columns_that_moodle_imports(tmp_path):
-    everybody = [
+    submissions = [
         graded("Ada", Mark(1, 2.5, 3, MarkStatus.MANUAL, "almost"), platform="moodle"),
         graded("Bob", Mark(1, 0, 3, NOT_GRADED), platform="moodle"),
     ]
-    write_tables(everybody, "01_lab", "A lab", tmp_path)
+    write_tables(submissions, "01_lab", "A lab", tmp_path)
     header, *rows = list(csv.reader((tmp_path / "moodle.csv").open(encoding="utf-8-sig")))
     assert header == [
         *("Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"),
         "Feedback comments",
     ]
-    now = rows[0].pop(4)
+    date = rows[0].pop(4)
     assert rows[0] == ["Participant 7", "Ada", "2.5", "3", "Exercise 1: manual: almost"]
-    assert abs(datetime.now().astimezone() - datetime.fromisoformat(now)) < timedelta(minutes=10)
+    assert abs(datetime.now().astimezone() - datetime.fromisoformat(date)) < timedelta(minutes=10)
     assert rows[1][2] == ""
 
 
 def test_canvas_table_has_the_columns_that_canvas_imports(tmp_path):
-    one = graded("lovelaceada", Mark(1, 2, 3, MarkStatus.PASSED), platform="canvas")
-    write_tables([one], "01_lab", "A lab", tmp_path)
-    possible, row = table(tmp_path, "canvas.csv")
+    submission = graded("lovelaceada", Mark(1, 2, 3, MarkStatus.PASSED), platform="canvas")
+    write_tables([submission], "01_lab", "A lab", tmp_path)
+    maximum, row = table(tmp_path, "canvas.csv")
     assert list(row) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "A lab"]
-    assert possible["Student"].strip() == "Points Possible"
-    assert possible["A lab"] == "3"
+    assert maximum["Student"].strip() == "Points Possible"
+    assert maximum["A lab"] == "3"
     assert (row["Student"], row["ID"], row["A lab"]) == ("lovelaceada", "7", "2")
     assert not (tmp_path / "moodle.csv").exists()
 
 
 def test_late_submissions_are_marked(tmp_path, page_of):
-    one = graded("Ada", Mark(1, 2, 3, MarkStatus.PASSED), late=True)
-    write_tables([one], "01_lab", "A lab", tmp_path)
+    submission = graded("Ada", Mark(1, 2, 3, MarkStatus.PASSED), late=True)
+    write_tables([submission], "01_lab", "A lab", tmp_path)
     assert table(tmp_path, "totals.csv")[0]["late"] == "late"
-    assert ">late<" in page_of(one)
+    assert ">late<" in page_of(submission)
 
 
-def test_page_names_who_could_not_be_graded(page_of):
+def test_page_lists_students_who_could_not_be_graded(page_of):
     page = page_of(
         graded("Ada", Mark(1, 0, 3, NOT_GRADED)), graded("Bob", Mark(1, 3, 3, MarkStatus.PASSED))
     )
@@ -94,7 +94,7 @@ def test_page_names_who_could_not_be_graded(page_of):
     assert "only these are graded again: Ada." in page
 
 
-def test_page_says_when_there_was_no_sandbox(page_of):
+def test_page_warns_if_there_was_no_sandbox(page_of):
     warning = "ran without a sandbox"
     assert warning in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED), isolated=False))
     assert warning not in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED)))
@@ -107,29 +107,29 @@ def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path, name):
 
 
 def test_names_that_are_not_unicode_get_their_rows_and_feedback(tmp_path, page_of):
-    one = graded("J\udcf6rg", Mark(1, 3, 3, MarkStatus.PASSED))
-    one.page = "page.html"
+    submission = graded("J\udcf6rg", Mark(1, 3, 3, MarkStatus.PASSED))
+    submission.page = "page.html"
     (tmp_path / "page.html").write_text("feedback")
-    write_tables([one], "01_lab", "A lab", tmp_path)
+    write_tables([submission], "01_lab", "A lab", tmp_path)
     assert [row["student"] for row in table(tmp_path, "totals.csv")] == ["J?rg"]
-    assert "J?rg" in page_of(one)
-    with zipfile.ZipFile(write_feedback_zip([one], tmp_path)) as archive:
+    assert "J?rg" in page_of(submission)
+    with zipfile.ZipFile(write_feedback_zip([submission], tmp_path)) as archive:
         assert archive.namelist() == ["J_rg/feedback.html"]
 
 
-def test_manual_points_for_nobody_are_named(tmp_path):
+def test_manual_points_without_a_submission_are_reported(tmp_path):
     (tmp_path / MANUAL).write_text(
         "student,exercise,points,comment\nAda,1,2,\nAdda,1,2,\nAda,9,1,\n"
     )
-    known = [graded("Ada", Mark(1, 0, 3, MarkStatus.WRONG))]
-    assert unknown_in_manual(read_manual(tmp_path), known) == [
+    submissions = [graded("Ada", Mark(1, 0, 3, MarkStatus.WRONG))]
+    assert unknown_in_manual(read_manual(tmp_path), submissions) == [
         "Adda, exercise 1",
         "Ada, exercise 9",
     ]
 
 
 @pytest.mark.parametrize("line", ["Ada,1,nan,", "Ada,1,inf,", "Ada,one,2,", "Ada;1;2;"])
-def test_manual_points_that_are_not_numbers_name_their_line(tmp_path, line):
+def test_manual_points_that_are_not_numbers_are_reported_with_their_line(tmp_path, line):
     (tmp_path / MANUAL).write_text(f"student,exercise,points,comment\n{line}\n")
     with pytest.raises(
         CourseError, match=r"manual.csv, line 2: expected student, exercise, points"

@@ -1,4 +1,4 @@
-"""Code that reaches into Python or the checks is found; ordinary answers are not."""
+"""Code that uses internals of Python or the checks is found; ordinary answers are not."""
 
 import importlib
 import inspect
@@ -112,15 +112,15 @@ def test_no_right_answer_uses_internals(number):
                 assert uses_of_internals(source) == [], source
 
 
-def test_a_submission_that_uses_internals_waits_for_a_person(builder, monkeypatch):
+def test_a_submission_that_uses_internals_is_marked_for_review(builder, monkeypatch):
     answer = "import gc\n" + builder.answer(1)
     passed = {"passed": True, "hint": None, "message": "", "error": "", "stop": ""}
 
     def run(session):
-        for place, cell in enumerate(session.cells):
+        for index, cell in enumerate(session.cells):
             if cell.kind is CellKind.CHECK:
                 session.verdicts[cell.exercise] = passed
-                session.results[place] = passed | {"outputs": [], "traceback": ""}
+                session.results[index] = passed | {"outputs": [], "traceback": ""}
 
     monkeypatch.setattr(Session, "run", run)
     submission = Submission("a", "a", builder.with_answer(1, answer))

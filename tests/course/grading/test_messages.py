@@ -1,4 +1,4 @@
-"""What the grader takes from a message, which the student's code may have sent."""
+"""The grader accepts only safe parts of messages, since the student's code may forge them."""
 
 import base64
 import json
@@ -17,12 +17,12 @@ def read(**message):
     return read_message(b"secret " + json.dumps(message).encode(), "secret", CELLS)
 
 
-def result(**more):
-    return {"cell": 0, "error": "", "traceback": "", "stop": "", "outputs": []} | more
+def result(**changes):
+    return {"cell": 0, "error": "", "traceback": "", "stop": "", "outputs": []} | changes
 
 
 @pytest.mark.parametrize(
-    ("output", "kept"),
+    ("output", "accepted"),
     [
         ({"data": {"text/html": "<script>steal()</script>"}}, None),
         (
@@ -42,8 +42,8 @@ def result(**more):
         ({"name": "stderr", "text": "1"}, {"name": "stderr", "text": "1"}),
     ],
 )
-def test_only_text_and_pictures_are_taken_from_a_forged_output(output, kept):
-    assert read(**result(outputs=[output]))["outputs"] == ([kept] if kept else [])
+def test_only_text_and_images_are_accepted_from_a_forged_output(output, accepted):
+    assert read(**result(outputs=[output]))["outputs"] == ([accepted] if accepted else [])
 
 
 def test_number_of_outputs_is_limited():

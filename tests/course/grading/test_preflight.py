@@ -1,4 +1,4 @@
-"""A machine that cannot grade a lab grades no submission, and gives the reason."""
+"""A machine that cannot grade the solution grades no submission and reports the reason."""
 
 import pytest
 
@@ -16,7 +16,7 @@ FORBIDDEN = "bwrap: No permissions to create new namespace"
 
 @pytest.fixture
 def broken_bubblewrap(monkeypatch, tmp_path):
-    """bubblewrap as it fails where the system forbids what it does."""
+    """A bubblewrap that fails as it does where the system forbids namespaces."""
     program = tmp_path / "bwrap"
     program.write_text(f"#!/bin/sh\necho '{FORBIDDEN}' >&2\nexit 1\n")
     program.chmod(0o755)
@@ -31,7 +31,7 @@ def lab(builder, tmp_path):
     return file
 
 
-def test_a_sandbox_that_does_not_start_is_not_the_students_fault(builder, broken_bubblewrap):
+def test_submission_is_not_graded_if_the_sandbox_does_not_start(builder, broken_bubblewrap):
     graded = grade_submission(
         builder.original, Submission("Ada", "Ada", builder.solution), SandboxLimits()
     )
@@ -43,7 +43,7 @@ def test_a_sandbox_that_does_not_start_is_not_the_students_fault(builder, broken
 
 
 @pytest.mark.slow
-def test_nothing_is_graded_if_the_sandbox_does_not_start(builder, broken_bubblewrap, tmp_path):
+def test_class_is_not_graded_if_the_sandbox_does_not_start(builder, broken_bubblewrap, tmp_path):
     Member("Ada", builder.solution, {}).write(tmp_path / "in")
     with pytest.raises(CourseError) as caught:
         grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "out", GradingOptions())
@@ -56,12 +56,12 @@ def test_nothing_is_graded_if_the_sandbox_does_not_start(builder, broken_bubblew
     assert not (tmp_path / "out" / "gradebook.csv").exists()
 
 
-def test_a_memory_limit_too_low_for_python_is_named(lab):
+def test_a_memory_limit_too_low_for_python_is_reported(lab):
     expected = r"used more than 0\.0 GiB(.|\n)*Raise the limits \(--memory"
     with pytest.raises(CourseError, match=expected):
         check_machine(lab, SandboxLimits(memory_bytes=1 << 20), isolated=False)
 
 
 @pytest.mark.slow
-def test_a_lab_without_a_solution_is_judged_as_given(lab):
+def test_a_lab_without_a_solution_passes_the_preflight(lab):
     check_machine(lab, SandboxLimits(), isolated=False)

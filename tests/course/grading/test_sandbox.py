@@ -1,4 +1,4 @@
-"""What code in a sandbox can see and use, and what is reported when it cannot start."""
+"""Code in a sandbox has limited access, and its end and errors are reported."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from course.grading.limits import SandboxLimits, StopReason
 from course.grading.sandbox import Sandbox
 
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
-# Reports, from inside, what can be done to the package that it belongs to.
+# Report from inside the sandbox which changes to the module's own package are possible.
 REPORTER = """\
 import json, os, sys
 from pathlib import Path
@@ -45,7 +45,7 @@ print(json.dumps({"at": str(own), "python": sys.prefix, "done": done}))
 
 @pytest.fixture
 def course_below_tmp(monkeypatch):
-    """A package `helpers` and a Python of its own, below the folder that the sandbox replaces."""
+    """A package `helpers` and a virtual environment in /tmp, which the sandbox replaces."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     package = folder / "deep" / "course" / "helpers"
     package.mkdir(parents=True)
@@ -64,10 +64,10 @@ def course_below_tmp(monkeypatch):
 
 @needs_bubblewrap
 def test_a_course_below_tmp_is_visible_and_read_only(course_below_tmp):
-    inside = Sandbox("helpers.reporter", SandboxLimits())
-    output = inside.process.stdout.read()
-    error = inside.last_error
-    inside.end()
+    sandbox = Sandbox("helpers.reporter", SandboxLimits())
+    output = sandbox.process.stdout.read()
+    error = sandbox.last_error
+    sandbox.end()
     assert error == ""
     report = json.loads(output)
     assert report["at"] == str(course_below_tmp)
@@ -84,7 +84,7 @@ def test_packages_installed_by_the_user_are_visible(monkeypatch, tmp_path):
     assert isolation.environment()["PYTHONUSERBASE"] == "/somewhere"
 
 
-def test_a_python_behind_a_link_is_visible_by_both_names(monkeypatch, tmp_path):
+def test_python_in_a_linked_folder_is_visible_under_both_names(monkeypatch, tmp_path):
     (tmp_path / "python-3.11.7").mkdir()
     (tmp_path / "python-3.11").symlink_to("python-3.11.7")
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python-3.11"))
@@ -92,15 +92,15 @@ def test_a_python_behind_a_link_is_visible_by_both_names(monkeypatch, tmp_path):
 
 
 def test_last_line_of_standard_error_is_reported():
-    inside = Sandbox("no_such_module_anywhere", SandboxLimits(), isolated=False)
-    inside.process.wait()
-    output = inside.last_error
-    inside.end()
+    sandbox = Sandbox("no_such_module_anywhere", SandboxLimits(), isolated=False)
+    sandbox.process.wait()
+    output = sandbox.last_error
+    sandbox.end()
     assert "No module named no_such_module_anywhere" in output
-    assert not list(inside._errors.parent.glob(inside._errors.name))
+    assert not list(sandbox._errors.parent.glob(sandbox._errors.name))
 
 
-# Reports what a process in the sandbox is allowed to do.
+# Report what a process in the sandbox is allowed to do.
 PROBE = """\
 import ctypes, json, os, pathlib, subprocess
 def works(call):
@@ -124,7 +124,7 @@ print(json.dumps({
 
 @pytest.fixture
 def run_module(tmp_path, monkeypatch):
-    """Runs some code as a module of `helpers` in a sandbox, and returns the sandbox."""
+    """A function that runs code as a module of `helpers` in a sandbox and returns the sandbox."""
     package = tmp_path / "helpers"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -143,7 +143,7 @@ def run_module(tmp_path, monkeypatch):
 
 
 @needs_bubblewrap
-def test_sandboxed_code_is_nobody_without_capabilities(run_module):
+def test_sandboxed_code_has_no_user_and_no_capabilities(run_module):
     report = json.loads(run_module(PROBE).process.stdout.read())
     assert report == {
         "uid": 65534,
@@ -158,8 +158,8 @@ def test_sandboxed_code_is_nobody_without_capabilities(run_module):
 def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if found := condition():
-            return found
+        if result := condition():
+            return result
         time.sleep(0.1)
     return None
 
@@ -188,7 +188,7 @@ def test_files_in_memory_count_as_memory(run_module):
         ("import os; os.kill(os.getpid(), 9)", StopReason.KILLED, "was killed (signal SIGKILL)"),
     ],
 )
-def test_the_exit_status_says_how_it_ended(run_module, code, reason, text):
+def test_exit_reason_is_read_from_the_exit_status(run_module, code, reason, text):
     stop = run_module(code).exit_reason()
     assert stop.reason is reason
     assert stop.text.startswith(text)
@@ -211,19 +211,19 @@ def test_detached_process_ends_with_a_sandbox_without_bubblewrap(run_module):
     sandbox.process.wait()
     assert psutil.pid_exists(pid)
     sandbox.end()
-    # Where nothing reaps orphans, it stays a zombie.
+    # The process stays a zombie if nothing reaps orphans.
     assert wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
 
 @pytest.mark.slow
 @needs_bubblewrap
-def test_waiting_for_a_processor_does_not_count(run_module):
+def test_time_spent_waiting_for_a_processor_does_not_count(run_module):
     busy = "import time\nwhile time.process_time() < 2:\n    pass\ntime.sleep(600)"
     sandboxes = [run_module(busy) for _ in range(4 * (os.cpu_count() or 1))]
-    started = time.monotonic()
+    start = time.monotonic()
     wall = None
-    while time.monotonic() - started < 20:
-        seconds, wall = sandboxes[-1].seconds(), time.monotonic() - started
+    while time.monotonic() - start < 20:
+        seconds, wall = sandboxes[-1].seconds(), time.monotonic() - start
         time.sleep(0.1)
         if wall > 6:
             break

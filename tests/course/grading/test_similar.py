@@ -1,4 +1,4 @@
-"""Which pairs of submissions are reported."""
+"""Pairs of copied answers are reported, and independent answers are not."""
 
 import copy
 
@@ -49,29 +49,29 @@ def test_a_copied_answer_is_found_and_an_independent_one_is_not():
     assert pairs[0].similarity == 1.0
 
 
-def test_code_given_by_the_lab_does_not_count():
+def test_code_of_the_lab_itself_does_not_count():
     stubs = [Submission(name, name, builder.original) for name in "ab"]
     assert similar(builder.original, stubs) == []
 
 
-def test_invalid_code_is_compared_by_its_words():
+def test_invalid_code_is_compared_word_by_word():
     broken = "def compute_mean(batches:\n  eins zwei drei vier fuenf sechs sieben acht neun zehn"
     pairs = similar(builder.original, [submitted("a", broken), submitted("b", broken)])
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
 
 
-def test_a_notebook_that_cannot_be_read_is_left_out():
+def test_unreadable_notebook_is_ignored():
     unreadable = Submission("a", "a", None, "the file is empty")
     assert similar(builder.original, [unreadable, submitted("b", COPIED)]) == []
 
 
 def test_an_answer_without_its_id_is_compared():
-    bare = copy.deepcopy(builder.with_answer(5, COPIED))
-    for cell in bare.cells:
+    without_ids = copy.deepcopy(builder.with_answer(5, COPIED))
+    for cell in without_ids.cells:
         if grade_id(cell):
             cell.metadata.pop("nbgrader")
-    bare.cells.append(new_code_cell("1"))
-    pairs = similar(builder.original, [submitted("a", COPIED), Submission("b", "b", bare)])
+    without_ids.cells.append(new_code_cell("1"))
+    pairs = similar(builder.original, [submitted("a", COPIED), Submission("b", "b", without_ids)])
     assert len(pairs) == 1
 
 
@@ -86,7 +86,7 @@ def test_the_published_solution_does_not_count():
     assert similar(builder.original, copies, solution=builder.solution) == []
 
 
-def test_renamed_variables_are_the_same():
+def test_copy_with_renamed_variables_is_found():
     renamed = COPIED
     for n, name in enumerate(("zwischensumme", "wieviele", "brocken")):
         renamed = renamed.replace(name, f"v{n}")

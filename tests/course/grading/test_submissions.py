@@ -1,4 +1,4 @@
-"""What students submit is found, whatever platform and form it comes in."""
+"""Submissions are found for every platform and file layout."""
 
 import copy
 import io
@@ -21,13 +21,13 @@ from tools.grade_a_class import LABS, NAME
 LAB = "01_tensors"
 
 
-def a_notebook(code="1", marks=()):
+def notebook_text(code="1", marks=()):
     cells = [new_code_cell(code)]
     cells += [new_code_cell("2", metadata={"nbgrader": {"grade_id": mark}}) for mark in marks]
     return nbformat.writes(new_notebook(cells=cells))
 
 
-def put(folder, path, text):
+def write_file(folder, path, text):
     file = folder / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -48,29 +48,33 @@ def put(folder, path, text):
         ("01_tensors.ipynb", "01_tensors"),
     ],
 )
-def test_names_of_platforms_are_understood(path, student):
+def test_student_is_identified_by_path(path, student):
     assert identify_student(path, LAB).name == student
 
 
 def test_each_student_has_one_submission_sorted_by_name(tmp_path):
     for name in ("bob", "Ada", "cy"):
-        put(tmp_path, f"{name}/x.ipynb", a_notebook())
-    assert [one.student for one in find_submissions(tmp_path, LAB)] == ["Ada", "bob", "cy"]
+        write_file(tmp_path, f"{name}/x.ipynb", notebook_text())
+    assert [submission.student for submission in find_submissions(tmp_path, LAB)] == [
+        "Ada",
+        "bob",
+        "cy",
+    ]
 
 
-def test_fullest_of_several_notebooks_counts(tmp_path):
-    put(tmp_path, "ada/draft.ipynb", a_notebook())
-    put(tmp_path, "ada/final.ipynb", a_notebook(marks=["exercise-1", "exercise-2"]))
-    (one,) = find_submissions(tmp_path, LAB)
-    assert (one.path, one.others) == ("ada/final.ipynb", ("ada/draft.ipynb",))
+def test_notebook_with_the_most_answers_is_chosen(tmp_path):
+    write_file(tmp_path, "ada/draft.ipynb", notebook_text())
+    write_file(tmp_path, "ada/final.ipynb", notebook_text(marks=["exercise-1", "exercise-2"]))
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert (submission.path, submission.others) == ("ada/final.ipynb", ("ada/draft.ipynb",))
 
 
-def test_copies_that_jupyter_and_macos_leave_are_ignored(tmp_path):
-    put(tmp_path, "ada/lab.ipynb", a_notebook())
-    put(tmp_path, "ada/.ipynb_checkpoints/lab.ipynb", a_notebook("old"))
-    put(tmp_path, "__MACOSX/ada/lab.ipynb", "junk")
-    (one,) = find_submissions(tmp_path, LAB)
-    assert one.others == ()
+def test_hidden_copies_of_jupyter_and_macos_are_ignored(tmp_path):
+    write_file(tmp_path, "ada/lab.ipynb", notebook_text())
+    write_file(tmp_path, "ada/.ipynb_checkpoints/lab.ipynb", notebook_text("old"))
+    write_file(tmp_path, "__MACOSX/ada/lab.ipynb", "junk")
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert submission.others == ()
 
 
 @pytest.mark.parametrize(
@@ -83,19 +87,19 @@ def test_copies_that_jupyter_and_macos_leave_are_ignored(tmp_path):
     ],
 )
 def test_unreadable_file_is_a_submission_with_its_problem(tmp_path, text, problem):
-    put(tmp_path, "ada/lab.ipynb", text)
-    (one,) = find_submissions(tmp_path, LAB)
-    assert one.notebook is None
-    assert problem in one.problem
+    write_file(tmp_path, "ada/lab.ipynb", text)
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert submission.notebook is None
+    assert problem in submission.problem
 
 
 def test_a_zip_is_read_like_a_folder(tmp_path):
     file = tmp_path / "all.zip"
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("class/ada/lab.ipynb", a_notebook())
-        archive.writestr("class/bob/lab.ipynb", a_notebook())
-        archive.writestr("../../escape/lab.ipynb", a_notebook())
-    assert {one.student for one in find_submissions(file, LAB)} >= {"class"}
+        archive.writestr("class/ada/lab.ipynb", notebook_text())
+        archive.writestr("class/bob/lab.ipynb", notebook_text())
+        archive.writestr("../../escape/lab.ipynb", notebook_text())
+    assert {submission.student for submission in find_submissions(file, LAB)} >= {"class"}
     assert not (tmp_path.parent / "escape").exists()
 
 
@@ -103,18 +107,18 @@ def test_too_large_file_is_not_unpacked(tmp_path):
     file = tmp_path / "bomb.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/lab.ipynb", " " * 101_000_000)
-        archive.writestr("b/lab.ipynb", a_notebook())
+        archive.writestr("b/lab.ipynb", notebook_text())
     first, second = find_submissions(file, LAB)
     assert "101 MB" in first.problem
     assert second.notebook is not None
 
 
-def test_notebooks_in_a_students_zip_have_a_limit_in_total(tmp_path):
+def test_notebooks_in_a_students_zip_have_a_limit_on_total_size(tmp_path):
     (tmp_path / "ada").mkdir()
     with zipfile.ZipFile(tmp_path / "ada" / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(4):
             archive.writestr(f"{number}.ipynb", " " * 40_000_000)
-    put(tmp_path, "bob/x.ipynb", a_notebook())
+    write_file(tmp_path, "bob/x.ipynb", notebook_text())
     files = {file.path: file for file in read_files(tmp_path)}
     assert "120 MB" in files["ada/bomb.zip/2.ipynb"].problem
     assert "160 MB" in files["ada/bomb.zip/3.ipynb"].problem
@@ -130,11 +134,11 @@ def test_notebooks_in_a_students_zip_have_a_limit_in_total(tmp_path):
         (["x = 1\n" * 200_000], "characters; the limit is 1,000,000"),
     ],
 )
-def test_notebook_that_nobody_could_have_written_is_not_read(tmp_path, cells, problem):
+def test_notebook_of_unrealistic_size_is_not_read(tmp_path, cells, problem):
     notebook = new_notebook(cells=[new_code_cell(text) for text in cells])
-    put(tmp_path, "ada/x.ipynb", nbformat.writes(notebook))
-    (one,) = find_submissions(tmp_path, LAB)
-    assert problem in one.problem
+    write_file(tmp_path, "ada/x.ipynb", nbformat.writes(notebook))
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert problem in submission.problem
 
 
 @pytest.mark.parametrize(
@@ -147,12 +151,12 @@ def test_notebook_that_nobody_could_have_written_is_not_read(tmp_path, cells, pr
         lambda notebook: notebook["metadata"].update(deep=json.loads("[" * 400 + "]" * 400)),
     ],
 )
-def test_strange_json_is_read_or_has_a_row(tmp_path, lab, change):
-    notebook = json.loads(a_notebook())
+def test_unusual_json_is_read_or_reported(tmp_path, lab, change):
+    notebook = json.loads(notebook_text())
     change(notebook)
-    put(tmp_path, "ada/x.ipynb", json.dumps(notebook))
-    put(tmp_path, "bob/x.ipynb", "[" * 100_000)
-    put(tmp_path, "cy/x.ipynb", a_notebook().replace("{", '{"x": ' + "9" * 5000 + ",", 1))
+    write_file(tmp_path, "ada/x.ipynb", json.dumps(notebook))
+    write_file(tmp_path, "bob/x.ipynb", "[" * 100_000)
+    write_file(tmp_path, "cy/x.ipynb", notebook_text().replace("{", '{"x": ' + "9" * 5000 + ",", 1))
     ada, bob, cy = find_submissions(tmp_path, LAB, lab)
     assert ada.notebook is not None or "not a readable notebook" in ada.problem
     assert "not a readable notebook" in bob.problem
@@ -161,10 +165,10 @@ def test_strange_json_is_read_or_has_a_row(tmp_path, lab, change):
 
 @pytest.mark.parametrize("make", [lambda p: None, lambda p: p.mkdir(), lambda p: p.write_text("x")])
 def test_folder_without_submissions_is_an_error(tmp_path, make):
-    place = tmp_path / "in"
-    make(place)
+    folder = tmp_path / "in"
+    make(folder)
     with pytest.raises(CourseError, match=r"does not exist|no notebook|neither a folder nor a"):
-        find_submissions(place, LAB)
+        find_submissions(folder, LAB)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +182,7 @@ def solution():
 
 
 def students(folder):
-    return [one.student for one in find_submissions(folder, LAB)]
+    return [submission.student for submission in find_submissions(folder, LAB)]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def students(folder):
         (["submitted/ada/01_tensors/01_tensors"], ["ada"]),
         (["ada/01_tensors/01_tensors", "ada/03_moving/03_moving"], ["ada"]),
         (["ada/draft", "ada/final"], ["ada"]),
-        # Repositories, one per student, as GitHub Classroom names them.
+        # One repository per student, named as by GitHub Classroom.
         (
             ["lab-01-submissions/lab-01-ada/labs/01_tensors", "lab-01-submissions/lab-01-bob/x"],
             ["lab-01-ada", "lab-01-bob"],
@@ -213,50 +217,53 @@ def test_students_are_neither_merged_nor_lost(tmp_path, paths, expected):
     file = tmp_path / "class.zip"
     with zipfile.ZipFile(file, "w") as archive:
         for path in paths:
-            archive.writestr(f"{path}.ipynb", a_notebook())
+            archive.writestr(f"{path}.ipynb", notebook_text())
     assert sorted(students(file)) == sorted(expected)
 
 
 @pytest.mark.parametrize("name", ["a_LATE_1_2_x.ipynb", "a_late_1_2_x.ipynb", "a_Late_1_2_x.ipynb"])
 def test_late_is_read_from_canvas_names(tmp_path, name):
-    put(tmp_path, name, a_notebook())
-    (one,) = find_submissions(tmp_path, LAB)
-    assert (one.student, one.identity.id, one.late) == ("a", "1", True)
+    write_file(tmp_path, name, notebook_text())
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert (submission.student, submission.identity.id, submission.late) == ("a", "1", True)
 
 
-def test_late_is_what_changed_after_the_due_date(tmp_path):
+def test_file_changed_after_the_due_date_is_late(tmp_path):
     file = tmp_path / "class.zip"
     with zipfile.ZipFile(file, "w") as archive:
         for name, day in (("ada", 1), ("bob", 3)):
             member = zipfile.ZipInfo(f"{name}/x.ipynb", (2026, 11, day, 12, 0, 0))
-            archive.writestr(member, a_notebook())
-    found = find_submissions(file, LAB, due=datetime(2026, 11, 2))
-    assert {one.student: one.late for one in found} == {"ada": False, "bob": True}
+            archive.writestr(member, notebook_text())
+    submissions = find_submissions(file, LAB, due=datetime(2026, 11, 2))
+    assert {submission.student: submission.late for submission in submissions} == {
+        "ada": False,
+        "bob": True,
+    }
 
 
 @pytest.mark.parametrize("suffix", [".ipynb.txt", ".ipynb.json", ".IPYNB"])
 def test_renamed_notebooks_are_read(tmp_path, suffix):
-    put(tmp_path, f"ada/x{suffix}", a_notebook())
-    (one,) = find_submissions(tmp_path, LAB)
-    assert one.notebook is not None
+    write_file(tmp_path, f"ada/x{suffix}", notebook_text())
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert submission.notebook is not None
 
 
 def test_a_notebook_in_a_zip_is_read(tmp_path):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("lab/x.ipynb", a_notebook())
+        archive.writestr("lab/x.ipynb", notebook_text())
     (tmp_path / "ada").mkdir()
     (tmp_path / "ada" / "my lab.zip").write_bytes(content.getvalue())
-    (one,) = find_submissions(tmp_path, LAB)
-    assert (one.student, one.path) == ("ada", "ada/my lab.zip/lab/x.ipynb")
-    assert one.notebook is not None
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert (submission.student, submission.path) == ("ada", "ada/my lab.zip/lab/x.ipynb")
+    assert submission.notebook is not None
 
 
 def test_corrupt_zip_member_affects_only_one_submission(tmp_path):
     file = tmp_path / "class.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("ada", "bob"):
-            archive.writestr(f"{name}/x.ipynb", a_notebook(name * 50))
+            archive.writestr(f"{name}/x.ipynb", notebook_text(name * 50))
     data = bytearray(file.read_bytes())
     start = data.index(b"ada/x.ipynb") + len(b"ada/x.ipynb")
     data[start : start + 40] = b"\xff" * 40
@@ -267,11 +274,11 @@ def test_corrupt_zip_member_affects_only_one_submission(tmp_path):
     assert bob.notebook is not None
 
 
-def test_a_pdf_or_a_script_has_a_row_that_says_so(tmp_path):
-    put(tmp_path, "ada/report.pdf", "%PDF")
-    put(tmp_path, "bob/lab.py", "x = 1")
-    put(tmp_path, "cy/x.ipynb", a_notebook())
-    put(tmp_path, "grades.csv", "not a submission")
+def test_pdf_and_script_are_reported_as_not_a_notebook(tmp_path):
+    write_file(tmp_path, "ada/report.pdf", "%PDF")
+    write_file(tmp_path, "bob/lab.py", "x = 1")
+    write_file(tmp_path, "cy/x.ipynb", notebook_text())
+    write_file(tmp_path, "grades.csv", "not a submission")
     ada, bob, cy = find_submissions(tmp_path, LAB)
     assert ada.problem == "report.pdf is not a notebook (.ipynb)"
     assert bob.problem == "lab.py is not a notebook (.ipynb)"
@@ -279,32 +286,34 @@ def test_a_pdf_or_a_script_has_a_row_that_says_so(tmp_path):
 
 
 def test_large_outputs_are_dropped_before_reading(tmp_path):
-    notebook = json.loads(a_notebook())
+    notebook = json.loads(notebook_text())
     text = {"output_type": "stream", "name": "stdout", "text": "x" * 50_000_000}
     notebook["cells"][0]["outputs"] = [text]
-    put(tmp_path, "ada/x.ipynb", json.dumps(notebook))
-    (one,) = find_submissions(tmp_path, LAB)
-    assert one.notebook.cells[0].outputs == []
+    write_file(tmp_path, "ada/x.ipynb", json.dumps(notebook))
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert submission.notebook.cells[0].outputs == []
 
 
 def test_lone_surrogates_are_replaced(tmp_path):
-    put(tmp_path, "ada/x.ipynb", a_notebook("text = 'SURROGATE'").replace("SURROGATE", "\\ud800"))
-    (one,) = find_submissions(tmp_path, LAB)
-    nbformat.writes(one.notebook).encode()
+    write_file(
+        tmp_path, "ada/x.ipynb", notebook_text("text = 'SURROGATE'").replace("SURROGATE", "\\ud800")
+    )
+    (submission,) = find_submissions(tmp_path, LAB)
+    nbformat.writes(submission.notebook).encode()
 
 
-def test_empty_notebook_never_wins(tmp_path, lab, solution):
-    put(tmp_path, "ada/1.ipynb", nbformat.writes(solution))
-    put(tmp_path, "ada/2.ipynb", nbformat.writes(lab))
-    (one,) = find_submissions(tmp_path, NAME, lab)
-    assert (one.path, one.others) == ("ada/1.ipynb", ("ada/2.ipynb",))
+def test_notebook_without_answers_is_not_chosen(tmp_path, lab, solution):
+    write_file(tmp_path, "ada/1.ipynb", nbformat.writes(solution))
+    write_file(tmp_path, "ada/2.ipynb", nbformat.writes(lab))
+    (submission,) = find_submissions(tmp_path, NAME, lab)
+    assert (submission.path, submission.others) == ("ada/1.ipynb", ("ada/2.ipynb",))
 
 
 def test_the_notebook_of_this_lab_is_chosen(tmp_path, lab, solution):
     (other,) = (LABS / "solutions").glob("03*.ipynb")
-    put(tmp_path, f"ada/{NAME}/{NAME}.ipynb", nbformat.writes(solution))
-    put(tmp_path, f"ada/{other.stem}/{other.name}", other.read_text())
-    put(tmp_path, f"bob/{other.stem}/{other.name}", other.read_text())
+    write_file(tmp_path, f"ada/{NAME}/{NAME}.ipynb", nbformat.writes(solution))
+    write_file(tmp_path, f"ada/{other.stem}/{other.name}", other.read_text())
+    write_file(tmp_path, f"bob/{other.stem}/{other.name}", other.read_text())
     ada, bob = find_submissions(tmp_path, NAME, lab)
     assert ada.path == f"ada/{NAME}/{NAME}.ipynb"
     assert bob.notebook is None
@@ -316,11 +325,11 @@ def test_the_lab_is_found_in_a_copy_of_the_course(tmp_path, lab, solution):
     for cell, other in zip(answered.cells, lab.cells, strict=True):
         if "exercise-1" in str(cell.metadata) and cell.source == other.source:
             cell.source = "def move_all(tensors, device):\n    return []"
-    put(tmp_path, f"ada/course/labs/{NAME}.ipynb", nbformat.writes(answered))
-    put(tmp_path, f"ada/course/labs/solutions/{NAME}.ipynb", nbformat.writes(solution))
-    put(tmp_path, "ada/course/notebooks/01_tensors_and_devices.ipynb", a_notebook())
-    (one,) = find_submissions(tmp_path, NAME, lab)
-    assert one.path == f"ada/course/labs/{NAME}.ipynb"
+    write_file(tmp_path, f"ada/course/labs/{NAME}.ipynb", nbformat.writes(answered))
+    write_file(tmp_path, f"ada/course/labs/solutions/{NAME}.ipynb", nbformat.writes(solution))
+    write_file(tmp_path, "ada/course/notebooks/01_tensors_and_devices.ipynb", notebook_text())
+    (submission,) = find_submissions(tmp_path, NAME, lab)
+    assert submission.path == f"ada/course/labs/{NAME}.ipynb"
 
 
 @pytest.mark.parametrize(
@@ -332,15 +341,15 @@ def test_the_lab_is_found_in_a_copy_of_the_course(tmp_path, lab, solution):
     ],
 )
 def test_each_student_on_the_class_list_has_a_row(tmp_path, rows):
-    put(tmp_path, "in/ada/x.ipynb", a_notebook())
-    put(tmp_path, "list.csv", rows)
-    found = find_submissions(tmp_path / "in", LAB)
-    (absent,) = absent_students(tmp_path / "list.csv", found)
+    write_file(tmp_path, "in/ada/x.ipynb", notebook_text())
+    write_file(tmp_path, "list.csv", rows)
+    submissions = find_submissions(tmp_path / "in", LAB)
+    (absent,) = absent_students(tmp_path / "list.csv", submissions)
     assert (absent.student, absent.problem) == ("Bob", "nothing was submitted")
 
 
 def test_class_list_without_names_is_an_error(tmp_path):
-    put(tmp_path, "list.csv", "email\nada@example.org\n")
+    write_file(tmp_path, "list.csv", "email\nada@example.org\n")
     with pytest.raises(CourseError, match="no column"):
         absent_students(tmp_path / "list.csv", [])
 
@@ -362,33 +371,37 @@ def test_class_list_without_names_is_an_error(tmp_path):
         ),
     ],
 )
-def test_platforms_get_their_own_names_back(path, identity):
-    one = identify_student(path, LAB)
-    assert (one.name, one.id, one.platform, one.root) == identity
+def test_identity_has_name_id_platform_and_folder(path, identity):
+    student = identify_student(path, LAB)
+    assert (student.name, student.id, student.platform, student.root) == identity
 
 
 def test_student_who_submitted_a_zip_to_canvas_is_not_absent(tmp_path):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("lab/x.ipynb", a_notebook())
+        archive.writestr("lab/x.ipynb", notebook_text())
     with zipfile.ZipFile(tmp_path / "canvas.zip", "w") as archive:
         archive.writestr("wellslane_334244_1_Mine.zip", content.getvalue())
-        archive.writestr("smithbob_340934_2_x.ipynb", a_notebook())
+        archive.writestr("smithbob_340934_2_x.ipynb", notebook_text())
         archive.writestr("smithbob_340934_3_screenshot.png", b"")
-    found = find_submissions(tmp_path / "canvas.zip", LAB)
-    assert [(one.student, one.notebook is not None) for one in found] == [
+    submissions = find_submissions(tmp_path / "canvas.zip", LAB)
+    assert [
+        (submission.student, submission.notebook is not None) for submission in submissions
+    ] == [
         ("smithbob", True),
         ("wellslane", True),
     ]
     students = tmp_path / "gradebook.csv"
     students.write_text('Student,ID\n"Wells, Lane",334244\n"Smith, Bob",340934\n"Doe, Jo",1\n')
-    assert [one.student for one in absent_students(students, found)] == ["Doe, Jo"]
+    assert [submission.student for submission in absent_students(students, submissions)] == [
+        "Doe, Jo"
+    ]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_zip_methods_that_decompress_without_a_limit_are_not_read(tmp_path, method):
     with zipfile.ZipFile(tmp_path / "class.zip", "w", method) as archive:
-        archive.writestr("ada/x.ipynb", a_notebook())
+        archive.writestr("ada/x.ipynb", notebook_text())
     (one,) = read_files(tmp_path / "class.zip")
     assert "not supported" in one.problem
 

@@ -1,9 +1,9 @@
 """Contrast of two colors as WCAG 2 defines it."""
 
 
-def contrast(one: str, other: str) -> float:
-    """The contrast of two colors such as "#1b7fc4": from 1 to 21."""
-    low, high = sorted([_luminance(one), _luminance(other)])
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two colors such as "#1b7fc4", from 1 to 21."""
+    low, high = sorted([_luminance(first), _luminance(second)])
     return (high + 0.05) / (low + 0.05)
 
 

@@ -1,4 +1,4 @@
-"""What a batch's page shows of the entries in its finished runs."""
+"""The page of a batch shows the entries of its finished runs."""
 
 from html.parser import HTMLParser
 
@@ -34,25 +34,25 @@ def entry(number, *, status="passed", parameters=None, reported=None, **changes)
 
 
 class Reader(HTMLParser):
-    """The text without scripts, the tags and the links of a page."""
+    """Collects the tags, the links, and the text without scripts of a page."""
 
     def __init__(self, page):
         super().__init__()
-        self.tags, self.links, self.pieces, self.inside = [], [], [], ""
+        self.tags, self.links, self.texts, self.current_tag = [], [], [], ""
         self.feed(page)
-        self.text = " ".join(" ".join(self.pieces).split())
+        self.text = " ".join(" ".join(self.texts).split())
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        self.inside = tag
+        self.current_tag = tag
         self.links += [value for key, value in attrs if key in ("href", "src")]
 
     def handle_endtag(self, tag):
-        self.inside = ""
+        self.current_tag = ""
 
     def handle_data(self, data):
-        if self.inside not in ("script", "style"):
-            self.pieces.append(data)
+        if self.current_tag not in ("script", "style"):
+            self.texts.append(data)
 
 
 @pytest.fixture
@@ -73,20 +73,20 @@ def page(tmp_path):
 
 
 def test_run_has_a_row_with_parameters_results_and_a_link(page):
-    shown = page(
+    report = page(
         [entry(1, parameters={"lr": 0.1}, reported={"test_accuracy": 0.51234, "device": "cpu"})],
         varied=["lr"],
     )
-    assert "Run Status lr test accuracy Time Device" in shown.text
-    assert "1 passed 0.1 0.5123 3.0 s cpu" in shown.text
-    assert "notebooks/run1.ipynb" in shown.links
-    assert "1 of 1 runs passed" in shown.text
+    assert "Run Status lr test accuracy Time Device" in report.text
+    assert "1 passed 0.1 0.5123 3.0 s cpu" in report.text
+    assert "notebooks/run1.ipynb" in report.links
+    assert "1 of 1 runs passed" in report.text
 
 
 def test_common_parameters_are_above_the_table(page):
-    shown = page([entry(1, parameters={"lr": 0.1, "epochs": 2})], fixed={"epochs": 2})
-    assert "with epochs = 2 " in shown.text
-    assert "Run Status lr Time" in shown.text
+    report = page([entry(1, parameters={"lr": 0.1, "epochs": 2})], fixed={"epochs": 2})
+    assert "with epochs = 2 " in report.text
+    assert "Run Status lr Time" in report.text
 
 
 def test_failure_shows_cell_and_error_with_a_link(page):
@@ -100,11 +100,11 @@ def test_failure_shows_cell_and_error_with_a_link(page):
         page="notebooks/run1.html",
         attempts=2,
     )
-    shown = page([failure, entry(2)])
+    report = page([failure, entry(2)])
     assert "failed in each of 2 attempts in cell 6 , after 3.0 s x = 1 / 0 ValueError: no" in (
-        shown.text
+        report.text
     )
-    assert "notebooks/run1.html#cell-id=abc-1" in shown.links
+    assert "notebooks/run1.html#cell-id=abc-1" in report.links
 
 
 def test_unfinished_runs_are_counted(page):
@@ -113,39 +113,39 @@ def test_unfinished_runs_are_counted(page):
 
 
 def test_synthetic_images_are_announced(page):
-    shown = page([entry(1, reported={"synthetic": True, "dataset": "synthetic images"})])
-    assert "The images are synthetic. They are not CIFAR-10." in shown.text
+    report = page([entry(1, reported={"synthetic": True, "dataset": "synthetic images"})])
+    assert "The images are synthetic. They are not CIFAR-10." in report.text
 
 
 def test_text_from_notebooks_is_escaped(page):
     parameters = {"data": "<script>alert(1)</script>"}
-    shown = page(
+    report = page(
         [
             entry(1, parameters=parameters, reported={"<b>": "<img src=x>"}, error="<i>"),
             entry(2, parameters={"data": "<u>"}, reported={"<b>": 1}),
         ],
         varied=["data"],
     )
-    assert shown.tags.count("script") == 1
-    assert not {"b", "img", "i", "u"} & set(shown.tags)
+    assert report.tags.count("script") == 1
+    assert not {"b", "img", "i", "u"} & set(report.tags)
 
 
 def test_page_needs_no_network(page):
-    shown = page([entry(n, parameters={"x": n}) for n in (1, 2)], varied=["x"])
-    assert not [link for link in shown.links if "//" in link]
-    assert "link" not in shown.tags
+    report = page([entry(n, parameters={"x": n}) for n in (1, 2)], varied=["x"])
+    assert not [link for link in report.links if "//" in link]
+    assert "link" not in report.tags
 
 
 def test_note_of_a_run_is_shown(page):
-    shown = page([entry(1, note="1 process was still running")])
-    assert "run1: 1 process was still running" in shown.text
+    report = page([entry(1, note="1 process was still running")])
+    assert "run1: 1 process was still running" in report.text
 
 
 def captions(charts):
     return [chart.split("<figcaption>")[1].removesuffix("</figcaption>") for chart in charts]
 
 
-def test_reported_numbers_are_charted_over_what_varies():
+def test_reported_numbers_are_charted_over_varied_parameters():
     entries = [
         entry(n, parameters={"lr": lr, "width": 8, "seed": n}, reported={"loss": lr, "name": "x"})
         for n, lr in enumerate([0.1, 0.1, 0.2, 0.2])
@@ -176,7 +176,7 @@ def test_failed_runs_and_values_that_are_not_finite_are_not_charted():
     assert make_charts(failed, ["lr"]) == []
 
 
-def test_caption_names_both_parameters_of_lowest_and_highest():
+def test_caption_has_both_parameters_of_lowest_and_highest_value():
     settings = [(0.1, 4, 5.0), (0.1, 32, 6.0), (1.0, 4, 8.0), (1.0, 32, 7.0)]
     entries = [
         entry(n, parameters={"lr": lr, "batch": batch}, reported={"loss": loss})

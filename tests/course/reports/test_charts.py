@@ -1,4 +1,4 @@
-"""Charts are well-formed SVG, readable in the light and the dark theme."""
+"""Charts are well-formed SVG and readable in the light and the dark theme."""
 
 import xml.etree.ElementTree as ElementTree
 
@@ -23,7 +23,7 @@ def test_chart_is_well_formed_with_its_caption_as_alternative_text(xs, ys):
 
 
 def lines_in(picture):
-    """Number of lines that connect points: matplotlib draws one path in a group for each."""
+    """Return the number of lines that connect points: matplotlib draws each as a path."""
     svg = ElementTree.fromstring(f"<f>{picture}</f>")
     return sum("fill: none" in (e.get("style") or "") for e in svg.iter() if is_series(e))
 
@@ -33,22 +33,22 @@ def is_series(element):
 
 
 def test_line_connects_numbers_but_not_categories_or_seeds():
-    def drawn(name, xs):
+    def count_lines(name, xs):
         return lines_in(chart([Point(x, float(n)) for n, x in enumerate(xs)], name, "loss"))
 
-    assert drawn("lr", [0.1, 0.2, 0.3]) == 1
-    assert drawn("data", ["a", "b", "c"]) == 0
-    assert drawn("seed", [0, 1, 2]) == 0
+    assert count_lines("lr", [0.1, 0.2, 0.3]) == 1
+    assert count_lines("data", ["a", "b", "c"]) == 0
+    assert count_lines("seed", [0, 1, 2]) == 0
 
 
-def test_more_series_than_colors_become_one():
+def test_more_series_than_colors_are_drawn_as_one():
     points = [Point(x, float(x), str(s)) for x in (1, 2) for s in range(len(COLORS) + 1)]
     picture = chart(points, "x", "y", "s")
     assert "s = " not in picture
     assert COLORS[1] not in picture
 
 
-def test_equal_charts_are_equal_text():
+def test_equal_data_give_equal_svg():
     points = [Point(1, 2.0), Point(2, 3.0)]
     assert chart(points, "x", "y") == chart(points, "x", "y")
 

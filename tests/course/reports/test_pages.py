@@ -1,4 +1,4 @@
-"""What the page of a notebook shows."""
+"""The page of a notebook needs no network, links to its neighbors, and is readable."""
 
 import re
 
@@ -13,10 +13,10 @@ BACKGROUND, CODE, ERROR = "#ffffff", "#f5f5f5", "#ffdddd"  # of JupyterLab's lig
 
 @pytest.fixture
 def page_of(cells, tmp_path):
-    def write(text, **how):
+    def write(text, **options):
         file = tmp_path / "one.ipynb"
         nbformat.write(cells.notebook(cells.text(text)), file)
-        return write_page(file, **how).read_text(encoding="utf-8")
+        return write_page(file, **options).read_text(encoding="utf-8")
 
     return write
 
@@ -32,7 +32,7 @@ def test_page_links_to_its_index_unless_there_is_none(page_of):
     assert "All notebooks" not in page_of("text", index="")
 
 
-def test_links_lead_only_to_pages_in_the_same_folder(page_of):
+def test_relative_links_open_only_pages_in_the_same_folder(page_of):
     page = page_of(
         "[next](02_b.ipynb#end), [lab](../labs/01_a.ipynb), [last](09_c.ipynb), "
         "[torch](https://pytorch.org), [above](#above)",
@@ -44,7 +44,7 @@ def test_links_lead_only_to_pages_in_the_same_folder(page_of):
 
 
 def test_text_colors_have_a_contrast_of_4_5(page_of):
-    # What comes last replaces the theme's colors.
+    # The last style sheet overrides the theme's colors.
     style = page_of("text").rpartition("<style>")[2].partition("</style>")[0]
     terminal = re.findall(r"ansi-(\w+)-fg { color: (#\w{6})", style)
     code = re.findall(r"(--jp-mirror-editor-\w+)-color: (#\w{6})", style)

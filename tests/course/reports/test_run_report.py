@@ -37,16 +37,16 @@ class Reader(HTMLParser):
 
 @pytest.fixture
 def report(cells, tmp_path):
-    """Writes the report of notebooks given as (name, status, reported, fields of the result)."""
+    """A function that writes the report of (name, status, reported, result fields) tuples."""
 
     def write(*notebooks, **run):
         entries = []
-        for name, status, reported, extra in notebooks:
+        for name, status, reported, fields in notebooks:
             path = tmp_path / f"{name}.ipynb"
             notebook = cells.notebook(cells.code("1", results(cells, **reported)))
             notebook.metadata["title"] = f"Title of {name}"
             job = Job(name, path, path, tmp_path)
-            result = RunResult(job, status, 72.0, **extra)
+            result = RunResult(job, status, 72.0, **fields)
             entries.append(make_entry(result, notebook, page=f"{name}.html"))
         started = datetime(2026, 11, 5, 9, 30, tzinfo=UTC)
         page = write_report(CourseRun(started, 100.0, entries, **run), tmp_path)
@@ -55,7 +55,7 @@ def report(cells, tmp_path):
     return write
 
 
-def test_last_value_that_a_notebook_reports_wins(cells):
+def test_last_reported_value_is_used(cells):
     notebook = cells.notebook(
         cells.code("one()", results(cells, device="cpu", accuracy=0.1)),
         cells.text("between"),
@@ -106,10 +106,10 @@ def test_text_from_notebooks_is_escaped(report):
     assert "<script>1</script> <b>&amp;</b>" in page.text
 
 
-def test_synthetic_images_are_announced_first(report):
+def test_synthetic_images_are_announced_above_the_table(report):
     page = report(("one", Status.PASSED, REAL, {}), ("two", Status.PASSED, SYNTHETIC, {}))
-    announced = page.text.index("The images are synthetic. They are not CIFAR-10.")
-    assert announced < page.text.index("Title of one")
+    position = page.text.index("The images are synthetic. They are not CIFAR-10.")
+    assert position < page.text.index("Title of one")
     assert "This applies to two. The accuracies" in page.text
     assert "synthetic, not real" in page.text
 

@@ -1,4 +1,4 @@
-"""A language for tests: English with accents, `The CPU` is `Thé CPÚ`; code and links stay."""
+"""A test language: English with accents, such as `Thé CPÚ`; code and links do not change."""
 
 import re
 
@@ -6,7 +6,7 @@ from course.translation.catalogs import accept, catalogs, update
 from course.translation.documents import document_names, read_document
 
 LANGUAGE = "xx"
-_KEPT = re.compile(
+_UNCHANGED = re.compile(
     r"(`+[^`]+`+|<code>.*?</code>|\]\([^)]*\)|<[^>]+>|\{[^}]*\}|\$[^$]+\$|\bhttp\S+"
     r"|\b(?:thousand|million|billion)\b)"
 )
@@ -14,8 +14,8 @@ _ACCENTS = str.maketrans("aeiouAEIOU", "áéíóúÁÉÍÓÚ")
 
 
 def pseudo(text):
-    """Translate a text into the language for tests."""
-    parts = _KEPT.split(text)
+    """Translate a text into the test language."""
+    parts = _UNCHANGED.split(text)
     return "".join(part if n % 2 else part.translate(_ACCENTS) for n, part in enumerate(parts))
 
 

@@ -1,4 +1,4 @@
-"""PO files follow the English texts, and nothing unreviewed is used."""
+"""PO files follow the English texts, and unreviewed translations are not used."""
 
 import polib
 import pytest
@@ -28,20 +28,20 @@ def course(small_course):
     return small_course
 
 
-def updated(course):
+def update_catalog(course):
     update(course.folder, read_document(course.folder, NAME), "es")
     return read_catalog(course.folder, NAME, "es")
 
 
-def translated(course, **changes):
-    """A catalog in which every text has a translation."""
-    catalog = updated(course)
+def translate_catalog(course, **changes):
+    """Return a catalog in which every text has a translation."""
+    catalog = update_catalog(course)
     accept(catalog, {text: (changes.get(text, f"¡{text}!"), "") for text in catalog.entries})
     return read_catalog(course.folder, NAME, "es")
 
 
 def test_texts_are_in_the_order_of_the_notebook(course):
-    assert list(updated(course).entries) == [
+    assert list(update_catalog(course).entries) == [
         "A lesson",
         "You see what happens.",
         "see it",
@@ -52,16 +52,16 @@ def test_texts_are_in_the_order_of_the_notebook(course):
 
 
 def test_second_update_changes_nothing(course):
-    file = translated(course).file
+    file = translate_catalog(course).file
     before = file.read_text(encoding="utf-8")
-    updated(course)
+    update_catalog(course)
     assert file.read_text(encoding="utf-8") == before
 
 
 def test_changed_text_is_fuzzy_and_not_used(course):
-    translated(course)
+    translate_catalog(course)
     course.write("01_first", CELLS.replace("in the next version", "in a later version"))
-    catalog = updated(course)
+    catalog = update_catalog(course)
     new = "The sentence that changes in a later version."
     assert catalog.missing == [new]
     entry = catalog.entries[new]
@@ -69,54 +69,54 @@ def test_changed_text_is_fuzzy_and_not_used(course):
     assert entry.previous_msgid == "The sentence that changes in the next version."
 
 
-def test_fuzzy_stays_fuzzy_until_it_is_accepted(course):
-    translated(course)
+def test_fuzzy_translation_stays_fuzzy_until_it_is_accepted(course):
+    translate_catalog(course)
     course.write("01_first", CELLS.replace("in the next version", "in a later version"))
-    updated(course)
-    catalog = updated(course)
+    update_catalog(course)
+    catalog = update_catalog(course)
     [text] = catalog.missing
     accept(catalog, {text: ("¡Nuevo!", "")})
     assert read_catalog(course.folder, NAME, "es").complete
 
 
-def test_removed_text_is_kept_as_obsolete_and_comes_back(course):
-    translated(course)
+def test_removed_text_is_kept_as_obsolete_and_used_again(course):
+    translate_catalog(course)
     course.write("01_first", CELLS.replace("# ## A first section\n#\n", ""))
-    assert "A first section" not in updated(course).entries
+    assert "A first section" not in update_catalog(course).entries
     course.write("01_first", CELLS)
-    assert updated(course).translation_of("A first section") == "¡A first section!"
+    assert update_catalog(course).translation_of("A first section") == "¡A first section!"
 
 
 def test_reports_file_line_and_finding(course):
-    catalog = translated(course)
+    catalog = translate_catalog(course)
     accept(catalog, {"The sentence that stays, with `code`.": ("La frase.", "")})
     catalog = read_catalog(course.folder, NAME, "es")
     [problem] = problems(course.folder, catalog)
-    place, finding = problem.split(": ", 1)
+    location, finding = problem.split(": ", 1)
     assert finding.startswith("code: code is missing.")
-    file, line = place.split(":")
+    file, line = location.split(":")
     lines = (course.root / file).read_text(encoding="utf-8").splitlines()
     assert lines[int(line) - 1 :][0].startswith(("#.", "msgid"))
 
 
 def test_reports_texts_that_the_file_does_not_have(course):
-    translated(course)
+    translate_catalog(course)
     course.write("01_first", CELLS + "\n# %% [markdown]\n# One more sentence.\n")
-    found = problems(course.folder, read_catalog(course.folder, NAME, "es"))
-    assert [p.split(": ", 1)[1] for p in found] == [
+    findings = problems(course.folder, read_catalog(course.folder, NAME, "es"))
+    assert [p.split(": ", 1)[1] for p in findings] == [
         "1 English texts are not in the file. To fix it: course translate update"
     ]
 
 
 @pytest.mark.parametrize("text", ['msgid "a"\nmsgstr "b"\n\n' * 2, "<<<<<<< HEAD\n"])
-def test_damaged_file_is_refused_by_name(course, text):
-    updated(course).file.write_text(text, encoding="utf-8")
+def test_damaged_file_is_refused_with_its_name(course, text):
+    update_catalog(course).file.write_text(text, encoding="utf-8")
     with pytest.raises(CourseError, match=r"01_first\.po is not a valid PO file"):
         read_catalog(course.folder, NAME, "es")
 
 
 def test_file_can_be_read_by_gettext_tools(course):
-    stored = polib.pofile(str(translated(course).file))
+    stored = polib.pofile(str(translate_catalog(course).file))
     assert stored.percent_translated() == 100
     assert stored.metadata["Language"] == "es"
 
@@ -125,19 +125,19 @@ def run(course, *words):
     return cli.main(["--root", str(course.root), "translate", *map(str, words)])
 
 
-def test_working_file_goes_out_and_comes_back(course, capsys):
+def test_working_file_is_exported_and_imported(course, capsys):
     assert run(course, "update", "es") == 0
     assert run(course, "export", "es/notebooks/01") == 0
     file = course.root / "build" / "translate" / "es" / f"{NAME}.txt"
     blocks = file.read_text(encoding="utf-8").replace("\n= \n", "\n= Traducido con `code`\n")
     file.write_text(blocks, encoding="utf-8")
     assert run(course, "import", file) == 1
-    shown = capsys.readouterr()
-    assert "6 stored; 1 of 6 done" in shown.out
-    assert shown.err.count("code: code is not in the English text") == 5
+    captured = capsys.readouterr()
+    assert "6 stored; 1 of 6 done" in captured.out
+    assert captured.err.count("code: code is not in the English text") == 5
 
 
-def test_translation_of_a_text_that_changed_meanwhile_is_proposed(course, capsys):
+def test_imported_translation_of_a_changed_text_is_fuzzy(course, capsys):
     run(course, "update", "es")
     run(course, "export", "es")
     file = course.root / "build" / "translate" / "es" / f"{NAME}.txt"
@@ -175,21 +175,21 @@ def test_working_file_with_a_mistake_is_refused(course, capsys, text, message):
     run(course, "update", "es")
     run(course, "export", "es")
     file = course.root / "build" / "translate" / "es" / f"{NAME}.txt"
-    known = file.read_text(encoding="utf-8").split()[1]
-    file.write_text(text.replace("ID", known), encoding="utf-8")
+    text_id = file.read_text(encoding="utf-8").split()[1]
+    file.write_text(text.replace("ID", text_id), encoding="utf-8")
     assert run(course, "import", file) == 1
     assert message in capsys.readouterr().err
 
 
 def test_translation_with_a_finding_is_not_used(course):
     text = "The sentence that stays, with `code`."
-    catalog = translated(course, **{text: "La frase sin código."})
+    catalog = translate_catalog(course, **{text: "La frase sin código."})
     assert catalog.translation_of(text) is None
     assert catalog.missing == [text]
 
 
 def test_line_without_a_closing_quotation_mark_is_refused(course):
-    file = translated(course).file
+    file = translate_catalog(course).file
     file.write_text(file.read_text(encoding="utf-8").replace('lesson!"', "lesson!"))
     with pytest.raises(CourseError, match="has no closing quotation mark"):
         read_catalog(course.folder, NAME, "es")
@@ -202,13 +202,13 @@ def test_code_that_is_not_two_lowercase_letters_is_refused(course, capsys, code)
     assert not (course.root / "locale").exists()
 
 
-def test_status_counts_what_is_translated(course, capsys):
-    translated(course)
+def test_status_omits_complete_catalogs(course, capsys):
+    translate_catalog(course)
     run(course, "status")
     assert "es/notebooks" not in capsys.readouterr().out
 
 
-def test_unknown_language_names_the_known_ones(course, capsys):
+def test_unknown_language_lists_the_known_ones(course, capsys):
     run(course, "update", "es")
     assert run(course, "check", "fr") == 1
     assert "Name a language (es)" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Each check accepts a good translation and finds the mistake that it is for."""
+"""Each check accepts good translations and finds its kind of mistake."""
 
 import pytest
 
@@ -59,10 +59,10 @@ def test_finds_mistake(check, original, translation):
 
 @pytest.mark.parametrize(("check", "original", "translation"), BAD)
 def test_comment_allows_one_check(check, original, translation):
-    found = find_differences(original, translation, f"allow {check}: there is a reason")
-    assert check not in [finding.split(":")[0] for finding in found]
+    findings = find_differences(original, translation, f"allow {check}: there is a reason")
+    assert check not in [finding.split(":")[0] for finding in findings]
 
 
-def test_finding_says_what_to_do():
+def test_finding_suggests_a_fix():
     [finding] = find_differences("Call `x.to(d)`.", "Llama a x.")
     assert finding == "code: x.to(d) is missing. Keep `code` as in the English text."

@@ -1,4 +1,4 @@
-"""A language of a small course is built, stays current, and fails the check when it is not."""
+"""A translation of a small course is built, and the check reports texts that are not up to date."""
 
 import json
 
@@ -31,31 +31,31 @@ def say(translate):
 """
 
 
-def quietly(line):
-    """Replaces print."""
+def discard(line):
+    """Discard a line of the log."""
 
 
-def in_language(course, name):
+def read_translated(course, name):
     path = course.folder.notebooks / LANGUAGE / f"{name}.ipynb"
     return nbformat.read(path, as_version=4)
 
 
 @pytest.fixture(scope="module")
-def built(make_small_course):
+def built_course(make_small_course):
     course = make_small_course()
     course.write("01_first", CELLS, title="The first lesson")
     course.write("02_second", CELLS, title="The second lesson")
     (course.root / "helpers").mkdir()
     (course.root / "helpers" / "say.py").write_text(HELPERS, encoding="utf-8")
-    build(course.folder, [], log=quietly)
+    build(course.folder, [], log=discard)
     translate_all(course.folder)
-    build(course.folder, [], log=quietly)
+    build(course.folder, [], log=discard)
     return course
 
 
-def test_all_texts_are_translated_and_code_is_the_same(built):
-    notebook = in_language(built, "01_first")
-    assert is_same_code(built.read("01_first"), notebook)
+def test_all_texts_are_translated_and_code_is_the_same(built_course):
+    notebook = read_translated(built_course, "01_first")
+    assert is_same_code(built_course.read("01_first"), notebook)
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert f"# {pseudo('The first lesson')}" in text
     assert f"## {pseudo('A section with ')}`code`" in text
@@ -64,43 +64,43 @@ def test_all_texts_are_translated_and_code_is_the_same(built):
     assert "a-course/blob/v7/notebooks/xx/01_first.ipynb" in text
 
 
-def test_outputs_are_executed_ones(built):
-    [printed] = in_language(built, "01_first").cells[4].outputs
+def test_translated_notebook_is_executed(built_course):
+    [printed] = read_translated(built_course, "01_first").cells[4].outputs
     assert printed.text == "code says 3\n"
 
 
-def test_messages_of_helpers_are_compiled(built):
-    file = built.root / "helpers" / "translations" / f"{LANGUAGE}.json"
+def test_messages_of_helpers_are_compiled(built_course):
+    file = built_course.root / "helpers" / "translations" / f"{LANGUAGE}.json"
     texts = json.loads(file.read_text(encoding="utf-8"))
     assert texts["The images are {name}."] == pseudo("The images are {name}.")
     assert texts["01: A section with `code`"] == pseudo("A section with `code`")
 
 
-def test_start_page_links_to_the_language(built):
-    page = (built.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
+def test_start_page_links_to_the_language(built_course):
+    page = (built_course.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
     assert f"[{pseudo('The first lesson')}](../../notebooks/xx/01_first.ipynb)" in page
     assert "\n\n[English](../../index.md)\n\n" in page
 
 
-def test_built_language_is_up_to_date(built):
-    assert outdated(built.folder) == []
-    assert build(built.folder, [], log=quietly) == []
+def test_built_language_is_up_to_date(built_course):
+    assert outdated(built_course.folder) == []
+    assert build(built_course.folder, [], log=discard) == []
 
 
 @pytest.fixture
-def changed(built):
+def changed_course(built_course):
     """The built course, with one sentence of the first lesson changed in English."""
-    source = built.folder.source_path("01_first")
-    before = {path: path.read_bytes() for path in built.root.rglob("*.*") if path.is_file()}
+    source = built_course.folder.source_path("01_first")
+    before = {path: path.read_bytes() for path in built_course.root.rglob("*.*") if path.is_file()}
     source.write_text(source.read_text().replace("**go on**", "**go further**"))
-    yield built
+    yield built_course
     for path, content in before.items():
         path.write_bytes(content)
 
 
-def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
-    folder = changed.folder
-    build(folder, ["01"], log=quietly)
+def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed_course):
+    folder = changed_course.folder
+    build(folder, ["01"], log=discard)
     [stale, unreviewed] = outdated(folder)
     assert stale.startswith("xx/01_first: its source has changed since it was built")
     assert stale.endswith("To fix it: course build xx/01_first")
@@ -108,7 +108,7 @@ def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
         unreviewed
     )
     assert "course translate update xx" in unreviewed
-    # Building alone does not fix it: the text would be English.
+    # A build alone is not enough: the text would stay English.
     lines = []
     build(folder, ["xx"], log=lines.append)
     assert any(line.endswith("left in English (no reviewed translation): 1") for line in lines)
@@ -116,29 +116,29 @@ def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed):
         "locale/xx/notebooks/01_first.po"
     ]
     translate_all(folder)
-    build(folder, ["xx"], log=quietly)
+    build(folder, ["xx"], log=discard)
     assert outdated(folder) == []
 
 
-def test_language_that_is_not_complete_is_not_built(changed):
-    folder = changed.folder
+def test_notebook_without_a_complete_translation_is_not_built(changed_course):
+    folder = changed_course.folder
     for path in (folder.notebooks / LANGUAGE).glob("*.ipynb"):
         path.unlink()
     update(folder, read_document(folder, "notebooks/01_first"), LANGUAGE)
     [catalog] = [c for c in catalogs(folder, LANGUAGE) if c.missing]
     assert catalog.name == "xx/notebooks/01_first"
-    build(folder, [], log=quietly)
-    # The link to it has the English title and opens the English notebook.
+    build(folder, [], log=discard)
+    # The link has the English title and opens the English notebook.
     page = (folder.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
     assert "[The first lesson](../../notebooks/01_first.ipynb)" in page
     assert f"[{pseudo('The second lesson')}](../../notebooks/xx/02_second.ipynb)" in page
-    built_now = [path.name for path in (folder.notebooks / LANGUAGE).glob("*.ipynb")]
-    assert built_now == ["02_second.ipynb"]
+    names = [path.name for path in (folder.notebooks / LANGUAGE).glob("*.ipynb")]
+    assert names == ["02_second.ipynb"]
 
 
-def test_language_is_checked_from_its_first_build_on(changed):
-    folder = changed.folder
-    build(folder, ["01"], log=quietly)
+def test_language_is_checked_only_after_its_first_build(changed_course):
+    folder = changed_course.folder
+    build(folder, ["01"], log=discard)
     assert outdated(folder)
     translation = read_translation(folder, LANGUAGE)
     for document in translation.catalogs:
@@ -146,8 +146,8 @@ def test_language_is_checked_from_its_first_build_on(changed):
     assert outdated(folder) == []
 
 
-def test_notebook_without_a_translation_is_reported(changed):
-    folder = changed.folder
+def test_notebook_without_a_translation_is_reported(changed_course):
+    folder = changed_course.folder
     (folder.notebooks / LANGUAGE / "09_gone.ipynb").write_text("{}")
     findings = outdated(folder)
     (folder.notebooks / LANGUAGE / "09_gone.ipynb").unlink()

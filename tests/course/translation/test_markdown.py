@@ -69,10 +69,10 @@ def test_finds_each_text_once_in_order():
     assert [(piece.kind, piece.text) for piece in text_blocks(PAGE)] == TEXTS
 
 
-def test_page_with_its_own_texts_is_the_same_page():
-    same = translate_markdown(PAGE, lambda text: text)
-    assert same.split() == PAGE.split()
-    assert structure(same) == structure(PAGE)
+def test_replacing_texts_by_themselves_changes_nothing():
+    copy = translate_markdown(PAGE, lambda text: text)
+    assert copy.split() == PAGE.split()
+    assert structure(copy) == structure(PAGE)
 
 
 def test_only_the_texts_are_replaced():
@@ -88,10 +88,10 @@ def test_second_line_of_a_list_item_is_indented():
     assert new == "- uno  \n  dos\n- uno  \n  dos"
 
 
-def test_same_words_in_two_places_are_replaced_in_both():
+def test_repeated_text_is_replaced_everywhere():
     assert translate_markdown("- no no\n\nno no", lambda text: "sí") == "- sí\n\nsí"
 
 
 @pytest.mark.parametrize("text", ["94 %", "`net.to(device)`", "$U V^T$", "<br>", "[`x`](y.md)"])
-def test_text_without_words_is_left_out(text):
+def test_text_without_words_is_not_translated(text):
     assert text_blocks(text) == ()

@@ -1,4 +1,4 @@
-"""Texts, links and the call of `lesson.start` are put into a language."""
+"""Texts, links and the call of `lesson.start` are translated."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_translation_is_in_a_folder_of_its_language(page, path):
         ("index.md", f"{COLAB}/labs/02_later.ipynb", f"{COLAB}/labs/02_later.ipynb"),
     ],
 )
-def test_link_goes_to_the_same_language_where_there_is_one(page, link, translated):
+def test_link_opens_the_translated_page_if_there_is_one(page, link, translated):
     translator = Translator("es", pages=PAGES)
     assert translator.links(f"[Read]({link}) on.", page) == f"[Read]({translated}) on."
 
@@ -73,7 +73,7 @@ def test_language_is_passed_to_lesson_start_and_can_be_removed(code, translated)
 @pytest.mark.parametrize(
     ("code", "name"), [("es", "español"), ("ja", "日本語"), ("ko", "한국어"), ("xx", "xx")]
 )
-def test_language_is_called_what_its_speakers_call_it(code, name):
+def test_language_has_its_native_name(code, name):
     assert name_of(code) == name
 
 

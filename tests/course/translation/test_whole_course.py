@@ -1,4 +1,4 @@
-"""The whole course, in a language of accented English: nothing is lost, and code is the same."""
+"""The whole course is translated into a test language without lost texts or changed code."""
 
 import ast
 from pathlib import Path
@@ -24,7 +24,7 @@ HELPERS = COURSE.root / "helpers"
 
 @pytest.fixture(scope="module")
 def translation():
-    """The course in the language for tests, complete, in memory."""
+    """The complete course in the test language, in memory."""
     catalogs = {}
     for name in document_names(COURSE):
         document = read_document(COURSE, name)
@@ -35,14 +35,14 @@ def translation():
     return CourseTranslation(COURSE, LANGUAGE, catalogs)
 
 
-def test_program_checks_accept_every_text(translation):
-    found = [
+def test_checks_accept_every_text(translation):
+    findings = [
         f"{name}: {finding}"
         for name, catalog in translation.catalogs.items()
         for text, entry in catalog.entries.items()
         for finding in find_differences(text, entry.msgstr)
     ]
-    assert found == []
+    assert findings == []
 
 
 def code_of(merged):
@@ -72,7 +72,7 @@ def test_translated_notebook_has_the_same_code_and_no_english_text(translation, 
         assert f'language="{LANGUAGE}")' in code
 
 
-def test_every_hint_is_known_to_helpers(translation):
+def test_every_hint_is_in_the_runtime_texts(translation):
     texts = translation.runtime_texts()
     for folder in sorted((HELPERS / "checks").glob("lab_*")):
         for hints in read_hints(folder).values():
@@ -83,12 +83,16 @@ def test_every_hint_is_known_to_helpers(translation):
                     assert f"{folder.name[-2:]}: {hint.section}" in texts
 
 
-def test_translate_is_called_with_texts_that_can_be_found():
-    """A text that is computed, as in an f-string, would never be translated."""
-    wrong = []
+def test_translate_is_not_called_with_computed_texts():
+    """A computed text, such as an f-string, would never be translated."""
+    computed_texts = []
     for module in sorted(HELPERS.rglob("*.py")):
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "translate"
-            if called and not isinstance(node.args[0], ast.Constant | ast.Name | ast.Attribute):
-                wrong.append(f"{module.relative_to(HELPERS)}:{node.lineno}")
-    assert wrong == []
+            is_translate_call = (
+                isinstance(node, ast.Call) and getattr(node.func, "id", "") == "translate"
+            )
+            if is_translate_call and not isinstance(
+                node.args[0], ast.Constant | ast.Name | ast.Attribute
+            ):
+                computed_texts.append(f"{module.relative_to(HELPERS)}:{node.lineno}")
+    assert computed_texts == []
