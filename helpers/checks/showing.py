@@ -30,9 +30,11 @@ class CheckFailed(Exception):
         mark_as_seen(self)
 
     def _render_traceback_(self) -> list[str]:
-        exercise = str(self).split(":")[0]
+        number = str(self).split(":")[0].removeprefix("exercise ")
         return [
-            translate("Not yet: see the hint for {exercise} in the box above.", exercise=exercise)
+            translate(
+                "Not yet: see the hint for exercise {number} in the box above.", number=number
+            )
         ]
 
 
