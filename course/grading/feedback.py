@@ -33,20 +33,27 @@ def write_feedback(
     """
     folder = out / "feedback"
     file = folder / f"{_page_name(graded, anonymous=anonymous)}.ipynb"
+    # Of a run with the other setting of `anonymous`.
+    other = folder / f"{_page_name(graded, anonymous=not anonymous)}.ipynb"
     table = _marks_as_table(graded, title, anonymous=anonymous)
     if graded.cells:
         notebook = _notebook_of(graded, title, table)
-    elif file.is_file() and file.with_suffix(".html").is_file():
-        notebook = nbformat.read(file, as_version=4)
+    else:
+        stored = file if file.is_file() else other
+        if not stored.with_suffix(".html").is_file() or not stored.is_file():
+            return None
+        notebook = nbformat.read(stored, as_version=4)
         if notebook.cells[0].source == table:
             return file.with_suffix(".html")
         notebook.cells[0].source = table
-    else:
-        return None
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(file, nbformat.writes(notebook).encode("utf-8", "replace"))
     # Students get only this page, so it does not link to the class's results.
-    return write_page(file, index="")
+    page = write_page(file, index="")
+    if other != file:
+        other.unlink(missing_ok=True)
+        other.with_suffix(".html").unlink(missing_ok=True)
+    return page
 
 
 def _notebook_of(graded: GradedSubmission, title: str, table: str) -> nbformat.NotebookNode:

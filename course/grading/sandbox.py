@@ -25,6 +25,7 @@ import psutil
 
 from course.grading.isolation import bubblewrap, bubblewrap_options, environment
 from course.grading.limits import SandboxLimits, Stop, StopReason
+from course.grading.task_limit import TaskLimit
 
 # If the system does not report how long a thread waited for a CPU, this many seconds of wall time
 # count as one second. `helpers.checks` uses the same factor.
@@ -62,9 +63,14 @@ class Sandbox:
                 os.chown(folder, _NOBODY, _NOBODY)
                 account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
         self.isolated = program is not None
+        # Use a lower priority than this program, which has to monitor the sandbox.
+        command = ["nice", "-n", "5", *command] if shutil.which("nice") else command
+        # Threads are tasks too, and torch starts one per core.
+        self.task_limit = TaskLimit(limits.processes * ((os.cpu_count() or 1) + 8))
+        if not account:  # another user may not join the cgroup
+            command = self.task_limit.apply_to(command)
         self.process = subprocess.Popen(
-            # Use a lower priority than this program, which has to monitor the sandbox.
-            ["nice", "-n", "5", *command] if shutil.which("nice") else command,
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -182,6 +188,7 @@ class Sandbox:
         self.process.wait()
         # The first process in the sandbox exits last, and killing a fork bomb takes a while.
         psutil.wait_procs(self._known_processes.values(), timeout=60)
+        self.task_limit.remove()
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()

@@ -9,6 +9,7 @@ import re
 import threading
 import time
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -200,6 +201,18 @@ def test_anonymous_feedback_has_no_names(graded_class, monkeypatch):
     )
     assert page.name == "participant-3.html"
     assert "Ada" not in page.read_text()
+
+
+def test_feedback_of_stored_results_becomes_anonymous_and_named_again(graded_class, tmp_path):
+    named = graded_class.of("Ada 3")
+    stored = replace(named, cells=[])
+    folder = tmp_path / "feedback"
+    grading.write_feedback(named, "A lab", tmp_path)
+    for anonymous, name in ((True, "participant-3"), (False, "Ada 3")):
+        page = grading.write_feedback(stored, "A lab", tmp_path, anonymous=anonymous)
+        assert page.name == f"{name}.html"
+        assert ("Ada" in page.read_text()) is not anonymous
+        assert {path.stem for path in folder.iterdir()} == {name}
 
 
 @pytest.mark.slow

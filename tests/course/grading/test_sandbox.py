@@ -215,6 +215,31 @@ def test_detached_process_ends_with_a_sandbox_without_bubblewrap(run_module):
     assert wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
 
+@needs_bubblewrap
+def test_fork_bomb_fails_at_the_limit_of_tasks(run_module, monkeypatch):
+    monkeypatch.setattr("course.grading.sandbox.os.cpu_count", lambda: 2)
+    code = (
+        "import os, time\n"
+        "count = 0\n"
+        "try:\n"
+        "    for _ in range(1000):\n"
+        "        if os.fork() == 0:\n"
+        "            time.sleep(600)\n"
+        "        count += 1\n"
+        "except BlockingIOError:\n"
+        "    print(count, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    sandbox = run_module(code)
+    if sandbox.task_limit.folder is None:
+        pytest.skip("this user may not create a cgroup")
+    most = sandbox.limits.processes * 10
+    assert most - 10 < int(sandbox.process.stdout.readline()) < most
+    assert sandbox.task_limit.folder.exists()
+    sandbox.end()
+    assert not sandbox.task_limit.folder.exists()
+
+
 @pytest.mark.slow
 @needs_bubblewrap
 def test_time_spent_waiting_for_a_processor_does_not_count(run_module):
