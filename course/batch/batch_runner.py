@@ -215,7 +215,10 @@ class BatchRunner(JobListener):
         print(f"Report: {self.folders.out / 'index.html'}, tables: results.csv, results.parquet")
         if any(result.status in (Status.STOPPED, Status.NOT_RUN) for result in results):
             remaining = len(self.runs) - len(entries)
-            print(f"Stopped; {remaining} runs remaining. Repeat the command to continue.")
+            print(
+                f"Stopped; remaining runs: {remaining} of {len(self.runs)}. Repeat the command to "
+                "continue."
+            )
             return 130
         failed = len(entries) - passed
         if failed and not self.options.retry_failed:

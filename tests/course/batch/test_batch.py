@@ -299,7 +299,7 @@ def test_ctrl_c_keeps_finished_runs_and_leaves_no_kernel(course, tmp_path):
     # The hanging cell sleeps for 600 s.
     assert time.monotonic() - started < 120
     assert run.returncode == 130
-    assert "Stopped; 2 runs remaining" in output
+    assert "Stopped; remaining runs: 2 of " in output
     assert not alive(int(pids[0].read_text()))
     assert not [process for process in processes if alive(process.pid)]
     assert [row["parameter.mode"] for row in rows_of(out)] == ["good"]
