@@ -76,11 +76,11 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--output", type=Path, default=Path("output"), help="folder for the checkpoint")
     add("--resume", action="store_true", help="continue from the checkpoint in the output folder")
     add("--resume-if-present", action="store_true", help="the same, if there is one; for restarts")
-    options = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     for name in ("lr", "momentum", "warmup", "workers"):
-        if not 0 <= getattr(options, name) < math.inf:
-            parser.error(f"--{name} must be 0 or more, not {getattr(options, name)}")
-    return options
+        if not 0 <= getattr(parsed, name) < math.inf:
+            parser.error(f"--{name} must be 0 or more, not {getattr(parsed, name)}")
+    return parsed
 
 
 def positive(text: str) -> int:
@@ -114,7 +114,7 @@ def set_up_device(args: argparse.Namespace) -> torch.device:
     ):
         raise ValueError("this GPU has no bf16 arithmetic (a T4 has none): use fp16 or fp32.")
     if device.type == "cpu" and args.batch_size <= 16:
-        torch.set_num_threads(1)  # with so little work, threads would wait for each other
+        torch.set_num_threads(1)  # too little work to share: threads would wait for each other
     return device
 
 
@@ -130,7 +130,7 @@ def load_data(args: argparse.Namespace) -> tuple[Dataset, Dataset, tuple[str, ..
     )
     rank, world = rank_and_world()
     if dist.is_initialized() and int(os.environ["LOCAL_RANK"]) > 0:
-        dist.barrier()  # one process per machine downloads; the others read the cache
+        dist.barrier()  # one process of each machine downloads; the others then read the cache
     data = cifar10.load(args.data)
     if dist.is_initialized() and int(os.environ["LOCAL_RANK"]) == 0:
         dist.barrier()
@@ -145,13 +145,13 @@ def load_data(args: argparse.Namespace) -> tuple[Dataset, Dataset, tuple[str, ..
 
 
 def say(text: str) -> None:
-    """Print `text` from process 0 only."""
+    """Print `text`, once for all processes."""
     if rank_and_world()[0] == 0:
         print(text, flush=True)
 
 
 class Training:
-    """The network, optimizer, data and progress of one run, which a checkpoint stores."""
+    """Network, optimizer, data and position of one run; what a checkpoint stores."""
 
     def __init__(self, args: argparse.Namespace, train_set: Dataset, device: torch.device) -> None:
         self.args, self.device = args, device
@@ -160,8 +160,7 @@ class Training:
         self.net: nn.Module = Net().to(device)
         self.optimizer = optim.SGD(self.net.parameters(), lr=args.lr, momentum=args.momentum)
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.precision == "fp16")
-        # The order does not depend on the number of processes: two processes with batches of B get
-        # the same images per step as one process with batches of 2B.
+        # With any number of processes, the same order: 2 with batches of B see what 1 sees with 2B.
         parallel = dist.is_initialized()
         self.sampler = DistributedSampler(train_set, seed=args.seed) if parallel else None
         self.loader = DataLoader(
@@ -175,14 +174,14 @@ class Training:
         self.steps_per_epoch = math.ceil(len(self.loader) / args.accumulate)
         self.path = args.output / "train_cifar10.pt"
         self.epoch = self.step = 0
-        excluded = {"output", "resume", "resume_if_present", "device", "workers"}
+        unstored = {"output", "resume", "resume_if_present", "device", "workers"}
         if args.schedule == "constant":
-            excluded.add("epochs")  # so that a finished run can be extended
-        self.settings = {k: v for k, v in vars(args).items() if k not in excluded}
+            unstored.add("epochs")  # so that a finished run can be made longer
+        self.settings = {k: v for k, v in vars(args).items() if k not in unstored}
         self.settings["processes"] = world
         if args.resume or (args.resume_if_present and self.path.exists()):
             self.resume()
-        # Create DDP after loading, because it sends the weights of process 0 to the others.
+        # After loading: DDP sends the weights of process 0 to the others.
         self.parallel = DistributedDataParallel(self.net) if world > 1 else self.net
 
     def learning_rate(self) -> float:
@@ -192,27 +191,27 @@ class Training:
         if self.args.schedule == "constant":
             return self.args.lr
         total = self.args.epochs * self.steps_per_epoch - self.args.warmup
-        progress = (self.step - self.args.warmup) / max(1, total)
-        return self.args.lr * 0.5 * (1 + math.cos(math.pi * progress))
+        done = (self.step - self.args.warmup) / max(1, total)
+        return self.args.lr * 0.5 * (1 + math.cos(math.pi * done))
 
     def train_epoch(self) -> None:
-        """Train on every image once, and print the loss after 1 s and then every 10 s."""
+        """Train on every image once, and print the loss after a second and then every ten."""
         if self.sampler:
-            self.sampler.set_epoch(self.epoch)  # a different order in each epoch
+            self.sampler.set_epoch(self.epoch)  # another order in each epoch
         accumulate, batches = self.args.accumulate, len(self.loader)
         remainder = batches % accumulate
         dtype = PRECISIONS[self.args.precision]
-        loss_sum, num_batches, num_images = torch.zeros((), device=self.device), 0, 0
-        start = time.perf_counter()
-        next_report = start + 1
+        loss_sum, counted, images_seen = torch.zeros((), device=self.device), 0, 0
+        started = time.perf_counter()
+        next_report = started + 1
         for batch, (images, labels) in enumerate(self.loader, start=1):
             images = images.to(self.device, non_blocking=True)
             labels = labels.to(self.device, non_blocking=True)
             group = remainder if batch > batches - remainder else accumulate
             update = batch % accumulate == 0 or batch == batches
-            # Average the gradients over the processes only in the last batch of a group.
-            skip_sync = not update and self.parallel is not self.net
-            with self.parallel.no_sync() if skip_sync else nullcontext():
+            # Gradients are averaged over the processes in the last batch of a group only.
+            waits = not update and self.parallel is not self.net
+            with self.parallel.no_sync() if waits else nullcontext():
                 with torch.autocast(self.device.type, dtype, enabled=dtype != torch.float32):
                     loss = F.cross_entropy(self.parallel(images), labels)
                 self.scaler.scale(loss / group).backward()
@@ -223,12 +222,12 @@ class Training:
                 self.scaler.update()
                 self.optimizer.zero_grad()
                 self.step += 1  # also if the scaler skipped the update
-            loss_sum += loss.detach()  # stays on the device; .item() would wait for it
-            num_batches, num_images = num_batches + 1, num_images + len(labels)
+            loss_sum += loss.detach()  # on the device: .item() here would wait for it each time
+            counted, images_seen = counted + 1, images_seen + len(labels)
             now = time.perf_counter()
             if now > next_report or batch == batches:
-                self.report(batch, loss_sum.item() / num_batches, num_images / (now - start))
-                next_report, num_batches = now + 10, 0
+                self.report(batch, loss_sum.item() / counted, images_seen / (now - started))
+                next_report, counted = now + 10, 0
                 loss_sum.zero_()
         self.epoch += 1
 
@@ -253,7 +252,7 @@ class Training:
         state = {"settings": self.settings, "epoch": self.epoch, "step": self.step}
         for name in ("net", "optimizer", "scaler"):
             state[name] = getattr(self, name).state_dict()
-        state["random"] = torch.get_rng_state()  # determines the order of the images
+        state["random"] = torch.get_rng_state()  # the order of the images is drawn from it
         torch.save(state, self.path.with_suffix(".part"))
         self.path.with_suffix(".part").replace(self.path)
 
@@ -264,9 +263,9 @@ class Training:
         state = torch.load(self.path, map_location=self.device, weights_only=True)
         for name, value in self.settings.items():
             if state["settings"].get(name) != value:
-                stored_value = state["settings"].get(name)
+                before = state["settings"].get(name)
                 raise ValueError(
-                    f"--resume: {self.path} was trained with {name} {stored_value}, not {value}. "
+                    f"--resume: {self.path} was trained with {name} {before}, not {value}. "
                     "Use the same settings, or another --output."
                 )
         for name in ("net", "optimizer", "scaler"):
@@ -296,11 +295,11 @@ def main(arguments: list[str] | None = None) -> float:
     train_set, test_set, classes = load_data(args)
     training = Training(args, train_set, device)
     say(f"training on {rank_and_world()[1]} x {device.type} in {args.precision}")
-    start = time.perf_counter()
+    started = time.perf_counter()
     while training.epoch < args.epochs:
         training.train_epoch()
         training.save()
-    say(f"trained in {time.perf_counter() - start:.1f} s; checkpoint: {training.path}")
+    say(f"trained in {time.perf_counter() - started:.1f} s; checkpoint: {training.path}")
     counts = evaluate(training.net, test_set, device)
     accuracy = counts.diagonal().sum().item() / counts.sum().item()
     say(f"accuracy on {counts.sum():,} test images: {accuracy:.2%}")

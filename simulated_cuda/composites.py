@@ -14,7 +14,7 @@ from torch import _VF
 
 from .machine import Machine
 from .places import CPU, index_of
-from .special_rules import check_attention_mask, first_decides
+from .special_rules import check_attention_mask, check_same_device_as_first
 
 Tensor = torch.Tensor
 Check = Callable[..., None]
@@ -67,22 +67,24 @@ def _recurrent_cell(method: str, state_name: str) -> Check:
         if index_of(input) == CPU:
             return
         hiddens = hidden if isinstance(hidden, list | tuple) else (hidden,)
-        first_decides(machine, "mm", {"self": input, "mat2": w_ih})
-        first_decides(machine, "mm", {"self": hiddens[0], "mat2": w_hh})
+        check_same_device_as_first(machine, "mm", {"self": input, "mat2": w_ih})
+        check_same_device_as_first(machine, "mm", {"self": hiddens[0], "mat2": w_hh})
         tensors = (input, hiddens[0], hiddens[-1], b_ih, b_hh)
-        first_decides(machine, method, dict(zip(names, tensors, strict=True)))
+        check_same_device_as_first(machine, method, dict(zip(names, tensors, strict=True)))
 
     return check
 
 
 def _root_mean_square_norm(machine, input, normalized_shape, weight=None, *args, **kwargs):
-    first_decides(machine, "__fused_rms_norm", {"input": input, "weight": weight})
+    check_same_device_as_first(machine, "__fused_rms_norm", {"input": input, "weight": weight})
 
 
 def _native_batch_norm(machine, input, weight, bias, running_mean, running_var, *args, **kwargs):
     names = ("input", "weight", "bias", "running_mean", "running_var")
     tensors = (input, weight, bias, running_mean, running_var)
-    first_decides(machine, "_native_batch_norm", dict(zip(names, tensors, strict=True)))
+    check_same_device_as_first(
+        machine, "_native_batch_norm", dict(zip(names, tensors, strict=True))
+    )
 
 
 def _flat(tensors: Sequence[Any]) -> list[Tensor]:

@@ -45,7 +45,7 @@ def dlpack_device(mode, func, args, kwargs):
     return (_CUDA, where) if where >= 0 else func(*args, **kwargs)
 
 
-def exporting(export: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_export(export: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that creates a capsule, such as `torch.utils.dlpack.to_dlpack`."""
 
     def to_dlpack(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -56,7 +56,7 @@ def exporting(export: Callable[..., Any]) -> Callable[..., Any]:
     return to_dlpack
 
 
-def importing(load: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_import(load: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `torch.from_dlpack` to share GPU tensors without a capsule."""
 
     def from_dlpack(ext_tensor: Any, **kwargs: Any) -> Tensor:

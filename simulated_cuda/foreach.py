@@ -14,7 +14,7 @@ import torch
 from .arguments import Argument, iterate
 from .machine import Machine
 from .places import index_of, put_all
-from .special_rules import first_decides
+from .special_rules import check_same_device_as_first
 
 PREFIX = "_foreach_"
 # These run as `clamp_min` or `clamp_max`, whose generated wrapper checks the arguments.
@@ -31,7 +31,9 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
     for tensors in zip(*lists, strict=False):
         if limit is not None and len(tensors) == 2:
             method = f"clamp_{limit}{'__' if name.endswith('_') else '_'}Tensor"
-            first_decides(machine, method, dict(zip(("self", limit), tensors, strict=True)))
+            check_same_device_as_first(
+                machine, method, dict(zip(("self", limit), tensors, strict=True))
+            )
         elif name.removesuffix("_") != "copy":
             iterate(machine, [_argument(tensor) for tensor in (*tensors, *single)])
     return index_of(lists[0][0])

@@ -40,11 +40,11 @@ def get_gradient(mode, func, args, kwargs):
     """`tensor.grad`: on the tensor's device, unless the tensor or its gradient was moved."""
     gradient = func(*args)
     if gradient is not None:
-        settle(mode, gradient, index_of(args[0]))
+        set_device_of_gradient(mode, gradient, index_of(args[0]))
     return gradient
 
 
-def settle(mode, gradient: Tensor, where: int) -> None:
+def set_device_of_gradient(mode, gradient: Tensor, where: int) -> None:
     """Set the device of a gradient that autograd computed, unless it is already known."""
     try:
         storage = storage_of(gradient)
@@ -109,7 +109,7 @@ def gradients_of(mode, func, args, kwargs):
     results = func(*args, **kwargs)
     for source, result in zip(_as_tuple(inputs), _as_tuple(results), strict=False):
         if isinstance(source, Tensor) and isinstance(result, Tensor):
-            settle(mode, result, index_of(source))
+            set_device_of_gradient(mode, result, index_of(source))
     return results
 
 
@@ -136,7 +136,7 @@ def register_hook(mode, func, args, kwargs):
     where = index_of(tensor)
 
     def hook_with_place(gradient: Tensor) -> Any:
-        settle(mode, gradient, where)
+        set_device_of_gradient(mode, gradient, where)
         return hook(gradient)
 
     return func(tensor, hook_with_place)
@@ -150,17 +150,17 @@ def get_grad_fn(mode, func, args, kwargs):
         return node
     node.metadata[_HOOKED] = where
 
-    def settle_each(gradients: Any) -> None:
+    def set_devices(gradients: Any) -> None:
         for gradient in gradients:
             if isinstance(gradient, Tensor):
-                settle(mode, gradient, where)
+                set_device_of_gradient(mode, gradient, where)
 
-    node.register_prehook(settle_each)
-    node.register_hook(lambda inputs, outputs: settle_each(inputs))
+    node.register_prehook(set_devices)
+    node.register_hook(lambda inputs, outputs: set_devices(inputs))
     return node
 
 
-def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_engine(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap PyTorch's function that starts the engine, so that the mode is active in hooks."""
 
     def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -176,7 +176,7 @@ def with_places(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_saved_tensor_hooks(mode, initialize: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `saved_tensors_hooks.__init__` to set the device of tensors before the pack hook."""
 
     def __init__(hooks: Any, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
@@ -193,7 +193,7 @@ def saving_with_places(mode, initialize: Callable[..., Any]) -> Callable[..., An
     return __init__
 
 
-def applying_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_apply(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `Function.apply` to store the devices of its outputs, for the backward pass."""
 
     # The class attribute itself is needed: some versions of PyTorch implement `apply` in C.
@@ -218,19 +218,19 @@ def _place_of_output(value: Any) -> int:
     return index_of(value) if place_of(value).sure else thread.running
 
 
-def backward_with_places(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_backward(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a custom function's `backward` to set each gradient's device to its output's."""
 
     def apply_with_places(node: Any, *gradients: Any) -> Any:
         for gradient, where in zip(gradients, getattr(node, "places_of_outputs", ()), strict=False):
             if isinstance(gradient, Tensor):
-                settle(mode, gradient, where)
+                set_device_of_gradient(mode, gradient, where)
         return apply(node, *gradients)
 
     return apply_with_places
 
 
-def module_hooks_with_places(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_hook_setup(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the methods that set up a module's backward hooks to store its tensors' device."""
 
     def begin_and_remember(hooks: Any, values: Any) -> Any:
@@ -241,13 +241,13 @@ def module_hooks_with_places(mode, begin: Callable[..., Any]) -> Callable[..., A
     return begin_and_remember
 
 
-def hook_arguments_with_places(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_hook_arguments(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the method that passes gradients to a module's backward hooks to set their device."""
 
     def packed(hooks: Any, indices: Any, values: Any, size: int) -> Any:
         for value in values:
             if isinstance(value, Tensor) and thread.backward_depth:
-                settle(mode, value, getattr(hooks, "place", CPU))
+                set_device_of_gradient(mode, value, getattr(hooks, "place", CPU))
         return pack(hooks, indices, values, size)
 
     return packed

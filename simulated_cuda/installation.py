@@ -124,8 +124,8 @@ class Installation:
         mode = self.mode
         self._wrap(DeviceContext, "__torch_function__", self._with_simulated_default)
         self._wrap(threading.Thread, "_bootstrap_inner",
-                   lambda run: processes.in_every_thread(mode, run))  # fmt: skip
-        self._wrap(_WorkItem, "run", lambda run: processes.in_every_task(mode, run))
+                   lambda run: processes.wrap_thread_start(mode, run))  # fmt: skip
+        self._wrap(_WorkItem, "run", lambda run: processes.wrap_task_run(mode, run))
 
     def _replace_device_functions(self) -> None:
         machine = self.machine
@@ -168,10 +168,10 @@ class Installation:
         for name in ("nested_tensor", "as_nested_tensor"):
             self._wrap(torch.nested, name, lambda function: factories.making(mode, function))
         for owner in (torch, torch.utils.dlpack):
-            self._wrap(owner, "to_dlpack", dlpack.exporting)
-            self._wrap(owner, "from_dlpack", dlpack.importing)
+            self._wrap(owner, "to_dlpack", dlpack.wrap_export)
+            self._wrap(owner, "from_dlpack", dlpack.wrap_import)
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
-            self._wrap(torch._C, name, dlpack.exporting)
+            self._wrap(torch._C, name, dlpack.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
         self._wrap(torch.Tensor, "set_", lambda set_: storages.checked_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
@@ -189,22 +189,28 @@ class Installation:
     def _wrap_autograd(self) -> None:
         mode = self.mode
         hooks = (
-            (torch.autograd, "_engine_run_backward", gradients.with_places),
-            (BackwardHook, "_pack_with_none", gradients.hook_arguments_with_places),
-            (BackwardHook, "setup_input_hook", gradients.module_hooks_with_places),
-            (BackwardHook, "setup_output_hook", gradients.module_hooks_with_places),
-            (torch.autograd.Function, "apply", gradients.applying_with_places),
-            (BackwardCFunction, "apply", gradients.backward_with_places),
-            (torch.autograd.graph.saved_tensors_hooks, "__init__", gradients.saving_with_places),
+            (torch.autograd, "_engine_run_backward", gradients.wrap_engine),
+            (BackwardHook, "_pack_with_none", gradients.wrap_hook_arguments),
+            (BackwardHook, "setup_input_hook", gradients.wrap_hook_setup),
+            (BackwardHook, "setup_output_hook", gradients.wrap_hook_setup),
+            (torch.autograd.Function, "apply", gradients.wrap_apply),
+            (BackwardCFunction, "apply", gradients.wrap_backward),
+            (
+                torch.autograd.graph.saved_tensors_hooks,
+                "__init__",
+                gradients.wrap_saved_tensor_hooks,
+            ),
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
         for optimizer in optimizers.classes():
-            self._wrap(optimizer, "_init_group", functools.partial(optimizers.collecting, mode))
+            self._wrap(
+                optimizer, "_init_group", functools.partial(optimizers.wrap_init_group, mode)
+            )
             module = sys.modules[optimizer.__module__]
             if hasattr(module, _CHOICE):
                 self._wrap(module, _CHOICE, optimizers.choosing)
-        self._wrap(torch.optim.Optimizer, "zero_grad", optimizers.clearing)
+        self._wrap(torch.optim.Optimizer, "zero_grad", optimizers.wrap_zero_grad)
 
 
 def _distinct(module: ModuleType, name: str, replacement: Any) -> Any:

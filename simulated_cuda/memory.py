@@ -21,8 +21,8 @@ from .memory_statistics import Statistic
 
 _CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
 
-_OF_BLOCKS = ("allocated_bytes", "requested_bytes", "allocation")
-METRICS = (*_OF_BLOCKS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
+_BLOCK_METRICS = ("allocated_bytes", "requested_bytes", "allocation")
+METRICS = (*_BLOCK_METRICS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
 # The number of pending blocks that triggers `_process`.
 _MAX_PENDING = 256
 
@@ -36,7 +36,7 @@ class DeviceMemory:
         self.limit: int | None = None  # set by set_per_process_memory_fraction
         self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
-        # Changes of `_OF_BLOCKS` that are not in `statistics` yet, for the large and small pools.
+        # Changes of `_BLOCK_METRICS` that are not in `statistics` yet: large pool, small pool.
         self._changes = ([0, 0, 0], [0, 0, 0])
         self._freeing = False
         self.out_of_memory_errors = self.retries = 0
@@ -217,7 +217,7 @@ class DeviceMemory:
         """
         for small, changes in enumerate(self._changes):
             if changes[2]:
-                for metric, change in zip(_OF_BLOCKS, changes, strict=True):
+                for metric, change in zip(_BLOCK_METRICS, changes, strict=True):
                     self.statistics[metric].add(small, -change if self._freeing else change)
                 changes[:] = (0, 0, 0)
 

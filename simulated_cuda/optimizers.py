@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .gradients import settle
+from .gradients import set_device_of_gradient
 from .places import PLAIN, index_of
 
 _grad = torch.Tensor.grad.__get__
@@ -26,7 +26,7 @@ def _attributes(value: object) -> Iterable[str]:
     return vars(value) if isinstance(value, type) else ()
 
 
-def collecting(mode, init_group: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_init_group(mode, init_group: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `_init_group` to set the devices of all gradients, then collect them without the mode.
 
     The first step runs with the mode, because it creates the optimizer's state.
@@ -56,7 +56,7 @@ def _settle_all(mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any
             continue
         if not (stateless or optimizer.state.get(parameter)):
             return False
-        settle(mode, gradient, index_of(parameter))
+        set_device_of_gradient(mode, gradient, index_of(parameter))
     return True
 
 
@@ -79,7 +79,7 @@ def choosing(choose: Callable[..., tuple[bool, bool]]) -> Callable[..., tuple[bo
     return choose_for_first
 
 
-def clearing(zero_grad: Callable[..., None]) -> Callable[..., None]:
+def wrap_zero_grad(zero_grad: Callable[..., None]) -> Callable[..., None]:
     """Wrap `Optimizer.zero_grad` to bypass the mode: it neither moves nor creates tensors."""
 
     def clear(optimizer: torch.optim.Optimizer, set_to_none: bool = True) -> None:

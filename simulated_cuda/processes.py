@@ -32,7 +32,7 @@ def _mark() -> None:
         machine.forked = machine.initialized
 
 
-def in_every_thread(mode: Any, bootstrap: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_thread_start(mode: Any, bootstrap: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the method that runs a new thread to activate the mode, which is per thread."""
 
     def run(thread: threading.Thread) -> Any:
@@ -42,7 +42,7 @@ def in_every_thread(mode: Any, bootstrap: Callable[..., Any]) -> Callable[..., A
     return run
 
 
-def in_every_task(mode: Any, run_task: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_task_run(mode: Any, run_task: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the method that runs a task in a thread pool to activate the mode.
 
     The pool's threads may have started before the simulation.

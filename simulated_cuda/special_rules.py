@@ -33,7 +33,7 @@ def refuse(machine: Machine, name: str, where: int, others: int, method: str) ->
     raise RuntimeError(messages.wrong_argument(name, *places, method))
 
 
-def first_decides(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
+def check_same_device_as_first(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
     """Check that all tensors are on the first tensor's device, and return its index.
 
     PyTorch's generated CUDA wrappers make this check. Arguments that are None are skipped.
@@ -141,20 +141,22 @@ def _mse_loss(machine, func, args, kwargs):
 @_rule("embedding")
 def _embedding(machine, func, args, kwargs):
     """Runs as `index_select` on the weight."""
-    return first_decides(machine, "_index_select", {"self": args[0], "index": args[1]})
+    return check_same_device_as_first(machine, "_index_select", {"self": args[0], "index": args[1]})
 
 
 @_rule("mv")
 def _matrix_vector(machine, func, args, kwargs):
     """Runs as `addmv_` on a result that is created on the vector's device."""
-    return first_decides(machine, "addmv_", {"self": args[1], "mat": args[0], "vec": args[1]})
+    return check_same_device_as_first(
+        machine, "addmv_", {"self": args[1], "mat": args[0], "vec": args[1]}
+    )
 
 
 @_rule("_trilinear")
 def _trilinear(machine, func, args, kwargs):
     """Runs as two batched matrix products on CUDA."""
-    first_decides(machine, "bmm", {"self": args[0], "mat2": args[1]})
-    return first_decides(machine, "bmm", {"self": args[0], "mat2": args[2]})
+    check_same_device_as_first(machine, "bmm", {"self": args[0], "mat2": args[1]})
+    return check_same_device_as_first(machine, "bmm", {"self": args[0], "mat2": args[2]})
 
 
 def _through_out(*names: str) -> Rule:
@@ -163,7 +165,7 @@ def _through_out(*names: str) -> Rule:
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
         tensors = dict(zip(names, args, strict=False))
         base = func._schema.name.partition("::")[2].rstrip("_")
-        return first_decides(machine, f"out_{base}_out", tensors)
+        return check_same_device_as_first(machine, f"out_{base}_out", tensors)
 
     return rule
 
@@ -206,7 +208,9 @@ RULES["addr_"] = _through_out("self", "vec1", "vec2")
 def _masked_scatter(machine, func, args, kwargs):
     """Runs as `masked_scatter_` on a copy."""
     names = ("self", "mask", "source")
-    return first_decides(machine, "_masked_scatter_", dict(zip(names, args, strict=False)))
+    return check_same_device_as_first(
+        machine, "_masked_scatter_", dict(zip(names, args, strict=False))
+    )
 
 
 @_rule("_ctc_loss")
@@ -220,7 +224,7 @@ def _ctc_loss(machine, func, args, kwargs):
 def _put(machine, func, args, kwargs):
     """Runs as `put_` on a copy."""
     names = ("self", "index", "source")
-    return first_decides(machine, "_put_", dict(zip(names, args, strict=False)))
+    return check_same_device_as_first(machine, "_put_", dict(zip(names, args, strict=False)))
 
 
 @_rule("stack", "_stack")
@@ -251,7 +255,7 @@ def check_attention_mask(machine: Machine, query: torch.Tensor, mask: torch.Tens
     if query_index != mask_index and query.shape[-1] % (4 if query.dtype == torch.float32 else 8):
         raise _two_devices(machine, query_index, mask_index)
     method = "__scaled_dot_product_efficient_attention"
-    return first_decides(machine, method, {"query": query, "attn_bias": mask})
+    return check_same_device_as_first(machine, method, {"query": query, "attn_bias": mask})
 
 
 @_rule("native_batch_norm")
