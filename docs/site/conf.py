@@ -15,6 +15,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from sphinx.search.zh import SearchChinese
+
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 REPOSITORY = f"https://github.com/{COURSE['repository']}"
@@ -40,6 +42,8 @@ SPHINX_NAMES = {"zh": "zh_CN"}
 project = COURSE["repository"].split("/")[-1]
 author = f"the authors of {project}"
 language = SPHINX_NAMES.get(LANGUAGE, LANGUAGE)
+# Sphinx 9 calls the stemmer of the Chinese search "ChineseStemmer", but includes the English one.
+SearchChinese.language_name = "English"
 ENGLISH_PAGES = [
     "index.md",
     "README.md",
