@@ -7,8 +7,9 @@ A translator can allow a justified difference with a comment in the PO file:
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from string import Formatter
 
 from markdown_it.token import Token
@@ -41,14 +42,17 @@ def find_differences(original: str, translation: str, comment: str = "") -> list
     ]
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    """Yield all inline tokens, including those in an image's alt text."""
-    queue = list(PARSER.parseInline(text))
+# Most checks read the tokens of the same two texts.
+@lru_cache(maxsize=64)
+def _tokens(text: str) -> tuple[Token, ...]:
+    """Return all inline tokens, including those in an image's alt text."""
+    tokens, queue = [], deque(PARSER.parseInline(text))
     while queue:
-        token = queue.pop(0)
-        queue = [*(token.children or ()), *queue]
+        token = queue.popleft()
+        queue.extendleft(reversed(token.children or ()))
         if token.type != "inline":
-            yield token
+            tokens.append(token)
+    return tuple(tokens)
 
 
 def _code(text: str) -> Iterable[str]:
