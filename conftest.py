@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent
 
 
 class NbvalManager(CurrentPythonKernelMixin, KernelManager):
-    """The kernel manager of nbval, which is not asynchronous."""
+    """A synchronous kernel manager for nbval."""
 
 
 def pytest_configure(config):
@@ -84,11 +84,11 @@ def pytest_runtest_setup(item):
 
 
 class KernelMessages:
-    """Reads a kernel's messages for nbval and fixes two of its problems.
+    """Reads a kernel's messages for nbval and works around two problems of nbval.
 
     nbval waits for a dead kernel until the cell times out. This class raises an error immediately.
-    nbval also ignores that outputs can be updated in place or cleared. This class returns the final
-    outputs of a cell, as a notebook stores them.
+    nbval also ignores in-place updates and `clear_output`. This class returns the final outputs of
+    a cell, as a notebook stores them.
     """
 
     def __init__(self, kernel):
@@ -125,7 +125,7 @@ class KernelMessages:
 
 
 def last_state(messages):
-    """Return a cell's messages with all updates and clearings applied.
+    """Return a cell's messages with all updates and `clear_output` calls applied.
 
     As in a stored notebook, `clear_output(wait=True)` takes effect at the next output. An update
     changes outputs of its own cell only.

@@ -1,4 +1,4 @@
-"""A small course in a temporary folder, for the tests of the command `course`."""
+"""A small course in a temporary folder, for the tests of the `course` command."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ PYPROJECT = '[tool.course]\nrepository = "somebody/a-course"\ntag = "v7"\n'
 
 
 class SmallCourse:
-    """A course with the lessons that a test writes into it."""
+    """A course whose lessons are written by a test."""
 
     def __init__(self, root: Path) -> None:
         (root / "notebooks" / "source").mkdir(parents=True)
@@ -36,7 +36,7 @@ class SmallCourse:
         return self.folder.root
 
     def write(self, name: str, cells: str, title: str = "A lesson") -> Path:
-        """Write the source of a lesson: percent-format cells below the usual header."""
+        """Write the source of a lesson: percent-format cells under the usual header."""
         path = self.folder.source_path(name)
         path.write_text(HEADER.replace("TITLE", title) + cells, encoding="utf-8")
         return path
@@ -81,7 +81,7 @@ class Cells:
         return new_output("execute_result", {"text/plain": text} | other, execution_count=1)
 
     @staticmethod
-    def shown(data):
+    def display_data(data):
         return new_output("display_data", data)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Runs of several calls are merged if they have the same conditions."""
+"""Runs from several calls are merged if their conditions are the same."""
 
 import importlib
 from pathlib import Path
@@ -14,7 +14,7 @@ def ablation(monkeypatch):
     return importlib.import_module("benchmarks.ablation")
 
 
-def runs_of(ablation, seed, *, everything, without):
+def make_runs(ablation, seed, *, everything, without):
     return [
         {"name": ablation.EVERYTHING, "seed": seed, "accuracy": everything, "seconds": 1.0},
         {"name": "salt", "seed": seed, "accuracy": without, "seconds": 2.0},
@@ -22,8 +22,8 @@ def runs_of(ablation, seed, *, everything, without):
 
 
 def test_earlier_runs_are_kept(ablation):
-    before = ablation.results_of(runs_of(ablation, 0, everything=0.8, without=0.7), CONDITIONS)
-    runs = runs_of(ablation, 1, everything=0.9, without=0.6)
+    before = ablation.results_of(make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS)
+    runs = make_runs(ablation, 1, everything=0.9, without=0.6)
     results = ablation.results_of(runs, CONDITIONS, before)
     rows = {row["name"]: row for row in results["rows"]}
     assert rows["salt"] == {"name": "salt", "accuracy": [0.7, 0.6], "seconds": [2.0, 2.0]}
@@ -31,15 +31,15 @@ def test_earlier_runs_are_kept(ablation):
 
 
 def test_repeated_seed_replaces_earlier_run(ablation):
-    before = ablation.results_of(runs_of(ablation, 0, everything=0.8, without=0.7), CONDITIONS)
-    runs = runs_of(ablation, 0, everything=0.8, without=0.6)
+    before = ablation.results_of(make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS)
+    runs = make_runs(ablation, 0, everything=0.8, without=0.6)
     rows = ablation.results_of(runs, CONDITIONS, before)["rows"]
     assert [row["accuracy"] for row in rows] == [[0.8], [0.6]]
 
 
 def test_earlier_runs_under_other_conditions_are_dropped(ablation):
     before = ablation.results_of(
-        runs_of(ablation, 0, everything=0.8, without=0.7), CONDITIONS | {"epochs": 1.0}
+        make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS | {"epochs": 1.0}
     )
-    runs = runs_of(ablation, 1, everything=0.9, without=0.6)
+    runs = make_runs(ablation, 1, everything=0.9, without=0.6)
     assert ablation.results_of(runs, CONDITIONS, before)["runs"] == runs

@@ -1,4 +1,4 @@
-"""Runs of several calls are merged if they have the same settings."""
+"""Runs from several calls are merged if their settings are the same."""
 
 import importlib
 import json
@@ -25,12 +25,12 @@ def run_entry(recipe, seconds, seed, accuracy):
     }
 
 
-def through_json(results):
+def json_round_trip(results):
     return json.loads(json.dumps(results))
 
 
 def test_earlier_runs_are_kept(benchmark):
-    before = through_json(
+    before = json_round_trip(
         benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
     )
     runs = [run_entry(benchmark.COURSE, "60", 1, 0.7), run_entry(benchmark.BASELINE, "300", 0, 0.6)]
@@ -44,7 +44,7 @@ def test_earlier_runs_are_kept(benchmark):
 
 
 def test_repeated_seed_replaces_earlier_run(benchmark):
-    before = through_json(
+    before = json_round_trip(
         benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
     )
     results = benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.7)], "float32", before)
@@ -52,7 +52,7 @@ def test_repeated_seed_replaces_earlier_run(benchmark):
 
 
 def test_earlier_runs_with_other_settings_are_dropped(benchmark):
-    before = through_json(
+    before = json_round_trip(
         benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "bfloat16")
     )
     results = benchmark.results_of([run_entry(benchmark.COURSE, "60", 1, 0.7)], "float32", before)

@@ -66,7 +66,7 @@ def test_script_finds_the_datasets_images_in_its_download_folder(benchmark, data
     assert Path.cwd() == before
 
 
-def test_airbench_run_returns_time_and_accuracy_of_the_script(benchmark, tmp_path):
+def test_airbench_run_returns_time_and_accuracy_from_the_script(benchmark, tmp_path):
     path = tmp_path / "airbench94_muon.py"
     path.write_text(SCRIPT)
     run = benchmark._airbench(path, torch.device("cpu"))

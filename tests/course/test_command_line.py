@@ -14,7 +14,7 @@ BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         *[([*command, "--jobs", "0"], "0 is not at least 1") for command in (RUN, BATCH, GRADE)],
         *[([*command, "--jobs", "two"], "'two' is not an int") for command in (RUN, BATCH, GRADE)],
@@ -32,9 +32,9 @@ BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
         ([*SIMILAR, "--threshold", "50"], "50 is not from 0 to 1"),
     ],
 )
-def test_invalid_option_value_exits_with_status_2(capsys, words, message):
+def test_invalid_option_value_exits_with_status_2(capsys, args, message):
     with pytest.raises(SystemExit) as exit_info:
-        main(words)
+        main(args)
     assert exit_info.value.code == 2
     assert message in capsys.readouterr().err
 

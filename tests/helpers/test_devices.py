@@ -62,7 +62,7 @@ def test_device_of_rejects_network_on_two_devices():
         device_of(net)
 
 
-def test_where_uses_the_names_of_the_caller():
+def test_where_uses_the_callers_variable_names():
     x = torch.zeros(2, 3)
     rows = where(x, batch=[x, x.long()]).rows
     assert [row.name for row in rows] == ["x", "batch[0]", "batch[1]"]

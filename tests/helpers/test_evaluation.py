@@ -1,4 +1,4 @@
-"""Evaluation counts every image once, whatever the batches, and leaves the network as it was."""
+"""Evaluation counts every image once, for any batch size, and leaves the network as it was."""
 
 import pytest
 import torch

@@ -35,12 +35,12 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def synthetic():
+def synthetic_data():
     return synthetic_images.generate(train=400, test=200)
 
 
 @pytest.fixture
-def numbered():
+def numbered_image():
     """One image whose pixel at (row, column) is 7 * row + column, in all channels."""
     rows, columns = torch.meshgrid(torch.arange(32), torch.arange(32), indexing="ij")
     return (7 * rows + columns).to(torch.uint8)[None, :, :, None].expand(1, 32, 32, 3).contiguous()
@@ -51,7 +51,7 @@ def pixels(x):
     return (x * std[:, None, None] + mean[:, None, None]).round().to(torch.uint8)
 
 
-def augmented(images, mirrored=False, shift=(0, 0)):
+def augmented_pixels(images, mirrored=False, shift=(0, 0)):
     x = augment(images, torch.tensor([0]), torch.tensor([mirrored]), torch.tensor([shift]))
     return pixels(x)[0, 0]
 
@@ -68,14 +68,14 @@ def test_whitening_keeps_the_strongest_directions_with_both_signs():
 
 def test_whitened_patches_are_uncorrelated_with_equal_variance():
     images = synthetic_images.generate(train=300, test=0)[0].images
-    x = augment(*without_augmentation(on_device(images, torch.zeros(300), "cpu")[0]))
+    x = augment(*identity_augmentation(on_device(images, torch.zeros(300), "cpu")[0]))
     filters = whitening_filters(x, 3, floor=0.0)
     outputs = torch.nn.functional.conv2d(x, filters).permute(0, 2, 3, 1).reshape(-1, 27)
     second_moments = outputs.T @ outputs / len(outputs)
     assert torch.allclose(second_moments, torch.eye(27), atol=0.02)
 
 
-def without_augmentation(images):
+def identity_augmentation(images):
     count = len(images)
     return images, torch.arange(count), torch.zeros(count) > 0, torch.zeros(count, 2).long()
 
@@ -96,31 +96,33 @@ def test_reset_draws_new_weights_into_the_same_tensors():
     assert net.head.weight.data_ptr() == address
 
 
-def test_image_without_augmentation_is_unchanged(numbered):
-    assert torch.equal(augmented(numbered), numbered[0, :, :, 0])
+def test_image_without_augmentation_is_unchanged(numbered_image):
+    assert torch.equal(augmented_pixels(numbered_image), numbered_image[0, :, :, 0])
 
 
-def test_mirrored_image_is_flipped(numbered):
-    assert torch.equal(augmented(numbered, mirrored=True), numbered[0, :, :, 0].flip(1))
+def test_mirrored_image_is_flipped(numbered_image):
+    assert torch.equal(
+        augmented_pixels(numbered_image, mirrored=True), numbered_image[0, :, :, 0].flip(1)
+    )
 
 
 @pytest.mark.parametrize("shift", [(2, 0), (0, -2), (-1, 2)])
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_shifted_image_is_a_window_of_the_padded_one(numbered, shift, mirrored):
-    image = numbered[:, :, :, 0].float()
+def test_shifted_image_is_a_window_of_the_padded_one(numbered_image, shift, mirrored):
+    image = numbered_image[:, :, :, 0].float()
     image = image.flip(2) if mirrored else image
     padded = torch.nn.functional.pad(image[None], (2,) * 4, "reflect")[0, 0]
     top, left = 2 + shift[0], 2 + shift[1]
     window = padded[top : top + 32, left : left + 32].to(torch.uint8)
-    assert torch.equal(augmented(numbered, mirrored, shift), window)
+    assert torch.equal(augmented_pixels(numbered_image, mirrored, shift), window)
 
 
-def test_batches_are_channels_last(numbered):
-    x = augment(numbered, *without_augmentation(numbered)[1:])
+def test_batches_are_channels_last(numbered_image):
+    x = augment(numbered_image, *identity_augmentation(numbered_image)[1:])
     assert x.is_contiguous(memory_format=torch.channels_last)
 
 
-def mirrored_in_epochs(flip):
+def mirrored_per_epoch(flip):
     """Return which of 40 images, dark on the left, are mirrored in each of two epochs."""
     images = torch.zeros(40, 32, 32, 3, dtype=torch.uint8)
     images[:, :, 16:] = 255
@@ -134,18 +136,18 @@ def mirrored_in_epochs(flip):
 
 
 def test_alternating_flip_shows_each_image_both_ways_in_two_epochs():
-    first, second = mirrored_in_epochs("alternating")
+    first, second = mirrored_per_epoch("alternating")
     assert torch.equal(first, ~second)
     assert 0 < first.sum() < 40
 
 
 def test_random_flip_shows_some_images_the_same_way_twice():
-    first, second = mirrored_in_epochs("random")
+    first, second = mirrored_per_epoch("random")
     assert 0 < (first == second).sum() < 40
 
 
 def test_without_flip_no_image_is_mirrored():
-    first, second = mirrored_in_epochs("none")
+    first, second = mirrored_per_epoch("none")
     assert not first.any()
     assert not second.any()
 
@@ -192,10 +194,10 @@ def test_muon_keeps_the_norm_of_a_filter_and_scales_its_step():
 
 
 @pytest.mark.parametrize("technique", ABLATIONS)
-def test_every_technique_can_be_removed_and_training_still_runs(technique, synthetic):
+def test_every_technique_can_be_removed_and_training_still_runs(technique, synthetic_data):
     settings = ablate(replace(TINY, epochs=0.25), technique)
     assert settings != replace(TINY, epochs=0.25)
-    assert Trainer(settings, *synthetic[0], "cpu").run().steps == 2
+    assert Trainer(settings, *synthetic_data[0], "cpu").run().steps == 2
 
 
 def test_active_techniques_lists_the_techniques_of_a_recipe():
@@ -208,15 +210,15 @@ def test_unknown_technique_raises_an_error_that_lists_the_known_ones():
         ablate(CPU, "magic")
 
 
-def test_network_learns_synthetic_images(synthetic):
+def test_network_learns_synthetic_images(synthetic_data):
     settings = replace(TINY, widths=(16, 16, 32), muon_lr=0.24, epochs=5)
     trainer = Trainer(settings, *synthetic_images.generate(train=1000, test=0)[0], "cpu")
     trainer.run()
-    assert trainer.accuracy(*on_device(*synthetic[1], "cpu")) > 0.4
+    assert trainer.accuracy(*on_device(*synthetic_data[1], "cpu")) > 0.4
 
 
-def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(synthetic):
-    trainer = Trainer(replace(TINY, epochs=0.5), *synthetic[0], "cpu")
+def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(synthetic_data):
+    trainer = Trainer(replace(TINY, epochs=0.5), *synthetic_data[0], "cpu")
     trainer.run(seed=1)
     first = trainer.net.head.weight.clone()
     trainer.run(seed=2)
@@ -225,27 +227,27 @@ def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(synthetic):
     assert torch.equal(trainer.net.head.weight, first)
 
 
-def test_run_with_a_time_limit_ends_in_time(synthetic, monkeypatch):
+def test_run_with_a_time_limit_ends_in_time(synthetic_data, monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
-    run = Trainer(TINY, *synthetic[0], "cpu").run(seconds=5.0)
+    run = Trainer(TINY, *synthetic_data[0], "cpu").run(seconds=5.0)
     assert run.steps == 5
 
 
-@pytest.mark.parametrize("quicker", [1, 2])
-def test_cpu_uses_the_faster_number_of_threads(synthetic, monkeypatch, quicker):
-    trainer = Trainer(TINY, *synthetic[0], "cpu")
+@pytest.mark.parametrize("fastest", [1, 2])
+def test_cpu_uses_the_faster_number_of_threads(synthetic_data, monkeypatch, fastest):
+    trainer = Trainer(TINY, *synthetic_data[0], "cpu")
     monkeypatch.setattr(training, "THREADS", 2)
 
     def run(steps):
-        return training.Run(seconds=1.0 if torch.get_num_threads() == quicker else 2.0)
+        return training.Run(seconds=1.0 if torch.get_num_threads() == fastest else 2.0)
 
     monkeypatch.setattr(trainer, "run", run)
-    assert trainer.choose_threads() == quicker
-    assert torch.get_num_threads() == quicker
+    assert trainer.choose_threads() == fastest
+    assert torch.get_num_threads() == fastest
 
 
-def test_time_spent_in_observe_is_not_counted(synthetic, monkeypatch):
+def test_time_spent_in_observe_is_not_counted(synthetic_data, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(training.time, "perf_counter", lambda: clock[0])
     observed_steps = []
@@ -254,14 +256,16 @@ def test_time_spent_in_observe_is_not_counted(synthetic, monkeypatch):
         clock[0] += 1000.0
         observed_steps.append(run.steps)
 
-    run = Trainer(TINY, *synthetic[0], "cpu").run(steps=8, observe=observe, observations=4)
+    run = Trainer(TINY, *synthetic_data[0], "cpu").run(steps=8, observe=observe, observations=4)
     assert observed_steps == [2, 4, 6, 8]
     assert run.seconds == 0.0
 
 
 @pytest.mark.parametrize("lr_decay", [True, False])
-def test_learning_rates_end_near_zero_unless_they_are_constant(synthetic, monkeypatch, lr_decay):
-    trainer = Trainer(replace(TINY, lr_decay=lr_decay), *synthetic[0], "cpu")
+def test_learning_rates_end_near_zero_unless_they_are_constant(
+    synthetic_data, monkeypatch, lr_decay
+):
+    trainer = Trainer(replace(TINY, lr_decay=lr_decay), *synthetic_data[0], "cpu")
     optimizers = []
     original = training.make_optimizers
     monkeypatch.setattr(
@@ -269,22 +273,22 @@ def test_learning_rates_end_near_zero_unless_they_are_constant(synthetic, monkey
     )
     trainer.run(steps=10)
     biases, first = optimizers[0].param_groups[1], optimizers[0].param_groups[0]
-    share = 0.1 if lr_decay else 1.0
-    assert optimizers[1].param_groups[0]["lr"] == pytest.approx(share * TINY.muon_lr)
-    assert biases["lr"] == pytest.approx(share * biases["initial_lr"])
+    decay = 0.1 if lr_decay else 1.0
+    assert optimizers[1].param_groups[0]["lr"] == pytest.approx(decay * TINY.muon_lr)
+    assert biases["lr"] == pytest.approx(decay * biases["initial_lr"])
     assert first["lr"] == 0.0  # the first layer stops learning early
 
 
-def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(synthetic):
-    trainer = Trainer(replace(TINY, head_lr=float("inf")), *synthetic[0], "cpu")
+def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(synthetic_data):
+    trainer = Trainer(replace(TINY, head_lr=float("inf")), *synthetic_data[0], "cpu")
     with pytest.raises(FloatingPointError, match="diverged"):
         trainer.run(steps=4)
 
 
-def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(synthetic):
-    trainer = Trainer(TINY, *synthetic[0], "cpu")
+def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(synthetic_data):
+    trainer = Trainer(TINY, *synthetic_data[0], "cpu")
     trainer.run(steps=3)
-    images, _ = on_device(*synthetic[1], "cpu")
+    images, _ = on_device(*synthetic_data[1], "cpu")
     original, mirrored = trainer.predict(images), trainer.predict(images.flip(2))
     assert torch.allclose(original, mirrored, atol=1e-4)
     assert not torch.allclose(
@@ -292,6 +296,6 @@ def test_predictions_from_six_views_are_the_same_for_a_mirrored_image(synthetic)
     )
 
 
-def test_network_trains_in_bfloat16(synthetic):
-    trainer = Trainer(replace(TINY, precision="bfloat16"), *synthetic[0], "cpu")
+def test_network_trains_in_bfloat16(synthetic_data):
+    trainer = Trainer(replace(TINY, precision="bfloat16"), *synthetic_data[0], "cpu")
     assert trainer.run(steps=2).loss < 10

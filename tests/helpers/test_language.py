@@ -42,7 +42,7 @@ def test_start_uses_the_language_argument(capsys):
     assert current_language() == "es"
 
 
-def test_start_uses_the_language_of_the_environment(monkeypatch, capsys):
+def test_start_uses_the_language_from_the_environment(monkeypatch, capsys):
     monkeypatch.setenv("COURSE_LANGUAGE", "es")
     lesson.start("cpu")
     assert "Este cuaderno" in capsys.readouterr().out

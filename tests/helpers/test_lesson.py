@@ -20,7 +20,7 @@ def notebook(monkeypatch):
     InteractiveShell.clear_instance()
 
 
-def some_data(synthetic: bool) -> Dataset:
+def make_dataset(synthetic: bool) -> Dataset:
     images = Images(torch.zeros(1, 3, 32, 32, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64))
     name = "synthetic images" if synthetic else "CIFAR-10"
     return Dataset(name, tuple("abcdefghij"), images, images, "From a test", synthetic)
@@ -60,7 +60,7 @@ def test_banner_in_colab_without_gpu_says_how_to_get_one(notebook, monkeypatch, 
     assert ("a simulated GPU" in banner["text/plain"]) == practice
 
 
-def test_banner_outside_colab_mentions_no_menu(notebook, monkeypatch):
+def test_banner_outside_colab_does_not_mention_a_menu(notebook, monkeypatch):
     monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
     (banner,) = outputs_of(lambda: lesson.start("cpu"))
     assert "Runtime" not in banner["text/plain"]
@@ -73,7 +73,7 @@ def test_start_rejects_seed_that_is_not_an_integer(seed):
 
 
 def test_synthetic_images_get_a_warning_box(notebook):
-    (box,) = outputs_of(lambda: lesson.show_data(some_data(synthetic=True)))
+    (box,) = outputs_of(lambda: lesson.show_data(make_dataset(synthetic=True)))
     assert box["text/plain"].startswith("!!! These images are not CIFAR-10")
     assert "4px solid" in box["text/html"]
     assert box[lesson.RESULT_TYPE] == {
@@ -84,7 +84,7 @@ def test_synthetic_images_get_a_warning_box(notebook):
 
 
 def test_real_images_get_a_plain_box(notebook):
-    (box,) = outputs_of(lambda: lesson.show_data(some_data(synthetic=False)))
+    (box,) = outputs_of(lambda: lesson.show_data(make_dataset(synthetic=False)))
     assert "!!!" not in box["text/plain"]
     assert box[lesson.RESULT_TYPE]["synthetic"] is False
 

@@ -1,4 +1,4 @@
-"""Both loaders give torchvision's numbers in the same order and resume from any image."""
+"""Both loaders yield torchvision's values in the same order and resume from any image."""
 
 import pytest
 import torch
@@ -8,14 +8,14 @@ from torchvision import transforms
 from helpers.loaders import CHUNK_ON_CPU, EpochOrder, ResidentLoader, normalize, worker_loader
 
 
-def some_images(count: int) -> tuple[torch.Tensor, torch.Tensor]:
+def make_images(count: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
     return images, torch.arange(count) % 10
 
 
 def test_normalize_matches_torchvisions_transforms():
-    images, _ = some_images(5)
+    images, _ = make_images(5)
     transform = transforms.Compose(
         [transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))]
     )
@@ -25,7 +25,7 @@ def test_normalize_matches_torchvisions_transforms():
 
 @pytest.mark.parametrize("batch_size", [1, 4, 7, CHUNK_ON_CPU - 1, CHUNK_ON_CPU, CHUNK_ON_CPU + 1])
 def test_resident_loader_visits_every_image_once(batch_size):
-    images, _ = some_images(2 * CHUNK_ON_CPU + 10)
+    images, _ = make_images(2 * CHUNK_ON_CPU + 10)
     labels = torch.arange(len(images))
     batches = list(ResidentLoader(images[:, :, :1, :1], labels, batch_size))
     assert len(batches) == len(ResidentLoader(images, labels, batch_size))
@@ -34,14 +34,14 @@ def test_resident_loader_visits_every_image_once(batch_size):
 
 
 def test_images_stay_with_their_labels():
-    images, _ = some_images(50)
+    images, _ = make_images(50)
     for x, y in ResidentLoader(images, torch.arange(50), 8, seed=3):
         assert torch.equal(x, normalize(images[y]))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_both_loaders_give_the_same_batches(workers):
-    images, labels = some_images(30)
+    images, labels = make_images(30)
     resident = ResidentLoader(images, labels, 4, seed=5)
     from_workers = worker_loader(images, labels, 4, workers=workers, seed=5)
     for (x1, y1), (x2, y2) in zip(resident, from_workers, strict=True):
@@ -67,7 +67,7 @@ def test_order_does_not_depend_on_torchs_global_generator():
 
 
 def test_epoch_resumed_in_the_middle_continues_with_the_same_batches():
-    loader = ResidentLoader(*some_images(40), 4)
+    loader = ResidentLoader(*make_images(40), 4)
     whole = [y for _, y in loader]
     loader.sampler.start_at(0, skip=12)
     rest = [y for _, y in loader]
@@ -76,7 +76,7 @@ def test_epoch_resumed_in_the_middle_continues_with_the_same_batches():
 
 
 def test_epoch_resumed_at_its_end_has_no_batch():
-    loader = ResidentLoader(*some_images(8), 4)
+    loader = ResidentLoader(*make_images(8), 4)
     loader.sampler.start_at(0, skip=8)
     assert list(loader) == []
 
@@ -85,16 +85,16 @@ def test_epoch_resumed_at_its_end_has_no_batch():
 @pytest.mark.parametrize("make", [ResidentLoader, worker_loader])
 def test_invalid_batch_size_is_refused(make, batch_size):
     with pytest.raises(ValueError, match="batch_size must be an integer of at least 1"):
-        make(*some_images(4), batch_size)
+        make(*make_images(4), batch_size)
 
 
 def test_labels_that_do_not_match_the_images_are_refused():
-    images, labels = some_images(4)
+    images, labels = make_images(4)
     with pytest.raises(ValueError, match="differ in number: 4 and 3"):
         ResidentLoader(images, labels[:3], 2)
 
 
 def test_images_that_are_already_converted_are_refused():
-    images, labels = some_images(4)
+    images, labels = make_images(4)
     with pytest.raises(ValueError, match=r"must be uint8.*torch\.float32"):
         ResidentLoader(images.float(), labels, 2)

@@ -10,7 +10,7 @@ from helpers import packages
 ROOT = Path(__file__).parents[2]
 
 
-def pretend_installed(monkeypatch, versions):
+def fake_versions(monkeypatch, versions):
     """Pretend that `versions` are installed; None means a missing package."""
 
     def version(name):
@@ -26,21 +26,21 @@ def test_no_package_is_missing_in_this_environment():
     assert packages.require() is None
 
 
-def test_oldest_versions_are_those_of_pyproject():
+def test_oldest_versions_match_pyproject():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     required = {r.name: str(r.specifier) for r in map(Requirement, project["dependencies"])}
     del required["ipython"]
     assert required == {name: f">={oldest}" for name, oldest in packages.OLDEST.items()}
 
 
-def test_versions_of_colab_are_new_enough(monkeypatch):
+def test_colab_versions_are_new_enough(monkeypatch):
     lines = (ROOT / "tools" / "colab_versions.txt").read_text("utf-8").splitlines()
-    pretend_installed(monkeypatch, dict(line.split("==") for line in lines if "==" in line))
+    fake_versions(monkeypatch, dict(line.split("==") for line in lines if "==" in line))
     packages.require()
 
 
 def test_missing_and_outdated_packages_are_named_together(monkeypatch):
-    pretend_installed(monkeypatch, {"tqdm": None, "torch": "2.4.1+cu121"})
+    fake_versions(monkeypatch, {"tqdm": None, "torch": "2.4.1+cu121"})
     with pytest.raises(ModuleNotFoundError) as caught:
         packages.require()
     assert "torch is 2.4.1+cu121, tqdm is missing" in str(caught.value)
@@ -49,5 +49,5 @@ def test_missing_and_outdated_packages_are_named_together(monkeypatch):
 
 @pytest.mark.parametrize("version", ["2.11.0+cu128", "2.11.0a0+git1234", "2.100", "3.0rc1"])
 def test_versions_are_compared_as_numbers(monkeypatch, version):
-    pretend_installed(monkeypatch, {"torch": version})
+    fake_versions(monkeypatch, {"torch": version})
     packages.require()

@@ -1,4 +1,4 @@
-"""Records of benchmarks are stored per device and read from the installed package."""
+"""Benchmark records are stored per device and read from the installed package."""
 
 import importlib
 import json
@@ -26,7 +26,7 @@ def entry(device, kind, date):
     return {"device": device, "kind": kind, "torch": "2.11.0", "date": date, "results": {"x": 1}}
 
 
-def test_the_newest_record_of_a_kind_of_device_is_read(tmp_path):
+def test_the_newest_record_of_a_device_kind_is_read(tmp_path):
     entries = [
         entry("old GPU", "cuda", "2026-01-02"),
         entry("a CPU", "cpu", "2026-03-01"),
@@ -49,7 +49,7 @@ def test_damaged_record_is_an_error(tmp_path, text):
         records.read("curves", tmp_path)
 
 
-def test_records_of_other_machines_are_kept(recording, tmp_path):
+def test_records_from_other_machines_are_kept(recording, tmp_path):
     other = entry("a GPU", "cuda", "2026-01-02")
     (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
     latest = recording.merged(
@@ -82,5 +82,5 @@ def test_records_are_part_of_the_package():
 
 
 @pytest.mark.parametrize("name", ["batch_and_width", "speedups"])
-def test_figures_of_lesson_05_have_a_cpu_record(name):
+def test_lesson_05_figures_have_a_cpu_record(name):
     assert records.latest(name, "cpu").results["command"] == f"python -m benchmarks {name}"

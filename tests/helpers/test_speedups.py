@@ -10,12 +10,12 @@ from helpers.timing import Comparison, Measurement
 
 
 @pytest.fixture
-def part():
+def dataset():
     return torch.zeros(512, 3, 32, 32, dtype=torch.uint8), torch.zeros(512, dtype=torch.int64)
 
 
 def fake_speeds(monkeypatch, seconds):
-    """Replace the measurements by `seconds(config)`."""
+    """Replace the measurements with `seconds(config)`."""
 
     def compare(self, base, config):
         times = {"without": seconds(base), "with": seconds(config)}
@@ -25,13 +25,13 @@ def fake_speeds(monkeypatch, seconds):
     monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
 
 
-def one_helps_one_hurts(config):
+def fake_seconds(config):
     return (0.5 if config.resident else 1.0) * (3.0 if config.bf16 else 1.0)
 
 
-def test_changes_that_help_are_kept_and_others_are_not(part, monkeypatch):
-    fake_speeds(monkeypatch, one_helps_one_hurts)
-    cumulative, top = SpeedupStudy(*part, "cpu").measure_cumulative()
+def test_changes_that_help_are_kept_and_others_are_not(dataset, monkeypatch):
+    fake_speeds(monkeypatch, fake_seconds)
+    cumulative, top = SpeedupStudy(*dataset, "cpu").measure_cumulative()
     assert [speedup.name for speedup in cumulative if speedup.kept] == [
         "resident data",
         "what helped",
@@ -39,13 +39,13 @@ def test_changes_that_help_are_kept_and_others_are_not(part, monkeypatch):
     assert top == StepConfig(resident=True)
 
 
-def test_last_two_speedups_are_relative_to_the_classic_script(part, monkeypatch):
-    fake_speeds(monkeypatch, one_helps_one_hurts)
-    helped, everything = SpeedupStudy(*part, "cpu").measure_cumulative()[0][-2:]
+def test_last_two_speedups_are_relative_to_the_classic_script(dataset, monkeypatch):
+    fake_speeds(monkeypatch, fake_seconds)
+    helped, everything = SpeedupStudy(*dataset, "cpu").measure_cumulative()[0][-2:]
     assert (helped.ratio, everything.ratio) == pytest.approx((2.0, 2 / 3))
 
 
-def test_measure_each_applies_each_change_to_the_classic_script(part, monkeypatch):
+def test_measure_each_applies_each_change_to_the_classic_script(dataset, monkeypatch):
     bases = []
 
     def compare(self, base, config):
@@ -54,48 +54,48 @@ def test_measure_each_applies_each_change_to_the_classic_script(part, monkeypatc
 
     monkeypatch.setattr(SpeedupStudy, "_compare", compare)
     monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
-    speedups = SpeedupStudy(*part, "cpu").measure_each()
+    speedups = SpeedupStudy(*dataset, "cpu").measure_each()
     assert [speedup.name for speedup in speedups] == list(CHANGES)
     assert set(bases) == {StepConfig()}
 
 
-def test_failed_compilation_affects_its_own_change_only(part, monkeypatch):
+def test_failed_compilation_affects_its_own_change_only(dataset, monkeypatch):
     def seconds(config):
         if config.compiled:
             raise RuntimeError("cc1plus: no such thing\nand a long trace")
-        return one_helps_one_hurts(config)
+        return fake_seconds(config)
 
     fake_speeds(monkeypatch, seconds)
-    cumulative, _ = SpeedupStudy(*part, "cpu").measure_cumulative()
+    cumulative, _ = SpeedupStudy(*dataset, "cpu").measure_cumulative()
     notes = {speedup.name: speedup.note for speedup in cumulative if speedup.note}
     assert notes == {"torch.compile": "torch.compile failed here: cc1plus: no such thing"}
     assert cumulative[-1].name == "everything"
 
 
-def test_any_other_failure_is_raised(part, monkeypatch):
+def test_any_other_failure_is_raised(dataset, monkeypatch):
     def seconds(config):
         raise RuntimeError("out of memory")
 
     fake_speeds(monkeypatch, seconds)
     with pytest.raises(RuntimeError, match="out of memory"):
-        SpeedupStudy(*part, "cpu").measure_cumulative()
+        SpeedupStudy(*dataset, "cpu").measure_cumulative()
 
 
-def test_a_change_can_be_left_out_with_its_reason(part, monkeypatch):
-    fake_speeds(monkeypatch, one_helps_one_hurts)
+def test_a_change_can_be_skipped_with_a_reason(dataset, monkeypatch):
+    fake_speeds(monkeypatch, fake_seconds)
     cumulative, _ = SpeedupStudy(
-        *part, "cpu", skip={"torch.compile": "takes a minute"}
+        *dataset, "cpu", skip={"torch.compile": "takes a minute"}
     ).measure_cumulative()
-    (left_out,) = [speedup for speedup in cumulative if speedup.note]
-    assert (left_out.name, left_out.note) == ("torch.compile", "takes a minute")
-    assert left_out.summary == "not measured"
+    (skipped,) = [speedup for speedup in cumulative if speedup.note]
+    assert (skipped.name, skipped.note) == ("torch.compile", "takes a minute")
+    assert skipped.summary == "not measured"
 
 
-def test_add_measures_a_change(part):
+def test_add_measures_a_change(dataset):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        study = SpeedupStudy(*part, "cpu", rounds=3, seconds=0.01)
+        study = SpeedupStudy(*dataset, "cpu", rounds=3, seconds=0.01)
         speedup = study.add(StepConfig(resident=True), "larger", {"batch_size": 512})
     finally:
         torch.set_num_threads(before)

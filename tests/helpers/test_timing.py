@@ -111,12 +111,12 @@ def test_spread_is_the_interquartile_range():
     assert measurement.spread == 2.0
 
 
-def test_a_ratio_is_taken_pair_by_pair():
-    slowing_down = {
+def test_ratio_is_computed_per_pair():
+    measurements = {
         "base": Measurement("base", (2.0, 4.0, 8.0), "cpu"),
         "twice as fast": Measurement("twice as fast", (1.0, 2.0, 4.0), "cpu"),
     }
-    assert Comparison(slowing_down).ratio("twice as fast").values == (2.0, 2.0, 2.0)
+    assert Comparison(measurements).ratio("twice as fast").values == (2.0, 2.0, 2.0)
 
 
 def test_difference_within_the_spread_is_not_reported():

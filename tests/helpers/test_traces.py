@@ -29,7 +29,7 @@ def test_spans_have_named_parts_and_operations_in_order():
     assert all(span.end >= span.start for span in spans)
 
 
-def test_cpu_averages_drops_rows_of_the_gpu_with_the_same_name():
+def test_cpu_averages_drops_gpu_rows_with_the_same_name():
     def event(number, device_type):
         return FunctionEvent(
             number, "forward", thread=1, start_us=0, end_us=7, stack=[], device_type=device_type

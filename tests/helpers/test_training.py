@@ -19,7 +19,7 @@ IMAGES, BATCH_SIZE = 48, 4
 
 
 class SmallNet(nn.Module):
-    """A small network with state besides its weights: dropout and the buffers of BatchNorm."""
+    """A small network with state other than its weights: dropout and BatchNorm buffers."""
 
     def __init__(self):
         super().__init__()
@@ -37,7 +37,7 @@ class SmallNet(nn.Module):
         return self.layers(x)
 
 
-def some_images(count: int = IMAGES) -> tuple[torch.Tensor, torch.Tensor]:
+def make_images(count: int = IMAGES) -> tuple[torch.Tensor, torch.Tensor]:
     """Return images with a bright region whose position depends on the class, and their labels."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.arange(count) % 10
@@ -51,7 +51,7 @@ def seeded_run(epochs, make_loader=ResidentLoader, make_optimizer=None, net=Smal
     torch.manual_seed(0)
     net = net()
     make_optimizer = make_optimizer or (lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9))
-    loader = make_loader(*some_images(), BATCH_SIZE)
+    loader = make_loader(*make_images(), BATCH_SIZE)
     history = train(net, loader, make_optimizer(net.parameters()), epochs=epochs, **options)
     return net, history
 
@@ -88,7 +88,7 @@ def other_net() -> nn.Module:
 def test_training_learns():
     net, history = seeded_run(40, make_optimizer=OPTIMIZERS["Adam"])
     assert history.losses[-1] < history.losses[0] / 2
-    assert evaluate(net, ResidentLoader(*some_images(), 10)).accuracy > 0.5
+    assert evaluate(net, ResidentLoader(*make_images(), 10)).accuracy > 0.5
 
 
 def test_history_holds_mean_losses_and_their_steps():
@@ -207,7 +207,7 @@ def test_resuming_without_a_checkpoint_is_refused(tmp_path):
         seeded_run(1, resume=True, checkpoint=tmp_path / "gone.pt")
 
 
-def test_a_checkpoint_of_another_run_is_refused_with_the_difference(tmp_path):
+def test_a_checkpoint_from_another_run_is_refused_with_the_difference(tmp_path):
     file = tmp_path / "checkpoint.pt"
     seeded_run(1, checkpoint=file)
     before = file.read_bytes()

@@ -68,7 +68,7 @@ def monkeypatch_module():
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory, monkeypatch_module):
+def graded_course(tmp_path_factory, monkeypatch_module):
     """An nbgrader course with two submissions, graded and with feedback."""
     root = tmp_path_factory.mktemp("nbgrader")
     source = root / "source" / "lab"
@@ -95,8 +95,8 @@ def graded(tmp_path_factory, monkeypatch_module):
     return root, api
 
 
-def test_the_release_has_nbgraders_stubs_and_no_answers(graded):
-    root, _ = graded
+def test_the_release_has_nbgraders_stubs_and_no_answers(graded_course):
+    root, _ = graded_course
     released = read(root / "release" / "lab" / f"{NAME}.ipynb")
     student_notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
     assert answers(released).keys() == answers(student_notebook).keys()
@@ -105,8 +105,8 @@ def test_the_release_has_nbgraders_stubs_and_no_answers(graded):
         assert "SOLUTION" not in cell.source
 
 
-def test_student_notebook_has_the_structure_of_nbgraders_release(graded):
-    root, _ = graded
+def test_student_notebook_has_the_structure_of_nbgraders_release(graded_course):
+    root, _ = graded_course
     released = read(root / "release" / "lab" / f"{NAME}.ipynb")
     student_notebook = read(ROOT / "labs" / f"{NAME}.ipynb")
 
@@ -122,8 +122,8 @@ def test_student_notebook_has_the_structure_of_nbgraders_release(graded):
 
 
 @pytest.mark.parametrize("student", SUBMISSIONS)
-def test_answers_get_the_expected_points(graded, student):
-    _, api = graded
+def test_answers_get_the_expected_points(graded_course, student):
+    _, api = graded_course
     with api.gradebook as gradebook:
         notebook = gradebook.find_submission_notebook(NAME, "lab", student)
         points = {
@@ -136,16 +136,16 @@ def test_answers_get_the_expected_points(graded, student):
         assert not notebook.needs_manual_grade
 
 
-def test_the_feedback_shows_the_hints(graded):
-    root, _ = graded
+def test_the_feedback_shows_the_hints(graded_course):
+    root, _ = graded_course
     page = (root / "feedback" / "bob" / "lab" / f"{NAME}.html").read_text(encoding="utf-8")
     assert "a tensor that <code" in page.replace("\n", " ")
     assert "is still on cpu" in page
     assert "exits the program" in page
 
 
-def test_a_replaced_check_is_restored(graded):
-    root, _ = graded
+def test_a_replaced_check_is_restored(graded_course):
+    root, _ = graded_course
     notebook = read(root / "autograded" / "cyd" / "lab" / f"{NAME}.ipynb")
     assert any("from helpers.checks import lab_01 as check" in c.source for c in notebook.cells)
     assert not any("MagicMock" in c.source for c in notebook.cells)

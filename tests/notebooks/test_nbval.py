@@ -46,17 +46,17 @@ def notebook_text(cells, *code_cells):
     return nbformat.writes(cells.notebook(*code_cells))
 
 
-UPDATED = """\
+UPDATING_CELL = """\
 from IPython.display import display
 line = display({"text/plain": "step 1"}, raw=True, display_id=True)
 line.update({"text/plain": "step 2"}, raw=True)
 line.update({"text/plain": "step 3, 1.5 s"}, raw=True)"""
-CLEARED = """\
+CLEARING_CELL = """\
 from IPython.display import clear_output
 print("before")
 clear_output(wait=True)
 print("after")"""
-RECORDED = """\
+RECORDING_CELL = """\
 from random import random
 from IPython.display import display
 record = {"application/vnd.gpu-course.result+json": {"accuracy": random()}}
@@ -74,11 +74,15 @@ def outcomes(cells, tmp_path_factory):
         "output_altered": cells.code("print(1 + 1)", cells.stream("3\n")),
         "device_altered": cells.code("print('on cuda:0')", cells.stream("on cpu\n")),
         "other_duration": cells.code("print('after 1.5 s')", cells.stream("after 9.1 s\n")),
-        "updated_in_place": cells.code(UPDATED, cells.shown({"text/plain": "step 3, 2.5 s"})),
-        "updated_to_something_else": cells.code(UPDATED, cells.shown({"text/plain": "step 1"})),
-        "cleared": cells.code(CLEARED, cells.stream("after\n")),
+        "updated_in_place": cells.code(
+            UPDATING_CELL, cells.display_data({"text/plain": "step 3, 2.5 s"})
+        ),
+        "updated_to_something_else": cells.code(
+            UPDATING_CELL, cells.display_data({"text/plain": "step 1"})
+        ),
+        "cleared": cells.code(CLEARING_CELL, cells.stream("after\n")),
         "stderr_differs": cells.code("import sys; print(1, file=sys.stderr); 1", cells.value("1")),
-        "record_differs": cells.code(RECORDED, cells.shown(record)),
+        "record_differs": cells.code(RECORDING_CELL, cells.display_data(record)),
         "raises": cells.code("1 / 0"),
         "kernel_dies": cells.code("import os; os._exit(1)"),
     }

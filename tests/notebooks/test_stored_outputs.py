@@ -26,7 +26,7 @@ def test_notebooks_exist():
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_enough_cells_are_compared_and_none_is_stripped(path):
     comparison = compare(nbformat.read(ROOT / path, as_version=4), PATTERNS)
-    assert comparison.enough, str(comparison)
+    assert comparison.compares_enough, str(comparison)
     assert not comparison.stripped, str(comparison)
 
 

@@ -15,7 +15,7 @@ from course.execution.kernels import Kernels, preloadable_modules
 ROOT = Path(__file__).parents[2]
 COURSE = open_course(ROOT)
 NAMES = COURSE.lab_names()
-MARKS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN GIVEN", "END GIVEN")
+MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN GIVEN", "END GIVEN")
 
 
 def student_notebook(name):
@@ -52,12 +52,12 @@ def answer_lines(name):
     return [line for line in answers if len(line) > 8 and line not in other_text]
 
 
-def test_there_are_labs():
+def test_labs_exist():
     assert NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_student_notebook_contains_no_line_of_an_answer(name):
+def test_student_notebook_contains_no_answer_lines(name):
     text = (COURSE.labs / f"{name}.ipynb").read_text(encoding="utf-8")
     lines = answer_lines(name)
     assert lines
@@ -65,10 +65,10 @@ def test_student_notebook_contains_no_line_of_an_answer(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_student_notebook_has_no_marks_no_outputs_and_no_unknown_metadata(name):
+def test_student_notebook_has_no_markers_outputs_or_unknown_metadata(name):
     notebook = student_notebook(name)
     text = json.dumps(notebook)
-    assert [mark for mark in MARKS if mark in text] == []
+    assert [mark for mark in MARKERS if mark in text] == []
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs and cell.execution_count is None for cell in code)
     # The setup cell is collapsed in JupyterLab ("jupyter") and in Colab ("cellView").
@@ -108,7 +108,7 @@ def test_stored_solution_passes_every_check(name):
 
 @pytest.fixture(scope="module")
 def kernels():
-    """Kernels with torch preloaded, since its import takes half of the time of a notebook."""
+    """Kernels with torch preloaded, since its import takes half of a notebook's run time."""
     kernels = Kernels(preloadable_modules(map(student_notebook, NAMES)))
     yield kernels.manager_class()
     kernels.close()

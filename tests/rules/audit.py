@@ -1,7 +1,7 @@
 """Count the cells that nbval compares in a notebook, and find cells that it passes by mistake.
 
 nbval passes every cell without a stored output, whatever the cell prints. This module needs nbval,
-which the extra `test` installs.
+which the `test` extra installs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nbval.plugin import find_comment_markers, find_metadata_tags
 from course.authoring.stored_outputs import RESULT_TYPE, first_line
 
 # Added to nbval's own list: output that differs between machines and runs.
-# Reported results belong to the report of a run; a lesson about such a result also prints it.
+# Reported results are shown in the report of a run; a lesson that discusses a result prints it.
 NOT_COMPARED = (
     "stderr",
     RESULT_TYPE,
@@ -26,8 +26,8 @@ NOT_COMPARED = (
 )
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml", "application/pdf")
 
-# Names of functions that show something.
-_SHOWS = {"print", "display", "report", "show_data", "show"}
+# Names of functions that display output.
+_DISPLAY_FUNCTIONS = {"print", "display", "report", "show_data", "show"}
 
 # Expressions that show a value at the end of a cell. A call may return None.
 _VALUES = (
@@ -58,7 +58,7 @@ class Comparison:
     stripped: list[str]
 
     @property
-    def enough(self) -> bool:
+    def compares_enough(self) -> bool:
         """Whether nbval compares at least a third of the code cells."""
         return 3 * self.compared >= self.cells
 
@@ -85,13 +85,13 @@ def compare(notebook: NotebookNode, patterns: Patterns) -> Comparison:
         stripped=[
             f"cell {number} ({first_line(cell.source)})"
             for number, cell in cells
-            if not cell.outputs and _is_executed(cell) and shows_something(cell.source)
+            if not cell.outputs and _is_executed(cell) and always_shows_output(cell.source)
         ],
     )
 
 
 def is_compared(cell: NotebookNode, patterns: Patterns) -> bool:
-    """Return whether nbval compares an output of this cell besides images and masked numbers."""
+    """Return whether nbval compares an output of this cell other than images and masked numbers."""
     options = dict(find_metadata_tags(cell.metadata))
     options.update(find_comment_markers(cell.source))
     if options.get("skip") or not options.get("check", True) or cell.execution_count is None:
@@ -108,7 +108,7 @@ def _is_executed(cell: NotebookNode) -> bool:
 def _has_content(output: NotebookNode, patterns: Patterns) -> bool:
     if output.output_type == "stream":
         return output.name not in NOT_COMPARED and _has_unmasked_text(output.text, patterns)
-    # An output with reported results contains nothing else but their text form.
+    # An output with reported results contains nothing but their text form.
     if output.output_type == "error" or RESULT_TYPE in output.data:
         return False
     types = [type_ for type_ in output.data if type_ not in NOT_COMPARED and type_ not in _IMAGES]
@@ -124,11 +124,11 @@ def _has_unmasked_text(text: str, patterns: Patterns) -> bool:
     return bool(re.search(r"\w", text))
 
 
-def shows_something(source: str) -> bool:
+def always_shows_output(source: str) -> bool:
     """Return whether a cell always has an output: it prints, or ends in a value.
 
-    A call at the end counts only if its name is in `_SHOWS`. Code in an `if` statement or a
-    function does not count.
+    A call at the end counts only if its name is in `_DISPLAY_FUNCTIONS`. Code in an `if`
+    statement or a function does not count.
     """
     code = "\n".join(
         line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))
@@ -139,7 +139,7 @@ def shows_something(source: str) -> bool:
         return False
     if not body:
         return False
-    if any(_is_showing_call(node) for node in _executed_nodes(body)):
+    if any(_is_display_call(node) for node in _executed_nodes(body)):
         return True
     last = body[-1]
     if not isinstance(last, ast.Expr) or code.rstrip().endswith(";"):
@@ -161,8 +161,8 @@ def _executed_nodes(body: list[ast.stmt]) -> list[ast.AST]:
     return nodes
 
 
-def _is_showing_call(node: ast.AST) -> bool:
+def _is_display_call(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name in _SHOWS
+    return name in _DISPLAY_FUNCTIONS

@@ -1,4 +1,4 @@
-"""Find broken links of the course: files, sections, badges, other copies of the course.
+"""Find broken links in the course: files, sections, badges, other copies of the course.
 
 No network is needed: a link to the published copy is checked in this clone.
 """
@@ -27,7 +27,7 @@ _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 @dataclass
 class Links:
-    """Checks the links of a course's pages; reads each linked file once."""
+    """Checks the links in a course's pages; reads each linked file once."""
 
     course: CourseFolder
     _anchors: dict[Path, set[str]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Links:
                 findings.append(f"{target}: {problem}")
         return findings
 
-    def badge_faults(self, notebook: Path) -> list[str]:
+    def badge_problems(self, notebook: Path) -> list[str]:
         """Return what is wrong with a notebook's badge, which must open the same notebook."""
         path = notebook.relative_to(self.course.root).as_posix()
         site = "https://colab.research.google.com/github"
@@ -104,7 +104,7 @@ class Links:
 
 
 def links_of(text: str) -> list[str]:
-    """Return the targets of all links and images of a Markdown text, without code."""
+    """Return the targets of all links and images in a Markdown text, except in code."""
     prose = without_code(text)
     pairs = _LINK.findall(prose)
     # A badge is an image in a link; the image's target comes first.
@@ -112,7 +112,7 @@ def links_of(text: str) -> list[str]:
 
 
 def anchors(heading: str) -> set[str]:
-    """Return the names of a heading in links: GitHub's and JupyterLab's."""
+    """Return the anchors that GitHub and JupyterLab give a heading."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip()
     github = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
     return {github, plain.replace(" ", "-")}

@@ -1,4 +1,4 @@
-"""Find obstacles to reading a notebook: one function per rule.
+"""Rules that make a notebook accessible and readable: one function per rule.
 
 Each rule takes a notebook and returns one sentence per problem. The rules for outputs are in
 `course.authoring.stored_outputs`, those for links in `links.py`.
@@ -16,11 +16,11 @@ from nbformat import NotebookNode
 from course.authoring.stored_outputs import first_line
 
 # Lines of code that are not blank. The style guide recommends about 15 lines per cell.
-LONGEST_CELL = 18
-# An answer of a lab may be several small functions that belong together.
-LONGEST_ANSWER = 34
+MAX_CELL_LINES = 18
+# An answer to an exercise may consist of several small functions.
+MAX_ANSWER_LINES = 34
 # The setup cell, which is collapsed, may be longer.
-LONGEST_BOOTSTRAP = 36
+MAX_SETUP_LINES = 36
 
 _FENCED = re.compile(r"^( *)(```|~~~).*?^\1\2`*~*\s*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
@@ -30,7 +30,7 @@ _TABLE = re.compile(r"^ *(\|.*\|) *\n *\|(?: *:?-+:? *\|)+ *$", re.MULTILINE)
 
 def lint_notebook(notebook: NotebookNode) -> list[str]:
     """Return the findings of all rules below."""
-    rules = (missing_alt_texts, heading_faults, tables_without_header, long_cells)
+    rules = (missing_alt_texts, heading_problems, tables_without_header, long_cells)
     return [finding for rule in rules for finding in rule(notebook)]
 
 
@@ -38,11 +38,11 @@ def missing_alt_texts(notebook: NotebookNode) -> list[str]:
     """Return the images, in Markdown or in outputs, that have no alt text."""
     findings = []
     for location, text in _markdown(notebook):
-        findings += [f"{location}: {fault}" for fault in markdown_images_without_alt(text)]
-        findings += [f"{location}: {fault}" for fault in _read_html(text).images_without_alt]
+        findings += [f"{location}: {problem}" for problem in markdown_images_without_alt(text)]
+        findings += [f"{location}: {problem}" for problem in _read_html(text).images_without_alt]
     for location, output in _outputs(notebook):
         html = _read_html(output.data.get("text/html", ""))
-        findings += [f"{location}: {fault}" for fault in html.images_without_alt]
+        findings += [f"{location}: {problem}" for problem in html.images_without_alt]
         for kind in output.data:
             alt = output.metadata.get(kind, {}).get("alt", "")
             # If the output also has HTML, the HTML is shown instead of the image.
@@ -52,7 +52,7 @@ def missing_alt_texts(notebook: NotebookNode) -> list[str]:
 
 
 def markdown_images_without_alt(text: str) -> list[str]:
-    """Return the images of a Markdown text that have no alt text."""
+    """Return the images in a Markdown text that have no alt text."""
     return [
         f"the image {target} has no alt text"
         for alt, target in _IMAGE.findall(without_code(text))
@@ -60,12 +60,12 @@ def markdown_images_without_alt(text: str) -> list[str]:
     ]
 
 
-def heading_faults(notebook: NotebookNode) -> list[str]:
-    """Return problems of headings: no title first, a second title, or a skipped level."""
-    return outline_faults([pair for _, text in _markdown(notebook) for pair in headings(text)])
+def heading_problems(notebook: NotebookNode) -> list[str]:
+    """Return heading problems: no title first, a second title, or a skipped level."""
+    return outline_problems([pair for _, text in _markdown(notebook) for pair in headings(text)])
 
 
-def outline_faults(outline: list[tuple[int, str]]) -> list[str]:
+def outline_problems(outline: list[tuple[int, str]]) -> list[str]:
     """Return what is wrong with an outline of (level, text) pairs."""
     if not outline or outline[0][0] != 1:
         return ["the first heading is not a title (#)"]
@@ -77,7 +77,7 @@ def outline_faults(outline: list[tuple[int, str]]) -> list[str]:
 
 
 def headings(text: str) -> list[tuple[int, str]]:
-    """Return level and text of each heading of a Markdown text."""
+    """Return the level and text of each heading in a Markdown text."""
     return [(len(marks), words) for marks, words in _HEADING.findall(without_fences(text))]
 
 
@@ -85,7 +85,7 @@ def tables_without_header(notebook: NotebookNode) -> list[str]:
     """Return the tables, in Markdown or in HTML outputs, whose columns have no names."""
     findings = []
     for location, text in _markdown(notebook):
-        findings += [f"{location}: {fault}" for fault in markdown_tables_without_header(text)]
+        findings += [f"{location}: {problem}" for problem in markdown_tables_without_header(text)]
     for location, output in _outputs(notebook):
         for table in _read_html(output.data.get("text/html", "")).tables_without_header:
             findings.append(f"{location}: a table has no header cells (<th>): {table}")
@@ -93,7 +93,7 @@ def tables_without_header(notebook: NotebookNode) -> list[str]:
 
 
 def markdown_tables_without_header(text: str) -> list[str]:
-    """Return the table headers of a Markdown text with an unnamed column."""
+    """Return the table headers with an unnamed column in a Markdown text."""
     rows = (row[1:-1].split("|") for row in _TABLE.findall(without_fences(text)))
     return [
         f"a column of this table has no name: |{'|'.join(row)}|"
@@ -111,11 +111,11 @@ def long_cells(notebook: NotebookNode) -> list[str]:
         lines = sum(bool(line.strip()) for line in cell.source.splitlines())
         generated = "bootstrap" in cell.metadata.get("tags", [])
         answer = cell.metadata.get("nbgrader", {}).get("solution", False)
-        longest = LONGEST_ANSWER if answer else LONGEST_CELL
-        longest = LONGEST_BOOTSTRAP if generated else longest
-        if lines > longest:
+        limit = MAX_ANSWER_LINES if answer else MAX_CELL_LINES
+        limit = MAX_SETUP_LINES if generated else limit
+        if lines > limit:
             findings.append(
-                f"cell {number} ({first_line(cell.source)}) has {lines} lines, more than {longest}"
+                f"cell {number} ({first_line(cell.source)}) has {lines} lines, more than {limit}"
             )
     return findings
 
@@ -131,7 +131,7 @@ def without_fences(text: str) -> str:
 
 
 class _Html(HTMLParser):
-    """Collects the images and tables of an HTML text."""
+    """Collects the images and tables in an HTML fragment."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,7 +4,7 @@ import pytest
 from nbval.plugin import get_sanitize_patterns
 
 from course.authoring.stored_outputs import RESULT_TYPE
-from tests.rules.audit import compare, shows_something
+from tests.rules.audit import always_shows_output, compare
 
 SANITIZER = Path(__file__).parents[1] / "nbval_sanitize.cfg"
 
@@ -34,12 +34,12 @@ def test_cell_without_outputs_is_not_compared(cells, count_compared):
 
 
 @pytest.mark.parametrize("tag", ["nbval-ignore-output", "nbval-skip"])
-def test_cell_with_ignoring_tag_is_not_compared(cells, count_compared, tag):
+def test_cell_with_ignore_tag_is_not_compared(cells, count_compared, tag):
     assert count_compared(cells.code("1", cells.value("1"), tags=[tag])) == 0
 
 
 @pytest.mark.parametrize("mark", ["NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP"])
-def test_cell_with_ignoring_comment_is_not_compared(cells, count_compared, mark):
+def test_cell_with_ignore_comment_is_not_compared(cells, count_compared, mark):
     assert count_compared(cells.code(f"# {mark}\n1", cells.value("1"))) == 0
 
 
@@ -49,18 +49,20 @@ def test_comment_overrides_tag(cells, count_compared):
 
 
 def test_figure_is_not_compared(cells, count_compared):
-    figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure size 640x480 with 1 Axes>"})
+    figure = cells.display_data(
+        {"image/png": "AAAA", "text/plain": "<Figure size 640x480 with 1 Axes>"}
+    )
     assert count_compared(cells.code("plot()", figure)) == 0
 
 
 def test_table_next_to_figure_is_compared(cells, count_compared):
-    figure = cells.shown({"image/png": "AAAA", "text/plain": "<Figure>"})
+    figure = cells.display_data({"image/png": "AAAA", "text/plain": "<Figure>"})
     assert count_compared(cells.code("plot()", figure, cells.stream("cat 12\n"))) == 1
 
 
 def test_stderr_and_records_are_not_compared(cells, count_compared):
     stderr = cells.stream("text", name="stderr")
-    record = cells.shown({RESULT_TYPE: {"a": 1}, "text/plain": "recorded: a"})
+    record = cells.display_data({RESULT_TYPE: {"a": 1}, "text/plain": "recorded: a"})
     assert count_compared(cells.code("one()", stderr), cells.code("two()", record)) == 0
 
 
@@ -76,8 +78,8 @@ def test_cell_not_executed_is_not_compared(cells, count_compared):
 def test_at_least_a_third_of_the_cells_must_be_compared(cells, patterns):
     good = cells.code("1", cells.value("1"))
     bare = [cells.code("a = 1") for _ in range(3)]
-    assert compare(cells.notebook(good, *bare[:2]), patterns).enough
-    assert not compare(cells.notebook(good, *bare), patterns).enough
+    assert compare(cells.notebook(good, *bare[:2]), patterns).compares_enough
+    assert not compare(cells.notebook(good, *bare), patterns).compares_enough
 
 
 def test_reports_stripped_cell_that_prints(cells, patterns):
@@ -120,7 +122,7 @@ def test_skipped_cell_needs_no_output(cells, patterns):
     ],
 )
 def test_recognizes_cell_that_always_shows_output(source):
-    assert shows_something(source)
+    assert always_shows_output(source)
 
 
 @pytest.mark.parametrize(
@@ -139,4 +141,4 @@ def test_recognizes_cell_that_always_shows_output(source):
     ],
 )
 def test_recognizes_cell_that_may_show_nothing(source):
-    assert not shows_something(source)
+    assert not always_shows_output(source)

@@ -23,7 +23,7 @@ def test_container_has_same_uv_as_make():
     )
 
 
-def test_container_uses_the_jupyterlab_settings_of_make():
+def test_container_uses_the_same_jupyterlab_settings_as_make():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (config,) = re.findall(r"jupyter lab --config=(\S+)", makefile)
     assert f"--config={config}" in CONTAINERFILE

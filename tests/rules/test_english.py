@@ -41,7 +41,7 @@ WORDING = {
     r"licences?": "license",
     r"practis(e|es|ed|ing)": "practice",
     r"(recogn|organ|normal|initial|optim|summar|visual)is(e|es|ed|ing|ation|er)": "-ize",
-    r"(synchron|util|real)is(e|es|ed|ing|ation)": "-ize",
+    r"(synchron|util|real|(re)?parameter)is(e|es|ed|ing|ation)": "-ize",
     r"(behavi|hon|fav|neighb|lab)our(s|ed|ing|ite|ites|able)?": "-or",
     r"judgement|defence|offence|centre|metre|modelling|travelling|cancelled|labelled": (
         "American spelling"

@@ -99,7 +99,7 @@ def _module(name: str) -> str | None:
     return name if path.with_suffix(".py").is_file() or (path / "__init__.py").is_file() else None
 
 
-def files_of(package: str) -> list[Path]:
+def python_files(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
@@ -112,7 +112,7 @@ def name_of(path: Path) -> str:
 def test_package_imports_in_one_direction(package):
     violations = [
         f"{name_of(path)} imports {module}"
-        for path in files_of(package)
+        for path in python_files(package)
         for module in sorted(imports_of(path, top_level_only=False))
         if module.split(".")[0] in FORBIDDEN[package]
     ]
@@ -123,7 +123,7 @@ def test_package_imports_in_one_direction(package):
 def test_package_has_no_import_cycle(package):
     graph = {
         name_of(path): imports_of(path, top_level_only=True) - {name_of(path)}
-        for path in files_of(package)
+        for path in python_files(package)
     }
     assert find_cycle(graph) == []
 

@@ -59,7 +59,7 @@ def test_accepts_working_link(dead_links, target):
 
 
 @pytest.mark.parametrize(
-    ("target", "fault"),
+    ("target", "problem"),
     [
         ("02_second.ipynb", "no such file"),
         ("../README.md#for-nobody", "README.md has no section of that name"),
@@ -75,10 +75,10 @@ def test_accepts_working_link(dead_links, target):
         (COLAB.replace("somebody", "anybody") + "/x.ipynb", "is published by somebody"),
     ],
 )
-def test_finds_broken_link(dead_links, target, fault):
+def test_finds_broken_link(dead_links, target, problem):
     [finding] = dead_links(f"See [this]({target}).")
     assert finding.startswith(f"{target}: ")
-    assert fault in finding
+    assert problem in finding
 
 
 @pytest.mark.parametrize(
@@ -101,18 +101,18 @@ def test_ignores_links_in_code(dead_links, text):
 
 def test_accepts_badge_of_same_notebook(course):
     path = course.folder.notebook_path("01_first")
-    assert Links(course.folder).badge_faults(path) == []
+    assert Links(course.folder).badge_problems(path) == []
 
 
 def test_finds_badge_of_another_notebook(course, cells):
     course.put("02_second", cells.notebook(cells.text(f"# Second\n\n{BADGE}")))
-    [finding] = Links(course.folder).badge_faults(course.folder.notebook_path("02_second"))
+    [finding] = Links(course.folder).badge_problems(course.folder.notebook_path("02_second"))
     assert finding.endswith(f"not {COLAB}/notebooks/02_second.ipynb")
 
 
 def test_finds_missing_badge(course, cells):
     course.put("02_second", cells.notebook(cells.text("# Second")))
-    [finding] = Links(course.folder).badge_faults(course.folder.notebook_path("02_second"))
+    [finding] = Links(course.folder).badge_problems(course.folder.notebook_path("02_second"))
     assert finding.startswith("its badge opens nothing")
 
 

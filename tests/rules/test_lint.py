@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rules.lint import LONGEST_BOOTSTRAP, LONGEST_CELL, lint_notebook
+from tests.rules.lint import MAX_CELL_LINES, MAX_SETUP_LINES, lint_notebook
 
 PNG = "iVBORw0KGgo="
 FIGURE = '<figure><img alt="Two bars." src="data:image/png;base64,iVBORw0KGgo="></figure>'
@@ -14,7 +14,7 @@ def figure(cells):
     """A function that makes an output with a figure, with or without alt text."""
 
     def make(alt=None, html=None):
-        output = cells.shown({"image/png": PNG} | ({"text/html": html} if html else {}))
+        output = cells.display_data({"image/png": PNG} | ({"text/html": html} if html else {}))
         if alt is not None:
             output.metadata["image/png"] = {"alt": alt}
         return output
@@ -39,8 +39,8 @@ def test_accepts_notebook_without_problems(lint, cells, figure):
         ),
         cells.text("### Two\n\n```python\n# no heading\n![](no image)\n```"),
         cells.code("show()", figure(alt="Two bars."), figure(html=FIGURE)),
-        cells.code("where(x)", cells.shown({"text/html": TABLE, "text/plain": "x"})),
-        cells.code("x = 1\n\n" * LONGEST_CELL),
+        cells.code("where(x)", cells.display_data({"text/html": TABLE, "text/plain": "x"})),
+        cells.code("x = 1\n\n" * MAX_CELL_LINES),
         cells.text("## Three"),
     )
 
@@ -68,7 +68,7 @@ def test_finds_html_figure_without_alt_text(lint, cells, figure, alt):
 )
 def test_drawing_needs_title_unless_decorative(lint, cells, attributes, content, has_finding):
     html = f"<svg {attributes}>{content}<rect/></svg>"
-    assert bool(lint(cells.code("show()", cells.shown({"text/html": html})))) == has_finding
+    assert bool(lint(cells.code("show()", cells.display_data({"text/html": html})))) == has_finding
 
 
 @pytest.mark.parametrize("image", ["![](chip.png)", "![ ](chip.png)", '<img src="chip.png">'])
@@ -78,15 +78,15 @@ def test_finds_markdown_image_without_alt_text(lint, cells, image):
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "problem"),
     [
         ("# Another", "a second title: 'Another'"),
         ("### Too deep", "the heading 'Too deep' has level 3 right below level 1"),
         ("## One\n\n#### Two", "the heading 'Two' has level 4 right below level 2"),
     ],
 )
-def test_finds_heading_out_of_order(lint, cells, text, fault):
-    assert lint(cells.text(text)) == [fault]
+def test_finds_heading_out_of_order(lint, cells, text, problem):
+    assert lint(cells.text(text)) == [problem]
 
 
 def test_finds_notebook_without_title(cells):
@@ -96,7 +96,7 @@ def test_finds_notebook_without_title(cells):
 
 def test_finds_html_table_without_header(lint, cells):
     html = TABLE.replace("th>", "td>")
-    [finding] = lint(cells.code("where(x)", cells.shown({"text/html": html})))
+    [finding] = lint(cells.code("where(x)", cells.display_data({"text/html": html})))
     assert "no header cells (<th>): name x" in finding
 
 
@@ -107,11 +107,11 @@ def test_finds_markdown_table_with_unnamed_column(lint, cells, header):
 
 
 def test_finds_long_cell(lint, cells):
-    [finding] = lint(cells.code("x = 1\n" * (LONGEST_CELL + 1)))
-    assert f"has {LONGEST_CELL + 1} lines" in finding
+    [finding] = lint(cells.code("x = 1\n" * (MAX_CELL_LINES + 1)))
+    assert f"has {MAX_CELL_LINES + 1} lines" in finding
 
 
 def test_set_up_cell_may_be_longer(lint, cells):
-    code = "x = 1\n" * LONGEST_BOOTSTRAP
+    code = "x = 1\n" * MAX_SETUP_LINES
     assert not lint(cells.code(code, tags=["bootstrap"]))
     assert lint(cells.code(code + "y = 1", tags=["bootstrap"]))

@@ -72,7 +72,7 @@ def test_conda_installs_the_course():
     assert environment["dependencies"][-1]["pip"][-1] == "--editable ."
 
 
-def test_pins_are_in_the_ranges_of_the_package():
+def test_pins_are_within_the_packages_ranges():
     assert range_problems(read("requirements.txt"), read("pyproject.toml")) == []
 
 
@@ -100,8 +100,8 @@ def test_finds_difference_between_lists(pattern, replacement):
 
 
 def test_order_of_pins_does_not_matter():
-    backwards = "\n".join(reversed(read("requirements.txt").splitlines()))
-    assert pip_pins(backwards) == conda_pins(read("environment.yml"))
+    reversed_lines = "\n".join(reversed(read("requirements.txt").splitlines()))
+    assert pip_pins(reversed_lines) == conda_pins(read("environment.yml"))
 
 
 def test_finds_pin_out_of_range_and_missing_pin():

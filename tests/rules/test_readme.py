@@ -13,14 +13,14 @@ SOURCES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
 LABS = sorted((ROOT / "labs" / "source").glob("*.py"))
 
 
-def header_of(source: Path) -> dict:
+def read_header(source: Path) -> dict:
     lines = source.read_text().split("# ---\n")[1].splitlines()
     return yaml.safe_load("\n".join(line.removeprefix("#")[1:] for line in lines))["jupyter"]
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_each_lesson_has_a_row(source):
-    course = header_of(source)["course"]
+    course = read_header(source)["course"]
     row = f"| [{course['title']}](notebooks/{source.stem}.ipynb) | {course['minutes']} |"
     assert row in README
     assert re.search(rf"\]\(https://colab\S+/notebooks/{source.stem}\.ipynb\) \|", README)
@@ -29,7 +29,7 @@ def test_each_lesson_has_a_row(source):
 @pytest.mark.parametrize("source", LABS, ids=lambda source: source.stem)
 def test_each_lab_is_in_its_lessons_row(source):
     row = next(line for line in README.splitlines() if f"/{source.stem}.ipynb) |" in line)
-    minutes = header_of(source)["course"]["minutes"]
+    minutes = read_header(source)["course"]["minutes"]
     assert row.endswith(f"| [lab {source.stem[:2]}](labs/{source.stem}.ipynb) | {minutes} |")
 
 

@@ -31,7 +31,7 @@ NOTEBOOKS = [
 def build(
     pages: Path, output: Path, settings: Path = ROOT / "docs" / "site", language: str = "en"
 ) -> subprocess.CompletedProcess[str]:
-    """Build the pages in a folder like `make site`."""
+    """Build the pages in a folder as `make site` does."""
     command = ["-c", settings, "-b", "html", "-W", "--keep-going", "-n", "-q"]
     doctrees = ["-d", output / "doctrees"]
     return subprocess.run(
@@ -101,7 +101,7 @@ def test_search_buttons_are_labeled_with_their_visible_text(site):
         assert button["aria-label"] == " ".join(button.get_text().split())
 
 
-def test_search_index_has_words_of_lessons(site):
+def test_search_index_has_words_from_lessons(site):
     _, folder = site
     index = (folder / "searchindex.js").read_text(encoding="utf-8")
     assert re.search(r"\bstate_dict\b", index)
@@ -168,7 +168,7 @@ def test_translated_page_has_its_language_and_links_to_the_others(spanish_site):
     }
 
 
-def test_translated_page_links_to_the_english_site_where_there_is_no_translation(spanish_site):
+def test_translated_page_links_to_the_english_site_if_there_is_no_translation(spanish_site):
     _, folder = spanish_site
     page = soup(folder / "docs" / "es" / "help.html")
     links = [link["href"] for link in page.select("article a.external, article a.reference")]

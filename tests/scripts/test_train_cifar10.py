@@ -179,11 +179,11 @@ def test_missing_images_are_an_error_without_traceback(tmp_path):
 
 
 @pytest.fixture
-def one_process_of_torchrun(monkeypatch):
+def single_torchrun_process(monkeypatch):
     """Set the environment as torchrun does for a single process."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as unused:
+        unused.bind(("localhost", 0))
+        port = unused.getsockname()[1]
     values = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "MASTER_PORT": port}
     for name, value in {**values, "MASTER_ADDR": "localhost"}.items():
         monkeypatch.setenv(name, str(value))
@@ -193,7 +193,7 @@ def one_process_of_torchrun(monkeypatch):
 
 @pytest.mark.slow
 def test_two_processes_train_like_one_with_batches_of_twice_the_size(
-    run, one_process_of_torchrun, folder, tmp_path
+    run, single_torchrun_process, folder, tmp_path
 ):
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
     options = ["--data", folder, "--device", "cpu", "--workers", 0, "--output", tmp_path]

@@ -170,7 +170,7 @@ def test_disabling_stops_counting(exact_gpu):
 
 
 def test_statistics_do_not_depend_on_when_blocks_are_processed(monkeypatch):
-    def numbers_with(threshold):
+    def statistics_with(threshold):
         monkeypatch.setattr(memory, "_MAX_PENDING", threshold)
         with simulated_cuda.simulated(memory=100 * MIB):
             tensors = [empty(nbytes) for nbytes in (100, 3 * MIB, MIB, 11 * MIB)]
@@ -182,4 +182,4 @@ def test_statistics_do_not_depend_on_when_blocks_are_processed(monkeypatch):
             statistics = {k: v for k, v in torch.cuda.memory_stats().items() if "split" not in k}
             return statistics, torch.cuda.memory_snapshot()
 
-    assert numbers_with(0) == numbers_with(4096)
+    assert statistics_with(0) == statistics_with(4096)

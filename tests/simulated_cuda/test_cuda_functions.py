@@ -51,7 +51,7 @@ def test_storage_is_created_on_and_moved_to_gpu(gpu):
     assert moved.cpu().device.type == "cpu"
 
 
-def test_default_tensor_type_of_cuda_creates_tensors_on_gpu(gpu):
+def test_cuda_default_tensor_type_creates_tensors_on_gpu(gpu):
     torch.set_default_tensor_type(torch.cuda.DoubleTensor)
     try:
         x = torch.ones(2)

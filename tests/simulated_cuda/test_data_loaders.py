@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 DATA = TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
 
 
-class OnTheGpu(Dataset):
+class GpuDataset(Dataset):
     """Creates its items on the GPU, which only the main process can do."""
 
     def __len__(self):
@@ -33,8 +33,8 @@ def test_batches_are_not_pinned_by_default(gpu):
 def test_forked_worker_cannot_use_gpu_that_main_process_initialized(gpu):
     torch.ones(1, device=gpu)
     with pytest.raises(RuntimeError, match="Cannot re-initialize CUDA in forked subprocess"):
-        list(DataLoader(OnTheGpu(), num_workers=1, multiprocessing_context="fork"))
-    assert next(iter(DataLoader(OnTheGpu()))).is_cuda
+        list(DataLoader(GpuDataset(), num_workers=1, multiprocessing_context="fork"))
+    assert next(iter(DataLoader(GpuDataset()))).is_cuda
 
 
 def test_worker_cannot_read_gpu_tensor(gpu):

@@ -39,7 +39,7 @@ def test_from_dlpack_shares_memory_of_gpu_tensor(gpu):
     assert (copy.device, x.tolist()) == (gpu, [1, 1])
 
 
-def test_from_dlpack_raises_the_errors_of_pytorch(gpu):
+def test_from_dlpack_raises_pytorchs_errors(gpu):
     with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
         torch.from_dlpack(torch.ones(2, device=gpu, requires_grad=True))
     with pytest.raises(ValueError, match="cannot move DLPack tensor from device cuda:0 to cpu"):

@@ -1,4 +1,4 @@
-"""Enabling the simulated GPU has its effects, and disabling it restores PyTorch."""
+"""Enabling the simulated GPU takes effect, and disabling it restores PyTorch."""
 
 import importlib
 import subprocess

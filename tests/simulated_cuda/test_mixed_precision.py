@@ -28,7 +28,7 @@ def x(gpu):
         (lambda x: x + x, False),
     ],
 )  # fmt: skip
-def test_autocast_selects_dtypes_of_cuda(x, operation, low, dtype):
+def test_autocast_selects_the_same_dtypes_as_cuda(x, operation, low, dtype):
     with torch.autocast("cuda", dtype=dtype):
         assert operation(x).dtype == (dtype if low else torch.float32)
     assert (x @ x).dtype == torch.float32

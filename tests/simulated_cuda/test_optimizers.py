@@ -94,24 +94,24 @@ def test_mode_calls_per_parameter_are_few(gpu):
     assert numbers[1] - numbers[0] <= 50
 
 
-def test_parameters_on_two_devices_use_the_loop_of_the_cpu(gpu):
+def test_parameters_on_two_devices_use_the_cpu_loop(gpu):
     choose = sys.modules["torch.optim.sgd"]._default_to_fused_or_foreach
-    there, here = nn.Parameter(torch.ones(2, device=gpu)), nn.Parameter(torch.ones(2))
-    assert choose([there, there], differentiable=False) == (False, True)
-    assert choose([there, here], differentiable=False) == (False, False)
+    on_gpu, on_cpu = nn.Parameter(torch.ones(2, device=gpu)), nn.Parameter(torch.ones(2))
+    assert choose([on_gpu, on_gpu], differentiable=False) == (False, True)
+    assert choose([on_gpu, on_cpu], differentiable=False) == (False, False)
     integers = nn.Parameter(torch.ones(2, dtype=torch.int64, device=gpu), requires_grad=False)
-    assert choose([there, integers], False, use_fused=True) == (False, True)
+    assert choose([on_gpu, integers], False, use_fused=True) == (False, True)
 
 
-def test_functions_of_nn_still_reach_modes_of_the_program(gpu):
+def test_nn_functions_still_reach_the_programs_modes(gpu):
     seen = []
 
-    class Watch(TorchFunctionMode):
+    class CallRecorder(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             seen.append((func, types))
             return func(*args, **(kwargs or {}))
 
-    with Watch():
+    with CallRecorder():
         result = F.relu(torch.ones(2, device=gpu))
     assert (F.relu, (torch.Tensor,)) in seen
     assert result.device == gpu

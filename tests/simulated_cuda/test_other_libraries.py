@@ -1,4 +1,4 @@
-"""Operations of other libraries: custom operators, torchvision, tensor subclasses."""
+"""Operations from other libraries: custom operators, torchvision, tensor subclasses."""
 
 import pytest
 import torch
@@ -54,7 +54,7 @@ def test_torchvision_nms_works_on_gpu(gpu):
         nms(boxes.to(gpu), scores, 0.5)
 
 
-class Wrapped(torch.Tensor):
+class WrapperTensor(torch.Tensor):
     """A tensor subclass that keeps its data in another tensor."""
 
     @staticmethod
@@ -73,7 +73,7 @@ class Wrapped(torch.Tensor):
 
 
 def test_wrapper_subclass_is_on_gpu_and_has_gradients(gpu):
-    x = Wrapped(torch.ones(2, device=gpu)).requires_grad_()
+    x = WrapperTensor(torch.ones(2, device=gpu)).requires_grad_()
     y = x * 2
     assert x.device == y.device == gpu
     y.sum().backward()

@@ -47,7 +47,7 @@ def programs_without_one_move() -> list:
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_program_computes_the_values_of_the_cpu(name):
+def test_program_computes_the_same_values_as_the_cpu(name):
     expected = run(PROGRAMS[name])
     with simulated_cuda.simulated():
         assert torch.cuda.is_available()

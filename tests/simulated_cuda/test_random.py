@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 
-def numbers_of_the_cpu() -> list[float]:
+def draw_on_cpu() -> list[float]:
     return torch.rand(3).tolist()
 
 
@@ -31,15 +31,15 @@ def numbers_of_the_cpu() -> list[float]:
         lambda: nn.LSTM(4, 4, 2, dropout=0.5, device="cuda")(torch.ones(3, 4, device="cuda")),
     ],
 )
-def test_drawing_on_gpu_does_not_change_numbers_of_cpu(gpu, draw):
+def test_drawing_on_gpu_does_not_change_cpu_numbers(gpu, draw):
     torch.manual_seed(0)
-    expected = numbers_of_the_cpu()
+    expected = draw_on_cpu()
     torch.manual_seed(0)
     draw()
-    assert numbers_of_the_cpu() == expected
+    assert draw_on_cpu() == expected
 
 
-def test_drawing_on_cpu_does_not_change_numbers_of_gpu(gpu):
+def test_drawing_on_cpu_does_not_change_gpu_numbers(gpu):
     torch.manual_seed(0)
     expected = torch.rand(3, device=gpu)
     torch.manual_seed(0)
@@ -48,7 +48,7 @@ def test_drawing_on_cpu_does_not_change_numbers_of_gpu(gpu):
     assert not torch.equal(torch.rand(3, device=gpu), expected)
 
 
-def test_each_gpu_has_its_own_numbers(two_gpus):
+def test_each_gpu_has_its_own_generator(two_gpus):
     torch.cuda.manual_seed_all(0)
     first = torch.rand(3, device="cuda:0").tolist()
     assert torch.rand(3, device="cuda:1").tolist() == first

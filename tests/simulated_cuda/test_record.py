@@ -9,14 +9,14 @@ import torch
 import simulated_cuda
 from tests.simulated_cuda.record.all_cases import all_cases
 from tests.simulated_cuda.record.cases import Case
-from tests.simulated_cuda.record.record import comparable, entry_for, load, run_case
+from tests.simulated_cuda.record.record import entry_for, load, normalize, run_case
 
 RECORD = load()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def short_collections():
-    """Make garbage collections in cases fast: ignore the objects of earlier tests."""
+    """Make garbage collection in cases fast: ignore the objects of earlier tests."""
     gc.collect()
     gc.freeze()
     yield
@@ -44,7 +44,7 @@ def test_simulated_device_behaves_as_recorded(case: Case):
     expected = entry_for(RECORD[case.name], torch.__version__)
     entry = run_case(case.code, case.shows)
     assert (entry.outcome, entry.type) == (expected.outcome, expected.type)
-    assert comparable(entry.text) == comparable(expected.text)
+    assert normalize(entry.text) == normalize(expected.text)
     assert entry.value == expected.value
 
 

@@ -87,7 +87,7 @@ def test_kernels_without_cudnn_refuse_integer_convolutions(gpu):
             program()
 
 
-def test_message_about_different_dtypes_is_that_of_cuda(gpu):
+def test_message_about_different_dtypes_matches_cuda(gpu):
     image, net = torch.ones(1, 1, 4, 4, dtype=torch.uint8, device=gpu), nn.Conv2d(1, 1, 3).to(gpu)
     types = r"Input type \(torch.cuda.ByteTensor\) and weight type \(torch.cuda.FloatTensor\)"
     with pytest.raises(RuntimeError, match=f"^{types} should be the same"):
@@ -178,7 +178,7 @@ def test_index_out_of_range_is_a_device_side_assertion(gpu, program):
 
 
 @pytest.mark.parametrize(
-    ("version", "in_assertion", "in_invalid_device"),
+    ("version", "assertion_advice", "ordinal_advice"),
     [
         ((2, 12), ["Search", "CUDA kernel", "For debugging", "Compile"],
          ["GPU device", "CUDA kernel", "For debugging", "Compile"]),
@@ -186,13 +186,13 @@ def test_index_out_of_range_is_a_device_side_assertion(gpu, program):
         ((2, 14), ["Search", "CUDA kernel", "For debugging"], ["GPU device"]),
     ],
 )  # fmt: skip
-def test_advice_in_cuda_errors_is_that_of_the_torch_version(
-    monkeypatch, version, in_assertion, in_invalid_device
+def test_advice_in_cuda_errors_matches_the_torch_version(
+    monkeypatch, version, assertion_advice, ordinal_advice
 ):
     monkeypatch.setattr(messages, "_VERSION", version)
     for error, starts in (
-        (messages.device_assertion(), in_assertion),
-        (messages.invalid_ordinal(), in_invalid_device),
+        (messages.device_assertion(), assertion_advice),
+        (messages.invalid_ordinal(), ordinal_advice),
     ):
         advice = str(error).splitlines()[1:]
         assert len(advice) == len(starts)
@@ -258,7 +258,7 @@ def test_thread_pool_started_before_enable_uses_the_devices(simulation_off):
         assert str(pool.submit(lambda: torch.ones(1, device="cuda").device).result()) == "cuda:0"
 
 
-def test_missing_attribute_of_torch_is_an_error(simulation_off, monkeypatch):
+def test_missing_torch_attribute_is_an_error(simulation_off, monkeypatch):
     monkeypatch.delattr(torch._C._nn, "_parse_to")
     with pytest.raises(RuntimeError, match=r"has no attribute '_parse_to'.*does not support torch"):
         simulated_cuda.enable()

@@ -1,4 +1,4 @@
-"""The pytest plugin, the command `python -m simulated_cuda`, and the search for missing moves."""
+"""The pytest plugin, the `python -m simulated_cuda` command, and the search for missing moves."""
 
 import importlib
 import os
@@ -104,7 +104,7 @@ def test_course_and_package_declare_the_same_plugin():
 
 
 @pytest.mark.slow
-def test_path_after_option_is_not_taken_as_its_value(tmp_path):
+def test_path_after_option_is_not_parsed_as_its_value(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "conftest.py").write_text(
         "import torch\nassert torch.cuda.is_available()\n"

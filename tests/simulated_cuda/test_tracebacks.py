@@ -1,4 +1,4 @@
-"""Tracebacks show no frame of the simulator, as on CUDA, where the checks are in C++."""
+"""Tracebacks show no simulator frames, as on CUDA, where the checks are in C++."""
 
 import traceback
 
@@ -26,7 +26,7 @@ def files_in_traceback(program):
     ],
     ids=["add", "cross_entropy", "linear", "to", "empty", "grad"],
 )
-def test_traceback_has_no_frame_of_the_simulator(gpu, program):
+def test_traceback_has_no_simulator_frames(gpu, program):
     files = files_in_traceback(program)
     assert not [name for name in files if "simulated_cuda/" in name.replace("tests/simulated", "")]
 
@@ -44,7 +44,7 @@ def test_other_errors_keep_their_cause(gpu):
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_recursion_error_has_no_frame_of_the_simulator(gpu):
+def test_recursion_error_has_no_simulator_frames(gpu):
     x = torch.ones(1, device=gpu)
 
     def recurse():

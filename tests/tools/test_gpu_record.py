@@ -104,7 +104,7 @@ def entry(device, value):
     }
 
 
-def test_merge_keeps_recordings_of_other_devices(tmp_path):
+def test_merge_keeps_recordings_from_other_devices(tmp_path):
     for device, value in (("Tesla T4", 1), ("NVIDIA H100", 2), ("Tesla T4", 3)):
         part = {"what": "copies", "records": [entry(device, value)]}
         parts = {"transfers": part, "airbench": {"error": "stopped after 120 s"}}

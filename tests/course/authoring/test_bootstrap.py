@@ -46,7 +46,7 @@ def run(folder, source, code=CODE, *, check=PRINT_PATH, packages=True):
     )
 
 
-def package_of(process):
+def package_folder(process):
     assert process.returncode == 0, process.stderr
     return Path(process.stdout.strip()).parent
 
@@ -62,52 +62,55 @@ def archive(tmp_path_factory):
 
 
 @pytest.fixture
-def empty(tmp_path):
+def empty_folder(tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()
     return folder
 
 
-def cell_of(path):
+def setup_cell(path):
     cells = nbformat.read(ROOT / path, as_version=4).cells
     [cell] = [cell for cell in cells if "bootstrap" in cell.metadata.get("tags", [])]
     return cell
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
-def test_every_notebook_downloads_course_in_empty_folder(path, archive, empty):
-    process = run(empty, archive.as_uri(), cell_of(path).source)
-    assert package_of(process) == empty / DOWNLOADED / "helpers"
+def test_every_notebook_downloads_course_in_empty_folder(path, archive, empty_folder):
+    process = run(empty_folder, archive.as_uri(), setup_cell(path).source)
+    assert package_folder(process) == empty_folder / DOWNLOADED / "helpers"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_cell_stores_no_output(path):
-    assert cell_of(path).outputs == []
+    assert setup_cell(path).outputs == []
 
 
-def test_download_leaves_only_the_course(archive, empty):
-    run(empty, archive.as_uri())
-    assert [path.name for path in empty.iterdir()] == [DOWNLOADED]
+def test_download_leaves_only_the_course(archive, empty_folder):
+    run(empty_folder, archive.as_uri())
+    assert [path.name for path in empty_folder.iterdir()] == [DOWNLOADED]
 
 
-def test_second_run_downloads_nothing(archive, empty):
-    run(empty, archive.as_uri())
-    process = run(empty, "file:///nowhere.zip")
-    assert package_of(process) == empty / DOWNLOADED / "helpers"
+def test_second_run_downloads_nothing(archive, empty_folder):
+    run(empty_folder, archive.as_uri())
+    process = run(empty_folder, "file:///nowhere.zip")
+    assert package_folder(process) == empty_folder / DOWNLOADED / "helpers"
 
 
-def test_running_cell_twice_changes_nothing(archive, empty):
+def test_running_cell_twice_changes_nothing(archive, empty_folder):
     check = f"\nbefore = list(sys.path)\n{CODE}\nassert sys.path == before{PRINT_PATH}"
-    assert package_of(run(empty, archive.as_uri(), check=check)) == empty / DOWNLOADED / "helpers"
+    assert (
+        package_folder(run(empty_folder, archive.as_uri(), check=check))
+        == empty_folder / DOWNLOADED / "helpers"
+    )
 
 
-def test_course_source_can_be_a_folder(empty):
-    assert package_of(run(empty, ROOT)) == ROOT / "helpers"
-    assert list(empty.iterdir()) == []
+def test_course_source_can_be_a_folder(empty_folder):
+    assert package_folder(run(empty_folder, ROOT)) == ROOT / "helpers"
+    assert list(empty_folder.iterdir()) == []
 
 
-def test_course_source_can_be_a_path_of_a_zip(archive, empty):
-    assert package_of(run(empty, archive)) == empty / DOWNLOADED / "helpers"
+def test_course_source_can_be_a_path_to_a_zip(archive, empty_folder):
+    assert package_folder(run(empty_folder, archive)) == empty_folder / DOWNLOADED / "helpers"
 
 
 def test_cell_is_collapsed_in_jupyterlab_and_colab():
@@ -117,19 +120,19 @@ def test_cell_is_collapsed_in_jupyterlab_and_colab():
     assert cell.metadata.jupyter.source_hidden is True
 
 
-def test_uses_package_of_the_clone():
-    assert package_of(run(ROOT / "notebooks", "file:///nowhere.zip")) == ROOT / "helpers"
+def test_uses_package_in_the_clone():
+    assert package_folder(run(ROOT / "notebooks", "file:///nowhere.zip")) == ROOT / "helpers"
 
 
-def test_does_nothing_where_package_is_installed(monkeypatch, empty):
+def test_does_nothing_if_package_is_installed(monkeypatch, empty_folder):
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("fetched"))
-    monkeypatch.chdir(empty)
+    monkeypatch.chdir(empty_folder)
     before = list(sys.path)
     exec(CODE, {})
-    assert (sys.path, list(empty.iterdir())) == (before, [])
+    assert (sys.path, list(empty_folder.iterdir())) == (before, [])
 
 
-def test_downloads_published_copy_by_default(monkeypatch, empty):
+def test_downloads_published_copy_by_default(monkeypatch, empty_folder):
     urls = []
 
     def urlopen(url, timeout):
@@ -139,14 +142,14 @@ def test_downloads_published_copy_by_default(monkeypatch, empty):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
     monkeypatch.delenv("COURSE_SOURCE", raising=False)
-    monkeypatch.chdir(empty)
+    monkeypatch.chdir(empty_folder)
     with pytest.raises(RuntimeError, match="Check the network connection"):
         exec(CODE, {})
     assert urls == [f"https://github.com/{COURSE.repository}/archive/{COURSE.tag}.zip"]
 
 
 class IncompleteResponse(BaseHTTPRequestHandler):
-    """A handler that answers with `status` and sends half of the announced length."""
+    """A handler that responds with `status` and sends half of the announced length."""
 
     status, body = 200, b""
 
@@ -183,46 +186,55 @@ def assert_clear_error(process, folder, *, reason, advice="Check the network con
     assert list(folder.iterdir()) == []
 
 
-def test_reports_missing_network(empty):
+def test_reports_missing_network(empty_folder):
     # A bound port that does not listen refuses connections.
     with socket.socket() as bound_socket:
         bound_socket.bind(("127.0.0.1", 0))
-        process = run(empty, address(bound_socket.getsockname()[1]))
-    assert_clear_error(process, empty, reason="refused")
+        process = run(empty_folder, address(bound_socket.getsockname()[1]))
+    assert_clear_error(process, empty_folder, reason="refused")
 
 
-def test_reports_wrong_address_with_http_status(empty, server):
+def test_reports_wrong_address_with_http_status(empty_folder, server):
     server.RequestHandlerClass.status = 404
-    assert_clear_error(run(empty, address(server.server_port)), empty, reason="404", advice=ADDRESS)
-
-
-def test_interrupted_download_leaves_nothing(archive, empty, server):
-    server.RequestHandlerClass.body = archive.read_bytes()[:1000]
-    assert_clear_error(run(empty, address(server.server_port)), empty, reason="IncompleteRead")
-
-
-def test_web_page_instead_of_archive_leaves_nothing(empty, tmp_path):
-    page = tmp_path / "login.html"
-    page.write_text("<p>Sign in to this network")
-    assert_clear_error(run(empty, page.as_uri()), empty, reason="not a zip file", advice=ADDRESS)
-
-
-def test_unrelated_archive_leaves_nothing(empty, tmp_path):
-    other = shutil.make_archive(str(tmp_path / "other"), "zip", ROOT / "helpers", "checks")
     assert_clear_error(
-        run(empty, Path(other).as_uri()), empty, reason="StopIteration", advice=ADDRESS
+        run(empty_folder, address(server.server_port)), empty_folder, reason="404", advice=ADDRESS
     )
 
 
-def test_reports_missing_packages_with_install_command(archive, empty):
-    process = run(empty, archive.as_uri(), packages=False)
+def test_interrupted_download_leaves_nothing(archive, empty_folder, server):
+    server.RequestHandlerClass.body = archive.read_bytes()[:1000]
+    assert_clear_error(
+        run(empty_folder, address(server.server_port)), empty_folder, reason="IncompleteRead"
+    )
+
+
+def test_web_page_instead_of_archive_leaves_nothing(empty_folder, tmp_path):
+    page = tmp_path / "login.html"
+    page.write_text("<p>Sign in to this network")
+    assert_clear_error(
+        run(empty_folder, page.as_uri()), empty_folder, reason="not a zip file", advice=ADDRESS
+    )
+
+
+def test_unrelated_archive_leaves_nothing(empty_folder, tmp_path):
+    other = shutil.make_archive(str(tmp_path / "other"), "zip", ROOT / "helpers", "checks")
+    assert_clear_error(
+        run(empty_folder, Path(other).as_uri()),
+        empty_folder,
+        reason="StopIteration",
+        advice=ADDRESS,
+    )
+
+
+def test_reports_missing_packages_with_install_command(archive, empty_folder):
+    process = run(empty_folder, archive.as_uri(), packages=False)
     assert process.returncode == 1
     assert "matplotlib is missing, numpy is missing" in process.stderr
     assert '"matplotlib>=' in process.stderr
 
 
-def test_each_version_has_its_own_folder(archive, empty):
+def test_each_version_has_its_own_folder(archive, empty_folder):
     other = bootstrap(type(COURSE)(ROOT, COURSE.repository, "release/2")).source
-    run(empty, archive.as_uri())
-    package = package_of(run(empty, archive.as_uri(), other))
+    run(empty_folder, archive.as_uri())
+    package = package_folder(run(empty_folder, archive.as_uri(), other))
     assert package.parent.name == f"{COURSE.repository.split('/')[-1]}-release-2"

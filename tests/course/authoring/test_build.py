@@ -163,7 +163,7 @@ def test_finds_added_cell(course):
     assert "cell 7 was edited by hand" in only_finding(course)
 
 
-def test_finds_generated_cells_of_earlier_release(course):
+def test_finds_generated_cells_from_earlier_release(course):
     pyproject = course.root / "pyproject.toml"
     pyproject.write_text(pyproject.read_text().replace("v7", "v8"))
     course.folder = type(course.folder)(course.root, "somebody/a-course", "v8")

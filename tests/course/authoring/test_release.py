@@ -1,4 +1,4 @@
-"""A release changes the addresses of the course in every file, and nothing else."""
+"""A release changes the course's URLs in every file, and nothing else."""
 
 import json
 import shutil
@@ -71,7 +71,7 @@ def course(built_course, tmp_path):
     return open_course(shutil.copytree(built_course, tmp_path / "clone"))
 
 
-def test_changes_every_address_of_the_course_and_no_other(course):
+def test_changes_every_url_of_the_course_and_no_other(course):
     release(course, "some-one/fork", "v8", log=discard)
     text = (course.root / "README.md").read_text(encoding="utf-8")
     new = README
@@ -94,7 +94,7 @@ def test_released_course_is_up_to_date_and_points_to_fork(course):
     released = open_course(course.root)
     assert (released.repository, released.tag) == ("some-one/fork", "v8")
     assert outdated(released) == []
-    assert Links(released).badge_faults(released.notebook_path("01_first")) == []
+    assert Links(released).badge_problems(released.notebook_path("01_first")) == []
 
 
 def test_keeps_current_tag_by_default(course):
@@ -157,7 +157,7 @@ def test_refuses_invalid_repository(course, name):
         " someone/fork\n",
     ],
 )
-def test_accepts_pasted_address(course, pasted):
+def test_accepts_pasted_url(course, pasted):
     released = replace(course, repository="someone/fork")
     lines = []
     release(released, pasted, log=lines.append)
@@ -191,7 +191,7 @@ def test_refuses_outdated_notebook(course):
         release(course, "someone/fork", log=discard)
 
 
-def test_refuses_address_in_code_before_writing(small_course):
+def test_refuses_url_in_code_before_writing(small_course):
     small_course.write("01_first", f'# %%\n"https://github.com/{OLD}"\n')
     build(small_course.folder, [], log=discard)
     commit(small_course.root)
@@ -234,12 +234,12 @@ def test_every_badge_and_link_of_this_course_points_to_fork(fork):
     badges = [
         path for path in pages(after) if path.suffix == ".ipynb" and "solutions" not in str(path)
     ]
-    findings += [finding for path in badges for finding in links.badge_faults(path)]
+    findings += [finding for path in badges for finding in links.badge_problems(path)]
     assert badges
     assert findings == []
 
 
-def test_no_old_address_remains_in_this_course(fork):
+def test_no_old_url_remains_in_this_course(fork):
     before, after = fork
     process = subprocess.run(
         ["git", "-C", str(after.root), "grep", "-n", "-E", f"(github|gh|com)/{before.repository}"],
@@ -249,24 +249,24 @@ def test_no_old_address_remains_in_this_course(fork):
     assert process.stdout == ""
 
 
-def same_except_addresses(name, before, after):
-    """Return whether a file of the fork differs from the original only in addresses."""
+def same_except_urls(name, before, after):
+    """Return whether a file of the fork differs from the original only in URLs."""
     old, new = ((course.root / name).read_bytes() for course in (before, after))
     if old == new:
         return True
     if name.endswith(".ipynb") and "course" in json.loads(old)["metadata"]:
-        return notebook_without_addresses(old) == notebook_without_addresses(new)
+        return notebook_without_urls(old) == notebook_without_urls(new)
     addresses = [(c.repository.encode(), c.tag.encode()) for c in (before, after)]
-    return without_addresses(old, *addresses[0]) == without_addresses(new, *addresses[1])
+    return without_urls(old, *addresses[0]) == without_urls(new, *addresses[1])
 
 
-def without_addresses(text, repository, tag):
+def without_urls(text, repository, tag):
     for kind in (b"/blob/", b"/archive/", b"/tree/"):
         text = text.replace(repository + kind + tag, b"PLACE")
     return text.replace(b'tag = "' + tag, b"TAG").replace(repository, b"REPOSITORY")
 
 
-def notebook_without_addresses(text):
+def notebook_without_urls(text):
     """Return a notebook without its generated cells and their hashes."""
     content = json.loads(text)
     for key in ("source_sha256", "generated_sha256"):
@@ -280,7 +280,7 @@ def test_nothing_else_changes_in_this_course(fork):
     names = git(before.root, "ls-files").split()
     assert names == git(after.root, "ls-files").split()
     assert git(after.root, "status", "--porcelain", "--untracked-files").count("??") == 0
-    assert [name for name in names if not same_except_addresses(name, before, after)] == []
+    assert [name for name in names if not same_except_urls(name, before, after)] == []
 
 
 def test_outputs_of_this_course_are_kept(fork):

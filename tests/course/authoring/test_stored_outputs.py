@@ -23,7 +23,7 @@ def test_result_type_matches_lessons():
         r"'C:\\Users\\ada\\course'",
     ],
 )
-def test_finds_path_of_this_machine(cells, text):
+def test_finds_local_path(cells, text):
     notebook = cells.notebook(cells.code("show()", cells.stream(text)))
     [problem] = output_problems(notebook)
     assert "path of this machine" in problem
@@ -51,22 +51,22 @@ def test_accepts_text_that_resembles_a_path(cells, text):
 
 
 def test_finds_path_in_html_and_in_results(cells):
-    html = cells.shown({"text/html": "<b>from /home/ada/data.zip</b>", "text/plain": "box"})
-    record = cells.shown({lesson.RESULT_TYPE: {"provenance": "/home/ada/data.zip"}})
+    html = cells.display_data({"text/html": "<b>from /home/ada/data.zip</b>", "text/plain": "box"})
+    record = cells.display_data({lesson.RESULT_TYPE: {"provenance": "/home/ada/data.zip"}})
     notebook = cells.notebook(cells.code("one()", html), cells.code("two()", record))
     assert len(output_problems(notebook)) == 2
 
 
 def test_does_not_search_images(cells):
-    image = cells.shown({"image/png": "iVBORw0KGgo/home/ada/AAA/BBB="})
+    image = cells.display_data({"image/png": "iVBORw0KGgo/home/ada/AAA/BBB="})
     assert output_problems(cells.notebook(cells.code("plot()", image))) == []
 
 
 def test_searches_alt_text_but_not_pixels_in_html(cells):
     html = '<img alt="{alt}" src="data:image/png;base64,iVBOR+/home/ada/AAA/BBB=">'
-    fine = cells.shown({"text/html": html.format(alt="A line."), "text/plain": "A line."})
+    fine = cells.display_data({"text/html": html.format(alt="A line."), "text/plain": "A line."})
     assert output_problems(cells.notebook(cells.code("plot()", fine))) == []
-    path = cells.shown({"text/html": html.format(alt="from /home/ada/data.zip")})
+    path = cells.display_data({"text/html": html.format(alt="from /home/ada/data.zip")})
     assert len(output_problems(cells.notebook(cells.code("plot()", path)))) == 1
 
 

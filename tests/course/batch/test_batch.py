@@ -27,7 +27,7 @@ WORK = f"""\
 import os, random, time
 from pathlib import Path
 from IPython.display import display
-began = time.time()
+start_time = time.time()
 if mode == "hang":
     Path("pid").write_text(str(os.getpid()))
     time.sleep(600)
@@ -36,7 +36,7 @@ if mode == "bad" and x == 2:
 time.sleep(0.05)
 Path("made.txt").write_text("made")
 display({{"{RESULT_TYPE}": {{
-    "square": x * x, "noise": random.random(), "began": began, "ended": time.time(),
+    "square": x * x, "noise": random.random(), "start_time": start_time, "end_time": time.time(),
     "gpu": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
 }}, "text/plain": "recorded"}}, raw=True)
 Path.cwd().name
@@ -57,17 +57,17 @@ def course(make_small_course, cells):
 def batch(course, tmp_path):
     """A function that runs `course batch 01` in this process and returns the exit status."""
 
-    def run(*words):
-        out = [] if "--out" in words else ["--out", str(tmp_path / "out")]
-        return cli.main(["--root", str(course.root), "batch", "01", *map(str, words), *out])
+    def run(*args):
+        out = [] if "--out" in args else ["--out", str(tmp_path / "out")]
+        return cli.main(["--root", str(course.root), "batch", "01", *map(str, args), *out])
 
     run.out = tmp_path / "out"
     return run
 
 
-def command(course, out, *words):
+def command(course, out, *args):
     line = [sys.executable, "-m", "course.cli", "--root", str(course.root)]
-    return [*line, "batch", "01", "--out", str(out), *words]
+    return [*line, "batch", "01", "--out", str(out), *args]
 
 
 def forbid_runs(monkeypatch):
@@ -76,10 +76,10 @@ def forbid_runs(monkeypatch):
 
 @pytest.fixture(scope="module")
 def finished_batch(course, tmp_path_factory):
-    """The folder of a batch of four runs that have passed."""
+    """The output folder of a batch of four passing runs."""
     out = tmp_path_factory.mktemp("done") / "out"
-    words = ["batch", "01", "--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "1e-3"]
-    assert cli.main(["--root", str(course.root), *words, "--jobs", "2", "--out", str(out)]) == 0
+    args = ["batch", "01", "--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "1e-3"]
+    assert cli.main(["--root", str(course.root), *args, "--jobs", "2", "--out", str(out)]) == 0
     return out
 
 
@@ -121,8 +121,8 @@ def test_executed_notebooks_are_named_after_their_runs(finished_batch):
 def test_finished_batch_runs_nothing_when_repeated(course, finished_batch, monkeypatch, capsys):
     before = rows_of(finished_batch)
     forbid_runs(monkeypatch)
-    words = ["--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "0.001"]
-    command_line = ["--root", str(course.root), "batch", "01", *words, "--out", str(finished_batch)]
+    args = ["--grid", "x", "1", "2", "--repeats", "2", "-p", "lr", "0.001"]
+    command_line = ["--root", str(course.root), "batch", "01", *args, "--out", str(finished_batch)]
     assert cli.main(command_line) == 0
     assert "4 of 4 runs are already finished; 0 remaining." in capsys.readouterr().out
     assert rows_of(finished_batch) == before
@@ -130,8 +130,8 @@ def test_finished_batch_runs_nothing_when_repeated(course, finished_batch, monke
 
 def test_dry_run_shows_missing_runs_and_an_estimate(course, finished_batch, monkeypatch, capsys):
     forbid_runs(monkeypatch)
-    words = ["--grid", "x", "1", "2", "3", "--repeats", "2", "-p", "lr", "1e-3", "--dry-run"]
-    command_line = ["--root", str(course.root), "batch", "01", *words, "--out", str(finished_batch)]
+    args = ["--grid", "x", "1", "2", "3", "--repeats", "2", "-p", "lr", "1e-3", "--dry-run"]
+    command_line = ["--root", str(course.root), "batch", "01", *args, "--out", str(finished_batch)]
     assert cli.main(command_line) == 0
     output = capsys.readouterr().out
     assert "6 runs, 2 to execute" in output
@@ -175,7 +175,7 @@ def test_run_limit_and_retries_apply(batch):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["--grid", "X", "1"], "Did you mean 'x'?"),
         (["--grid", "x", "1", "1.5"], "must be an integer"),
@@ -186,10 +186,10 @@ def test_run_limit_and_retries_apply(batch):
     ],
 )
 def test_invalid_command_is_rejected_before_anything_starts(
-    batch, monkeypatch, capsys, words, message
+    batch, monkeypatch, capsys, args, message
 ):
     forbid_runs(monkeypatch)
-    assert batch(*words) == 1
+    assert batch(*args) == 1
     assert message in capsys.readouterr().err
     assert not list(batch.out.glob("state/*.json"))
 
@@ -238,7 +238,7 @@ def test_runs_on_the_same_gpu_do_not_overlap(batch):
     assert all(row["result.gpu"] == row["gpu"] for row in rows)
     for gpu in ("4", "6"):
         intervals = sorted(
-            (float(row["result.began"]), float(row["result.ended"]))
+            (float(row["result.start_time"]), float(row["result.end_time"]))
             for row in rows
             if row["gpu"] == gpu
         )
@@ -275,8 +275,8 @@ def test_notebooks_are_written_to_a_papermill_storage(batch, course, monkeypatch
 @pytest.mark.slow
 def test_killed_batch_continues_and_runs_nothing_twice(course, tmp_path):
     out = tmp_path / "out"
-    words = ["--grid", "x", *map(str, range(6)), "--jobs", "2"]
-    counts = kill_and_finish(command(course, out, *words), out, 1, 0.2, random.Random(3))
+    args = ["--grid", "x", *map(str, range(6)), "--jobs", "2"]
+    counts = kill_and_finish(command(course, out, *args), out, 1, 0.2, random.Random(3))
     assert 1 <= counts[0] < 6
     rows = rows_of(out)
     assert [int(row["result.square"]) for row in rows] == [x * x for x in range(6)]
@@ -287,8 +287,8 @@ def test_killed_batch_continues_and_runs_nothing_twice(course, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_ctrl_c_keeps_finished_runs_and_leaves_no_kernel(course, tmp_path):
     out = tmp_path / "out"
-    words = ["--case", "mode=good", "--case", "mode=hang", "--case", "mode=good", "x=2"]
-    with subprocess.Popen(command(course, out, *words), stdout=subprocess.PIPE, text=True) as run:
+    args = ["--case", "mode=good", "--case", "mode=hang", "--case", "mode=good", "x=2"]
+    with subprocess.Popen(command(course, out, *args), stdout=subprocess.PIPE, text=True) as run:
         while not (pids := list(out.glob("files/*/pid"))) and run.poll() is None:
             time.sleep(0.05)
         time.sleep(0.2)
@@ -318,8 +318,8 @@ def test_plan_from_a_file_runs_on_a_dask_cluster(course, tmp_path):
         protocol="tcp",
         dashboard_address=None,
     ) as cluster:
-        words = ["batch", str(plan), "--dask", cluster.scheduler_address]
-        assert cli.main(["--root", str(course.root), *words]) == 1
+        args = ["batch", str(plan), "--dask", cluster.scheduler_address]
+        assert cli.main(["--root", str(course.root), *args]) == 1
     rows = rows_of(course.folder.runs / "night")
     assert [row["status"] for row in rows] == ["passed", "failed", "passed"]
     assert len(list((course.folder.runs / "night" / "notebooks").glob("*.ipynb"))) == 3

@@ -14,23 +14,25 @@ size: Literal["small", "large"] = "small"
 
 
 @pytest.fixture
-def settings(cells):
+def expand_plan(cells):
     """A function that returns the parameters of each run of a plan for one notebook."""
 
-    def expand_plan(**table):
+    def expand_table(**table):
         notebook = cells.notebook(cells.code(SOURCE, tags=["parameters"]))
         plan = make_plan({"notebooks": "one", **table})
         return [run.parameters for run in expand(plan, {"one": notebook})]
 
-    return expand_plan
+    return expand_table
 
 
-def test_plan_without_parameters_is_one_run(settings):
-    assert settings() == [{}]
+def test_plan_without_parameters_is_one_run(expand_plan):
+    assert expand_plan() == [{}]
 
 
-def test_grid_gives_every_combination_with_the_fixed_parameters(settings):
-    expanded = settings(parameters={"data": "synthetic"}, grid={"epochs": [1, 2], "lr": [0.1, 1]})
+def test_grid_gives_every_combination_with_the_fixed_parameters(expand_plan):
+    expanded = expand_plan(
+        parameters={"data": "synthetic"}, grid={"epochs": [1, 2], "lr": [0.1, 1]}
+    )
     assert expanded == [
         {"data": "synthetic", "epochs": 1, "lr": 0.1},
         {"data": "synthetic", "epochs": 1, "lr": 1.0},
@@ -39,17 +41,17 @@ def test_grid_gives_every_combination_with_the_fixed_parameters(settings):
     ]
 
 
-def test_list_gives_one_run_per_entry_in_order(settings):
-    assert settings(list=[{"epochs": 1}, {"lr": 0.5}]) == [{"epochs": 1}, {"lr": 0.5}]
+def test_list_gives_one_run_per_entry_in_order(expand_plan):
+    assert expand_plan(list=[{"epochs": 1}, {"lr": 0.5}]) == [{"epochs": 1}, {"lr": 0.5}]
 
 
-def test_repeats_differ_in_their_seed(settings):
-    assert settings(repeats=3) == [{"seed": 0}, {"seed": 1}, {"seed": 2}]
-    assert settings(seeds=[7, 11]) == [{"seed": 7}, {"seed": 11}]
+def test_repeats_differ_in_their_seed(expand_plan):
+    assert expand_plan(repeats=3) == [{"seed": 0}, {"seed": 1}, {"seed": 2}]
+    assert expand_plan(seeds=[7, 11]) == [{"seed": 7}, {"seed": 11}]
 
 
-def test_equal_runs_are_planned_once(settings):
-    assert settings(grid={"epochs": [1, "1", 1.0]}) == [{"epochs": 1}]
+def test_equal_runs_are_planned_once(expand_plan):
+    assert expand_plan(grid={"epochs": [1, "1", 1.0]}) == [{"epochs": 1}]
 
 
 def test_notebook_without_the_varied_parameter_runs_once(cells):
@@ -63,14 +65,14 @@ def test_notebook_without_the_varied_parameter_runs_once(cells):
 
 
 @pytest.mark.parametrize("value", ["1e-3", 0.001])
-def test_number_that_yaml_reads_as_a_string_becomes_a_number(settings, value):
-    assert settings(parameters={"lr": value}) == [{"lr": 0.001}]
+def test_number_that_yaml_reads_as_a_string_becomes_a_number(expand_plan, value):
+    assert expand_plan(parameters={"lr": value}) == [{"lr": 0.001}]
 
 
-def test_relative_path_is_made_absolute(settings, tmp_path, monkeypatch):
+def test_relative_path_is_made_absolute(expand_plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert settings(parameters={"data": "./images.zip"}) == [{"data": f"{tmp_path}/images.zip"}]
-    assert settings(parameters={"data": "synthetic"}) == [{"data": "synthetic"}]
+    assert expand_plan(parameters={"data": "./images.zip"}) == [{"data": f"{tmp_path}/images.zip"}]
+    assert expand_plan(parameters={"data": "synthetic"}) == [{"data": "synthetic"}]
 
 
 @pytest.mark.parametrize(
@@ -94,9 +96,9 @@ def test_relative_path_is_made_absolute(settings, tmp_path, monkeypatch):
         ({"parameters": ["epochs"]}, "parameters must be names and values"),
     ],
 )
-def test_invalid_plan_is_rejected(settings, table, message):
+def test_invalid_plan_is_rejected(expand_plan, table, message):
     with pytest.raises(CourseError, match=message):
-        settings(**table)
+        expand_plan(**table)
 
 
 def test_plan_without_notebooks_is_rejected():

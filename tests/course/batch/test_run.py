@@ -16,7 +16,7 @@ from course.authoring.targets import assemble_from_source
 from course.batch import run as run_module
 from course.execution.jobs import Job
 
-PARAMETERS = '# %% tags=["parameters"]\nspoil = False\nepochs = 2\n\n'
+PARAMETERS = '# %% tags=["parameters"]\nfail = False\nepochs = 2\n\n'
 LESSONS = {
     "01_good": f"""\
 # %%
@@ -28,21 +28,21 @@ epochs
     "02_fails": """\
 # %%
 print("before")
-if spoil:
+if fail:
     raise ValueError("no such <thing>")
 """,
     "03_dies": """\
 # %%
 import os
 print("before")
-if spoil:
+if fail:
     os._exit(1)
 """,
     "04_hangs": """\
 # %%
 import time
 print("before")
-if spoil:
+if fail:
     time.sleep(600)
 """,
     "05_last": """\
@@ -67,18 +67,18 @@ def course(make_small_course):
     return course
 
 
-def course_command(course, *words):
+def course_command(course, *args):
     command = [sys.executable, "-m", "course.cli", "--root", str(course.root)]
-    return [*command, "run", *words]
+    return [*command, "run", *args]
 
 
 @pytest.fixture(scope="module")
 def failing_run(course, tmp_path_factory):
     """A run in which three of the five notebooks fail."""
     folder = tmp_path_factory.mktemp("started_here")
-    words = ["-p", "spoil", "true", "-p", "epochs", "1", "--cell-timeout", "5", "--jobs", "2"]
+    args = ["-p", "fail", "true", "-p", "epochs", "1", "--cell-timeout", "5", "--jobs", "2"]
     process = subprocess.run(
-        course_command(course, *words), cwd=folder, capture_output=True, text=True
+        course_command(course, *args), cwd=folder, capture_output=True, text=True
     )
     results = json.loads((course.folder.runs / "latest" / "results.json").read_text())
     process.notebooks = {row["name"]: row for row in results["notebooks"]}
@@ -174,8 +174,8 @@ def test_latest_is_a_relative_link_to_the_dated_folder(failing_run, course):
 
 def test_run_that_passes_exits_with_0(course, tmp_path, capsys):
     before = (course.folder.runs / "latest").readlink() if course.folder.runs.exists() else None
-    words = ["--root", str(course.root), "run", "01", "--out", str(tmp_path / "out")]
-    assert cli.main(words) == 0
+    args = ["--root", str(course.root), "run", "01", "--out", str(tmp_path / "out")]
+    assert cli.main(args) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "01_good.ipynb",
         "01_good.html",
@@ -188,7 +188,7 @@ def test_run_that_passes_exits_with_0(course, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["-p", "epoch", "1"], "Did you mean 'epochs'?"),
         (["-p", "epochs", "1.5"], "must be an integer"),
@@ -197,13 +197,13 @@ def test_run_that_passes_exits_with_0(course, tmp_path, capsys):
     ],
 )
 def test_invalid_command_is_rejected_before_anything_starts(
-    course, tmp_path, monkeypatch, capsys, words, message
+    course, tmp_path, monkeypatch, capsys, args, message
 ):
     (tmp_path / "something").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run_module.engine, "run_jobs", lambda *_, **__: pytest.fail("started"))
     runs = sorted(course.folder.runs.glob("*"))
-    assert cli.main(["--root", str(course.root), "run", *words]) == 1
+    assert cli.main(["--root", str(course.root), "run", *args]) == 1
     assert message in capsys.readouterr().err
     assert sorted(course.folder.runs.glob("*")) == runs
 
@@ -217,8 +217,8 @@ def test_course_without_notebooks_suggests_the_build_command(small_course, capsy
 @pytest.mark.slow
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_stops_its_kernels_and_writes_the_report(course, tmp_path, signal_number):
-    words = ["01", "04", "05", "--jobs", "1", "-p", "spoil", "true", "--out", str(tmp_path / "out")]
-    with subprocess.Popen(course_command(course, *words), stdout=subprocess.PIPE, text=True) as run:
+    args = ["01", "04", "05", "--jobs", "1", "-p", "fail", "true", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(course_command(course, *args), stdout=subprocess.PIPE, text=True) as run:
         # The first notebook has finished when its line is printed; then the second one hangs.
         first = run.stdout.readline()
         deadline = time.monotonic() + 30
@@ -236,7 +236,7 @@ def test_interrupted_run_stops_its_kernels_and_writes_the_report(course, tmp_pat
     assert [row["status"] for row in results["notebooks"]] == ["passed", "stopped", "not run"]
 
 
-def test_latest_is_a_text_file_where_links_are_not_allowed(tmp_path, monkeypatch):
+def test_latest_is_a_text_file_if_symlinks_are_not_allowed(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise OSError("a required privilege is not held by the client")
 
@@ -260,7 +260,7 @@ def test_file_that_is_not_a_notebook_is_rejected(small_course, capsys):
     assert "01_broken.ipynb is not a valid notebook" in capsys.readouterr().err
 
 
-def test_synthetic_images_cause_a_message_and_no_failure(small_course, cells, capsys):
+def test_synthetic_images_print_a_message_without_failing(small_course, cells, capsys):
     reported = f'{{"{RESULT_TYPE}": {{"synthetic": True}}, "text/plain": "Results"}}'
     source = f"from IPython.display import display\ndisplay({reported}, raw=True)"
     small_course.write("01_synthetic", "# %%\n" + source + "\n")

@@ -29,7 +29,7 @@ def entry(**changes):
     return base | changes
 
 
-def test_parameter_and_result_of_the_same_name_are_two_columns():
+def test_parameter_and_result_with_the_same_name_are_two_columns():
     (row,) = make_rows([entry(parameters={"epochs": 3}, reported={"epochs": 2})])
     assert (row["parameter.epochs"], row["result.epochs"]) == (3, 2)
 

@@ -18,7 +18,7 @@ CARD = Gpu("0", "NVIDIA H200", 143771, 143000, "580.65")
 
 @pytest.fixture
 def examine(monkeypatch):
-    """A function that runs the doctor with fake results of torch and nvidia-smi."""
+    """A function that runs the doctor with fake results from torch and nvidia-smi."""
 
     def run_doctor(probe=None, cards=(), root=None):
         monkeypatch.setattr(module, "_probe_torch", lambda: probe or WORKING)
@@ -29,8 +29,8 @@ def examine(monkeypatch):
 
 
 @pytest.fixture
-def with_torch(tmp_path):
-    """A function that runs `course doctor --json` in a process with a fake module `torch`."""
+def doctor_with_torch(tmp_path):
+    """A function that runs `course doctor --json` in a process with a fake `torch` module."""
 
     def run(source):
         (tmp_path / "torch.py").write_text(source)
@@ -52,8 +52,8 @@ def with_torch(tmp_path):
         ("x = 1", "has no attribute"),
     ],
 )
-def test_reports_broken_torch(with_torch, source, printed):
-    process = with_torch(source)
+def test_reports_broken_torch(doctor_with_torch, source, printed):
+    process = doctor_with_torch(source)
     assert process.returncode == 1
     assert process.stderr == ""
     findings = {f["name"]: f for f in json.loads(process.stdout)["findings"]}

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nvidia-smi is a
 
 @pytest.fixture
 def nvidia_smi(tmp_path, monkeypatch):
-    """A function that puts a program `nvidia-smi` on the path, which prints the given text."""
+    """A function that puts an `nvidia-smi` program that prints the given text on the path."""
 
     def install(text, status=0):
         program = tmp_path / "nvidia-smi"

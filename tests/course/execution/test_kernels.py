@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are for
 
 
 @pytest.fixture(scope="module")
-def forking():
+def forking_kernels():
     """Kernels with numpy preloaded."""
     kernels = Kernels(["numpy"])
     yield kernels
@@ -26,10 +26,10 @@ def forking():
 
 
 @pytest.fixture
-def run(forking, cells, tmp_path):
+def run(forking_kernels, cells, tmp_path):
     """A function that executes cells and returns the text output of each."""
 
-    def execute(*sources, manager=None, kernels=forking, **environment):
+    def execute(*sources, manager=None, kernels=forking_kernels, **environment):
         notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
         client = NotebookClient(
             notebook,
@@ -46,10 +46,10 @@ def run(forking, cells, tmp_path):
     return execute
 
 
-def test_forked_kernel_has_the_imports_and_belongs_to_the_server(forking, run):
+def test_forked_kernel_has_the_imports_and_belongs_to_the_server(forking_kernels, run):
     parents = "import psutil, sys; [parent.pid for parent in psutil.Process().parents()]"
     shown, imported = run(parents, "'numpy' in sys.modules")
-    assert forking.server.process.pid in eval(shown)
+    assert forking_kernels.server.process.pid in eval(shown)
     assert imported == "True"
 
 
@@ -74,7 +74,7 @@ def test_kernels_do_not_share_random_state(run):
     assert not set(first) & set(second)
 
 
-def test_kernel_has_no_state_of_an_earlier_one(run):
+def test_kernel_has_no_state_from_an_earlier_one(run):
     run("import numpy, os; numpy.mine = 1; os.environ['MINE'] = '1'; mine = 1; os.chdir('/')")
     code = "import numpy, os; (hasattr(numpy, 'mine'), 'MINE' in os.environ, 'mine' in dir())"
     assert run(code) == ["(False, False, False)"]
@@ -109,8 +109,8 @@ def test_notebook_can_start_processes(run):
     assert run(call, f"{pool}    print(pool.map(abs, [-1, -2]))") == ["b'hello\\n'", "[1, 2]\n"]
 
 
-def test_dead_kernel_is_reported_with_its_exit_status(forking, run):
-    manager = forking.manager_class()
+def test_dead_kernel_is_reported_with_its_exit_status(forking_kernels, run):
+    manager = forking_kernels.manager_class()
     # The time limit of a cell is 60 s.
     start_time = time.monotonic()
     with pytest.raises(DeadKernelError):
@@ -119,8 +119,8 @@ def test_dead_kernel_is_reported_with_its_exit_status(forking, run):
     assert manager.process.poll() == 3
 
 
-def test_process_left_running_by_a_notebook_is_killed_and_reported(forking, run):
-    manager = forking.manager_class()
+def test_process_left_running_by_a_notebook_is_killed_and_reported(forking_kernels, run):
+    manager = forking_kernels.manager_class()
     start = "subprocess.Popen(['sleep', '600'], start_new_session=True).pid"
     (pid,) = run(f"import subprocess; {start}", manager=manager)
     assert manager.process.wait() == 0
@@ -135,9 +135,9 @@ while not os.path.exists("go"):
 
 
 @pytest.mark.parametrize("modules", [[], None], ids=["forked", "fresh"])
-def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking, run, tmp_path):
+def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, run, tmp_path):
     outcomes = {}
-    batches = {"mine": Kernels(modules), "other": forking}
+    batches = {"mine": Kernels(modules), "other": forking_kernels}
 
     def hang(name):
         try:
@@ -179,8 +179,8 @@ def start(kernels, folder):
     return kernel, psutil.Process(kernels.server.process.pid).children(recursive=True)
 
 
-def test_kernel_ends_when_its_owner_closes_the_channel(forking, tmp_path):
-    kernel, _ = start(forking, tmp_path)
+def test_kernel_ends_when_its_owner_closes_the_channel(forking_kernels, tmp_path):
+    kernel, _ = start(forking_kernels, tmp_path)
     process = psutil.Process(kernel.pid)
     kernel._channel.close()
     ended, _ = psutil.wait_procs([process], timeout=60)
@@ -220,10 +220,10 @@ net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16 *
 X, y = torch.rand(64, 3, 32, 32), torch.arange(64) % 10
 for step in range(3):
     loss = nn.functional.cross_entropy(net(X), y)
-    # No optimizer, whose imports take two seconds.
+    # No optimizer: importing one takes two seconds.
     with torch.no_grad():
-        for parameter, slope in zip(net.parameters(), torch.autograd.grad(loss, net.parameters())):
-            parameter -= 0.1 * slope
+        for parameter, grad in zip(net.parameters(), torch.autograd.grad(loss, net.parameters())):
+            parameter -= 0.1 * grad
 (loss.item(), torch.initial_seed(), torch.get_num_threads())"""
 FIGURE = """\
 import numpy as np
@@ -240,8 +240,8 @@ def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
     sources = [TRAINING, FIGURE, "undefined"]
     outputs = []
     template = cells.notebook(*(cells.code(source, count=None) for source in sources))
-    forking = Kernels(preloadable_modules([template]))
-    for manager in (forking.manager_class(), CurrentPythonKernelManager):
+    forking_kernels = Kernels(preloadable_modules([template]))
+    for manager in (forking_kernels.manager_class(), CurrentPythonKernelManager):
         notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
         client = NotebookClient(
             notebook,
@@ -252,6 +252,6 @@ def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
         )
         client.execute()
         outputs.append([cell.outputs for cell in notebook.cells])
-    forking.close()
+    forking_kernels.close()
     assert outputs[0] == outputs[1]
     assert "image/png" in outputs[0][1][0].data

@@ -41,7 +41,7 @@ def test_run_with_a_note_has_a_line(capsys):
     assert "1 process was still running" in capsys.readouterr().out
 
 
-def test_time_left_is_scaled_by_the_times_of_the_last_run(monkeypatch, capsys):
+def test_time_left_is_scaled_by_the_times_from_the_last_run(monkeypatch, capsys):
     clock = [0.0]
     monkeypatch.setattr("course.execution.progress.monotonic", lambda: clock[0])
     progress = LessonProgress({"a": 2, "b": 2}, lambda result: "a", {"a": 100, "b": 300})

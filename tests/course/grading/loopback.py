@@ -1,4 +1,4 @@
-"""Judge answers with both halves of the grader in one process, which exchange plain data."""
+"""Judge answers with both halves of the grader in one process, exchanging plain data."""
 
 import inspect
 import json

@@ -65,7 +65,7 @@ VARIANTS = {
 }
 
 
-def submission_of(builder, names):
+def make_submission(builder, names):
     """Return a submission with these answers, the exercises that fail, and the expected points."""
     notebook = copy.deepcopy(builder.solution)
     failing = []
@@ -92,7 +92,7 @@ def test_every_hostile_answer_is_tested():
 @pytest.mark.parametrize("names", COMBINATIONS, ids=lambda names: names[0])
 def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, names):
     before = empty_checks()
-    submission, failing, points = submission_of(builder, names)
+    submission, failing, points = make_submission(builder, names)
     graded = grade_submission(builder.original, submission, LIMITS)
     if REVIEWED & set(names):
         passed = {m.exercise for m in graded.marks if m.status is MarkStatus.TO_REVIEW}
@@ -134,7 +134,7 @@ def test_tables_have_ids_and_totals_and_no_formulas(builder, graded_class):
     assert "Exercise 2: stopped" in moodle["Participant 4"]["Feedback comments"]
 
 
-def test_feedback_zip_has_the_folder_names_of_moodle(graded_class):
+def test_feedback_zip_has_moodles_folder_names(graded_class):
     with zipfile.ZipFile(graded_class.out / "feedback.zip") as archive:
         assert "Ada_3_assignsubmission_file_/feedback.html" in archive.namelist()
 
@@ -164,7 +164,7 @@ def test_feedback_shows_hints_unchanged(graded_class):
     assert "wrong: `add_ramp`" in _Text(feedback).text or "add_ramp" in _Text(feedback).text
 
 
-def test_pages_contain_no_code_of_a_student_that_a_browser_runs(graded_class):
+def test_pages_contain_no_student_code_that_a_browser_runs(graded_class):
     pages = [file.read_text() for file in graded_class.out.rglob("*.html")]
     assert len(pages) == 6
     for page in pages:
@@ -315,7 +315,9 @@ def test_second_timeout_is_not_graded_if_the_solution_fails_too(builder, tmp_pat
     assert "this machine was too busy" in mark.message
 
 
-def test_submissions_next_to_a_failing_solution_are_graded_again(builder, tmp_path, monkeypatch):
+def test_submissions_graded_around_a_failing_solution_are_graded_again(
+    builder, tmp_path, monkeypatch
+):
     names = {f"s{n:02}": [None] for n in range(10)} | {"s03": [WRONG, None], "s07": [WRONG, WRONG]}
     grader = FakeGrader(
         monkeypatch, builder, tmp_path, dict(sorted(names.items())), solution_failures=[True]

@@ -1,4 +1,4 @@
-"""The tables and the class page report failures of the machine and missing sandboxes."""
+"""The tables and the class page report machine failures and missing sandboxes."""
 
 import csv
 import zipfile
@@ -18,19 +18,19 @@ from course.grading.submissions import Submission
 CELLS = [(SubmittedCell(CellKind.STUDENT, "x = 1", 1), {"outputs": []})]
 
 
-def graded(name, *marks, isolated=True, platform="", late=False):
+def graded_submission(name, *marks, isolated=True, platform="", late=False):
     identity = Student(name, "7" if platform else "", platform)
     submission = Submission(name, name, identity=identity, late=late)
     return GradedSubmission(submission, list(marks), cells=CELLS, isolated=isolated)
 
 
-def table(folder, name):
+def read_table(folder, name):
     with (folder / name).open(encoding="utf-8-sig") as file:
         return list(csv.DictReader(file))
 
 
 @pytest.fixture
-def page_of(tmp_path):
+def make_page(tmp_path):
     def write(*submissions):
         return write_class_page(submissions, "01_lab", "A lab", [], tmp_path).read_text()
 
@@ -42,19 +42,19 @@ NOT_GRADED, TO_REVIEW = MarkStatus.NOT_GRADED, MarkStatus.TO_REVIEW
 
 def test_ungraded_exercise_has_empty_points_instead_of_0(tmp_path):
     submissions = [
-        graded("Ada", Mark(1, 0, 3, NOT_GRADED)),
-        graded("Bob", Mark(1, 0, 3, MarkStatus.STOPPED)),
-        graded("Cy", Mark(1, 0, 3, TO_REVIEW)),
+        graded_submission("Ada", Mark(1, 0, 3, NOT_GRADED)),
+        graded_submission("Bob", Mark(1, 0, 3, MarkStatus.STOPPED)),
+        graded_submission("Cy", Mark(1, 0, 3, TO_REVIEW)),
     ]
     write_tables(submissions, "01_lab", "A lab", tmp_path)
-    assert [row["points"] for row in table(tmp_path, "gradebook.csv")] == ["", "0", ""]
-    assert [row["points"] for row in table(tmp_path, "totals.csv")] == ["", "0", ""]
+    assert [row["points"] for row in read_table(tmp_path, "gradebook.csv")] == ["", "0", ""]
+    assert [row["points"] for row in read_table(tmp_path, "totals.csv")] == ["", "0", ""]
 
 
 def test_moodle_table_has_the_columns_that_moodle_imports(tmp_path):
     submissions = [
-        graded("Ada", Mark(1, 2.5, 3, MarkStatus.MANUAL, "almost"), platform="moodle"),
-        graded("Bob", Mark(1, 0, 3, NOT_GRADED), platform="moodle"),
+        graded_submission("Ada", Mark(1, 2.5, 3, MarkStatus.MANUAL, "almost"), platform="moodle"),
+        graded_submission("Bob", Mark(1, 0, 3, NOT_GRADED), platform="moodle"),
     ]
     write_tables(submissions, "01_lab", "A lab", tmp_path)
     header, *rows = list(csv.reader((tmp_path / "moodle.csv").open(encoding="utf-8-sig")))
@@ -69,9 +69,11 @@ def test_moodle_table_has_the_columns_that_moodle_imports(tmp_path):
 
 
 def test_canvas_table_has_the_columns_that_canvas_imports(tmp_path):
-    submission = graded("lovelaceada", Mark(1, 2, 3, MarkStatus.PASSED), platform="canvas")
+    submission = graded_submission(
+        "lovelaceada", Mark(1, 2, 3, MarkStatus.PASSED), platform="canvas"
+    )
     write_tables([submission], "01_lab", "A lab", tmp_path)
-    maximum, row = table(tmp_path, "canvas.csv")
+    maximum, row = read_table(tmp_path, "canvas.csv")
     assert list(row) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "A lab"]
     assert maximum["Student"].strip() == "Points Possible"
     assert maximum["A lab"] == "3"
@@ -79,40 +81,45 @@ def test_canvas_table_has_the_columns_that_canvas_imports(tmp_path):
     assert not (tmp_path / "moodle.csv").exists()
 
 
-def test_late_submissions_are_marked(tmp_path, page_of):
-    submission = graded("Ada", Mark(1, 2, 3, MarkStatus.PASSED), late=True)
+def test_late_submissions_are_marked(tmp_path, make_page):
+    submission = graded_submission("Ada", Mark(1, 2, 3, MarkStatus.PASSED), late=True)
     write_tables([submission], "01_lab", "A lab", tmp_path)
-    assert table(tmp_path, "totals.csv")[0]["late"] == "late"
-    assert ">late<" in page_of(submission)
+    assert read_table(tmp_path, "totals.csv")[0]["late"] == "late"
+    assert ">late<" in make_page(submission)
 
 
-def test_page_lists_students_who_could_not_be_graded(page_of):
-    page = page_of(
-        graded("Ada", Mark(1, 0, 3, NOT_GRADED)), graded("Bob", Mark(1, 3, 3, MarkStatus.PASSED))
+def test_page_lists_students_who_could_not_be_graded(make_page):
+    page = make_page(
+        graded_submission("Ada", Mark(1, 0, 3, NOT_GRADED)),
+        graded_submission("Bob", Mark(1, 3, 3, MarkStatus.PASSED)),
     )
     assert "1 could not be graded" in page
     assert "only these are graded again: Ada." in page
 
 
-def test_page_warns_if_there_was_no_sandbox(page_of):
+def test_page_warns_if_there_was_no_sandbox(make_page):
     warning = "ran without a sandbox"
-    assert warning in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED), isolated=False))
-    assert warning not in page_of(graded("Ada", Mark(1, 3, 3, MarkStatus.PASSED)))
+    assert warning in make_page(
+        graded_submission("Ada", Mark(1, 3, 3, MarkStatus.PASSED), isolated=False)
+    )
+    assert warning not in make_page(graded_submission("Ada", Mark(1, 3, 3, MarkStatus.PASSED)))
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\uff1d1+1"])
 def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path, name):
-    write_tables([graded(name, Mark(1, 3, 3, MarkStatus.PASSED))], "01_lab", "A lab", tmp_path)
-    assert [row["student"] for row in table(tmp_path, "totals.csv")] == [f"'{name}"]
+    write_tables(
+        [graded_submission(name, Mark(1, 3, 3, MarkStatus.PASSED))], "01_lab", "A lab", tmp_path
+    )
+    assert [row["student"] for row in read_table(tmp_path, "totals.csv")] == [f"'{name}"]
 
 
-def test_names_that_are_not_unicode_get_their_rows_and_feedback(tmp_path, page_of):
-    submission = graded("J\udcf6rg", Mark(1, 3, 3, MarkStatus.PASSED))
+def test_names_that_are_not_unicode_get_their_rows_and_feedback(tmp_path, make_page):
+    submission = graded_submission("J\udcf6rg", Mark(1, 3, 3, MarkStatus.PASSED))
     submission.page = "page.html"
     (tmp_path / "page.html").write_text("feedback")
     write_tables([submission], "01_lab", "A lab", tmp_path)
-    assert [row["student"] for row in table(tmp_path, "totals.csv")] == ["J?rg"]
-    assert "J?rg" in page_of(submission)
+    assert [row["student"] for row in read_table(tmp_path, "totals.csv")] == ["J?rg"]
+    assert "J?rg" in make_page(submission)
     with zipfile.ZipFile(write_feedback_zip([submission], tmp_path)) as archive:
         assert archive.namelist() == ["J_rg/feedback.html"]
 
@@ -121,7 +128,7 @@ def test_manual_points_without_a_submission_are_reported(tmp_path):
     (tmp_path / MANUAL).write_text(
         "student,exercise,points,comment\nAda,1,2,\nAdda,1,2,\nAda,9,1,\n"
     )
-    submissions = [graded("Ada", Mark(1, 0, 3, MarkStatus.WRONG))]
+    submissions = [graded_submission("Ada", Mark(1, 0, 3, MarkStatus.WRONG))]
     assert unknown_in_manual(read_manual(tmp_path), submissions) == [
         "Adda, exercise 1",
         "Ada, exercise 9",

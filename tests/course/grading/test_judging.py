@@ -18,16 +18,14 @@ from course.grading.judging import read_check
 from tests.course.grading.loopback import judge_through_messages
 from tests.helpers.checks.collection import LABS
 
-LABS_ANSWERS = {
+LAB_ANSWERS = {
     lab: importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers for lab in LABS
 }
 EXERCISES = [
-    (lab, number)
-    for lab, answers in LABS_ANSWERS.items()
-    for number in answers.checks.lab.exercises
+    (lab, number) for lab, answers in LAB_ANSWERS.items() for number in answers.checks.lab.exercises
 ]
-# Each exercise transfers another kind of data: views, moved tensors, shared memory, networks,
-# classes and optimizers of both sides, files, hooks, clocks, memory, callbacks.
+# Each exercise transfers a different kind of data: views, moved tensors, shared memory, networks,
+# classes and optimizers from both sides, files, hooks, clocks, memory, callbacks.
 REPRESENTATIVE = [
     *(("lab_01", 1), ("lab_01", 3), ("lab_01", 6), ("lab_02", 1), ("lab_03", 2), ("lab_03", 3)),
     *(("lab_03", 5), ("lab_04", 4), ("lab_05", 2), ("lab_07", 2), ("lab_07", 4), ("lab_08", 4)),
@@ -47,14 +45,14 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def exercise_of(lab, number):
-    return LABS_ANSWERS[lab].checks.lab.exercises[number]
+def get_exercise(lab, number):
+    return LAB_ANSWERS[lab].checks.lab.exercises[number]
 
 
 def first_answer(lab, number, *, right):
     return next(
         answer
-        for answer in LABS_ANSWERS[lab].collected
+        for answer in LAB_ANSWERS[lab].collected
         if answer.exercise == number and (answer.hint is None) is right
     )
 
@@ -64,7 +62,7 @@ def test_right_and_wrong_answers_get_the_same_verdicts(lab, number):
     for right in (True, False):
         answer = first_answer(lab, number, right=right)
         seed = zlib.crc32(answer.name.encode())
-        verdict = judge_through_messages(exercise_of(lab, number), answer.arguments(), seed)
+        verdict = judge_through_messages(get_exercise(lab, number), answer.arguments(), seed)
         assert verdict.hint == answer.hint, verdict.mistake and verdict.mistake.wrong
 
 
@@ -72,10 +70,10 @@ def test_right_and_wrong_answers_get_the_same_verdicts(lab, number):
 @pytest.mark.parametrize("lab", LABS)
 def test_every_collected_answer_gets_the_same_verdict(lab):
     differences = []
-    for answer in LABS_ANSWERS[lab].collected:
+    for answer in LAB_ANSWERS[lab].collected:
         seed = zlib.crc32(answer.name.encode())
         verdict = judge_through_messages(
-            exercise_of(lab, answer.exercise), answer.arguments(), seed
+            get_exercise(lab, answer.exercise), answer.arguments(), seed
         )
         if verdict.hint != answer.hint:
             differences.append((answer.exercise, answer.name, verdict.hint))
@@ -104,7 +102,7 @@ def test_no_forged_result_passes(lab, number):
         def forge(reply, forged=forged):
             return reply | {"value": forged} if "value" in reply else reply
 
-        verdict = judge_through_messages(exercise_of(lab, number), functions, change=forge)
+        verdict = judge_through_messages(get_exercise(lab, number), functions, change=forge)
         assert not verdict.passed, forged
 
 
@@ -123,7 +121,7 @@ def test_no_forged_result_passes(lab, number):
 )
 def test_malformed_reply_counts_as_a_wrong_answer(change):
     answer = first_answer("lab_01", 3, right=True)
-    verdict = judge_through_messages(exercise_of("lab_01", 3), answer.arguments(), change=change)
+    verdict = judge_through_messages(get_exercise("lab_01", 3), answer.arguments(), change=change)
     assert verdict.hint == "strange-result"
 
 
@@ -178,7 +176,7 @@ def prepare_in_another_thread(images, chosen):
     ],
 )
 def test_answers_cannot_change_the_expected_result(lab, number, answer):
-    assert not exercise_of(lab, number).judge(answer).passed
+    assert not get_exercise(lab, number).judge(answer).passed
 
 
 def transfer(value, known=()):

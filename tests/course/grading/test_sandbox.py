@@ -1,4 +1,4 @@
-"""Code in a sandbox has limited access, and its end and errors are reported."""
+"""Code in a sandbox has limited access, and its exit and errors are reported."""
 
 import json
 import os
@@ -19,13 +19,13 @@ from course.grading.limits import SandboxLimits, StopReason
 from course.grading.sandbox import Sandbox
 
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
-# Report from inside the sandbox which changes to the module's own package are possible.
+# This module reports from inside the sandbox which changes to its own package are possible.
 REPORTER = """\
 import json, os, sys
 from pathlib import Path
 own = Path(__file__).parent
 done = []
-for what in (
+for change in (
     lambda: (own / "mine.py").write_text(""),
     lambda: (own.parent / "mine.py").write_text(""),
     lambda: own.rename(own.with_name("other")),
@@ -34,7 +34,7 @@ for what in (
     lambda: Path(sys.executable).unlink(),
 ):
     try:
-        what()
+        change()
         done.append(True)
     except OSError:
         done.append(False)
@@ -44,8 +44,8 @@ print(json.dumps({"at": str(own), "python": sys.prefix, "done": done}))
 
 
 @pytest.fixture
-def course_below_tmp(monkeypatch):
-    """A package `helpers` and a virtual environment in /tmp, which the sandbox replaces."""
+def course_under_tmp(monkeypatch):
+    """A `helpers` package and a virtual environment in /tmp, which the sandbox replaces."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     package = folder / "deep" / "course" / "helpers"
     package.mkdir(parents=True)
@@ -63,17 +63,17 @@ def course_below_tmp(monkeypatch):
 
 
 @needs_bubblewrap
-def test_a_course_below_tmp_is_visible_and_read_only(course_below_tmp):
+def test_a_course_under_tmp_is_visible_and_read_only(course_under_tmp):
     sandbox = Sandbox("helpers.reporter", SandboxLimits())
     output = sandbox.process.stdout.read()
     error = sandbox.last_error
     sandbox.end()
     assert error == ""
     report = json.loads(output)
-    assert report["at"] == str(course_below_tmp)
+    assert report["at"] == str(course_under_tmp)
     assert report["python"] == sys.prefix
     assert report["done"] == [False] * 6
-    assert sorted(p.name for p in course_below_tmp.iterdir()) == ["__init__.py", "reporter.py"]
+    assert sorted(p.name for p in course_under_tmp.iterdir()) == ["__init__.py", "reporter.py"]
 
 
 def test_packages_installed_by_the_user_are_visible(monkeypatch, tmp_path):
@@ -100,7 +100,7 @@ def test_last_line_of_standard_error_is_reported():
     assert not list(sandbox._errors.parent.glob(sandbox._errors.name))
 
 
-# Report what a process in the sandbox is allowed to do.
+# This module reports what a process in the sandbox is allowed to do.
 PROBE = """\
 import ctypes, json, os, pathlib, subprocess
 def works(call):
@@ -216,7 +216,7 @@ def test_detached_process_ends_with_a_sandbox_without_bubblewrap(run_module):
 
 
 @needs_bubblewrap
-def test_fork_bomb_fails_at_the_limit_of_tasks(run_module, monkeypatch):
+def test_fork_bomb_fails_at_the_task_limit(run_module, monkeypatch):
     monkeypatch.setattr("course.grading.sandbox.os.cpu_count", lambda: 2)
     code = (
         "import os, time\n"
@@ -233,8 +233,8 @@ def test_fork_bomb_fails_at_the_limit_of_tasks(run_module, monkeypatch):
     sandbox = run_module(code)
     if sandbox.task_limit.folder is None:
         pytest.skip("this user may not create a cgroup")
-    most = sandbox.limits.processes * 10
-    assert most - 10 < int(sandbox.process.stdout.readline()) < most
+    max_tasks = sandbox.limits.processes * 10
+    assert max_tasks - 10 < int(sandbox.process.stdout.readline()) < max_tasks
     assert sandbox.task_limit.folder.exists()
     sandbox.end()
     assert not sandbox.task_limit.folder.exists()
@@ -256,7 +256,7 @@ def test_time_spent_waiting_for_a_processor_does_not_count(run_module):
 
 
 @needs_bubblewrap
-def test_the_checks_of_the_labs_are_not_in_the_sandbox(run_module):
+def test_the_labs_checks_are_not_in_the_sandbox(run_module):
     checks = Path(helpers.__file__).parent / "checks" / "lab_01"
     code = (
         "import json, pathlib\n"

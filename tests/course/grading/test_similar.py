@@ -36,33 +36,35 @@ INDEPENDENT = {
 }
 
 
-def submitted(student, answer):
+def submission(student, answer):
     return Submission(student, student, builder.with_answer(5, answer))
 
 
 def test_a_copied_answer_is_found_and_an_independent_one_is_not():
-    others = [submitted(name, answer) for name, answer in INDEPENDENT.items()]
+    others = [submission(name, answer) for name, answer in INDEPENDENT.items()]
     pairs = similar(
-        builder.original, [submitted("x", COPIED), submitted("y", RENAMED), *others], threshold=0.7
+        builder.original,
+        [submission("x", COPIED), submission("y", RENAMED), *others],
+        threshold=0.7,
     )
     assert [(pair.first, pair.second) for pair in pairs] == [("x", "y")]
     assert pairs[0].similarity == 1.0
 
 
-def test_code_of_the_lab_itself_does_not_count():
+def test_code_from_the_lab_itself_does_not_count():
     stubs = [Submission(name, name, builder.original) for name in "ab"]
     assert similar(builder.original, stubs) == []
 
 
 def test_invalid_code_is_compared_word_by_word():
     broken = "def compute_mean(batches:\n  eins zwei drei vier fuenf sechs sieben acht neun zehn"
-    pairs = similar(builder.original, [submitted("a", broken), submitted("b", broken)])
+    pairs = similar(builder.original, [submission("a", broken), submission("b", broken)])
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
 
 
 def test_unreadable_notebook_is_ignored():
     unreadable = Submission("a", "a", None, "the file is empty")
-    assert similar(builder.original, [unreadable, submitted("b", COPIED)]) == []
+    assert similar(builder.original, [unreadable, submission("b", COPIED)]) == []
 
 
 def test_an_answer_without_its_id_is_compared():
@@ -71,12 +73,12 @@ def test_an_answer_without_its_id_is_compared():
         if grade_id(cell):
             cell.metadata.pop("nbgrader")
     without_ids.cells.append(new_code_cell("1"))
-    pairs = similar(builder.original, [submitted("a", COPIED), Submission("b", "b", without_ids)])
+    pairs = similar(builder.original, [submission("a", COPIED), Submission("b", "b", without_ids)])
     assert len(pairs) == 1
 
 
 def test_a_class_of_copies_is_found():
-    copies = [submitted(f"s{n}", COPIED) for n in range(24)]
+    copies = [submission(f"s{n}", COPIED) for n in range(24)]
     pairs = similar(builder.original, copies, solution=builder.solution, threshold=0.7)
     assert len(pairs) == 24 * 23 / 2
 
@@ -90,8 +92,10 @@ def test_copy_with_renamed_variables_is_found():
     renamed = COPIED
     for n, name in enumerate(("zwischensumme", "wieviele", "brocken")):
         renamed = renamed.replace(name, f"v{n}")
-    others = [submitted(name, answer) for name, answer in INDEPENDENT.items()]
+    others = [submission(name, answer) for name, answer in INDEPENDENT.items()]
     pairs = similar(
-        builder.original, [submitted("x", COPIED), submitted("y", renamed), *others], threshold=0.9
+        builder.original,
+        [submission("x", COPIED), submission("y", renamed), *others],
+        threshold=0.9,
     )
     assert ("x", "y") in [(pair.first, pair.second) for pair in pairs]

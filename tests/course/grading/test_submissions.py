@@ -21,9 +21,11 @@ from tools.grade_a_class import LABS, NAME
 LAB = "01_tensors"
 
 
-def notebook_text(code="1", marks=()):
+def notebook_text(code="1", grade_ids=()):
     cells = [new_code_cell(code)]
-    cells += [new_code_cell("2", metadata={"nbgrader": {"grade_id": mark}}) for mark in marks]
+    cells += [
+        new_code_cell("2", metadata={"nbgrader": {"grade_id": grade_id}}) for grade_id in grade_ids
+    ]
     return nbformat.writes(new_notebook(cells=cells))
 
 
@@ -64,12 +66,12 @@ def test_each_student_has_one_submission_sorted_by_name(tmp_path):
 
 def test_notebook_with_the_most_answers_is_chosen(tmp_path):
     write_file(tmp_path, "ada/draft.ipynb", notebook_text())
-    write_file(tmp_path, "ada/final.ipynb", notebook_text(marks=["exercise-1", "exercise-2"]))
+    write_file(tmp_path, "ada/final.ipynb", notebook_text(grade_ids=["exercise-1", "exercise-2"]))
     (submission,) = find_submissions(tmp_path, LAB)
     assert (submission.path, submission.others) == ("ada/final.ipynb", ("ada/draft.ipynb",))
 
 
-def test_hidden_copies_of_jupyter_and_macos_are_ignored(tmp_path):
+def test_hidden_copies_from_jupyter_and_macos_are_ignored(tmp_path):
     write_file(tmp_path, "ada/lab.ipynb", notebook_text())
     write_file(tmp_path, "ada/.ipynb_checkpoints/lab.ipynb", notebook_text("old"))
     write_file(tmp_path, "__MACOSX/ada/lab.ipynb", "junk")
@@ -206,7 +208,7 @@ def students(folder):
         (["submitted/ada/01_tensors/01_tensors"], ["ada"]),
         (["ada/01_tensors/01_tensors", "ada/03_moving/03_moving"], ["ada"]),
         (["ada/draft", "ada/final"], ["ada"]),
-        # One repository per student, named as by GitHub Classroom.
+        # One repository per student, named as GitHub Classroom does.
         (
             ["lab-01-submissions/lab-01-ada/labs/01_tensors", "lab-01-submissions/lab-01-bob/x"],
             ["lab-01-ada", "lab-01-bob"],
@@ -222,7 +224,7 @@ def test_students_are_neither_merged_nor_lost(tmp_path, paths, expected):
 
 
 @pytest.mark.parametrize("name", ["a_LATE_1_2_x.ipynb", "a_late_1_2_x.ipynb", "a_Late_1_2_x.ipynb"])
-def test_late_is_read_from_canvas_names(tmp_path, name):
+def test_late_flag_is_read_from_canvas_names(tmp_path, name):
     write_file(tmp_path, name, notebook_text())
     (submission,) = find_submissions(tmp_path, LAB)
     assert (submission.student, submission.identity.id, submission.late) == ("a", "1", True)
@@ -402,19 +404,19 @@ def test_student_who_submitted_a_zip_to_canvas_is_not_absent(tmp_path):
 def test_zip_methods_that_decompress_without_a_limit_are_not_read(tmp_path, method):
     with zipfile.ZipFile(tmp_path / "class.zip", "w", method) as archive:
         archive.writestr("ada/x.ipynb", notebook_text())
-    (one,) = read_files(tmp_path / "class.zip")
-    assert "not supported" in one.problem
+    (submitted,) = read_files(tmp_path / "class.zip")
+    assert "not supported" in submitted.problem
 
 
-def test_no_more_is_unpacked_than_the_zip_states(tmp_path):
+def test_unpacking_stops_at_the_size_that_the_zip_states(tmp_path):
     file = tmp_path / "class.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("ada/x.ipynb", " " * 100_000_000)
     size = (100_000_000).to_bytes(4, "little")
     file.write_bytes(file.read_bytes().replace(size, (5).to_bytes(4, "little")))
     tracemalloc.start()
-    (one,) = read_files(file)
+    (submitted,) = read_files(file)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert one.notebook is None
+    assert submitted.notebook is None
     assert peak < 20_000_000

@@ -1,8 +1,8 @@
-"""Contrast of two colors as WCAG 2 defines it."""
+"""Contrast ratio of two colors, as defined by WCAG 2."""
 
 
 def contrast(first: str, second: str) -> float:
-    """Return the contrast of two colors such as "#1b7fc4", from 1 to 21."""
+    """Return the contrast ratio of two colors such as "#1b7fc4": from 1 to 21."""
     low, high = sorted([_luminance(first), _luminance(second)])
     return (high + 0.05) / (low + 0.05)
 

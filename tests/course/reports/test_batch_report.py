@@ -1,4 +1,4 @@
-"""The page of a batch shows the entries of its finished runs."""
+"""The batch page shows the entries of its finished runs."""
 
 from html.parser import HTMLParser
 
@@ -34,7 +34,7 @@ def entry(number, *, status="passed", parameters=None, reported=None, **changes)
 
 
 class Reader(HTMLParser):
-    """Collects the tags, the links, and the text without scripts of a page."""
+    """Collects a page's tags, links, and text without scripts."""
 
     def __init__(self, page):
         super().__init__()
@@ -145,7 +145,7 @@ def captions(charts):
     return [chart.split("<figcaption>")[1].removesuffix("</figcaption>") for chart in charts]
 
 
-def test_reported_numbers_are_charted_over_varied_parameters():
+def test_reported_numbers_are_charted_against_varied_parameters():
     entries = [
         entry(n, parameters={"lr": lr, "width": 8, "seed": n}, reported={"loss": lr, "name": "x"})
         for n, lr in enumerate([0.1, 0.1, 0.2, 0.2])

@@ -1,4 +1,4 @@
-"""Charts are well-formed SVG and readable in the light and the dark theme."""
+"""Charts are well-formed SVG and readable in light and dark themes."""
 
 import xml.etree.ElementTree as ElementTree
 
@@ -48,12 +48,12 @@ def test_more_series_than_colors_are_drawn_as_one():
     assert COLORS[1] not in picture
 
 
-def test_equal_data_give_equal_svg():
+def test_same_data_gives_same_svg():
     points = [Point(1, 2.0), Point(2, 3.0)]
     assert chart(points, "x", "y") == chart(points, "x", "y")
 
 
-def test_text_and_axes_have_the_color_of_the_page():
+def test_text_and_axes_have_the_pages_color():
     picture = chart([Point(1, 2.0), Point(2, 3.0)], "x", "y")
     assert "currentColor" in picture
     assert "#000000" not in picture

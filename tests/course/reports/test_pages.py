@@ -1,4 +1,4 @@
-"""The page of a notebook needs no network, links to its neighbors, and is readable."""
+"""A notebook's page needs no network, links to its neighbors, and is readable."""
 
 import re
 
@@ -12,7 +12,7 @@ BACKGROUND, CODE, ERROR = "#ffffff", "#f5f5f5", "#ffdddd"  # of JupyterLab's lig
 
 
 @pytest.fixture
-def page_of(cells, tmp_path):
+def make_page(cells, tmp_path):
     def write(text, **options):
         file = tmp_path / "one.ipynb"
         nbformat.write(cells.notebook(cells.text(text)), file)
@@ -21,19 +21,19 @@ def page_of(cells, tmp_path):
     return write
 
 
-def test_remote_image_is_replaced_by_its_text(page_of):
-    page = page_of("[![Open in Colab](https://example.org/badge.svg)](https://example.org/lab)")
+def test_remote_image_is_replaced_by_its_text(make_page):
+    page = make_page("[![Open in Colab](https://example.org/badge.svg)](https://example.org/lab)")
     assert "badge.svg" not in page
     assert '<a href="https://example.org/lab">Open in Colab</a>' in page
 
 
-def test_page_links_to_its_index_unless_there_is_none(page_of):
-    assert 'href="all.html"' in page_of("text", index="all.html")
-    assert "All notebooks" not in page_of("text", index="")
+def test_page_links_to_its_index_unless_there_is_none(make_page):
+    assert 'href="all.html"' in make_page("text", index="all.html")
+    assert "All notebooks" not in make_page("text", index="")
 
 
-def test_relative_links_open_only_pages_in_the_same_folder(page_of):
-    page = page_of(
+def test_relative_links_open_only_pages_in_the_same_folder(make_page):
+    page = make_page(
         "[next](02_b.ipynb#end), [lab](../labs/01_a.ipynb), [last](09_c.ipynb), "
         "[torch](https://pytorch.org), [above](#above)",
         sibling_names=["02_b"],
@@ -43,9 +43,9 @@ def test_relative_links_open_only_pages_in_the_same_folder(page_of):
     assert '<a href="#above">above</a>' in page
 
 
-def test_text_colors_have_a_contrast_of_4_5(page_of):
+def test_text_colors_have_a_contrast_of_4_5(make_page):
     # The last style sheet overrides the theme's colors.
-    style = page_of("text").rpartition("<style>")[2].partition("</style>")[0]
+    style = make_page("text").rpartition("<style>")[2].partition("</style>")[0]
     terminal = re.findall(r"ansi-(\w+)-fg { color: (#\w{6})", style)
     code = re.findall(r"(--jp-mirror-editor-\w+)-color: (#\w{6})", style)
     prompt = re.findall(r"(prompt-not-active-font)-color: (#\w{6})", style)
@@ -56,7 +56,7 @@ def test_text_colors_have_a_contrast_of_4_5(page_of):
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_page_says_its_language(cells, tmp_path, language):
+def test_page_declares_its_language(cells, tmp_path, language):
     notebook = cells.notebook(cells.text("text"))
     if language != "en":
         notebook.metadata["course"] = {"language": language}
@@ -64,6 +64,6 @@ def test_page_says_its_language(cells, tmp_path, language):
     assert f'<html lang="{language}">' in write_page(tmp_path / "one.ipynb").read_text("utf-8")
 
 
-def test_collapsed_answer_stays_collapsed(page_of):
-    page = page_of("<details><summary>Answer</summary>\n\nOn the GPU.\n\n</details>")
+def test_collapsed_answer_stays_collapsed(make_page):
+    page = make_page("<details><summary>Answer</summary>\n\nOn the GPU.\n\n</details>")
     assert page.index("On the GPU.") < page.index("</details>")

@@ -14,11 +14,11 @@ SYNTHETIC = {"dataset": "synthetic images", "provenance": "synthetic images", "s
 
 
 def results(cells, **values):
-    return cells.shown({RESULT_TYPE: values, "text/plain": "Results"})
+    return cells.display_data({RESULT_TYPE: values, "text/plain": "Results"})
 
 
 class Reader(HTMLParser):
-    """Collects the text, the links and the tags of a page."""
+    """Collects a page's text, links and tags."""
 
     def __init__(self, page):
         super().__init__()
@@ -37,7 +37,7 @@ class Reader(HTMLParser):
 
 @pytest.fixture
 def report(cells, tmp_path):
-    """A function that writes the report of (name, status, reported, result fields) tuples."""
+    """A function that writes the report for (name, status, reported, result fields) tuples."""
 
     def write(*notebooks, **run):
         entries = []

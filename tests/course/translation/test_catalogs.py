@@ -99,7 +99,7 @@ def test_reports_file_line_and_finding(course):
     assert lines[int(line) - 1 :][0].startswith(("#.", "msgid"))
 
 
-def test_reports_texts_that_the_file_does_not_have(course):
+def test_reports_texts_missing_from_the_file(course):
     translate_catalog(course)
     course.write("01_first", CELLS + "\n# %% [markdown]\n# One more sentence.\n")
     findings = problems(course.folder, read_catalog(course.folder, NAME, "es"))
@@ -121,8 +121,8 @@ def test_file_can_be_read_by_gettext_tools(course):
     assert stored.metadata["Language"] == "es"
 
 
-def run(course, *words):
-    return cli.main(["--root", str(course.root), "translate", *map(str, words)])
+def run(course, *args):
+    return cli.main(["--root", str(course.root), "translate", *map(str, args)])
 
 
 def test_working_file_is_exported_and_imported(course, capsys):

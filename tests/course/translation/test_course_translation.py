@@ -69,7 +69,7 @@ def test_translated_notebook_is_executed(built_course):
     assert printed.text == "code says 3\n"
 
 
-def test_messages_of_helpers_are_compiled(built_course):
+def test_helper_messages_are_compiled(built_course):
     file = built_course.root / "helpers" / "translations" / f"{LANGUAGE}.json"
     texts = json.loads(file.read_text(encoding="utf-8"))
     assert texts["The images are {name}."] == pseudo("The images are {name}.")

@@ -69,7 +69,7 @@ def test_finds_each_text_once_in_order():
     assert [(piece.kind, piece.text) for piece in text_blocks(PAGE)] == TEXTS
 
 
-def test_replacing_texts_by_themselves_changes_nothing():
+def test_replacing_texts_with_themselves_changes_nothing():
     copy = translate_markdown(PAGE, lambda text: text)
     assert copy.split() == PAGE.split()
     assert structure(copy) == structure(PAGE)

@@ -1,4 +1,4 @@
-"""Texts, links and the call of `lesson.start` are translated."""
+"""Texts, links and the call to `lesson.start` are translated."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The whole course is translated into a test language without lost texts or changed code."""
+"""The whole course is translated into a test language without losing texts or changing code."""
 
 import ast
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_checks_accept_every_text(translation):
     assert findings == []
 
 
-def code_of(merged):
+def code_cells(merged):
     return [(cell.kind, cell.source) for cell in merged.cells if cell.kind is not CellKind.TEXT]
 
 
@@ -65,7 +65,7 @@ def test_translated_notebook_has_the_same_code_and_no_english_text(translation, 
         assert is_same_code(english, notebook)
         if document.startswith("labs/"):
             # A submission in any language is graded like one in English.
-            assert code_of(merge_answers(english, notebook)) == code_of(
+            assert code_cells(merge_answers(english, notebook)) == code_cells(
                 merge_answers(english, english)
             )
         code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")

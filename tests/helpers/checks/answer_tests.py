@@ -1,4 +1,4 @@
-"""Tests of the collected answers to a lab, run by `test_lab_NN_answers.py`.
+"""Tests for the collected answers to a lab, run by `test_lab_NN_answers.py`.
 
 One file per lab lets pytest's workers share the labs.
 """
@@ -20,7 +20,7 @@ from tests.helpers.checks.collection import Answers
 ROOT = Path(__file__).parents[3]
 
 
-class EveryAnswer:
+class AnswerTests:
     """Every answer in `answers` gets the right verdict and hint on every machine.
 
     The machines are the simulated GPU, as in a notebook with `practice=True`, and this machine.

@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass
 class Answers:
-    """All collected answers to the exercises of one lab; `checks` is the lab's module of checks."""
+    """All collected answers to the exercises of one lab; `checks` is the lab's checks module."""
 
     checks: ModuleType
     collected: list[Answer] = field(default_factory=list)
@@ -58,11 +58,11 @@ class Answers:
     def wrong(
         self, exercise: int, hint: str, arguments: CheckArguments = lambda f: (f,)
     ) -> Callable:
-        """Decorator: a wrong answer to `exercise`, which gets `hint`."""
+        """Return a decorator that collects a wrong answer to `exercise`, which must get `hint`."""
         return self._collect(exercise, hint, arguments)
 
     def right(self, exercise: int, arguments: CheckArguments = lambda f: (f,)) -> Callable:
-        """Decorator: a right answer to `exercise`."""
+        """Return a decorator that collects a right answer to `exercise`."""
         return self._collect(exercise, None, arguments)
 
     def _collect(self, exercise: int, hint: str | None, arguments: CheckArguments) -> Callable:
@@ -73,6 +73,6 @@ class Answers:
         return collect
 
     def count(self, exercise: int) -> tuple[int, int]:
-        """Return how many wrong and right answers to `exercise` there are."""
+        """Return the numbers of wrong and right answers to `exercise`."""
         wrong = [a.hint is not None for a in self.collected if a.exercise == exercise]
         return sum(wrong), len(wrong) - sum(wrong)

@@ -1,4 +1,4 @@
-"""Report after the tests how many collected answers were judged."""
+"""Report how many collected answers were judged, after the tests."""
 
 import importlib
 import re

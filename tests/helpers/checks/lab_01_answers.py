@@ -88,7 +88,7 @@ def copies_tensors_already_on_the_device(tensors, device):
 
 
 @answers.wrong(1, "needless-copy")
-def creates_every_tensor_again(tensors, device):
+def recreates_every_tensor(tensors, device):
     return [torch.tensor(tensor.tolist(), dtype=tensor.dtype, device=device) for tensor in tensors]
 
 

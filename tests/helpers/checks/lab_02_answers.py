@@ -46,24 +46,24 @@ def count_correct(guesses, labels):
     return (guesses == labels.to(guesses.device)).sum().item()
 
 
-EIGHT = (add, multiply, score, embed, hide, divide, noise, count_correct)
+RIGHT_LINES = (add, multiply, score, embed, hide, divide, noise, count_correct)
 
 
-def instead_of(replaced):
-    return lambda f: tuple(f if function is replaced else function for function in EIGHT)
+def replace_line(replaced):
+    return lambda f: tuple(f if function is replaced else function for function in RIGHT_LINES)
 
 
-@answers.right(1, arguments=lambda f: EIGHT)
+@answers.right(1, arguments=lambda f: RIGHT_LINES)
 def to_the_first_arguments_device():
     pass
 
 
-@answers.right(1, arguments=lambda f: EIGHT_BY_TENSOR)
+@answers.right(1, arguments=lambda f: RIGHT_LINES_BY_TENSOR)
 def to_the_first_argument():
     pass
 
 
-EIGHT_BY_TENSOR = (
+RIGHT_LINES_BY_TENSOR = (
     lambda x, y: torch.add(x, y.to(x)),
     lambda a, b: torch.matmul(a, b.to(device=a.device, copy=True)),
     lambda net, X: net(X.to(net.weight)),
@@ -75,12 +75,12 @@ EIGHT_BY_TENSOR = (
 )
 
 
-@answers.right(1, arguments=lambda f: EIGHT_WITH_OTHER_FUNCTIONS)
+@answers.right(1, arguments=lambda f: RIGHT_LINES_WITH_OTHER_FUNCTIONS)
 def with_other_functions():
     pass
 
 
-EIGHT_WITH_OTHER_FUNCTIONS = (
+RIGHT_LINES_WITH_OTHER_FUNCTIONS = (
     lambda x, y: x + y if y.device == x.device else x + y.to(x.device),
     lambda a, b: torch.mm(a, b.cpu().to(a.device)),
     lambda net, X: copy.deepcopy(net).to(X.device)(X).to(net.weight.device),
@@ -92,136 +92,136 @@ EIGHT_WITH_OTHER_FUNCTIONS = (
 )
 
 
-@answers.wrong(1, "still-mixes", arguments=instead_of(add))
+@answers.wrong(1, "still-mixes", arguments=replace_line(add))
 def does_not_change_the_line(x, y):
     return x + y
 
 
-@answers.wrong(1, "result-dropped", arguments=instead_of(add))
+@answers.wrong(1, "result-dropped", arguments=replace_line(add))
 def drops_the_moved_tensor(x, y):
     y.to(x.device)
     return x + y
 
 
-@answers.wrong(1, "one-device-only", arguments=instead_of(add))
+@answers.wrong(1, "one-device-only", arguments=replace_line(add))
 def hard_codes_the_gpu(x, y):
     return x + y.cuda()
 
 
-@answers.wrong(1, "one-device-only", arguments=instead_of(hide))
+@answers.wrong(1, "one-device-only", arguments=replace_line(hide))
 def hard_codes_the_first_gpu(scores, mask):
     return scores.masked_fill(mask.to("cuda:0"), -torch.inf)
 
 
-@answers.wrong(1, "result-elsewhere", arguments=instead_of(add))
+@answers.wrong(1, "result-elsewhere", arguments=replace_line(add))
 def moves_the_first_argument(x, y):
     return x.to(y.device) + y
 
 
-@answers.wrong(1, "result-elsewhere", arguments=instead_of(multiply))
+@answers.wrong(1, "result-elsewhere", arguments=replace_line(multiply))
 def moves_both_to_the_cpu(a, b):
     return a.cpu() @ b.cpu()
 
 
-@answers.wrong(1, "result-elsewhere", arguments=instead_of(score))
+@answers.wrong(1, "result-elsewhere", arguments=replace_line(score))
 def computes_on_the_device_of_the_batch(net, X):
     return copy.deepcopy(net).to(X.device)(X)
 
 
-@answers.wrong(1, "first-moved", arguments=instead_of(score))
+@answers.wrong(1, "first-moved", arguments=replace_line(score))
 def moves_the_network_to_the_batch(net, X):
     return net.to(X.device)(X)
 
 
-@answers.wrong(1, "first-moved", arguments=instead_of(score))
+@answers.wrong(1, "first-moved", arguments=replace_line(score))
 def moves_the_network_and_the_scores(net, X):
     device = net.weight.device
     return net.to(X.device)(X).to(device)
 
 
-@answers.wrong(1, "input-changed", arguments=instead_of(add))
+@answers.wrong(1, "input-changed", arguments=replace_line(add))
 def adds_in_place(x, y):
     x += y.to(x.device)
     return x
 
 
-@answers.wrong(1, "input-changed", arguments=instead_of(hide))
+@answers.wrong(1, "input-changed", arguments=replace_line(hide))
 def fills_the_input_in_place(scores, mask):
     return scores.masked_fill_(mask.to(scores.device), -torch.inf)
 
 
-@answers.wrong(1, "raised", arguments=instead_of(embed))
+@answers.wrong(1, "raised", arguments=replace_line(embed))
 def converts_words_to_float(embedding, words):
     return embedding(words.to(embedding.weight))
 
 
-@answers.wrong(1, "other-result", arguments=instead_of(multiply))
-def multiplies_number_by_number(a, b):
+@answers.wrong(1, "other-result", arguments=replace_line(multiply))
+def multiplies_the_sums(a, b):
     return a.sum() * b.to(a.device).sum() + torch.zeros(len(a), b.shape[1], device=a.device)
 
 
-@answers.wrong(1, "other-result", arguments=instead_of(hide))
+@answers.wrong(1, "other-result", arguments=replace_line(hide))
 def fills_with_a_small_number(scores, mask):
     return scores.masked_fill(mask.to(scores.device), -1e9)
 
 
-@answers.wrong(1, "still-mixes", arguments=instead_of(divide))
+@answers.wrong(1, "still-mixes", arguments=replace_line(divide))
 def does_not_move_the_total(x, total):
     return x / total
 
 
-@answers.wrong(1, "one-device-only", arguments=instead_of(divide))
+@answers.wrong(1, "one-device-only", arguments=replace_line(divide))
 def moves_x_to_the_cpu(x, total):
     return x.cpu() / total.cpu()
 
 
-@answers.wrong(1, "no-tensor", arguments=instead_of(divide))
+@answers.wrong(1, "no-tensor", arguments=replace_line(divide))
 def makes_a_list(x, total):
     return [row / total.item() for row in x]
 
 
-@answers.wrong(1, "still-mixes", arguments=instead_of(noise))
+@answers.wrong(1, "still-mixes", arguments=replace_line(noise))
 def draws_on_the_wrong_device(x, generator):
     return torch.rand(x.shape, device=x.device, generator=generator)
 
 
-@answers.wrong(1, "generator-unused", arguments=instead_of(noise))
+@answers.wrong(1, "generator-unused", arguments=replace_line(noise))
 def draws_without_the_generator(x, generator):
     return torch.rand(x.shape, device=x.device)
 
 
-@answers.wrong(1, "generator-unused", arguments=instead_of(noise))
+@answers.wrong(1, "generator-unused", arguments=replace_line(noise))
 def creates_another_generator(x, generator):
-    dice = torch.Generator(x.device).manual_seed(generator.initial_seed())
-    return torch.rand(x.shape, device=x.device, generator=dice)
+    new_generator = torch.Generator(x.device).manual_seed(generator.initial_seed())
+    return torch.rand(x.shape, device=x.device, generator=new_generator)
 
 
-@answers.wrong(1, "result-elsewhere", arguments=instead_of(noise))
+@answers.wrong(1, "result-elsewhere", arguments=replace_line(noise))
 def leaves_the_noise_on_the_cpu(x, generator):
     return torch.rand(x.shape, generator=generator)
 
 
-@answers.wrong(1, "one-device-only", arguments=instead_of(noise))
+@answers.wrong(1, "one-device-only", arguments=replace_line(noise))
 def hard_codes_the_gpu_for_the_noise(x, generator):
     return torch.rand(x.shape, generator=generator).cuda()
 
 
-@answers.wrong(1, "not-a-count", arguments=instead_of(count_correct))
+@answers.wrong(1, "not-a-count", arguments=replace_line(count_correct))
 def counts_in_a_tensor(guesses, labels):
     return (guesses == labels.to(guesses.device)).sum()
 
 
-@answers.wrong(1, "still-mixes", arguments=instead_of(count_correct))
+@answers.wrong(1, "still-mixes", arguments=replace_line(count_correct))
 def compares_on_two_devices(guesses, labels):
     return (guesses == labels).sum().item()
 
 
-@answers.wrong(1, "other-result", arguments=instead_of(count_correct))
+@answers.wrong(1, "other-result", arguments=replace_line(count_correct))
 def takes_the_mean(guesses, labels):
     return (guesses == labels.to(guesses.device)).float().mean().item()
 
 
-@answers.wrong(1, "no-result", arguments=instead_of(multiply))
+@answers.wrong(1, "no-result", arguments=replace_line(multiply))
 def prints_the_product(a, b):
     print(a @ b.to(a.device))
 
@@ -265,7 +265,7 @@ def uses_the_name_in_the_message():
 
 
 @answers.wrong(2, "no-such-name")
-def writes_target_for_the_labels():
+def calls_the_labels_target():
     return RIGHT_MOVES | {"A": ("target", "cuda:0")}
 
 
@@ -305,7 +305,7 @@ def moves_to_numpy():
 
 
 @answers.wrong(2, "no-such-device")
-def forgets_the_number_of_the_gpu():
+def forgets_the_gpu_index():
     return RIGHT_MOVES | {"F": ("images", "cuda")}
 
 

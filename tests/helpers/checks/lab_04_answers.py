@@ -252,7 +252,7 @@ def on_a_copy_of_the_network(net, batches):
     return ((evaluation_net(images).max(dim=1).indices == labels).sum() / len(labels)).item()
 
 
-def _share(net, batches, *, evaluation=True, restore_mode=True, gradients=False, item=True):
+def _accuracy(net, batches, *, evaluation=True, restore_mode=True, gradients=False, item=True):
     """Return the accuracy; each option leaves out one step."""
     training, device = net.training, _device_of(net)
     if evaluation:
@@ -269,48 +269,48 @@ def _share(net, batches, *, evaluation=True, restore_mode=True, gradients=False,
 
 @answers.wrong(2, "train-mode")
 def forgets_eval(net, batches):
-    return _share(net, batches, evaluation=False)
+    return _accuracy(net, batches, evaluation=False)
 
 
 @answers.wrong(2, "train-mode")
 def calls_eval_afterwards(net, batches):
-    result = _share(net, batches, evaluation=False)
+    result = _accuracy(net, batches, evaluation=False)
     net.eval()
     return result
 
 
 @answers.wrong(2, "mode-left")
 def stays_in_evaluation_mode(net, batches):
-    return _share(net, batches, restore_mode=False)
+    return _accuracy(net, batches, restore_mode=False)
 
 
 @answers.wrong(2, "mode-left")
 def always_goes_back_to_training(net, batches):
-    result = _share(net, batches)
+    result = _accuracy(net, batches)
     net.train()
     return result
 
 
 @answers.wrong(2, "keeps-gradients")
 def forgets_no_grad(net, batches):
-    return _share(net, batches, gradients=True)
+    return _accuracy(net, batches, gradients=True)
 
 
 @answers.wrong(2, "keeps-gradients")
 def leaves_the_no_grad_block(net, batches):
     with torch.no_grad():
         pass
-    return _share(net, batches, gradients=True)
+    return _accuracy(net, batches, gradients=True)
 
 
 @answers.wrong(2, "judged-elsewhere")
 def moves_the_network_to_the_images(net, batches):
-    return _share(net.cpu(), batches)
+    return _accuracy(net.cpu(), batches)
 
 
 @answers.wrong(2, "judged-elsewhere")
 def moves_all_to_a_gpu(net, batches):
-    return _share(net.to("cuda"), batches)
+    return _accuracy(net.to("cuda"), batches)
 
 
 @answers.wrong(2, "device-error")
@@ -356,39 +356,39 @@ def moves_the_predictions_to_the_cpu(net, batches):
 
 @answers.wrong(2, "mean-of-means")
 def returns_the_mean_of_batch_means(net, batches):
-    shares = torch.stack([torch.tensor(_share(net, [batch])) for batch in batches])
-    return shares.mean().item()
+    accuracies = torch.stack([torch.tensor(_accuracy(net, [batch])) for batch in batches])
+    return accuracies.mean().item()
 
 
 @answers.wrong(2, "total-guessed")
 def assumes_batches_of_equal_size(net, batches):
     images = sum(len(y) for _, y in batches)
-    return _share(net, batches) * images / (len(batches) * len(batches[0][1]))
+    return _accuracy(net, batches) * images / (len(batches) * len(batches[0][1]))
 
 
 @answers.wrong(2, "total-guessed")
 def divides_by_the_number_of_batches(net, batches):
-    return _share(net, batches) * sum(len(y) for _, y in batches) / len(batches)
+    return _accuracy(net, batches) * sum(len(y) for _, y in batches) / len(batches)
 
 
 @answers.wrong(2, "in-percent")
 def returns_percent(net, batches):
-    return 100 * _share(net, batches)
+    return 100 * _accuracy(net, batches)
 
 
 @answers.wrong(2, "not-a-number")
 def returns_a_tensor(net, batches):
-    return _share(net, batches, item=False)
+    return _accuracy(net, batches, item=False)
 
 
 @answers.wrong(2, "wrong-fraction")
 def returns_the_error_rate(net, batches):
-    return 1 - _share(net, batches)
+    return 1 - _accuracy(net, batches)
 
 
 @answers.wrong(2, "wrong-fraction")
 def returns_a_constant(net, batches):
-    _share(net, batches)
+    _accuracy(net, batches)
     return 0.5437
 
 
@@ -579,7 +579,7 @@ def adds_tables_of_two_sizes(net, batches):
 # Exercise 4: train_epoch(net, batches, optimizer)
 
 
-def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weigh=True, step=True):
+def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weight=True, step=True):
     """Train for one epoch; each option leaves out one step."""
     if mode:
         net.train()
@@ -593,8 +593,8 @@ def _epoch(net, batches, optimizer, *, mode=True, zero=True, item=True, weigh=Tr
         loss.backward()
         if step:
             optimizer.step()
-        total += (loss.item() if item else loss) * (len(targets) if weigh else 1)
-        images += len(targets) if weigh else 1
+        total += (loss.item() if item else loss) * (len(targets) if weight else 1)
+        images += len(targets) if weight else 1
     return total / images
 
 
@@ -666,8 +666,8 @@ def detaches_and_returns_a_tensor(net, batches, optimizer):
 
 
 @answers.wrong(4, "mean-of-batches")
-def weighs_all_batches_equally(net, batches, optimizer):
-    return _epoch(net, batches, optimizer, weigh=False)
+def weights_all_batches_equally(net, batches, optimizer):
+    return _epoch(net, batches, optimizer, weight=False)
 
 
 @answers.wrong(4, "no-step")

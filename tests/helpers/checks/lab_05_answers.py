@@ -172,7 +172,7 @@ def polls_the_stream(call, device, runs):
 
 
 @answers.wrong(1, "not-waited")
-def measures_the_processor_time(call, device, runs):
+def measures_cpu_time(call, device, runs):
     call()
     seconds = []
     for _ in range(runs):

@@ -54,17 +54,17 @@ def flips_none(images):
 
 @answers.wrong(1, "not-a-mirror")
 def flips_vertically(images):
-    return torch.where(_toss(images), images.flip(2), images)
+    return torch.where(_choose_at_random(images), images.flip(2), images)
 
 
 @answers.wrong(1, "not-a-mirror")
 def rotates_by_180_degrees(images):
-    return torch.where(_toss(images), images.flip(2, 3), images)
+    return torch.where(_choose_at_random(images), images.flip(2, 3), images)
 
 
 @answers.wrong(1, "not-a-mirror")
 def reverses_the_batch(images):
-    return torch.where(_toss(images), images.flip(0), images)
+    return torch.where(_choose_at_random(images), images.flip(0), images)
 
 
 @answers.wrong(1, "not-a-mirror")
@@ -73,13 +73,13 @@ def flips_each_channel_separately(images):
     return torch.where(toss, images.flip(3), images)
 
 
-def _toss(images, share=0.5):
-    return torch.rand(len(images), 1, 1, 1, device=images.device) < share
+def _choose_at_random(images, fraction=0.5):
+    return torch.rand(len(images), 1, 1, 1, device=images.device) < fraction
 
 
 @answers.wrong(1, "wrong-fraction")
 def flips_one_in_ten(images):
-    return torch.where(_toss(images, 0.1), images.flip(3), images)
+    return torch.where(_choose_at_random(images, 0.1), images.flip(3), images)
 
 
 @answers.wrong(1, "wrong-fraction")
@@ -103,7 +103,7 @@ def sets_the_seed(images):
 
 @answers.wrong(1, "input-changed")
 def writes_into_the_images(images):
-    chosen = _toss(images).flatten()
+    chosen = _choose_at_random(images).flatten()
     images[chosen] = images[chosen].flip(3)
     return images
 
@@ -133,18 +133,18 @@ def draws_on_the_cpu(images):
 
 @answers.wrong(1, "not-images")
 def returns_the_mirrored_ones_only(images):
-    return images[_toss(images).flatten()].flip(3)
+    return images[_choose_at_random(images).flatten()].flip(3)
 
 
 @answers.wrong(1, "no-result")
 def forgets_the_return(images):
-    torch.where(_toss(images), images.flip(3), images)
+    torch.where(_choose_at_random(images), images.flip(3), images)
 
 
 # Exercise 2: random_shift(images, max_shift)
 
 
-def _shifted(images, down, right, max_shift):
+def _shift_images(images, down, right, max_shift):
     """Return the images shifted by `down` and `right`, both of shape (N,)."""
     count, _, height, width = images.shape
     rows = torch.arange(height, device=images.device) + max_shift - down[:, None]
@@ -155,20 +155,20 @@ def _shifted(images, down, right, max_shift):
     return shifted.permute(0, 3, 1, 2)
 
 
-def _drawn(images, low, high):
+def _draw_shifts(images, low, high):
     return torch.randint(low, high, (len(images),), device=images.device)
 
 
 @answers.right(2)
 def by_padding_and_a_gather(images, max_shift):
-    down, right = (_drawn(images, -max_shift, max_shift + 1) for _ in range(2))
-    return _shifted(images, down, right, max_shift)
+    down, right = (_draw_shifts(images, -max_shift, max_shift + 1) for _ in range(2))
+    return _shift_images(images, down, right, max_shift)
 
 
 @answers.right(2)
 def by_looping_over_shifts(images, max_shift):
     height, width = images.shape[2:]
-    shift_numbers = _drawn(images, 0, (2 * max_shift + 1) ** 2)
+    shift_numbers = _draw_shifts(images, 0, (2 * max_shift + 1) ** 2)
     padded, result = F.pad(images, (max_shift,) * 4), torch.empty_like(images)
     for number in range((2 * max_shift + 1) ** 2):
         top, left = divmod(number, 2 * max_shift + 1)
@@ -188,7 +188,7 @@ def by_windows(images, max_shift):
 
 @answers.right(2)
 def by_masking_wrapped_pixels(images, max_shift):
-    def along(x, axis):
+    def shift_along(x, axis):
         size = x.shape[axis]
         shape = [len(x), 1, 1, 1]
         shape[axis] = size
@@ -198,7 +198,7 @@ def by_masking_wrapped_pixels(images, max_shift):
         positions = positions.clamp(0, size - 1).view(shape).expand_as(x)
         return x.gather(axis, positions) * inside
 
-    return along(along(images, 2), 3)
+    return shift_along(shift_along(images, 2), 3)
 
 
 @answers.wrong(2, "around-the-edge")
@@ -206,11 +206,11 @@ def rolls(images, max_shift):
     height, width = images.shape[2:]
     rows = (
         torch.arange(height, device=images.device)
-        - _drawn(images, -max_shift, max_shift + 1)[:, None]
+        - _draw_shifts(images, -max_shift, max_shift + 1)[:, None]
     )
     columns = (
         torch.arange(width, device=images.device)
-        - _drawn(images, -max_shift, max_shift + 1)[:, None]
+        - _draw_shifts(images, -max_shift, max_shift + 1)[:, None]
     )
     indices = torch.arange(len(images), device=images.device)[:, None, None]
     rows, columns = rows % height, columns % width
@@ -229,41 +229,41 @@ def rolls_the_whole_batch(images, max_shift):
 @answers.wrong(2, "all-alike")
 def shifts_all_images_alike(images, max_shift):
     down, right = (
-        _drawn(images, -max_shift, max_shift + 1)[:1].expand(len(images)) for _ in range(2)
+        _draw_shifts(images, -max_shift, max_shift + 1)[:1].expand(len(images)) for _ in range(2)
     )
-    return _shifted(images, down, right, max_shift)
+    return _shift_images(images, down, right, max_shift)
 
 
 @answers.wrong(2, "copied")
 def draws_on_the_cpu_and_moves_the_shifts(images, max_shift):
     down, right = (torch.randint(-max_shift, max_shift + 1, (len(images),)) for _ in range(2))
-    return _shifted(images, down.to(images.device), right.to(images.device), max_shift)
+    return _shift_images(images, down.to(images.device), right.to(images.device), max_shift)
 
 
 @answers.wrong(2, "tied-axes")
 def uses_one_shift_for_both_axes(images, max_shift):
-    shift = _drawn(images, -max_shift, max_shift + 1)
-    return _shifted(images, shift, shift, max_shift)
+    shift = _draw_shifts(images, -max_shift, max_shift + 1)
+    return _shift_images(images, shift, shift, max_shift)
 
 
 @answers.wrong(2, "shifts-missing")
 def forgets_the_upper_end(images, max_shift):
     if max_shift == 0:
         return images.clone()
-    down, right = (_drawn(images, -max_shift, max_shift) for _ in range(2))
-    return _shifted(images, down, right, max_shift)
+    down, right = (_draw_shifts(images, -max_shift, max_shift) for _ in range(2))
+    return _shift_images(images, down, right, max_shift)
 
 
 @answers.wrong(2, "shifts-missing")
 def forgets_the_lower_end(images, max_shift):
-    down, right = (_drawn(images, 0, max_shift + 1) for _ in range(2))
-    return _shifted(images, down, right, max_shift)
+    down, right = (_draw_shifts(images, 0, max_shift + 1) for _ in range(2))
+    return _shift_images(images, down, right, max_shift)
 
 
 @answers.wrong(2, "shifts-missing")
 def shifts_along_one_axis(images, max_shift):
-    down = _drawn(images, -max_shift, max_shift + 1)
-    return _shifted(images, down, torch.zeros_like(down), max_shift)
+    down = _draw_shifts(images, -max_shift, max_shift + 1)
+    return _shift_images(images, down, torch.zeros_like(down), max_shift)
 
 
 @answers.wrong(2, "not-a-shift")
@@ -278,8 +278,8 @@ def repeats_the_edge(images, max_shift):
 
 @answers.wrong(2, "not-a-shift")
 def shifts_too_far(images, max_shift):
-    down, right = (_drawn(images, -2 * max_shift, 2 * max_shift + 1) for _ in range(2))
-    return _shifted(images, down, right, 2 * max_shift)
+    down, right = (_draw_shifts(images, -2 * max_shift, 2 * max_shift + 1) for _ in range(2))
+    return _shift_images(images, down, right, 2 * max_shift)
 
 
 @answers.wrong(2, "not-images")
@@ -305,20 +305,20 @@ def sets_its_own_seed(images, max_shift):
 
 @answers.wrong(2, "device-error")
 def makes_the_rows_on_the_cpu(images, max_shift):
-    rows = torch.arange(images.shape[2]) - _drawn(images, -max_shift, max_shift + 1)[:, None]
+    rows = torch.arange(images.shape[2]) - _draw_shifts(images, -max_shift, max_shift + 1)[:, None]
     return images[:, :, rows]
 
 
 @answers.wrong(2, "uneven-shifts")
 def rounds_uniform_numbers(images, max_shift):
     drawn = torch.rand(2, len(images), device=images.device)
-    return _shifted(images, *(2 * max_shift * drawn - max_shift).round().long(), max_shift)
+    return _shift_images(images, *(2 * max_shift * drawn - max_shift).round().long(), max_shift)
 
 
 @answers.wrong(2, "uneven-shifts")
 def draws_from_a_normal_distribution(images, max_shift):
     drawn = torch.randn(2, len(images), device=images.device)
-    return _shifted(images, *drawn.round().clamp(-max_shift, max_shift).long(), max_shift)
+    return _shift_images(images, *drawn.round().clamp(-max_shift, max_shift).long(), max_shift)
 
 
 # Exercise 3: predict(net, images)
@@ -523,7 +523,7 @@ def starts_at_the_peak(step, num_steps, peak_lr, warmup_steps):
 
 
 @answers.wrong(4, "not-rising")
-def with_whole_division(step, num_steps, peak_lr, warmup_steps):
+def with_integer_division(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * (step // warmup_steps)
         if step < warmup_steps
@@ -547,8 +547,8 @@ def reaches_zero_a_step_late(step, num_steps, peak_lr, warmup_steps):
 
 @answers.wrong(4, "not-falling")
 def decays_quadratically(step, num_steps, peak_lr, warmup_steps):
-    share = (num_steps - step) / (num_steps - warmup_steps)
-    return peak_lr * step / warmup_steps if step < warmup_steps else peak_lr * share**2
+    fraction = (num_steps - step) / (num_steps - warmup_steps)
+    return peak_lr * step / warmup_steps if step < warmup_steps else peak_lr * fraction**2
 
 
 @answers.wrong(4, "not-a-rate")

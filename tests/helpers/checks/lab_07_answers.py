@@ -160,7 +160,7 @@ def in_inference_mode(net, batches):
     return losses
 
 
-def evaluated(net, batches, number=lambda loss: loss.item()):
+def evaluate(net, batches, number=lambda loss: loss.item()):
     was_training = net.training
     net.eval()
     losses = [number(F.cross_entropy(net(X), y)) for X, y in batches]
@@ -178,23 +178,23 @@ def leaves_the_function_unchanged(net, batches):
 
 @answers.wrong(2, "keeps-graph")
 def only_changes_the_mode(net, batches):
-    return evaluated(net, batches, lambda loss: loss)
+    return evaluate(net, batches, lambda loss: loss)
 
 
 @answers.wrong(2, "builds-graph")
 def takes_items_with_a_graph(net, batches):
-    return evaluated(net, batches)
+    return evaluate(net, batches)
 
 
 @answers.wrong(2, "not-numbers")
 def detaches_each_loss(net, batches):
-    return evaluated(net, batches, lambda loss: loss.detach())
+    return evaluate(net, batches, lambda loss: loss.detach())
 
 
 @answers.wrong(2, "not-numbers")
 def keeps_tensors_under_no_grad(net, batches):
     with torch.no_grad():
-        return evaluated(net, batches, lambda loss: loss)
+        return evaluate(net, batches, lambda loss: loss)
 
 
 @answers.wrong(2, "in-training-mode")
@@ -230,13 +230,13 @@ def always_returns_to_training(net, batches):
 @answers.wrong(2, "gradients-off")
 def turns_gradients_off_permanently(net, batches):
     torch.set_grad_enabled(False)
-    return evaluated(net, batches)
+    return evaluate(net, batches)
 
 
 @answers.wrong(2, "parameters-frozen")
 def freezes_the_network(net, batches):
     net.requires_grad_(False)
-    return evaluated(net, batches)
+    return evaluate(net, batches)
 
 
 @answers.wrong(2, "not-one-per-batch")
@@ -340,7 +340,7 @@ def divides_by_the_size(net, optimizer, X, y, size):
 
 
 @answers.wrong(3, "uneven")
-def weighs_all_parts_equally(net, optimizer, X, y, size):
+def weights_all_parts_equally(net, optimizer, X, y, size):
     optimizer.zero_grad()
     parts = list(zip(X.split(size), y.split(size), strict=True))
     for part, labels in parts:

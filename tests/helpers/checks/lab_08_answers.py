@@ -90,7 +90,7 @@ def rounds_decimal_digits(x, mantissa):
 
 
 @answers.wrong(1, "not-nearest")
-def keeps_one_bit_less(x, mantissa):
+def keeps_one_bit_fewer(x, mantissa):
     return adds_and_shifts(x, mantissa - 1)
 
 
@@ -730,7 +730,7 @@ def returns_a_percentage(kernels):
 
 
 @answers.wrong(5, "idle")
-def returns_the_idle_share(kernels):
+def returns_the_idle_fraction(kernels):
     return 1 - sorts_and_covers(kernels)
 
 

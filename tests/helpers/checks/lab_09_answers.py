@@ -88,7 +88,7 @@ def returns_a_tensor(order, rank, world_size):
 
 
 @answers.wrong(1, "no-result")
-def prints_the_share(order, rank, world_size):
+def prints_the_shard(order, rank, world_size):
     print(by_positions(order, rank, world_size))
 
 
@@ -101,7 +101,7 @@ def copies_of(replicas):
             yield copies
 
 
-def weighted(copies, sizes):
+def weighted_mean(copies, sizes):
     pairs = zip(copies, sizes, strict=True)
     return sum(copy.grad.cpu() * size for copy, size in pairs) / sum(sizes)
 
@@ -109,7 +109,7 @@ def weighted(copies, sizes):
 @answers.right(2)
 def on_the_cpu(replicas, sizes):
     for copies in copies_of(replicas):
-        mean = weighted(copies, sizes)
+        mean = weighted_mean(copies, sizes)
         for copy in copies:
             copy.grad = mean.to(copy.device)
 
@@ -117,7 +117,7 @@ def on_the_cpu(replicas, sizes):
 @answers.right(2)
 def in_place(replicas, sizes):
     for copies in copies_of(replicas):
-        mean = weighted(copies, sizes)
+        mean = weighted_mean(copies, sizes)
         for copy in copies:
             copy.grad.copy_(mean)
 
@@ -135,7 +135,7 @@ def with_weights_that_add_up_to_one(replicas, sizes):
 @answers.wrong(2, "shared-gradient")
 def shares_tensors_on_one_device(replicas, sizes):
     for copies in copies_of(replicas):
-        mean = weighted(copies, sizes).to(copies[0].device)
+        mean = weighted_mean(copies, sizes).to(copies[0].device)
         for copy in copies:
             copy.grad = mean.to(copy.device)
 
@@ -167,14 +167,14 @@ def forgets_to_divide(replicas, sizes):
 @answers.wrong(2, "unchanged")
 def changes_only_the_first(replicas, sizes):
     for copies in copies_of(replicas):
-        copies[0].grad = weighted(copies, sizes).to(copies[0].device)
+        copies[0].grad = weighted_mean(copies, sizes).to(copies[0].device)
 
 
 @answers.wrong(2, "unchanged")
 def drops_the_result(replicas, sizes):
     for copies in copies_of(replicas):
         for copy in copies:
-            weighted(copies, sizes).to(copy.device)
+            weighted_mean(copies, sizes).to(copy.device)
 
 
 @answers.wrong(2, "one-replicas")
@@ -185,7 +185,7 @@ def copies_from_the_last(replicas, sizes):
 
 
 @answers.wrong(2, "none-replaced")
-def replaces_none_by_zeros(replicas, sizes):
+def replaces_none_with_zeros(replicas, sizes):
     on_the_cpu(replicas, sizes)
     for net in replicas:
         for parameter in net.parameters():
@@ -196,7 +196,7 @@ def replaces_none_by_zeros(replicas, sizes):
 @answers.wrong(2, "raised")
 def does_not_handle_none(replicas, sizes):
     for copies in zip(*(net.parameters() for net in replicas), strict=True):
-        mean = weighted(copies, sizes)
+        mean = weighted_mean(copies, sizes)
         for copy in copies:
             copy.grad = mean.to(copy.device)
 
@@ -219,7 +219,7 @@ def averages_the_weights_too(replicas, sizes):
 
 
 @answers.wrong(2, "other-gradient")
-def divides_by_the_largest_share(replicas, sizes):
+def divides_by_the_largest_shard(replicas, sizes):
     for copies in copies_of(replicas):
         pairs = zip(copies, sizes, strict=True)
         total = sum(copy.grad.cpu() * size for copy, size in pairs)
@@ -231,7 +231,7 @@ def divides_by_the_largest_share(replicas, sizes):
 
 
 def run_ring(tensors, send, *, add=None, copy=None):
-    """Run the ring with another number of rounds that add or copy."""
+    """Run the ring with a different number of add or copy rounds."""
     n = len(tensors)
     add, copy = n - 1 if add is None else add, n - 1 if copy is None else copy
     chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]

@@ -13,7 +13,7 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, start_new_kernel
 
 from helpers.checks.showing import CHECK_TYPE
 
-# Time limits: for code that must exceed it, and for all other code.
+# Time limits for code that must exceed the limit, and for all other code.
 SHORT_LIMIT = 0.5
 LONG_LIMIT = 10.0
 # Additional time for ending threads and showing the box on a busy machine.
@@ -161,7 +161,7 @@ HOSTILE = {
         """,
         "strange-result",
     ),
-    "stopped as by Ctrl-C": ("raise KeyboardInterrupt", None),
+    "stopped as if by Ctrl-C": ("raise KeyboardInterrupt", None),
 }
 
 
@@ -216,19 +216,19 @@ def notebook():
     notebook.close()
 
 
-def indented(code):
+def indent(code):
     return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_check_returns_in_time_and_the_next_cells_run(notebook, name):
     code, hint = HOSTILE[name]
-    assert notebook.run(f"def hostile(X):\n{indented(code)}").error is None
+    assert notebook.run(f"def hostile(X):\n{indent(code)}").error is None
     seconds = SHORT_LIMIT if hint == "takes-too-long" else LONG_LIMIT
     result = notebook.run(f"check.exercise_3.seconds = {seconds}\ncheck.exercise_3(hostile)")
     assert result.seconds < SHORT_LIMIT + GRACE
     boxes = [outputs[CHECK_TYPE] for outputs in result.outputs if CHECK_TYPE in outputs]
-    if name == "stopped as by Ctrl-C":
+    if name == "stopped as if by Ctrl-C":
         assert result.error[0] == "KeyboardInterrupt"
     else:
         assert [box["hint"] for box in boxes] == [hint]
@@ -275,7 +275,7 @@ def test_reassigned_name_is_reported(notebook, statement, undo):
     assert notebook.run("check.exercise_3(hidden)").error is None
 
 
-def test_printed_text_is_shown_below_the_box_and_cut(notebook):
+def test_printed_text_is_shown_below_the_box_and_truncated(notebook):
     notebook.run("def hostile(X):\n    print('here I am' * 1000)\n    return X")
     result = notebook.run("check.exercise_3(hostile)")
     assert "Your code printed:\nhere I am" in result.printed

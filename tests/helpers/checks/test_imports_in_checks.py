@@ -20,7 +20,7 @@ import pytest
 from tests.helpers.checks.collection import LABS
 
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()
-pytestmark = pytest.mark.skipif(not FORKS, reason="needs processes that are forked")
+pytestmark = pytest.mark.skipif(not FORKS, reason="needs forked processes")
 
 HEAVY = ("torch._dynamo", "torch._inductor", "sympy")
 
@@ -60,7 +60,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         )
 
 
-def in_fresh_process(action, *args):
+def call_in_new_process(action, *args):
     """Call `action` in a process that has not imported torch's compiler, and return its result."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["torch", "helpers.checks.lab_01"])
@@ -83,7 +83,7 @@ def _send(sender, action, args):
 
 
 def judge_right_answers(lab):
-    """Return for each exercise the hint for its first right answer, and the importers."""
+    """For each exercise, return the hint for its first right answer, and the importers."""
     answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
     results = {}
     for number, exercise in answers.checks.lab.exercises.items():
@@ -100,7 +100,7 @@ def judge_right_answers(lab):
 
 @pytest.mark.parametrize("lab", LABS)
 def test_only_optimizers_and_checkpoints_import_the_compiler(lab):
-    results = in_fresh_process(judge_right_answers, lab)
+    results = call_in_new_process(judge_right_answers, lab)
     assert {number: hint for number, (hint, _) in results.items() if hint} == {}
     for number, (_, importers) in results.items():
         assert not importers or imported_by_torch(importers), (number, importers[-25:])
@@ -126,6 +126,6 @@ def judge_with_slow_import(lab, number, seconds):
 
 
 def test_a_slow_import_of_the_compiler_does_not_count_as_the_students_time():
-    hint, importers, complete = in_fresh_process(judge_with_slow_import, "lab_03", 3, 3.0)
+    hint, importers, complete = call_in_new_process(judge_with_slow_import, "lab_03", 3, 3.0)
     assert any("/torch/optim/" in file for file in importers)
     assert (hint, complete) == (None, True)

@@ -51,7 +51,7 @@ def outputs(monkeypatch):
     return bundles
 
 
-def same(x):
+def identity(x):
     return x
 
 
@@ -66,7 +66,7 @@ def run_wrong_answer(exercise, *answers):
 
 def test_repeated_mistake_gets_more_help(lab, outputs):
     for _ in range(4):
-        run_wrong_answer(lab.exercises[1], same)
+        run_wrong_answer(lab.exercises[1], identity)
     texts = [bundle["text/plain"] for bundle in outputs]
     assert texts[0] == ("Exercise 1: not yet. `double` gives less.\n□□ 0 of 2 exercises done")
     assert "Where to look: Look at the factor." in texts[1]
@@ -77,13 +77,13 @@ def test_repeated_mistake_gets_more_help(lab, outputs):
 
 def test_another_mistake_starts_with_its_first_hint(lab, outputs):
     for _ in range(3):
-        run_wrong_answer(lab.exercises[1], same)
+        run_wrong_answer(lab.exercises[1], identity)
     run_wrong_answer(lab.exercises[1], str)
     assert "Where to look" not in outputs[-1]["text/plain"]
 
 
 def test_box_has_complete_data(lab, outputs):
-    run_wrong_answer(lab.exercises[1], same)
+    run_wrong_answer(lab.exercises[1], identity)
     lab.exercises[1](twice)
     assert outputs[0][CHECK_TYPE] == {
         "lab": "01_first", "exercise": 1, "passed": False, "points": 0, "of": 2,
@@ -105,7 +105,7 @@ def test_second_run_of_a_right_answer_shows_the_same_box(lab, outputs):
 def test_exercise_is_no_longer_done_when_its_answer_becomes_wrong(lab, outputs):
     lab.exercises[1](twice)
     assert "■□ 1 of 2" in outputs[-1]["text/plain"]
-    run_wrong_answer(lab.exercises[1], same)
+    run_wrong_answer(lab.exercises[1], identity)
     assert "□□ 0 of 2" in outputs[-1]["text/plain"]
 
 
@@ -116,14 +116,14 @@ def test_every_attempt_draws_new_inputs(lab):
 
 
 def test_seed_of_a_verdict_reproduces_its_inputs(lab):
-    verdict = lab.exercises[1].judge(same)
-    lab.exercises[1].judge(same, seed=verdict.seed)
+    verdict = lab.exercises[1].judge(identity)
+    lab.exercises[1].judge(identity, seed=verdict.seed)
     assert lab.inputs[0] == lab.inputs[1]
 
 
 def test_missing_answer_raises_an_error_with_the_right_call(lab):
     with pytest.raises(TypeError, match=r"check.exercise_2\(one, two\)"):
-        lab.exercises[2](same)
+        lab.exercises[2](identity)
 
 
 def test_students_error_message_is_escaped_in_html(lab, outputs):
@@ -179,8 +179,8 @@ def relative_luminance(color):
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def test_box_names_all_colors_with_enough_contrast(lab, outputs):
-    run_wrong_answer(lab.exercises[1], same)
+def test_box_sets_all_colors_with_enough_contrast(lab, outputs):
+    run_wrong_answer(lab.exercises[1], identity)
     lab.exercises[1](twice)
     for bundle in outputs:
         html = bundle["text/html"]

@@ -6,11 +6,11 @@ import pytest
 
 import simulated_cuda
 from helpers.checks.lab_02.exercise_2_moves import LINES
-from tests.helpers.checks.answer_tests import ROOT, EveryAnswer
+from tests.helpers.checks.answer_tests import ROOT, AnswerTests
 from tests.helpers.checks.lab_02_answers import answers
 
 
-class TestLab02(EveryAnswer):
+class TestLab02(AnswerTests):
     answers = answers
 
 

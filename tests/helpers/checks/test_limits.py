@@ -168,7 +168,7 @@ def test_signals_do_not_interrupt_each_other(monkeypatch):
     assert set(depths) == {1}
 
 
-def test_memory_is_checked_where_the_system_cannot_limit_it(monkeypatch):
+def test_memory_is_checked_if_the_system_cannot_limit_it(monkeypatch):
     if not memory._PROCESS.exists():
         pytest.skip("this system does not report the memory of a process")
     monkeypatch.setattr(limits, "limit_addresses", lambda more: None)

@@ -1,4 +1,4 @@
-"""A device that works in the background and replaces a GPU in checks of synchronization."""
+"""A device that runs in the background and simulates a GPU in checks of synchronization."""
 
 import pytest
 import torch

@@ -22,7 +22,7 @@ REAL_ROOT = os.environ.get("CIFAR10_ROOT")
 
 
 @pytest.fixture(autouse=True)
-def isolated(monkeypatch, tmp_path):
+def isolate_from_machine(monkeypatch, tmp_path):
     """Hide this machine's cache, network and copy of CIFAR-10; draw few synthetic images."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache-home"))
     monkeypatch.setenv("CIFAR10_MIRRORS", "none")
@@ -130,7 +130,7 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 @pytest.fixture
-def small(tmp_path):
+def small_cifar10(tmp_path):
     (tmp_path / "small").mkdir()
     return SmallCifar10(tmp_path / "small")
 
@@ -174,8 +174,8 @@ class Server:
         cut: close the connection after this many bytes, the first time only.
         hang: accept the request and never answer.
         freeze: stop sending after this many bytes, with the connection open.
-        ranges: whether to support the header Range.
-        ranges_requested: the header Range of each request, None for the whole file.
+        ranges: whether to support the Range header.
+        ranges_requested: the Range header of each request, None for the whole file.
     """
 
     def __init__(self, data: bytes) -> None:

@@ -13,8 +13,8 @@ from helpers.cifar10.formats import read
 
 
 @pytest.fixture
-def contents(small):
-    return read(small.folders())
+def contents(small_cifar10):
+    return read(small_cifar10.folders())
 
 
 @pytest.fixture
@@ -146,16 +146,16 @@ def test_removes_only_abandoned_partial_files(stored_cache, contents):
     assert new.exists()
 
 
-def test_identity_changes_with_archive(small):
-    path = small.tar()
+def test_identity_changes_with_archive(small_cifar10):
+    path = small_cifar10.tar()
     before = identity_of(path)
     assert identity_of(path) == before
     os.utime(path, ns=(1, 1))
     assert identity_of(path) != before
 
 
-def test_identity_changes_with_one_image_of_a_folder(small):
-    folders = small.folders()
+def test_identity_changes_with_one_image_of_a_folder(small_cifar10):
+    folders = small_cifar10.folders()
     before = identity_of(folders)
     assert identity_of(folders) == before
     image = folders / "test" / "cat" / "0000.jpg"

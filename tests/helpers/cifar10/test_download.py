@@ -22,7 +22,7 @@ def target(tmp_path):
     return tmp_path / "archive"
 
 
-def part_of(target):
+def partial_file(target):
     return target.with_name("archive.part")
 
 
@@ -36,7 +36,7 @@ def error_of(urls, target, patience=QUICK) -> str:
 def fetch(urls, target, patience=QUICK):
     host = download(urls, target, EXPECTED, patience)
     assert target.read_bytes() == DATA
-    assert not part_of(target).exists()
+    assert not partial_file(target).exists()
     return host
 
 
@@ -48,7 +48,7 @@ def test_skips_server_that_answers_503(serve, target):
     fetch([serve(DATA, status=503).url, serve(DATA).url], target)
 
 
-def test_reports_503_of_every_server(serve, target):
+def test_reports_503_from_every_server(serve, target):
     assert "127.0.0.1: it answered 503" in error_of([serve(DATA, status=503).url], target)
 
 
@@ -93,7 +93,7 @@ def test_skips_server_too_slow_for_time_limit(serve, target):
     assert time.monotonic() - start < 4
     assert "slow, " in message
     assert "the time limit is 8 s" in message
-    assert part_of(target).stat().st_size > 0
+    assert partial_file(target).stat().st_size > 0
 
 
 def test_time_limit_covers_all_servers(serve, target):
@@ -111,28 +111,28 @@ def test_resumes_from_same_server_after_disconnect(serve, target):
 
 
 def test_resumes_earlier_attempt(serve, target):
-    part_of(target).write_bytes(DATA[:120_000])
+    partial_file(target).write_bytes(DATA[:120_000])
     server = serve(DATA)
     fetch([server.url], target)
     assert server.ranges_requested == ["bytes=120000-"]
 
 
 def test_server_without_ranges_sends_whole_file(serve, target):
-    part_of(target).write_bytes(DATA[:120_000])
+    partial_file(target).write_bytes(DATA[:120_000])
     server = serve(DATA, ranges=False)
     fetch([server.url], target)
     assert len(server.ranges_requested) == 1
 
 
 def test_discards_damaged_earlier_attempt(serve, target):
-    part_of(target).write_bytes(b"x" * 120_000)
+    partial_file(target).write_bytes(b"x" * 120_000)
     server = serve(DATA)
     fetch([server.url], target)
     assert server.ranges_requested == ["bytes=120000-", None]
 
 
 def test_discards_earlier_attempt_that_is_too_long(serve, target):
-    part_of(target).write_bytes(DATA + b"more")
+    partial_file(target).write_bytes(DATA + b"more")
     fetch([serve(DATA).url], target)
 
 
@@ -142,15 +142,15 @@ def test_wrong_checksum_moves_on_to_next_server(serve, target):
 
 def test_wrong_checksum_on_every_server_leaves_no_file(serve, target):
     assert "the checksum is wrong" in error_of([serve(DATA[::-1]).url], target)
-    assert not part_of(target).exists()
+    assert not partial_file(target).exists()
 
 
 def test_refuses_sign_in_page_by_size(serve, target):
     """Networks with a sign-in page answer every request with that page."""
-    part_of(target).write_bytes(DATA[:100])
+    partial_file(target).write_bytes(DATA[:100])
     message = error_of([serve(b"<html>Welcome</html>").url], target)
     assert "it offers 20 bytes, the file has 150,000" in message
-    assert part_of(target).read_bytes() == DATA[:100]
+    assert partial_file(target).read_bytes() == DATA[:100]
 
 
 def test_accepts_local_file_as_mirror(tmp_path, target):
@@ -178,7 +178,7 @@ def test_full_disk_is_reported_and_partial_file_is_removed(serve, target):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert f"cannot be written to {target.parent}: {os.strerror(errno.EFBIG)}" in message
-    assert not part_of(target).exists()
+    assert not partial_file(target).exists()
 
 
 def test_progress_bar_names_host_on_stderr(serve, target, capsys):

@@ -42,52 +42,52 @@ def assert_image_folders(contents, folders):
         ("png", {}),
     ],
 )
-def test_image_folders_match_torchvision(small, kind, options):
-    folders = small.folders(kind, **options)
+def test_image_folders_match_torchvision(small_cifar10, kind, options):
+    folders = small_cifar10.folders(kind, **options)
     assert_image_folders(read(folders), folders)
 
 
 @pytest.mark.parametrize("kind", ["tar", "tar.gz", "tgz"])
 @pytest.mark.parametrize("prefix", ["", "cifar10"])
-def test_reads_image_folders_in_tar(small, kind, prefix):
-    assert_image_folders(read(small.tar(kind, prefix)), small.folders())
+def test_reads_image_folders_in_tar(small_cifar10, kind, prefix):
+    assert_image_folders(read(small_cifar10.tar(kind, prefix)), small_cifar10.folders())
 
 
 @pytest.mark.parametrize("prefix", ["", "cifar10/"])
-def test_reads_image_folders_in_zip(small, prefix):
-    assert_image_folders(read(small.zip(prefix)), small.folders())
+def test_reads_image_folders_in_zip(small_cifar10, prefix):
+    assert_image_folders(read(small_cifar10.zip(prefix)), small_cifar10.folders())
 
 
-def test_reads_image_folders_one_level_deeper(small):
-    folders = small.folders(name="copy/cifar10")
+def test_reads_image_folders_one_level_deeper(small_cifar10):
+    folders = small_cifar10.folders(name="copy/cifar10")
     assert_image_folders(read(folders.parent), folders)
 
 
-def test_recognizes_archive_by_content(small):
-    path = small.tar().rename(small.root / "images.dat")
-    assert_image_folders(read(path), small.folders())
+def test_recognizes_archive_by_content(small_cifar10):
+    path = small_cifar10.tar().rename(small_cifar10.root / "images.dat")
+    assert_image_folders(read(path), small_cifar10.folders())
 
 
-def test_reads_tar_compressed_in_several_members(small):
-    path = small.tar("tar")
+def test_reads_tar_compressed_in_several_members(small_cifar10):
+    path = small_cifar10.tar("tar")
     data = path.read_bytes()
     path.write_bytes(gzip.compress(data[:5000]) + gzip.compress(data[5000:]) + bytes(100))
-    assert_image_folders(read(path), small.folders())
+    assert_image_folders(read(path), small_cifar10.folders())
 
 
-def test_reads_tar_with_long_names_and_links(small):
-    folders = small.folders()
+def test_reads_tar_with_long_names_and_links(small_cifar10):
+    folders = small_cifar10.folders()
     for split in ("train", "test"):
         for path in (folders / split).rglob("0001.jpg"):
             path.rename(path.with_name("1" * 120 + ".jpg"))
     (folders / "train" / "cat" / "again.jpg").symlink_to("0000.jpg")
-    archive = small.tar(source=folders)
+    archive = small_cifar10.tar(source=folders)
     (folders / "train" / "cat" / "again.jpg").unlink()
     assert_image_folders(read(archive), folders)
 
 
-def test_reads_tar_in_pax_format(small):
-    folders, path = small.folders(), small.root / "pax.tar"
+def test_reads_tar_in_pax_format(small_cifar10):
+    folders, path = small_cifar10.folders(), small_cifar10.root / "pax.tar"
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
         for file in sorted(folders.rglob("*.jpg")):
             member = archive.gettarinfo(file, file.relative_to(folders).as_posix())
@@ -115,51 +115,51 @@ def torchvision_datasets(monkeypatch):
     return load
 
 
-def test_reads_batches_folder(small, torchvision_datasets):
-    root = small.batches()
+def test_reads_batches_folder(small_cifar10, torchvision_datasets):
+    root = small_cifar10.batches()
     assert_same(read(root / "cifar-10-batches-py"), *torchvision_datasets(root))
 
 
-def test_reads_batches_pickled_by_python_2(small, torchvision_datasets, python2_dumps):
-    root = small.batches(dumps=python2_dumps)
+def test_reads_batches_pickled_by_python_2(small_cifar10, torchvision_datasets, python2_dumps):
+    root = small_cifar10.batches(dumps=python2_dumps)
     assert_same(read(root), *torchvision_datasets(root))
 
 
-def test_reads_official_archive(small, torchvision_datasets):
-    archive = small.official_archive()
-    assert_same(read(archive), *torchvision_datasets(small.root / "archive-source"))
+def test_reads_official_archive(small_cifar10, torchvision_datasets):
+    archive = small_cifar10.official_archive()
+    assert_same(read(archive), *torchvision_datasets(small_cifar10.root / "archive-source"))
 
 
-def test_reads_folder_with_archive_and_batches(small, torchvision_datasets):
-    root = small.batches()
-    shutil.copy(small.official_archive(), root)
+def test_reads_folder_with_archive_and_batches(small_cifar10, torchvision_datasets):
+    root = small_cifar10.batches()
+    shutil.copy(small_cifar10.official_archive(), root)
     assert_same(read(root), *torchvision_datasets(root))
 
 
-def test_reads_folder_with_official_archive(small, torchvision_datasets):
-    archive = small.official_archive()
-    assert_same(read(archive.parent), *torchvision_datasets(small.root / "archive-source"))
+def test_reads_folder_with_official_archive(small_cifar10, torchvision_datasets):
+    archive = small_cifar10.official_archive()
+    assert_same(read(archive.parent), *torchvision_datasets(small_cifar10.root / "archive-source"))
 
 
-def test_falls_back_to_archive_if_batches_are_incomplete(small, torchvision_datasets):
-    root = small.batches()
-    shutil.copy(small.official_archive(), root)
+def test_falls_back_to_archive_if_batches_are_incomplete(small_cifar10, torchvision_datasets):
+    root = small_cifar10.batches()
+    shutil.copy(small_cifar10.official_archive(), root)
     (root / "cifar-10-batches-py" / "data_batch_3").unlink()
-    assert_same(read(root), *torchvision_datasets(small.root / "archive-source"))
+    assert_same(read(root), *torchvision_datasets(small_cifar10.root / "archive-source"))
 
 
 @pytest.mark.parametrize("source", [".", "plain_text", "plain_text/train-00000-of-00001.parquet"])
-def test_reads_parquet_files_of_the_hub(small, source):
-    contents = read(small.parquet() / source)
+def test_reads_parquet_files_from_the_hub(small_cifar10, source):
+    contents = read(small_cifar10.parquet() / source)
     order = np.random.default_rng(1).permutation(50)
-    assert contents.train.labels.tolist() == small.labels["train"][order].tolist()
-    pixels = torch.from_numpy(small.pixels["train"][order]).permute(0, 3, 1, 2)
+    assert contents.train.labels.tolist() == small_cifar10.labels["train"][order].tolist()
+    pixels = torch.from_numpy(small_cifar10.pixels["train"][order]).permute(0, 3, 1, 2)
     assert torch.equal(contents.train.images, pixels)
     assert len(contents.test.labels) == 20
 
 
-def test_ignores_hidden_and_unrelated_files(small):
-    folders = small.folders()
+def test_ignores_hidden_and_unrelated_files(small_cifar10):
+    folders = small_cifar10.folders()
     before = read(folders)
     (folders / "train" / "cat" / ".hidden.jpg").write_bytes(b"")
     (folders / "train" / "cat" / "notes.txt").write_text("notes")

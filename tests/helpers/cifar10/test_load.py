@@ -15,17 +15,17 @@ from helpers.cifar10.download import File
 
 
 @pytest.fixture
-def published(small, monkeypatch):
+def published_archive(small_cifar10, monkeypatch):
     """The bytes of a small archive that replaces the official one."""
     import hashlib
 
-    data = small.official_archive().read_bytes()
+    data = small_cifar10.official_archive().read_bytes()
     monkeypatch.setattr(official, "ARCHIVE", File(len(data), hashlib.md5(data).hexdigest()))
     return data
 
 
-def test_loads_images_at_path(small, cache):
-    dataset = load(small.tar(), cache=cache)
+def test_loads_images_at_path(small_cifar10, cache):
+    dataset = load(small_cifar10.tar(), cache=cache)
     assert (dataset.name, dataset.synthetic) == ("CIFAR-10", False)
     assert dataset.classes == cifar10.CLASSES
     assert (dataset.train.images.shape, dataset.train.images.dtype) == (
@@ -35,25 +35,27 @@ def test_loads_images_at_path(small, cache):
     assert (dataset.test.labels.shape, dataset.test.labels.dtype) == ((20,), torch.int64)
 
 
-def test_repr_is_one_line(small, cache):
-    assert repr(load(small.tar(), cache=cache)) == "<CIFAR-10: 50 training and 20 test images>"
+def test_repr_is_one_line(small_cifar10, cache):
+    assert (
+        repr(load(small_cifar10.tar(), cache=cache)) == "<CIFAR-10: 50 training and 20 test images>"
+    )
 
 
-def test_expands_home_in_path(small, cache, monkeypatch):
-    monkeypatch.setenv("HOME", str(small.root))
-    assert not load(f"~/{small.tar().name}", cache=cache).synthetic
+def test_expands_home_in_path(small_cifar10, cache, monkeypatch):
+    monkeypatch.setenv("HOME", str(small_cifar10.root))
+    assert not load(f"~/{small_cifar10.tar().name}", cache=cache).synthetic
 
 
-def test_provenance_gives_counts_and_file_name_only(small, cache):
-    provenance = load(small.tar(), cache=cache).provenance
+def test_provenance_gives_counts_and_file_name_only(small_cifar10, cache):
+    provenance = load(small_cifar10.tar(), cache=cache).provenance
     assert provenance == (
         "real CIFAR-10, a subset of 50 training and 20 test images read from image folders in "
         "images.tar.gz"
     )
 
 
-def test_second_load_comes_from_cache(small, cache):
-    path = small.tar()
+def test_second_load_comes_from_cache(small_cifar10, cache):
+    path = small_cifar10.tar()
     first, second = load(path, cache=cache), load(path, cache=cache)
     assert second.provenance == first.provenance + ", cached"
     for actual, expected in ((second.train, first.train), (second.test, first.test)):
@@ -61,19 +63,19 @@ def test_second_load_comes_from_cache(small, cache):
         assert torch.equal(actual.labels, expected.labels)
 
 
-def test_reads_changed_file_again(small, cache):
-    path = small.tar()
+def test_reads_changed_file_again(small_cifar10, cache):
+    path = small_cifar10.tar()
     load(path, cache=cache)
-    small.per_class["train"] = 3
-    for part in (small.pixels, small.labels):
+    small_cifar10.per_class["train"] = 3
+    for part in (small_cifar10.pixels, small_cifar10.labels):
         indices = [k for k in range(50) if k % 5 < 3]
         part["train"] = part["train"][indices]
-    assert small.tar(source=small.folders(name="smaller")) == path
+    assert small_cifar10.tar(source=small_cifar10.folders(name="smaller")) == path
     assert len(load(path, cache=cache).train.labels) == 30
 
 
-def test_rebuilds_damaged_cache(small, cache):
-    path = small.tar()
+def test_rebuilds_damaged_cache(small_cifar10, cache):
+    path = small_cifar10.tar()
     first = load(path, cache=cache)
     (file,) = cache.iterdir()
     file.write_bytes(file.read_bytes()[:1000])
@@ -81,28 +83,28 @@ def test_rebuilds_damaged_cache(small, cache):
     assert load(path, cache=cache).provenance.endswith("cached")
 
 
-def test_unwritable_cache_is_noted_in_provenance(small, tmp_path):
+def test_unwritable_cache_is_noted_in_provenance(small_cifar10, tmp_path):
     (tmp_path / "file").write_text("")
-    dataset = load(small.tar(), cache=tmp_path / "file")
+    dataset = load(small_cifar10.tar(), cache=tmp_path / "file")
     assert dataset.provenance.endswith("(not cached: File exists)")
 
 
 @pytest.mark.parametrize("source", ["auto", "cifar10"])
-def test_cifar10_root_comes_before_cache_and_download(small, cache, monkeypatch, source):
-    monkeypatch.setenv("CIFAR10_ROOT", str(small.folders()))
+def test_cifar10_root_comes_before_cache_and_download(small_cifar10, cache, monkeypatch, source):
+    monkeypatch.setenv("CIFAR10_ROOT", str(small_cifar10.folders()))
     assert "image folders in folders" in load(source, cache=cache).provenance
 
 
 @pytest.mark.parametrize("source", ["auto", "cifar10"])
-def test_invalid_cifar10_root_is_an_error(small, cache, monkeypatch, source):
-    monkeypatch.setenv("CIFAR10_ROOT", str(small.root / "nowhere"))
+def test_invalid_cifar10_root_is_an_error(small_cifar10, cache, monkeypatch, source):
+    monkeypatch.setenv("CIFAR10_ROOT", str(small_cifar10.root / "nowhere"))
     with pytest.raises(DataError, match=r"CIFAR10_ROOT is set, but cannot be used.*nowhere"):
         load(source, cache=cache)
 
 
-def test_named_path_comes_before_cifar10_root(small, cache, monkeypatch):
+def test_named_path_comes_before_cifar10_root(small_cifar10, cache, monkeypatch):
     monkeypatch.setenv("CIFAR10_ROOT", "nowhere")
-    assert "images.tar.gz" in load(small.tar(), cache=cache).provenance
+    assert "images.tar.gz" in load(small_cifar10.tar(), cache=cache).provenance
 
 
 def test_missing_path_lists_accepted_names(cache):
@@ -110,14 +112,14 @@ def test_missing_path_lists_accepted_names(cache):
         load("CIFAR10", cache=cache)
 
 
-def test_downloads_if_there_is_no_copy(published, serve, cache):
-    dataset = load("auto", cache=cache, mirrors=[serve(published).url])
+def test_downloads_if_there_is_no_copy(published_archive, serve, cache):
+    dataset = load("auto", cache=cache, mirrors=[serve(published_archive).url])
     assert not dataset.synthetic
     assert dataset.provenance.endswith("downloaded from 127.0.0.1")
 
 
-def test_downloads_once(published, serve, cache):
-    server = serve(published)
+def test_downloads_once(published_archive, serve, cache):
+    server = serve(published_archive)
     load("auto", cache=cache, mirrors=[server.url])
     assert (
         "downloaded earlier, cached" in load("auto", cache=cache, mirrors=[server.url]).provenance
@@ -125,8 +127,8 @@ def test_downloads_once(published, serve, cache):
     assert len(server.ranges_requested) == 1
 
 
-def test_keeps_archive_to_rebuild_cache(published, serve, cache):
-    server = serve(published)
+def test_keeps_archive_to_rebuild_cache(published_archive, serve, cache):
+    server = serve(published_archive)
     load("cifar10", cache=cache, mirrors=[server.url])
     (file,) = cache.glob("*.images")
     file.write_bytes(b"broken")
@@ -134,21 +136,21 @@ def test_keeps_archive_to_rebuild_cache(published, serve, cache):
     assert len(server.ranges_requested) == 1
 
 
-def test_downloads_damaged_archive_again(published, serve, cache):
+def test_downloads_damaged_archive_again(published_archive, serve, cache):
     cache.mkdir()
-    (cache / "cifar-10-python.tar.gz").write_bytes(published[:-1] + b"?")
-    dataset = load("cifar10", cache=cache, mirrors=[serve(published).url])
+    (cache / "cifar-10-python.tar.gz").write_bytes(published_archive[:-1] + b"?")
+    dataset = load("cifar10", cache=cache, mirrors=[serve(published_archive).url])
     assert "downloaded from" in dataset.provenance
 
 
-def test_download_works_without_writable_cache(published, serve, tmp_path):
+def test_download_works_without_writable_cache(published_archive, serve, tmp_path):
     (tmp_path / "file").write_text("")
-    dataset = load("cifar10", cache=tmp_path / "file", mirrors=[serve(published).url])
+    dataset = load("cifar10", cache=tmp_path / "file", mirrors=[serve(published_archive).url])
     assert "downloaded from 127.0.0.1 (not cached: " in dataset.provenance
 
 
-def test_cifar10_mirrors_sets_servers(published, serve, cache, monkeypatch):
-    broken, good = serve(published, status=503), serve(published)
+def test_cifar10_mirrors_sets_servers(published_archive, serve, cache, monkeypatch):
+    broken, good = serve(published_archive, status=503), serve(published_archive)
     monkeypatch.setenv("CIFAR10_MIRRORS", f"{broken.url}, {good.url}")
     assert not load("auto", cache=cache).synthetic
     assert len(broken.ranges_requested) == 1
@@ -191,23 +193,23 @@ def test_cifar10_never_falls_back_to_synthetic_images(serve, cache):
         load("cifar10", cache=cache, mirrors=[serve(b"", status=503).url])
 
 
-def test_synthetic_ignores_other_sources(small, cache, monkeypatch):
+def test_synthetic_ignores_other_sources(small_cifar10, cache, monkeypatch):
     monkeypatch.setenv("CIFAR10_ROOT", "nowhere")
     dataset = load("synthetic", cache=cache)
     assert dataset.synthetic
     assert dataset.provenance == "60 synthetic images, as requested"
 
 
-def test_does_not_repeat_slow_failure_soon(published, serve, cache):
-    slow = serve(published, rate=len(published) // 100)
+def test_recent_slow_failure_is_not_repeated(published_archive, serve, cache):
+    slow = serve(published_archive, rate=len(published_archive) // 100)
     load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
     dataset = load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
     assert "failed 1 min ago: 127.0.0.1: " in dataset.provenance
     assert len(slow.ranges_requested) == 1
 
 
-def test_cifar10_retries_after_recent_failure(published, serve, cache):
-    good = serve(published)
+def test_cifar10_retries_after_recent_failure(published_archive, serve, cache):
+    good = serve(published_archive)
     cache.mkdir()
     failure = {"time": time.time(), "servers": [good.url], "reason": "it was slow"}
     (cache / "download-failed.json").write_text(json.dumps(failure))
@@ -216,17 +218,17 @@ def test_cifar10_retries_after_recent_failure(published, serve, cache):
     assert not (cache / "download-failed.json").exists()
 
 
-def test_retries_after_old_failure(published, serve, cache):
-    good = serve(published)
+def test_retries_after_old_failure(published_archive, serve, cache):
+    good = serve(published_archive)
     cache.mkdir()
     failure = {"time": time.time() - 3600, "servers": [good.url], "reason": "it was slow"}
     (cache / "download-failed.json").write_text(json.dumps(failure))
     assert not load("auto", cache=cache, mirrors=[good.url]).synthetic
 
 
-def test_prints_nothing(published, serve, cache, capfd):
-    load("auto", cache=cache, mirrors=[serve(published, status=503).url])
-    load("auto", cache=cache, mirrors=[serve(published).url])
+def test_prints_nothing(published_archive, serve, cache, capfd):
+    load("auto", cache=cache, mirrors=[serve(published_archive, status=503).url])
+    load("auto", cache=cache, mirrors=[serve(published_archive).url])
     assert capfd.readouterr() == ("", "")
 
 
@@ -243,9 +245,9 @@ print(len(dataset.train.labels), int(dataset.train.images.sum()), dataset.proven
 """
 
 
-def test_two_processes_share_one_download(published, serve, cache):
+def test_two_processes_share_one_download(published_archive, serve, cache):
     # Slow enough that the second process starts during the first one's download.
-    server = serve(published, rate=len(published) // 2)
+    server = serve(published_archive, rate=len(published_archive) // 2)
     arguments = [str(cache), server.url, *map(str, official.ARCHIVE)]
     processes = [
         subprocess.Popen(
@@ -261,8 +263,8 @@ def test_two_processes_share_one_download(published, serve, cache):
     assert load("auto", cache=cache).provenance.endswith("cached")
 
 
-def test_loading_from_cache_imports_neither_torchvision_nor_pyarrow(small, cache):
-    path = small.tar()
+def test_loading_from_cache_imports_neither_torchvision_nor_pyarrow(small_cifar10, cache):
+    path = small_cifar10.tar()
     load(path, cache=cache)
     code = (
         "import sys; from pathlib import Path; from helpers import cifar10; "

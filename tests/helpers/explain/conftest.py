@@ -13,7 +13,7 @@ from helpers.explain import explain
 
 
 class StudentCode:
-    """Run code that fails. `device` is "meta", which every machine has besides the CPU."""
+    """Run code that fails. `device` is "meta", which every machine has in addition to the CPU."""
 
     numbers = itertools.count()
 
@@ -36,7 +36,7 @@ class StudentCode:
         assert error is not None, "the code does not fail"
         return explain(error)
 
-    def fixed(self, text):
+    def apply_fix(self, text):
         """Return `text` with the fix applied."""
         explanation = self.explain(text)
         assert explanation is not None, "the error is not explained"

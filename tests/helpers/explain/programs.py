@@ -1,4 +1,4 @@
-"""Small complete programs as students write them, correct on a GPU; `HEAD` precedes each."""
+"""Small, complete programs like those of students, correct on a GPU; `HEAD` precedes each."""
 
 HEAD = """\
 import numpy as np
@@ -56,14 +56,14 @@ class Block(nn.Module):
     def __init__(self, d, n):
         super().__init__()
         self.tokens = nn.Embedding(10, d)
-        self.places = nn.Embedding(n, d)
+        self.positions = nn.Embedding(n, d)
         self.attend = nn.MultiheadAttention(d, 2, batch_first=True)
         self.norm = nn.LayerNorm(d)
         self.out = nn.Linear(d, 10)
 
     def forward(self, ids):
         n = ids.shape[1]
-        h = self.tokens(ids) + self.places(torch.arange(n, device=ids.device))
+        h = self.tokens(ids) + self.positions(torch.arange(n, device=ids.device))
         mask = torch.triu(torch.ones(n, n, device=ids.device), diagonal=1).bool()
         a, _ = self.attend(h, h, h, attn_mask=mask)
         return self.out(self.norm(h + a))
@@ -180,7 +180,7 @@ class VAE(nn.Module):
         self.logvar = nn.Linear(4, 2)
         self.dec = nn.Linear(2, 6)
 
-    def reparameterise(self, mu, logvar):
+    def reparameterize(self, mu, logvar):
         std = torch.exp(0.5 * logvar)
         eps = torch.randn(std.shape, device=std.device)
         return mu + eps * std
@@ -188,7 +188,7 @@ class VAE(nn.Module):
     def forward(self, x):
         h = torch.relu(self.enc(x))
         mu, logvar = self.mu(h), self.logvar(h)
-        z = self.reparameterise(mu, logvar)
+        z = self.reparameterize(mu, logvar)
         return self.dec(z), mu, logvar
 
 def loss_fn(model, x):
@@ -235,7 +235,7 @@ opt.zero_grad(); loss.backward(); opt.step()
 PROGRAMS = {
     "a classifier": CLASSIFIER,
     "a transformer": TRANSFORMER,
-    "a generative pair": GENERATIVE,
+    "a GAN": GENERATIVE,
     "a regression by hand": REGRESSION_BY_HAND,
     "a trainer with batches in dictionaries": TRAINER,
     "an autoencoder": AUTOENCODER,

@@ -1,4 +1,4 @@
-"""The explanation names the right variable and line, as the student's code writes them."""
+"""The explanation names the right variable and line as they appear in the student's code."""
 
 import importlib
 from pathlib import Path
@@ -154,13 +154,13 @@ CULPRITS = [
         "y = net(x).sum()",
     ),
     (
-        "code with letters beyond ASCII before it",
+        "an expression after non-ASCII letters",
         "größe = torch.ones(3, device=device); y = torch.ones(3)\nz = 'äöü', größe + y",
         "y",
         "z = 'äöü', größe + y",
     ),
     (
-        "a vector beside a CPU number that torch accepts",
+        "a vector next to a CPU scalar that torch accepts",
         "x = torch.ones(3, device=device)\nhalf = torch.tensor(0.5)\ny = torch.ones(3)\n"
         "torch.addcmul(x, half, y)",
         "y",
@@ -202,7 +202,7 @@ def test_names_the_line_number_and_the_function(student):
     assert explanation.where == "line 3, in `f`"
 
 
-def test_names_a_file_of_the_student(tmp_path, monkeypatch):
+def test_names_the_students_file(tmp_path, monkeypatch):
     (tmp_path / "shifting.py").write_text(
         "import torch\n\n\ndef shift(x):\n    return x + torch.ones(3)\n"
     )

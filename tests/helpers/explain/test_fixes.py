@@ -202,7 +202,7 @@ def test_fix_rewrites_line(student, name, code, line):
 
 def test_a_mix_in_an_f_string_is_fixed_on_the_line_before(student):
     code = MISMATCH + "text = f'{(x + y).shape}'"
-    assert student.error_of(student.fixed(code)) is None
+    assert student.error_of(student.apply_fix(code)) is None
 
 
 def test_a_fix_keeps_tab_indentation(student):
@@ -210,10 +210,10 @@ def test_a_fix_keeps_tab_indentation(student):
         "def f(x):\n\tif True:\n\t\ty = g()\n\t\treturn x + y\n\n"
         "def g():\n\treturn torch.ones(3)\n\nf(torch.ones(3, device=device))"
     )
-    assert "\t\ty = y.to(x.device)\n\t\treturn x + y" in student.fixed(code)
+    assert "\t\ty = y.to(x.device)\n\t\treturn x + y" in student.apply_fix(code)
 
 
-def test_a_leaf_tensor_of_an_earlier_cell_is_moved_where_it_is_used(student):
+def test_a_leaf_tensor_from_an_earlier_cell_is_moved_where_it_is_used(student):
     names = student.names()
     assert student.error_of("w = torch.ones(3, requires_grad=True)", names) is None
     explanation = student.explain("z = w * torch.ones(3, device=device)", names)
@@ -225,6 +225,6 @@ def test_the_result_of_a_function_is_copied_for_numpy(student):
     assert student.explain(code).fix.shown[1] == "predict().cpu().numpy()"
 
 
-def test_a_dtype_conversion_with_a_dropped_result_is_not_taken_for_a_move(student):
+def test_a_dtype_conversion_with_a_dropped_result_is_not_mistaken_for_a_move(student):
     code = MISMATCH + "y.to(torch.float16)\nz = x + y"
     assert student.explain(code).fix.added == "y = y.to(device)"

@@ -1,4 +1,4 @@
-"""Every device error of torch is recognized, and no other error is taken for one."""
+"""Every device error of torch is recognized, and no other error is mistaken for one."""
 
 import pytest
 import torch
@@ -31,7 +31,7 @@ MIXES = [
     "Tensor for argument #2 'mat1' is on CPU, but expected it to be on GPU (while checking "
     "arguments for addmm)",
 ]
-OTHERS = {
+OTHER_DEVICE_ERRORS = {
     "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
     "memory first.": "numpy",
     "Expected a 'cuda' device type for generator but found 'cpu'": "generator",
@@ -98,7 +98,7 @@ def test_recorded_messages_are_recognized(text):
     assert recognize(error) or mentions_devices(error)
 
 
-@pytest.mark.parametrize(("text", "kind"), OTHERS.items())
+@pytest.mark.parametrize(("text", "kind"), OTHER_DEVICE_ERRORS.items())
 def test_kinds_of_other_device_errors_are_recognized(text, kind):
     assert recognize(RuntimeError(text)).kind.name == kind
 

@@ -1,4 +1,4 @@
-"""Device errors other than mixed devices: memory, generators, GPU numbers, files, no GPU."""
+"""Device errors other than mixed devices: memory, generators, device indices, files, no GPU."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ GIB = 1 << 30
 @pytest.fixture
 def one_gpu():
     if torch.cuda.is_available():
-        pytest.skip("the numbers are those of the simulated device")
+        pytest.skip("the expected numbers are for the simulated GPU")
     with simulated_cuda.simulated(memory=4 * GIB):
         yield
 
@@ -22,7 +22,7 @@ def no_gpu():
         pytest.skip("there is a GPU")
 
 
-def on_cuda(student, code):
+def explain_on_cuda(student, code):
     """Return the explanation of the error in `code`, and the error that remains after the fix."""
     names = student.names() | {"device": "cuda"}
     explanation = student.explain(code, dict(names))
@@ -38,7 +38,7 @@ def test_the_largest_variables_are_named_when_memory_is_full(one_gpu, student):
         "def grow():\n    kept = [torch.empty(1 << 29, dtype=torch.uint8, device=device)]\n"
         "    return torch.empty(2, 1 << 30, dtype=torch.uint8, device=device), kept\n\ngrow()"
     )
-    explanation, _ = on_cuda(student, code)
+    explanation, _ = explain_on_cuda(student, code)
     assert explanation.places == (
         ("large", "uses 3.0 GiB"),
         ("kept", "uses 512.0 MiB"),
@@ -48,12 +48,12 @@ def test_the_largest_variables_are_named_when_memory_is_full(one_gpu, student):
 
 def test_out_of_memory_has_advice_and_no_fix_that_would_change_the_result(one_gpu, student):
     code = "x = torch.empty(1 << 40, dtype=torch.uint8, device=device)"
-    explanation, _ = on_cuda(student, code)
+    explanation, _ = explain_on_cuda(student, code)
     assert explanation.fix is None
     assert "smaller batches" in explanation.advice[0]
 
 
-def test_a_generator_of_an_earlier_cell_is_not_seeded_again(one_gpu, student):
+def test_a_generator_from_an_earlier_cell_is_not_seeded_again(one_gpu, student):
     names = student.names() | {"device": "cuda"}
     assert student.error_of("dice = torch.Generator().manual_seed(7)", names) is None
     explanation = student.explain("x = torch.rand(3, device=device, generator=dice)", names)
@@ -74,7 +74,7 @@ def test_lengths_are_copied_to_the_cpu_and_the_data_is_not(student):
 
 
 def test_a_gpu_number_out_of_range_lists_the_available_devices(one_gpu, student):
-    explanation, remaining_error = on_cuda(student, "x = torch.ones(3).to('cuda:3')")
+    explanation, remaining_error = explain_on_cuda(student, "x = torch.ones(3).to('cuda:3')")
     assert "cpu, cuda:0" in explanation.why
     assert remaining_error is None
 
@@ -85,7 +85,7 @@ def test_optimizer_state_left_behind_is_named_by_its_parameter(one_gpu, student)
         "net(torch.ones(1, 3)).sum().backward()\noptimizer.step()\nnet.to(device)\n"
         "optimizer.step()"
     )
-    explanation, remaining_error = on_cuda(student, code)
+    explanation, remaining_error = explain_on_cuda(student, code)
     assert explanation.culprit == "optimizer.state[net.weight]['momentum_buffer']"
     assert remaining_error is None
 
@@ -96,7 +96,7 @@ def test_fix_moves_the_tensor_that_is_modified_in_place(one_gpu, student):
         "    def add(self, x):\n        self.total += x\n\n"
         "Meter().add(torch.ones(3, device=device))"
     )
-    explanation, remaining_error = on_cuda(student, code)
+    explanation, remaining_error = explain_on_cuda(student, code)
     assert explanation.fix.added == "self.total = self.total.to(x.device)"
     assert remaining_error is None
 
@@ -107,16 +107,16 @@ def test_fix_moves_the_tensor_whose_rows_are_assigned(one_gpu, student):
         "    def put(self, i, row):\n        self.rows[i] = row\n\nmemory = Memory()\n"
         "memory.put(torch.tensor([0], device=device), torch.ones(1, 2, device=device))"
     )
-    explanation, remaining_error = on_cuda(student, code)
+    explanation, remaining_error = explain_on_cuda(student, code)
     assert explanation.fix.added == "self.rows = self.rows.to(i.device)"
     assert remaining_error is None
 
 
 def test_with_two_gpus_the_data_moves_to_the_network(student):
     if torch.cuda.is_available():
-        pytest.skip("the numbers are those of two simulated GPUs")
+        pytest.skip("the expected numbers are for two simulated GPUs")
     with simulated_cuda.simulated(devices=2):
-        explanation, remaining_error = on_cuda(
+        explanation, remaining_error = explain_on_cuda(
             student, "net = nn.Linear(3, 2).to('cuda:1')\nx = torch.ones(1, 3).cuda()\nnet(x)"
         )
     assert explanation.fix.added == "x = x.to('cuda:1')"

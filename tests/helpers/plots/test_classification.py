@@ -56,7 +56,7 @@ def test_bars_title_names_the_best_and_the_worst_class():
     assert figure.axes[0].get_title() == "Recognized best: bee; worst: cow"
 
 
-def test_bars_and_overall_line_use_no_color_of_a_device():
+def test_bars_and_overall_line_do_not_use_device_colors():
     axis = plots.plot_accuracy_by_class({"ant": 0.5, "bee": 0.9}, 0.7).axes[0]
     colors = {to_hex(artist.get_facecolor()).upper() for artist in axis.patches}
     colors |= {to_hex(line.get_color()).upper() for line in axis.lines}
@@ -64,7 +64,7 @@ def test_bars_and_overall_line_use_no_color_of_a_device():
     assert not colors & {CPU_COLOR, GPU_COLOR}
 
 
-def test_confusion_matrix_names_most_common_mistake_by_share():
+def test_confusion_matrix_names_most_common_mistake_by_rate():
     counts = torch.tensor([[90, 10, 0], [1, 99, 0], [0, 8, 12]])
     figure = plots.plot_confusion_matrix(Evaluation(counts), CLASSES)
     assert figure.axes[0].get_title() == "Most common mistake: cow predicted as bee"

@@ -29,7 +29,7 @@ def alt_text_of():
 
 
 def table(**devices: str) -> TensorTable:
-    """A table of one-number tensors, each on the device that is given for its name."""
+    """A table of scalar tensors; the keyword arguments map their names to devices."""
     rows = [Row(n, (), torch.float32, torch.device(d), 4) for n, d in devices.items()]
     return TensorTable(rows)
 
@@ -57,11 +57,11 @@ def test_waiting_figure_has_alt_text_for_both_timelines(alt_text_of):
 def test_network_alt_text_counts_tensors_per_device(alt_text_of):
     stages = {
         "before": table(weight="cpu", bias="cpu"),
-        "half way": table(weight="cuda:0", bias="cpu"),
+        "halfway": table(weight="cuda:0", bias="cpu"),
     }
     alt = alt_text_of(devices.draw_network, stages, title="t")
     assert "before: 2 on cpu" in alt
-    assert "half way: 1 on cuda:0, 1 on cpu" in alt
+    assert "halfway: 1 on cuda:0, 1 on cpu" in alt
 
 
 def test_network_without_tensors_is_drawn(alt_text_of):

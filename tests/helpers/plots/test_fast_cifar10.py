@@ -21,7 +21,7 @@ def no_window():
     plt.close("all")
 
 
-def made_up(results):
+def fake_record(results):
     return Record("made-up device", "cuda", "9.9", "2000-01-01", results)
 
 
@@ -30,7 +30,7 @@ def airbench_record(course=(94.1, 1.0), airbench=(94.0, 2.0)):
         name: [{"accuracy": accuracy / 100, "seconds": seconds + i / 1000} for i in range(3)]
         for name, (accuracy, seconds) in {"airbench": airbench, "course": course}.items()
     }
-    return made_up({"runs": runs})
+    return fake_record({"runs": runs})
 
 
 def ablation_record():
@@ -39,7 +39,7 @@ def ablation_record():
 
     rows = [row("all techniques", 0.8, 0.81, 0.79), row("salt", 0.7, 0.71, 0.6), row("pepper", 0.8)]
     rows[2]["seconds"] = [1.0]
-    return made_up({"baseline": "all techniques", "rows": rows})
+    return fake_record({"baseline": "all techniques", "rows": rows})
 
 
 def time_limit_record():
@@ -52,7 +52,7 @@ def time_limit_record():
             ("quick", "300", 0.7),
         ]
     ]
-    return made_up({"recipes": ["slow", "quick"], "time_limits": ["60", "300"], "runs": runs})
+    return fake_record({"recipes": ["slow", "quick"], "time_limits": ["60", "300"], "runs": runs})
 
 
 FIGURES = [
@@ -92,7 +92,7 @@ def test_recorded_figure_names_device_and_date(draw):
     assert "made-up device, torch 9.9, recorded 2000-01-01" in shown
 
 
-def test_the_ratio_of_times_is_taken_pair_by_pair(monkeypatch):
+def test_time_ratio_is_computed_per_pair(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[3])  # benchmarks/ is not installed
     results_of = importlib.import_module("benchmarks.against_airbench").results_of
     runs = {

@@ -22,7 +22,7 @@ def test_draw_bit_fields_draws_one_square_per_bit():
     assert len(figure.axes[0].patches) == 32
 
 
-def test_title_of_gradient_sizes_states_share_that_becomes_zero():
+def test_title_of_gradient_sizes_states_fraction_that_becomes_zero():
     values = torch.tensor([0.0, 2.0**-30, 2.0**-26, 2.0**-24, 1.0])
     figure = precision.plot_gradient_sizes({"a network": values, "another": torch.ones(3)})
     titles = [axis.get_title() for axis in figure.axes]

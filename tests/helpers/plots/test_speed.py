@@ -163,7 +163,7 @@ def test_plot_speedups_counts_changes_that_help_and_grays_out_the_rest():
     assert colors[0] != colors[1] == colors[2] == colors[3]
 
 
-def test_plot_speedups_uses_no_color_of_a_device():
+def test_plot_speedups_does_not_use_device_colors():
     axis = plot_speedups(CUMULATIVE).axes[0]
     colors = {to_hex(bar.get_facecolor()).upper() for bar in axis.patches}
     assert len(colors) == 3

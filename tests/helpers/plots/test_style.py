@@ -106,9 +106,9 @@ def test_output_of_wraps_an_existing_image():
 
 
 def luminance(color: str) -> float:
-    """Relative luminance as the Web Content Accessibility Guidelines 2.1 define it."""
-    shares = np.asarray(to_rgb(color))
-    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    """Relative luminance, as defined by the Web Content Accessibility Guidelines 2.1."""
+    channels = np.asarray(to_rgb(color))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
@@ -128,7 +128,7 @@ def test_labels_on_areas_are_readable(color):
 
 
 @pytest.mark.parametrize("background", ["white", CPU_AREA, GPU_AREA])
-def test_dark_red_is_readable_on_the_backgrounds_of_figures(background):
+def test_dark_red_is_readable_on_figure_backgrounds(background):
     assert contrast(DARK_RED, background) >= 4.5
 
 
@@ -138,7 +138,7 @@ def test_each_device_has_one_color():
 
 
 STYLE = re.compile(r'style="([^"]*)"')
-# The background of outputs in JupyterLab 4, light and dark theme.
+# The background of outputs in JupyterLab 4's light and dark themes.
 THEMES = ("#ffffff", "#111111")
 
 

@@ -49,16 +49,16 @@ def test_divergent_lanes_wait_for_each_other(relu_all):
 
 
 def test_path_that_no_lane_takes_is_skipped(relu_all):
-    agreeing = run_relu(relu_all, 4, xs=[1, 2, 3, 4]).cost.instructions
-    assert agreeing == run_relu(relu_all, 4, xs=[1, -2, 3, 4]).cost.instructions - 1
+    uniform = run_relu(relu_all, 4, xs=[1, 2, 3, 4]).cost.instructions
+    assert uniform == run_relu(relu_all, 4, xs=[1, -2, 3, 4]).cost.instructions - 1
 
 
 def test_slowest_lane_determines_the_time():
-    alone = SmallComputer(HALVINGS, x=[1000], y=[0]).run()
-    together = SmallComputer(HALVINGS, lanes=8, x=[1, 1, 2, 1, 3, 1, 1000, 1], y=[0] * 8)
-    assert together.run().instructions == alone.instructions
-    assert together["y"] == [0, 0, 1, 0, 1, 0, 9, 0]
-    assert together.cost.lanes_busy < 0.3
+    single_lane = SmallComputer(HALVINGS, x=[1000], y=[0]).run()
+    eight_lanes = SmallComputer(HALVINGS, lanes=8, x=[1, 1, 2, 1, 3, 1, 1000, 1], y=[0] * 8)
+    assert eight_lanes.run().instructions == single_lane.instructions
+    assert eight_lanes["y"] == [0, 0, 1, 0, 1, 0, 9, 0]
+    assert eight_lanes.cost.lanes_busy < 0.3
 
 
 def test_lanes_reconverge_after_a_loop_for_random_data():

@@ -48,13 +48,13 @@ def test_instructions_compute_expected_result(code, expected):
 
 
 @pytest.mark.parametrize(
-    ("jump", "taken_for"),
+    ("jump", "jumping_values"),
     [("JN", {-1}), ("JNN", {0, 1}), ("JZ", {0}), ("JNZ", {-1, 1}), ("JUMP", {-1, 0, 1})],
 )
-def test_jump_depends_on_its_flag(jump, taken_for):
-    code = f"LOAD B, x\nCMP B, 0\n{jump} out_of_here\nSET A, 5\nout_of_here: ADD A, 1"
+def test_jump_depends_on_its_flag(jump, jumping_values):
+    code = f"LOAD B, x\nCMP B, 0\n{jump} skip\nSET A, 5\nskip: ADD A, 1"
     taken = {x for x in (-1, 0, 1) if result(code, x=x) == 1}
-    assert taken == taken_for
+    assert taken == jumping_values
 
 
 @pytest.mark.parametrize(("x", "instructions", "cycles"), [(-3, 6, 12), (5, 5, 11)])
@@ -77,12 +77,12 @@ def test_program_and_data_share_one_memory(relu):
 
 
 def test_stepping_and_running_end_in_the_same_state(relu):
-    stepped, ran = SmallComputer(relu, x=-3, y=7), SmallComputer(relu, x=-3, y=7)
+    stepped, continuous = SmallComputer(relu, x=-3, y=7), SmallComputer(relu, x=-3, y=7)
     while not stepped.halted:
         stepped.step()
-    ran.run()
-    assert repr(stepped) == repr(ran)
-    assert stepped.cost == ran.cost
+    continuous.run()
+    assert repr(stepped) == repr(continuous)
+    assert stepped.cost == continuous.cost
 
 
 def test_trace_shows_the_effect_of_each_step(relu):

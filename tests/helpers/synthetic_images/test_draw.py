@@ -22,20 +22,20 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def synthetic():
+def synthetic_data():
     return generate(4000, 1000)
 
 
-def test_images_and_labels_have_the_types_of_cifar10(synthetic):
-    for split, count in zip(synthetic, (4000, 1000), strict=True):
+def test_images_and_labels_have_the_types_of_cifar10(synthetic_data):
+    for split, count in zip(synthetic_data, (4000, 1000), strict=True):
         assert split.images.shape == (count, 3, 32, 32)
         assert split.images.dtype == torch.uint8
         assert split.labels.shape == (count,)
         assert split.labels.dtype == torch.int64
 
 
-def test_all_classes_are_equally_frequent(synthetic):
-    train, test = synthetic
+def test_all_classes_are_equally_frequent(synthetic_data):
+    train, test = synthetic_data
     assert len(CLASSES) == 10
     assert torch.bincount(train.labels).tolist() == [400] * 10
     assert torch.bincount(test.labels).tolist() == [100] * 10
@@ -54,8 +54,8 @@ def test_another_seed_draws_other_images():
     assert not torch.equal(generate(20, 10, seed=1)[0].images, generate(20, 10, seed=2)[0].images)
 
 
-def test_no_test_image_is_a_training_image(synthetic):
-    train, test = ({image.numpy().tobytes() for image in split.images} for split in synthetic)
+def test_no_test_image_is_a_training_image(synthetic_data):
+    train, test = ({image.numpy().tobytes() for image in split.images} for split in synthetic_data)
     assert len(train) == 4000
     assert not train & test
 
@@ -68,7 +68,7 @@ def test_drawing_does_not_change_torchs_random_state():
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_draws_no_images_or_a_few():
+def test_draws_zero_or_few_images():
     train, test = generate(0, 3)
     assert train.images.shape == (0, 3, 32, 32)
     assert test.labels.shape == (3,)
@@ -79,23 +79,23 @@ def test_a_negative_number_is_an_error():
         generate(-1, 10)
 
 
-def test_the_mean_color_does_not_determine_the_class(synthetic):
+def test_the_mean_color_does_not_determine_the_class(synthetic_data):
     """A linear model of the mean colors is better than chance and far from perfect."""
 
     def mean_colors(images):
         colors = images.double().flatten(2).mean(2) / 255
         return torch.cat([colors, colors**2, torch.ones(len(colors), 1).double()], 1)
 
-    train, test = synthetic
+    train, test = synthetic_data
     targets = F.one_hot(train.labels, 10).double()
     weights = torch.linalg.lstsq(mean_colors(train.images), targets, driver="gelsd").solution
     predicted = (mean_colors(test.images) @ weights).argmax(1)
     assert 0.2 < (predicted == test.labels).double().mean() < 0.6
 
 
-def test_the_classic_settings_learn_within_two_epochs(synthetic):
+def test_the_classic_settings_learn_within_two_epochs(synthetic_data):
     """The settings of lesson 04: the loss falls well below that of guessing, 2.303."""
-    train, test = synthetic
+    train, test = synthetic_data
     torch.manual_seed(0)
     net = ClassicNet()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)

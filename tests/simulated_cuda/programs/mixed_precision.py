@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 torch.manual_seed(0)
 
-# Autocast treats these operations alike on CPU and CUDA, unlike for example LayerNorm.
+# Autocast treats these operations the same way on the CPU and on CUDA, unlike LayerNorm.
 net = nn.Sequential(nn.Linear(12, 24), nn.ReLU(), nn.Linear(24, 3))
 net = net.to(device)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, nesterov=True)

@@ -73,7 +73,7 @@ def mix(name: str, setup: str, line: str, culprit: str, fix: str, **options: obj
 def refused(
     name: str, kind: str, setup: str, line: str, culprit: str, fix: str, **options: object
 ) -> Case:
-    """A case of another kind that raises an error."""
+    """A case of a different kind that raises an error."""
     return Case(name, kind, setup, line, "raises", culprit=culprit, fix=fix, **options)
 
 

@@ -206,7 +206,7 @@ _MEMORY: tuple[Case, ...] = (
         memory=True,
     ),
     works(
-        "memory-reserved-holds-what-was-freed",
+        "memory-reserved-includes-freed-memory",
         "memory",
         "x = torch.empty(1000, 1000, device=device)\ndel x",
         "y = torch.cuda.memory_reserved() >= 4_000_000",

@@ -87,7 +87,7 @@ _ELEMENTWISE: tuple[Case, ...] = (
         also_culprits=("x",),
     ),
     mix(
-        "one-element-is-no-scalar",
+        "one-element-is-not-a-scalar",
         "x = torch.ones(3, device=device)\nfactor = torch.tensor([2.0])",
         "x * factor",
         "factor",
@@ -362,7 +362,7 @@ _INDEXING: tuple[Case, ...] = (
     ),
 )
 
-_OUT_OF_TORCH: tuple[Case, ...] = (
+_OUTSIDE_TORCH: tuple[Case, ...] = (
     mix("numpy", "x = torch.ones(3, device=device)", "x.numpy()", "x", "x.cpu().numpy()"),
     mix(
         "np.asarray",
@@ -419,7 +419,7 @@ _OUT_OF_TORCH: tuple[Case, ...] = (
         replaces="dice = torch.Generator(device=device).manual_seed(0)",
     ),
     refused(
-        "pin-what-is-on-the-gpu",
+        "pin-gpu-tensor",
         "move",
         "x = torch.ones(3, device=device)",
         "x.pin_memory()",
@@ -428,4 +428,4 @@ _OUT_OF_TORCH: tuple[Case, ...] = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*_ELEMENTWISE, *_PRODUCTS, *_JOINING, *_INDEXING, *_OUT_OF_TORCH)
+CASES: tuple[Case, ...] = (*_ELEMENTWISE, *_PRODUCTS, *_JOINING, *_INDEXING, *_OUTSIDE_TORCH)

@@ -291,7 +291,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         inside="        return x + shift",
     ),
     mix(
-        "plain-attribute-is-no-buffer",
+        "plain-attribute-is-not-a-buffer",
         "class Scale(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.scale = torch.ones(3)\n\n    def forward(self, x):\n"
         "        return x * self.scale\n\n"

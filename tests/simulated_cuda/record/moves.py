@@ -176,7 +176,7 @@ CASES: tuple[Case, ...] = (
         "(str(twin.weight.device), twin.weight is net.weight, type(twin.weight).__name__)",
     ),
     _works(
-        "moved-leaf-is-no-leaf",
+        "moved-leaf-is-not-a-leaf",
         "w = torch.ones(2, requires_grad=True)",
         "moved = w.to(device)",
         "(w.is_leaf, moved.is_leaf, moved.requires_grad)",

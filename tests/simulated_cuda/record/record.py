@@ -81,14 +81,14 @@ def save(record: Record, path: Path = RECORD) -> None:
 
 
 def entry_for(versions: Mapping[str, Entry], torch_version: str) -> Entry:
-    """Return the entry for a torch version, or for the next older one, or else for the oldest."""
+    """Return the entry for a torch version, else for the next older one, else for the oldest."""
     target = _as_numbers(minor_version(torch_version))
     older = [version for version in versions if _as_numbers(version) <= target]
     closest = max(older, key=_as_numbers) if older else min(versions, key=_as_numbers)
     return versions[closest]
 
 
-def comparable(text: str) -> str:
+def normalize(text: str) -> str:
     """Return `text` without machine-dependent parts: sizes, number of GPUs, other memory."""
     text = re.sub(
         r"Including non-PyTorch memory, this process has [^.]*\.\d+ \S+ memory in use\. ", "", text

@@ -1,4 +1,4 @@
-"""Every page is accessible, its links work, and its spelling is right."""
+"""Every page is accessible, its links work, and its spelling is correct."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from tests.rules.lint import (
     lint_notebook,
     markdown_images_without_alt,
     markdown_tables_without_header,
-    outline_faults,
+    outline_problems,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,7 @@ def test_notebook_is_accessible(path):
 
 
 @pytest.mark.parametrize("path", [path for path in NOTEBOOKS if len(Path(path).parent.name) == 2])
-def test_translation_has_the_code_of_the_english_notebook(path):
+def test_translation_has_the_same_code_as_the_english_notebook(path):
     english = Path(path).parents[1] / Path(path).name
     assert is_same_code(read(str(english)), read(path))
 
@@ -64,7 +64,7 @@ def test_page_is_accessible(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     findings = [
         *markdown_images_without_alt(text),
-        *outline_faults(headings(text)),
+        *outline_problems(headings(text)),
         *markdown_tables_without_header(text),
     ]
     assert not findings, "\n".join(findings)
@@ -78,7 +78,7 @@ def test_links_inside_the_course_work(path):
 
 @pytest.mark.parametrize("path", [p for p in NOTEBOOKS if not p.startswith("labs/solutions")])
 def test_badge_opens_its_own_notebook(path):
-    findings = LINKS.badge_faults(ROOT / path)
+    findings = LINKS.badge_problems(ROOT / path)
     assert not findings, "\n".join(findings)
 
 
