@@ -139,7 +139,7 @@ class _Html(HTMLParser):
         self.images_without_alt: list[str] = []
         self.tables_without_header: list[str] = []
         self._tables: list[dict[str, object]] = []
-        self._untitled_drawing = False
+        self._untitled_svg = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attributes}
@@ -152,25 +152,25 @@ class _Html(HTMLParser):
                 )
         elif tag == "svg":
             self.images += 1
-            self._untitled_drawing = not (decoration or values.get("aria-label", "").strip())
+            self._untitled_svg = not (decoration or values.get("aria-label", "").strip())
         elif tag == "title":
-            self._untitled_drawing = False
+            self._untitled_svg = False
         elif tag == "table":
-            self._tables.append({"headed": values.get("role") == "presentation", "text": ""})
+            self._tables.append({"has_header": values.get("role") == "presentation", "text": ""})
         elif tag == "th" and self._tables:
-            self._tables[-1]["headed"] = True
+            self._tables[-1]["has_header"] = True
 
     def handle_data(self, data: str) -> None:
         if self._tables:
             self._tables[-1]["text"] += data.strip() + " "
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "svg" and self._untitled_drawing:
+        if tag == "svg" and self._untitled_svg:
             self.images_without_alt.append("an <svg> has neither <title> nor aria-label")
-            self._untitled_drawing = False
+            self._untitled_svg = False
         elif tag == "table" and self._tables:
             table = self._tables.pop()
-            if not table["headed"]:
+            if not table["has_header"]:
                 self.tables_without_header.append(str(table["text"])[:40].strip())
 
 

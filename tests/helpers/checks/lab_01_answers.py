@@ -176,12 +176,12 @@ def all_with_a_loop():
     return gpus
 
 
-@answers.right(2, arguments=lambda f: (f, all_by_the_accelerator))
+@answers.right(2, arguments=lambda f: (f, all_with_the_accelerator_api))
 def by_device_string(i=0):
     return torch.device(f"cuda:{i}" if i < torch.cuda.device_count() else "cpu")
 
 
-def all_by_the_accelerator():
+def all_with_the_accelerator_api():
     if not torch.accelerator.is_available():
         return [torch.device("cpu")]
     return [torch.device(f"cuda:{i}") for i in range(torch.accelerator.device_count())]

@@ -56,7 +56,7 @@ def with_the_helper_and_in_place(net, batches):
 
 
 @answers.right(1)
-def by_the_accelerator_with_all_moved_beforehand(net, batches):
+def with_the_accelerator_api_and_batches_moved_first(net, batches):
     gpu = torch.accelerator.current_accelerator(check_available=True)
     device = gpu or torch.device("cpu")
     moved = [(inputs.to(device), targets.to(device)) for inputs, targets in batches]

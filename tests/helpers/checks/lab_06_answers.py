@@ -132,7 +132,7 @@ def draws_on_the_cpu(images):
 
 
 @answers.wrong(1, "not-images")
-def returns_the_mirrored_ones_only(images):
+def returns_only_the_mirrored_images(images):
     return images[_choose_at_random(images).flatten()].flip(3)
 
 
