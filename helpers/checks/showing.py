@@ -92,21 +92,21 @@ class CheckBox:
 
     @property
     def _progress(self) -> str:
-        squares = "■" * self.done + "□" * (self.count - self.done)
+        marks = "●" * self.done + "○" * (self.count - self.done)
         text = translate("{done} of {count} exercises done", done=self.done, count=self.count)
-        return f"{squares} {text}"
+        return f"{marks} {text}"
 
     def _html(self) -> str:
         passed = self.data["passed"]
         color, background = (_GREEN, _PALE_GREEN) if passed else (_ORANGE, _PALE_ORANGE)
-        squares, progress = self._progress.split(" ", 1)
+        marks, progress = self._progress.split(" ", 1)
         paragraphs = "".join(f"<div>{_with_code(line, background)}</div>" for line in self.lines)
         return (
             f'<div role="status" style="border:1px solid {color};border-left-width:6px;'
             f'background:{background};color:{_TEXT};padding:0.6em 1em;margin:0.4em 0">'
             f'<strong style="color:{color}">{"✓" if passed else "✗"} {escape(self._title)}</strong>'
             f'{paragraphs}<div style="margin-top:0.4em;color:{_FAINT_TEXT}">'
-            f'<span style="color:{_GREEN};letter-spacing:2px" aria-hidden="true">{squares}</span> '
+            f'<span style="color:{_GREEN};letter-spacing:2px" aria-hidden="true">{marks}</span> '
             f"{progress}</div></div>"
         )
 

@@ -68,7 +68,7 @@ def test_repeated_mistake_gets_more_help(lab, outputs):
     for _ in range(4):
         run_wrong_answer(lab.exercises[1], identity)
     texts = [bundle["text/plain"] for bundle in outputs]
-    assert texts[0] == ("Exercise 1: not yet. `double` gives less.\n□□ 0 of 2 exercises done")
+    assert texts[0] == ("Exercise 1: not yet. `double` gives less.\n○○ 0 of 2 exercises done")
     assert "Where to look: Look at the factor." in texts[1]
     assert "Read again" not in texts[1]
     assert "Read again: lesson 01, “A section”." in texts[2]
@@ -104,9 +104,9 @@ def test_second_run_of_a_right_answer_shows_the_same_box(lab, outputs):
 
 def test_exercise_is_no_longer_done_when_its_answer_becomes_wrong(lab, outputs):
     lab.exercises[1](twice)
-    assert "■□ 1 of 2" in outputs[-1]["text/plain"]
+    assert "●○ 1 of 2" in outputs[-1]["text/plain"]
     run_wrong_answer(lab.exercises[1], identity)
-    assert "□□ 0 of 2" in outputs[-1]["text/plain"]
+    assert "○○ 0 of 2" in outputs[-1]["text/plain"]
 
 
 def test_every_attempt_draws_new_inputs(lab):
