@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from helpers.tables import ShownAsTable, Table
+from helpers.tables import Table, TableDisplay
 
 
 def try_gpu(i: int = 0) -> torch.device:
@@ -95,7 +95,7 @@ class Row:
     bytes: int
 
 
-class TensorTable(ShownAsTable):
+class TensorTable(TableDisplay):
     """A table of tensors: name, shape, dtype, device, and size."""
 
     def __init__(self, rows: list[Row]) -> None:

@@ -41,7 +41,7 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
     words = [word for argument in arguments for word in _words(argument)]
     rendezvous = _rendezvous_options(nodes)
     for options in rendezvous:
-        command = " ".join([*options, *map(_shortened, words)])
+        command = " ".join([*options, *map(_shorten, words)])
         print("$ torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", command))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -61,7 +61,7 @@ def _words(argument: str | Path) -> list[str]:
     return [str(argument)] if isinstance(argument, Path) else shlex.split(argument)
 
 
-def _shortened(word: str) -> str:
+def _shorten(word: str) -> str:
     """Return a path relative to the current folder, or else to the course's."""
     for folder in (Path.cwd(), _COURSE):
         word = word.removeprefix(f"{folder}/")
@@ -94,7 +94,7 @@ def _run(commands: list[list[str]], folder: Path) -> bool:
             launcher.join()
     finally:
         for launcher in launchers:
-            if launcher.is_alive():  # interrupted: torchrun ends its workers on SIGTERM
+            if launcher.is_alive():  # interrupted: torchrun stops its workers on SIGTERM
                 launcher.terminate()
                 launcher.join()
     return any(launcher.exitcode != 0 for launcher in launchers)

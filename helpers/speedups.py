@@ -128,7 +128,7 @@ class SpeedupStudy:
             # While one setting runs, the workers of the other prefetch four batches. With two steps
             # per call, the two untimed calls use them up.
             steps = 1 if setting.resident else 2
-            variants[label] = _Repeated(step, steps)
+            variants[label] = _RepeatedStep(step, steps)
             units[label] = steps * setting.batch_size
             # A large batch does not fit in the caches, so there is nothing to warm up.
             warm_ups[label] = 0 if setting.resident and setting.batch_size >= LARGE_BATCH else 2
@@ -143,7 +143,7 @@ class SpeedupStudy:
 
 
 @dataclass(frozen=True)
-class _Repeated:
+class _RepeatedStep:
     step: TrainingStep
     steps: int
 

@@ -1,6 +1,6 @@
 """Training steps of the classic network in the configurations that lesson 05 compares.
 
-A `StepConfig` is the difference from the classic script; calling a `TrainingStep` does one step in
+A `StepConfig` is the difference from the classic script; calling a `TrainingStep` runs one step in
 that setting, including loading the data. `unsupported_reason` returns why a machine cannot run
 a setting.
 """
@@ -92,7 +92,7 @@ def _no_phase(name: str) -> contextlib.AbstractContextManager[object]:
 
 
 class TrainingStep:
-    """Does one training step per call with one config; has its own network, data and optimizer.
+    """Runs one training step per call with one config; has its own network, data and optimizer.
 
     Args:
         config: the difference from the classic script.
@@ -130,7 +130,7 @@ class TrainingStep:
         self.running_loss = 0.0
 
     def __call__(self, phase: Phase = _no_phase) -> None:
-        """Do one step; `phase` wraps each of its parts: data, forward, backward, optimizer."""
+        """Run one step; `phase` wraps each of its parts: data, forward, backward, optimizer."""
         with _num_threads(1 if self.config.one_thread else None):
             with phase("data"):
                 images, labels = next(self.batches)

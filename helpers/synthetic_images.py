@@ -87,11 +87,11 @@ def _paint(
     u = (dx * cosine + dy * sine) / (radius * stretch)
     v = (dy * cosine - dx * sine) / radius * stretch
     # A pixel that is half covered gets half of each color, which makes smooth edges.
-    shape = _covered(distance(u, v) * radius)
+    shape = _coverage(distance(u, v) * radius)
 
     cosine, sine = direction()
     across = (x - 15.5) * cosine + (y - 15.5) * sine
-    bar = _covered(np.abs(across - between(-14, 14)) - between(-1.5, 2.5))
+    bar = _coverage(np.abs(across - between(-14, 14)) - between(-1.5, 2.5))
     cosine, sine = direction()
     slope = ((x - 15.5) * cosine + (y - 15.5) * sine) * between(0, 2.2)
 
@@ -110,7 +110,7 @@ def _paint(
     return np.rint(np.clip(images, 0, 255)).astype(np.uint8)
 
 
-def _covered(distance: np.ndarray) -> np.ndarray:
+def _coverage(distance: np.ndarray) -> np.ndarray:
     """Return the covered fraction of a pixel whose center is `distance` pixels outside an edge."""
     return np.clip(np.float32(0.5) - distance, 0, 1)
 

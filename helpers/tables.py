@@ -60,7 +60,7 @@ class Table:
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-class ShownAsTable:
+class TableDisplay:
     """Displays itself as the table that its method `_table` returns."""
 
     def _table(self) -> Table:

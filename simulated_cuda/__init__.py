@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "disable", "enable", "is_enabled", "simulated"]
 
 # An attribute of torch, not of this module, so that the installation survives a module reload.
-_KEPT_ON_TORCH = "_course_simulated_cuda"
+_INSTALLATION_ATTRIBUTE = "_course_simulated_cuda"
 # Versions of PyTorch whose device checks and messages were compared with the simulation's.
 TESTED_TORCH = ("2.11", "2.13", "2.14")
 
 
 def _installation() -> Installation | None:
     # Do not import torch, which takes seconds: without it, nothing is installed.
-    return getattr(sys.modules.get("torch"), _KEPT_ON_TORCH, None)
+    return getattr(sys.modules.get("torch"), _INSTALLATION_ATTRIBUTE, None)
 
 
 def enable(
@@ -95,14 +95,14 @@ def enable(
         )
     installation = Installation(machine)
     installation.install()
-    setattr(torch, _KEPT_ON_TORCH, installation)
+    setattr(torch, _INSTALLATION_ATTRIBUTE, installation)
 
 
 def disable() -> None:
     """Stop the simulation, restore PyTorch, and move tensors on simulated devices to the CPU."""
     current = _installation()
     if current is not None:
-        delattr(sys.modules["torch"], _KEPT_ON_TORCH)
+        delattr(sys.modules["torch"], _INSTALLATION_ATTRIBUTE)
         current.uninstall()
 
 

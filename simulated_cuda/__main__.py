@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--find-missing-moves", action="store_true",
         help="remove each .to(device), .cuda() and device=... from the given files and folders in "
-        "turn, run the project's tests, and report the removals that no test notices; arguments "
+        "turn, run the project's tests, and report the removals that no test detects; arguments "
         "for pytest follow after --",
     )  # fmt: skip
     parser.add_argument("-m", dest="module", action="store_true", help="run a module")
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.module and not Path(options.program).exists():
         parser.error(f"there is no file {options.program!r}")
     sys.argv = [options.program, *options.arguments]
-    with settings.inherited(requested):
+    with settings.inherit_in_child_processes(requested):
         if options.module:
             sys.path[0] = str(Path.cwd())
             runpy.run_module(options.program, run_name="__main__", alter_sys=True)

@@ -1,4 +1,4 @@
-"""The tensor arguments of an operation, and the two device checks that most operations make.
+"""The tensor arguments of an operation, and the two device checks that most operations perform.
 
 Element-wise operations use TensorIterator, which accepts CPU scalars. Most other operations compare
 the device of every argument with the first one's, in a wrapper that PyTorch generates. The names in
@@ -46,8 +46,10 @@ def tensor_arguments(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> 
     return (entry for _, entry in ordered)
 
 
-def iterate(machine: Machine, arguments: list[Argument], takes_scalars: bool = True) -> int:
-    """Make TensorIterator's check (`compute_types` in aten/src/ATen/TensorIterator.cpp)."""
+def check_elementwise(
+    machine: Machine, arguments: list[Argument], takes_scalars: bool = True
+) -> int:
+    """Perform TensorIterator's check (`compute_types` in aten/src/ATen/TensorIterator.cpp)."""
     common = next((argument.where for argument in arguments if argument.where != CPU), CPU)
     scalars = 0
     # Outputs come first in TensorIterator's list of operands.
@@ -67,7 +69,7 @@ def check_each(
     machine: Machine, func: torch._ops.OpOverload, arguments: list[Argument],
     method: str | None = None,
 ) -> int:  # fmt: skip
-    """Make the check of the generated wrappers (torchgen/dest/register_dispatch_key.py)."""
+    """Perform the check of the generated wrappers (torchgen/dest/register_dispatch_key.py)."""
     first = arguments[0].where
     for argument in arguments[1:]:
         if argument.where != first:

@@ -71,7 +71,7 @@ class _State:
 state = _State()
 
 
-def remember(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_set_enabled(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `torch.set_autocast_enabled` to record the use of autocast."""
 
     def switch(*args: Any, **kwargs: Any) -> Any:

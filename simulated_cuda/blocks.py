@@ -12,7 +12,7 @@ SMALL, _SMALL_SEGMENT = 1 << 20, 2 << 20
 _LARGE, _LARGE_SEGMENT = 10 << 20, 20 << 20
 
 
-def rounded(nbytes: int) -> int:
+def block_size(nbytes: int) -> int:
     """Return the size of the block that the allocator uses for `nbytes` bytes."""
     return (nbytes + BLOCK - 1) // BLOCK * BLOCK
 
@@ -46,7 +46,7 @@ class Block:
         return self.previous is not None or self.next is not None
 
 
-def described(first: Block, index: int) -> dict[str, Any]:
+def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
     """Return a segment as an entry of `torch.cuda.memory_snapshot`.
 
     Args:

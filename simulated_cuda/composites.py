@@ -1,4 +1,4 @@
-"""Device checks that PyTorch's public functions make before any primitive operation runs.
+"""Device checks that PyTorch's public functions perform before any primitive operation runs.
 
 Each check takes the simulated machine and the function's arguments, and raises CUDA's error.
 """

@@ -22,7 +22,7 @@ _CPU_CONVOLUTIONS = {
 
 
 def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
-    """Make the device check of the kernel that PyTorch selects (native/Convolution.cpp)."""
+    """Perform the device check of the kernel that PyTorch selects (native/Convolution.cpp)."""
     (signal, weight, bias), transposed, groups = args[:3], args[6], args[8]
     arguments = [
         Argument(name, tensor, index_of(tensor), False)

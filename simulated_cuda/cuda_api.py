@@ -142,7 +142,9 @@ _INTERNALS = (
     "cudart", "current_blas_handle", "current_solver_handle", "caching_allocator_alloc",
     "caching_allocator_delete", "CUDAPluggableAllocator", "change_current_allocator", "MemPool",
 )  # fmt: skip
-_ADVICE_ON_INTERNALS = "It gives access to CUDA itself. Run this code on a machine with a GPU."
+_ADVICE_ON_INTERNALS = (
+    "The function gives direct access to CUDA. Run this code on a machine with a GPU."
+)
 
 
 def _not_simulated(name: str, advice: str) -> Callable[..., Any]:
@@ -200,7 +202,7 @@ def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
 def identity_compiler(name: str) -> Callable[..., Any]:
     """Return a replacement for a compiler that warns and returns the function unchanged."""
 
-    def compile_nothing(model: Any = None, *args: Any, **options: Any) -> Any:
+    def return_unchanged(model: Any = None, *args: Any, **options: Any) -> Any:
         warnings.warn(
             f"The GPU is simulated, so {name} returns your function unchanged. The results are the "
             "same; the speed is not that of a compiled function.",
@@ -208,4 +210,4 @@ def identity_compiler(name: str) -> Callable[..., Any]:
         )
         return (lambda function: function) if model is None else model
 
-    return compile_nothing
+    return return_unchanged

@@ -13,9 +13,9 @@ from . import generators
 from .places import CPU, Place, bytes_of, index_of, put_all, storage_of
 
 # Functions that share memory with their input if possible. On a GPU, the result must be a copy.
-_SHARING = {torch.as_tensor, torch.asarray}
+_MEMORY_SHARING = {torch.as_tensor, torch.asarray}
 # For these, device memory is checked after the call, because their data is already in CPU memory.
-_FROM_DATA = {torch.tensor, *_SHARING, torch.nested.nested_tensor}
+_FROM_DATA = {torch.tensor, *_MEMORY_SHARING, torch.nested.nested_tensor}
 # The extra element of each range (`torch.range` includes its end), and the position of `steps`.
 _RANGES = {torch.arange: 0, torch.range: 1}
 _SPACINGS = {torch.linspace: 2, torch.logspace: 2}
@@ -36,8 +36,8 @@ def make(mode, func, args, kwargs):
     if where is None:
         # Another device type, such as meta, or an invalid argument: PyTorch handles both.
         return func(*args, **kwargs)
-    if func in _SHARING and source is not None and index_of(source) != where:
-        source = moving_copy(mode, source, where)
+    if func in _MEMORY_SHARING and source is not None and index_of(source) != where:
+        source = copy_to_device(mode, source, where)
         args = (source, *args[1:])
     pinned = kwargs.pop("pin_memory", False)
     generator = kwargs.get("generator")
@@ -47,7 +47,7 @@ def make(mode, func, args, kwargs):
     if where >= 0 and func not in _FROM_DATA and not _is_small(args, kwargs):
         _check_memory(mode, func, args, kwargs, where)
     if where >= 0 and generator is None and func in generators.FACTORIES:
-        with generators.drawing_on(mode.machine, where):
+        with generators.use_default_generator(mode.machine, where):
             result = func(*args, **kwargs)
     else:
         result = func(*args, **kwargs)
@@ -57,13 +57,13 @@ def make(mode, func, args, kwargs):
             place.pinned = True
             storage_of(result).place = place
         return result
-    if func in _SHARING and result is not source:
+    if func in _MEMORY_SHARING and result is not source:
         result = result.clone()
     put_all(result, where, mode.memories)
     return result
 
 
-def making(mode, function: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_factory(mode, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a factory function that modes do not intercept."""
 
     def make_on_device(*args: Any, **kwargs: Any) -> Any:
@@ -72,7 +72,7 @@ def making(mode, function: Callable[..., Any]) -> Callable[..., Any]:
     return make_on_device
 
 
-def moving_copy(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | None = None):
+def copy_to_device(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | None = None):
     """Return a copy of `tensor` on device `where`. Like `.to`, the copy is differentiable."""
     if where >= 0:
         mode.memories[where].check(bytes_of(tensor, dtype))

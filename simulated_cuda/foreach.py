@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .arguments import Argument, iterate
+from .arguments import Argument, check_elementwise
 from .machine import Machine
 from .places import index_of, put_all
 from .special_rules import check_same_device_as_first
@@ -35,11 +35,11 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
                 machine, method, dict(zip(("self", limit), tensors, strict=True))
             )
         elif name.removesuffix("_") != "copy":
-            iterate(machine, [_argument(tensor) for tensor in (*tensors, *single)])
+            check_elementwise(machine, [_argument(tensor) for tensor in (*tensors, *single)])
     return index_of(lists[0][0])
 
 
-def note(results: Any, args: tuple, memories: list[Any]) -> None:
+def set_result_devices(results: Any, args: tuple, memories: list[Any]) -> None:
     """Set the device of each result to that of the tensor at the same position."""
     if isinstance(results, list | tuple):
         for result, tensor in zip(results, args[0], strict=False):

@@ -68,7 +68,7 @@ def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
 
 
 @contextmanager
-def drawing_on(machine: Machine, where: int) -> Iterator[None]:
+def use_default_generator(machine: Machine, where: int) -> Iterator[None]:
     """Use the default generator of device `where` instead of the CPU's inside a `with` block."""
     cpu, own = torch.default_generator, default_generators(machine)[where]
     before = cpu.get_state()
@@ -92,7 +92,7 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 def _draw(mode, func, args, kwargs, where):
     if kwargs.get("generator") is not None:
         return mode.run(func, args, kwargs, where)
-    with drawing_on(mode.machine, where):
+    with use_default_generator(mode.machine, where):
         return mode.run(func, args, kwargs, where)
 
 

@@ -14,7 +14,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
-from .moving import freeze
+from .moving import set_to_cpu_if_unknown
 from .places import CPU, UNKNOWN, index_of, move_storage, place_of, put_all, storage_of, thread
 
 Tensor = torch.Tensor
@@ -28,9 +28,9 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         _grad: get_gradient,
         Tensor.grad.__set__: set_gradient,
         Tensor.data.__set__: set_data,
-        Tensor.backward: start,
-        torch.autograd.backward: start,
-        torch.autograd.grad: gradients_of,
+        Tensor.backward: start_backward,
+        torch.autograd.backward: start_backward,
+        torch.autograd.grad: compute_gradients,
         Tensor.register_hook: register_hook,
         Tensor.grad_fn.__get__: get_grad_fn,
     }
@@ -87,13 +87,13 @@ def set_data(mode, func, args, kwargs):
     gradient = _grad(owner)
     if gradient is not None and index_of(owner) != index_of(other):
         if index_of(owner) == CPU:
-            freeze(gradient)
+            set_to_cpu_if_unknown(gradient)
         else:
             get_gradient(mode, _grad, (owner,), {})
     return func(*args)
 
 
-def start(mode, func, args, kwargs):
+def start_backward(mode, func, args, kwargs):
     """`loss.backward(gradient)` and `torch.autograd.backward(tensors, grad_tensors)`."""
     names = ("gradient", "grad_tensors")
     seeds = args[1] if len(args) > 1 else next((kwargs[n] for n in names if n in kwargs), None)
@@ -101,7 +101,7 @@ def start(mode, func, args, kwargs):
     return func(*args, **kwargs)
 
 
-def gradients_of(mode, func, args, kwargs):
+def compute_gradients(mode, func, args, kwargs):
     """`torch.autograd.grad(outputs, inputs, grad_outputs)`."""
     outputs = args[0] if args else kwargs["outputs"]
     inputs = args[1] if len(args) > 1 else kwargs["inputs"]
@@ -135,11 +135,11 @@ def register_hook(mode, func, args, kwargs):
     tensor, hook = args
     where = index_of(tensor)
 
-    def hook_with_place(gradient: Tensor) -> Any:
+    def hook_on_device(gradient: Tensor) -> Any:
         set_device_of_gradient(mode, gradient, where)
         return hook(gradient)
 
-    return func(tensor, hook_with_place)
+    return func(tensor, hook_on_device)
 
 
 def get_grad_fn(mode, func, args, kwargs):
@@ -221,13 +221,13 @@ def _place_of_output(value: Any) -> int:
 def wrap_backward(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a custom function's `backward` to set each gradient's device to its output's."""
 
-    def apply_with_places(node: Any, *gradients: Any) -> Any:
+    def apply_with_devices(node: Any, *gradients: Any) -> Any:
         for gradient, where in zip(gradients, getattr(node, "places_of_outputs", ()), strict=False):
             if isinstance(gradient, Tensor):
                 set_device_of_gradient(mode, gradient, where)
         return apply(node, *gradients)
 
-    return apply_with_places
+    return apply_with_devices
 
 
 def wrap_hook_setup(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
@@ -244,10 +244,10 @@ def wrap_hook_setup(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_hook_arguments(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the method that passes gradients to a module's backward hooks to set their device."""
 
-    def packed(hooks: Any, indices: Any, values: Any, size: int) -> Any:
+    def pack_with_devices(hooks: Any, indices: Any, values: Any, size: int) -> Any:
         for value in values:
             if isinstance(value, Tensor) and thread.backward_depth:
                 set_device_of_gradient(mode, value, getattr(hooks, "place", CPU))
         return pack(hooks, indices, values, size)
 
-    return packed
+    return pack_with_devices

@@ -25,13 +25,13 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.__format__: format_,
         Tensor.numpy: numpy,
         Tensor.__array__: array,
-        **dict.fromkeys(_FACTS, fact),
+        **dict.fromkeys(_DEVICE_INDEPENDENT, run_unchanged),
     }
 
 
 # Attributes that do not depend on the device and are not tensors. Handling them first saves time:
 # optimizers read them many times per step.
-_FACTS = (
+_DEVICE_INDEPENDENT = (
     Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
     Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, Tensor.dim,
     Tensor.is_complex, torch.is_complex, Tensor.is_floating_point, torch.is_floating_point,
@@ -39,7 +39,7 @@ _FACTS = (
 )  # fmt: skip
 
 
-def fact(mode, func, args, kwargs):
+def run_unchanged(mode, func, args, kwargs):
     """An attribute of a tensor that does not depend on its device, such as `Tensor.shape`."""
     return func(*args, **kwargs)
 

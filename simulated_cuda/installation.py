@@ -39,7 +39,7 @@ from .machine import Machine
 from .mode import SimulatedCUDA
 
 _MISSING = object()
-_CHOICE = "_default_to_fused_or_foreach"
+_IMPLEMENTATION_CHOICE = "_default_to_fused_or_foreach"
 # The tensor types of torch.cuda, such as torch.cuda.FloatTensor.
 _TYPES = {
     "FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16,
@@ -103,7 +103,7 @@ class Installation:
             )
         self._replace(owner, name, wrapper(getattr(owner, name)))
 
-    def _with_simulated_default(self, set_default: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_default_device_mode(self, set_default: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap PyTorch's default device mode, which may run before or after the simulator's mode.
 
         If it runs after, the device argument is already the CPU and must not be replaced.
@@ -122,7 +122,7 @@ class Installation:
         self._replace_functions_of_torch()
         self._wrap_autograd()
         mode = self.mode
-        self._wrap(DeviceContext, "__torch_function__", self._with_simulated_default)
+        self._wrap(DeviceContext, "__torch_function__", self._wrap_default_device_mode)
         self._wrap(threading.Thread, "_bootstrap_inner",
                    lambda run: processes.wrap_thread_start(mode, run))  # fmt: skip
         self._wrap(_WorkItem, "run", lambda run: processes.wrap_task_run(mode, run))
@@ -140,7 +140,7 @@ class Installation:
             for module in modules:
                 if hasattr(module, name):
                     self._replace(module, name, _distinct(module, name, replacement))
-        self._replace(torch.cuda, "_lazy_init", processes.initialization(machine))
+        self._replace(torch.cuda, "_lazy_init", processes.lazy_init_replacement(machine))
         for name, dtype in _TYPES.items():
             self._replace(torch.cuda, name, cuda_api.tensor_type(machine, dtype, name))
         for name in ("range_push", "range_pop", "mark"):
@@ -154,7 +154,7 @@ class Installation:
         machine, mode = self.machine, self.mode
         # With cuDNN, recurrent networks would pack their weights for a real GPU.
         self._replace(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
-        self._wrap(torch._C._nn, "_parse_to", lambda parse: moving.parsing_places(mode, parse))
+        self._wrap(torch._C._nn, "_parse_to", lambda parse: moving.wrap_parse_to(mode, parse))
         self._wrap(torch._C, "_group_tensors_by_device_and_dtype",
                    functools.partial(parallel.group_by_device, machine))  # fmt: skip
         self._replace(torch, "Generator", generators.generator_class(machine))
@@ -166,25 +166,25 @@ class Installation:
         self._replace(torch.export, "export", cuda_api.export)
         self._wrap(torch, "set_default_tensor_type", cuda_api.set_default_tensor_type)
         for name in ("nested_tensor", "as_nested_tensor"):
-            self._wrap(torch.nested, name, lambda function: factories.making(mode, function))
+            self._wrap(torch.nested, name, lambda function: factories.wrap_factory(mode, function))
         for owner in (torch, torch.utils.dlpack):
             self._wrap(owner, "to_dlpack", dlpack.wrap_export)
             self._wrap(owner, "from_dlpack", dlpack.wrap_import)
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
             self._wrap(torch._C, name, dlpack.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
-        self._wrap(torch.Tensor, "set_", lambda set_: storages.checked_set(mode, set_))
+        self._wrap(torch.Tensor, "set_", lambda set_: storages.wrap_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
-                   lambda create: storages.wrapper_subclass(mode, create))  # fmt: skip
+                   lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip
         self._wrap(torch.Tensor, "_make_subclass", storages.subclass)
         for name, replacement in storages.replacements(machine).items():
             self._replace(torch.UntypedStorage, name, replacement)
         for name, replacement in parallel.replacements().items():
             self._replace(torch.nn.parallel.comm, name, replacement)
-        self._wrap(torch, "set_autocast_enabled", autocast.remember)
+        self._wrap(torch, "set_autocast_enabled", autocast.wrap_set_enabled)
         self._wrap(torch.nn.functional, "handle_torch_function", mode.wrap_handling)
         if torch.distributed.is_available():
-            self._wrap(torch.distributed, "init_process_group", parallel.without_nccl)
+            self._wrap(torch.distributed, "init_process_group", parallel.wrap_init_process_group)
 
     def _wrap_autograd(self) -> None:
         mode = self.mode
@@ -208,8 +208,8 @@ class Installation:
                 optimizer, "_init_group", functools.partial(optimizers.wrap_init_group, mode)
             )
             module = sys.modules[optimizer.__module__]
-            if hasattr(module, _CHOICE):
-                self._wrap(module, _CHOICE, optimizers.choosing)
+            if hasattr(module, _IMPLEMENTATION_CHOICE):
+                self._wrap(module, _IMPLEMENTATION_CHOICE, optimizers.wrap_implementation_choice)
         self._wrap(torch.optim.Optimizer, "zero_grad", optimizers.wrap_zero_grad)
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 
 from . import messages
-from .blocks import BLOCK, SMALL, Block, described, rounded, segment_size
+from .blocks import BLOCK, SMALL, Block, block_size, segment_size, snapshot_entry
 from .memory_statistics import Statistic
 
-_CPU_IS_FULL = re.compile(r"you tried to allocate (\d+) bytes")
+_CPU_OUT_OF_MEMORY = re.compile(r"you tried to allocate (\d+) bytes")
 
 _BLOCK_METRICS = ("allocated_bytes", "requested_bytes", "allocation")
 METRICS = (*_BLOCK_METRICS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
@@ -68,14 +68,14 @@ class DeviceMemory:
         self.collect()
         return self.statistics[metric].current[2]
 
-    def claim(self, nbytes: int) -> Block | None:
+    def allocate(self, nbytes: int) -> Block | None:
         """Allocate a block of `nbytes` bytes and return it, or None for 0 bytes.
 
         Raises `torch.OutOfMemoryError` if the block does not fit.
         """
         if nbytes == 0:
             return None
-        block = Block(nbytes, rounded(nbytes))
+        block = Block(nbytes, block_size(nbytes))
         with self._lock:
             self._pending.append(block)
             self._reserved_at_most += segment_size(block.size)
@@ -85,7 +85,7 @@ class DeviceMemory:
 
     def check(self, nbytes: int) -> None:
         """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit, without allocating them."""
-        size = rounded(nbytes)
+        size = block_size(nbytes)
         if nbytes and self._reserved_at_most + segment_size(size) > self._available:
             with self._lock:
                 self._process()
@@ -105,10 +105,10 @@ class DeviceMemory:
 
     def explain_failed_allocation(self, error: RuntimeError) -> None:
         """Raise CUDA's out-of-memory error if `error` is the CPU allocator's."""
-        match = _CPU_IS_FULL.search(str(error))
+        match = _CPU_OUT_OF_MEMORY.search(str(error))
         if match:
             self.collect()
-            self._refuse(int(match[1]))
+            self._raise_out_of_memory(int(match[1]))
 
     def reset_peaks(self) -> None:
         """Reset the peak values to the current values."""
@@ -127,7 +127,7 @@ class DeviceMemory:
         """Return all segments and their blocks, in the format of `torch.cuda.memory_snapshot`."""
         with self._lock:
             self._process()
-            return [described(first, self.index) for first in self._segments.values()]
+            return [snapshot_entry(first, self.index) for first in self._segments.values()]
 
     def _find(self, nbytes: int, size: int) -> int:
         """Return the position of the smallest unused block of at least `size` bytes.
@@ -232,7 +232,7 @@ class DeviceMemory:
             self._return_unused_segments()
             self.retries += 1
             if self._reserved() + nbytes_of_segment > self._available:
-                self._refuse(nbytes)
+                self._raise_out_of_memory(nbytes)
         segment = Block(0, nbytes_of_segment)
         segment.address, segment.small = self._address, small
         segment.previous = segment.next = None
@@ -248,12 +248,12 @@ class DeviceMemory:
                 del self._segments[entry[2].address]
                 self._count_segment(entry[2], -1)
 
-    def _refuse(self, nbytes: int) -> None:
+    def _raise_out_of_memory(self, nbytes: int) -> None:
         self.out_of_memory_errors += 1
         self._count_changes()
         reserved, allocated = self._reserved(), self.statistics["allocated_bytes"].current[2]
         # PyTorch's message reports the size of the segment, not of the tensor.
-        segment_bytes = segment_size(rounded(nbytes))
+        segment_bytes = segment_size(block_size(nbytes))
         raise torch.OutOfMemoryError(
             messages.out_of_memory(
                 segment_bytes, self.index, self.total, self.total - reserved, allocated,

@@ -15,7 +15,7 @@ from .machine import Machine
 from .memory import DeviceMemory
 
 
-def _claim_gradients() -> None:
+def _allocate_gradients() -> None:
     """Allocate device memory for all gradients: reading `.grad` sets a gradient's device."""
     for candidate in gc.get_objects():
         # isinstance would trigger the loading of lazy objects of other libraries.
@@ -60,7 +60,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
     def memory_with_gradients(device: Any) -> DeviceMemory:
         memory = memory_of(device)
         if not machine.every_allocation:
-            _claim_gradients()
+            _allocate_gradients()
         return memory
 
     def memory_stats(device: Any = None) -> OrderedDict[str, int]:

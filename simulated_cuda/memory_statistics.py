@@ -9,10 +9,10 @@ class Statistic:
     Each property has three values: for the large pool, the small pool, and both pools together.
     """
 
-    __slots__ = ("_at_reset", "_freed", "_now", "_peak", "_rising")
+    __slots__ = ("_at_reset", "_current", "_freed", "_peak", "_rising")
 
     def __init__(self) -> None:
-        self._now, self._freed, self._at_reset = [0, 0], [0, 0], [0, 0]
+        self._current, self._freed, self._at_reset = [0, 0], [0, 0], [0, 0]
         self._peak = [0, 0, 0]
         # Values change with every tensor, so the peak is updated only before a value decreases.
         self._rising = False
@@ -25,14 +25,14 @@ class Statistic:
             self._freed[small] -= change
         else:
             self._rising = True
-        self._now[small] += change
+        self._current[small] += change
 
     def set_to(self, small: int, value: int) -> None:
         """Set the current value of a pool."""
-        self.add(small, value - self._now[small])
+        self.add(small, value - self._current[small])
 
     def _note_peak(self) -> None:
-        large, small = self._now
+        large, small = self._current
         self._peak[:] = (
             max(self._peak[0], large), max(self._peak[1], small), max(self._peak[2], large + small)
         )  # fmt: skip
@@ -41,7 +41,7 @@ class Statistic:
     @property
     def current(self) -> list[int]:
         """The current values."""
-        return _with_sum(self._now)
+        return _with_sum(self._current)
 
     @property
     def peak(self) -> list[int]:
@@ -57,7 +57,7 @@ class Statistic:
     @property
     def allocated(self) -> list[int]:
         """The sum of all increases."""
-        values = zip(self._now, self._freed, self._at_reset, strict=True)
+        values = zip(self._current, self._freed, self._at_reset, strict=True)
         return _with_sum([now + freed - before for now, freed, before in values])
 
     def reset_peak(self) -> None:
@@ -66,7 +66,7 @@ class Statistic:
 
     def reset_accumulated(self) -> None:
         """Set the sums of increases and decreases to zero."""
-        self._freed, self._at_reset = [0, 0], list(self._now)
+        self._freed, self._at_reset = [0, 0], list(self._current)
 
 
 def _with_sum(pools: list[int]) -> list[int]:

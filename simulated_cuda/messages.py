@@ -89,7 +89,7 @@ def not_simulated(name: str, advice: str) -> NotSimulatedError:
 
 
 ADVICE_ON_FAKE_TENSORS = (
-    "torch.export, make_fx and FakeTensorMode need the driver's view of a CUDA device. Use tensors "
+    "torch.export, make_fx and FakeTensorMode need the CUDA driver. Use tensors "
     "on the CPU, or a machine with a GPU."
 )
 

@@ -84,7 +84,11 @@ def _removable(call: ast.Call) -> Iterator[tuple[tuple[int, int], tuple[int, int
                 yield receiver, end
                 return
     for keyword in call.keywords:
-        if keyword.arg == "device" and _is_device(keyword.value) and not _is_other(function):
+        if (
+            keyword.arg == "device"
+            and _is_device(keyword.value)
+            and not _creates_no_tensor(function)
+        ):
             value = keyword.value
             yield (
                 (keyword.lineno, keyword.col_offset),
@@ -98,7 +102,7 @@ def _is_device(value: ast.expr) -> bool:
     return bool(_DEVICE_NAME.search(text)) and not text.startswith(("'cpu", "torch.device('cpu"))
 
 
-def _is_other(function: ast.expr) -> bool:
+def _creates_no_tensor(function: ast.expr) -> bool:
     """Return whether a function takes a `device` argument but creates no tensor or module."""
     text = ast.unparse(function)
     return text.endswith(("autocast", "Generator", "synchronize", ".to"))
@@ -144,7 +148,7 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
             print("The tests must pass before moves are removed; see above.", file=sys.stderr)
             return 2
 
-        def is_noticed(move: Move) -> bool:
+        def is_detected(move: Move) -> bool:
             target = copy / move.path.resolve().relative_to(root)
             source = target.read_bytes()
             target.write_bytes(move.removed_from(source))
@@ -152,20 +156,20 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
             target.write_bytes(source)
             return status != 0
 
-        return _report(root, moves, is_noticed)
+        return _report(root, moves, is_detected)
 
 
-def _report(root: Path, moves: list[Move], is_noticed: Callable[[Move], bool]) -> int:
+def _report(root: Path, moves: list[Move], is_detected: Callable[[Move], bool]) -> int:
     missed = []
     for number, move in enumerate(moves, 1):
         place = f"{move.path.resolve().relative_to(root)}:{move.line}: {move.text}"
-        noticed = is_noticed(move)
+        noticed = is_detected(move)
         print(f"[{number}/{len(moves)}] {'noticed' if noticed else 'MISSED '} {place}", flush=True)
         if not noticed:
             missed.append(place)
-    print(f"\n{len(moves) - len(missed)} of {len(moves)} removals were noticed by a test.")
+    print(f"\n{len(moves) - len(missed)} of {len(moves)} removals were detected by a test.")
     if missed:
-        print("No test fails without these; without them the program may fail on a GPU:")
+        print("No test fails without these moves, but the program may fail on a GPU without them:")
         print("\n".join(f"  {place}" for place in missed))
     return 1 if missed else 0
 

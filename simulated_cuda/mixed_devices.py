@@ -19,9 +19,9 @@ from .places import CPU, index_of, move_storage, put_all, storage_of, thread
 
 def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """Run an operation on tensors from several devices, or raise CUDA's error."""
-    refuse = composites.CHECKS.get(func)
-    if refuse is not None:
-        refuse(mode.machine, *args, **kwargs)
+    check = composites.CHECKS.get(func)
+    if check is not None:
+        check(mode.machine, *args, **kwargs)
     try:
         with CheckedSteps(mode, _first_place(args)):
             result = func(*args, **kwargs)
@@ -68,7 +68,7 @@ class CheckedSteps(TorchDispatchMode):
             where = self.home if kwargs.get("device") is not None else CPU
         result = func(*args, **kwargs)
         if func._schema.name.startswith(f"aten::{foreach.PREFIX}"):
-            foreach.note(result, args, self.mode.memories)
+            foreach.set_result_devices(result, args, self.mode.memories)
         elif func._schema.name == "aten::_pack_padded_sequence":
             put_all(result[0], where, self.mode.memories)
         elif where >= 0:

@@ -1,7 +1,7 @@
 """A mode that intercepts every operation, runs it on the CPU and tracks its result's device.
 
 If all tensors are on one device, as in nearly all operations, the operation runs directly.
-Operations on several devices go to `mixed_devices.py`, which makes the same checks as CUDA.
+Operations on several devices go to `mixed_devices.py`, which performs the same checks as CUDA.
 """
 
 from __future__ import annotations

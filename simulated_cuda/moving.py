@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .factories import moving_copy
+from .factories import copy_to_device
 from .places import CPU, Place, bytes_of, index_of, place_of, put_all, storage_of
 
 Tensor = torch.Tensor
@@ -25,11 +25,11 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.is_pinned: is_pinned,
         Tensor.share_memory_: share_memory,
         Tensor.is_shared: lambda mode, func, args, kwargs: func(*args, **kwargs),
-        Tensor.copy_: _cross,
+        Tensor.copy_: copy_,
     }
 
 
-def _cross(mode, func, args, kwargs):
+def copy_(mode, func, args, kwargs):
     """`Tensor.copy_`: accepts any two devices; the destination stays on its device."""
     return func(*args, **kwargs)
 
@@ -55,7 +55,7 @@ def to(mode, func, args, kwargs):
     copy = options.get("copy", rest[1] if len(rest) > 1 else False)
     where = mode.machine.resolve(device)
     if (where is None and device is not None) or tensor.device.type != "cpu":
-        return _to_another_kind(func, tensor, device, dtype, options)
+        return _to_device_not_simulated(func, tensor, device, dtype, options)
     source = index_of(tensor)
     target = source if where is None else where
     if target >= 0 and target != source:
@@ -65,11 +65,11 @@ def to(mode, func, args, kwargs):
         memory_format=options.get("memory_format") or torch.preserve_format,
     )  # fmt: skip
     if result is not tensor:
-        _note(mode, result, target)
+        _set_device(mode, result, target)
     return result
 
 
-def _to_another_kind(func, tensor, device, dtype, options):
+def _to_device_not_simulated(func, tensor, device, dtype, options):
     """Move a tensor to or from a device that is not simulated, such as meta."""
     if (isinstance(device, torch.device) and device.type == "cuda") or (
         isinstance(device, str) and device.startswith("cuda")
@@ -79,7 +79,7 @@ def _to_another_kind(func, tensor, device, dtype, options):
     return func(tensor, **{k: v for k, v in arguments.items() if v is not None}, **options)
 
 
-def parsing_places(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_parse_to(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the function that parses the arguments of `Module.to`.
 
     `Module.to` also accepts an example tensor, whose simulated device must be used.
@@ -97,7 +97,7 @@ def parsing_places(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
     return parse_to
 
 
-def _note(mode, result: Tensor, where: int) -> None:
+def _set_device(mode, result: Tensor, where: int) -> None:
     if where >= 0:
         put_all(result, where, mode.memories, guess=False)
 
@@ -112,7 +112,7 @@ def cuda(mode, func, args, kwargs):
     mode.machine.touch()
     if index_of(tensor) == where:
         return tensor
-    return moving_copy(mode, tensor, where)
+    return copy_to_device(mode, tensor, where)
 
 
 def cpu(mode, func, args, kwargs):
@@ -120,7 +120,7 @@ def cpu(mode, func, args, kwargs):
     tensor = args[0]
     if index_of(tensor) == CPU:
         return func(*args, **kwargs)
-    return moving_copy(mode, tensor, CPU)
+    return copy_to_device(mode, tensor, CPU)
 
 
 def type_(mode, func, args, kwargs):
@@ -140,10 +140,10 @@ def type_(mode, func, args, kwargs):
     elif not isinstance(target, torch.dtype):
         target = getattr(target, "dtype", target)
     if where != source:
-        return moving_copy(mode, tensor, where, target)
+        return copy_to_device(mode, tensor, where, target)
     result = func(tensor, target)
     if result is not tensor:
-        _note(mode, result, source)
+        _set_device(mode, result, source)
     return result
 
 
@@ -178,7 +178,7 @@ def share_memory(mode, func, args, kwargs):
     return args[0] if index_of(args[0]) >= 0 else func(*args, **kwargs)
 
 
-def freeze(tensor: Tensor) -> None:
+def set_to_cpu_if_unknown(tensor: Tensor) -> None:
     """Set a gradient's device to the CPU, unless it is known, before its tensor moves away."""
     if not place_of(tensor).sure:
         put_all(tensor, CPU, [])

@@ -9,23 +9,23 @@ from .operator_lists import ITERATED as _ITERATED
 from .operator_lists import STRUCTURED as _STRUCTURED
 
 # These accept tensors from several devices; the result is on the first tensor's device.
-_CROSSING = """
+_MULTI_DEVICE = """
 _copy_from _foreach_copy _has_compatible_shallow_copy_type _pack_padded_sequence _to_copy copy
 is_same_size is_set_to resize_as as_strided_scatter diagonal_scatter select_scatter
 slice_scatter set slice_inverse
 """
 
 # Composed of element-wise operations, the first of which checks the devices.
-_MADE_OF_ITERATED = "allclose isclose ldexp soft_margin_loss"
+_ELEMENTWISE_COMPOSITES = "allclose isclose ldexp soft_margin_loss"
 
 # Only the in-place form of these is element-wise, and it takes no other tensor.
 _CHECKED = {"normal"}
 
 # Element-wise operations: TensorIterator checks their arguments, and accepts CPU scalars.
-ITERATED = frozenset((_ITERATED + _MADE_OF_ITERATED).split()) - _CHECKED
+ITERATED = frozenset((_ITERATED + _ELEMENTWISE_COMPOSITES).split()) - _CHECKED
 # Operations with a structured kernel. Their wrappers have other names in error messages.
 STRUCTURED = frozenset(_STRUCTURED.split())
-CROSSING = frozenset(_CROSSING.split())
+MULTI_DEVICE = frozenset(_MULTI_DEVICE.split())
 
 # Element-wise operations that do not accept CPU scalars.
 NO_CPU_SCALARS = frozenset({"binary_cross_entropy", "smooth_l1_loss"})

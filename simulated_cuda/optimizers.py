@@ -34,14 +34,16 @@ def wrap_init_group(mode, init_group: Callable[..., Any]) -> Callable[..., Any]:
 
     def collect(optimizer: torch.optim.Optimizer, group: dict[str, Any], *lists: Any) -> Any:
         with torch._C.DisableTorchFunction():
-            if _settle_all(mode, optimizer, group["params"]):
+            if _set_gradient_devices(mode, optimizer, group["params"]):
                 return init_group(optimizer, group, *lists)
         return init_group(optimizer, group, *lists)
 
     return collect
 
 
-def _settle_all(mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any]) -> bool:
+def _set_gradient_devices(
+    mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any]
+) -> bool:
     """Set the devices of gradients; return whether `_init_group` can run without the mode.
 
     It can if the parameters are plain tensors and it will not create any tensors.
@@ -60,11 +62,13 @@ def _settle_all(mode, optimizer: torch.optim.Optimizer, parameters: Iterable[Any
     return True
 
 
-def choosing(choose: Callable[..., tuple[bool, bool]]) -> Callable[..., tuple[bool, bool]]:
-    """Wrap the choice of an optimizer's implementation to ask it about one parameter only.
+def wrap_implementation_choice(
+    choose: Callable[..., tuple[bool, bool]],
+) -> Callable[..., tuple[bool, bool]]:
+    """Wrap PyTorch's choice of an optimizer implementation to check only one parameter.
 
-    PyTorch reads the device of every parameter. If all are plain tensors on a GPU, the answer for
-    the first one is the answer for all, unless the dtypes matter.
+    PyTorch reads the device of every parameter. If all are plain tensors on a GPU, the result for
+    the first one applies to all, unless the dtypes matter.
     """
 
     def choose_for_first(

@@ -38,7 +38,7 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
     return group_by_device_and_dtype
 
 
-def without_nccl(initialize: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_init_process_group(initialize: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `torch.distributed.init_process_group` to use gloo, and reject NCCL."""
 
     def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> Any:

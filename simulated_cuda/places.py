@@ -174,7 +174,7 @@ def move_storage(
         return
     memory = memories[index]
     nbytes = storage.nbytes()
-    storage.place = place = Place(index, guess, nbytes, memory, memory.claim(nbytes))
+    storage.place = place = Place(index, guess, nbytes, memory, memory.allocate(nbytes))
     _on_devices[id(place)] = ref(place)
 
 

@@ -15,19 +15,19 @@ from . import messages
 from .machine import Machine
 
 _machines: weakref.WeakSet[Machine] = weakref.WeakSet()
-_watching = False
+_is_watching = False
 
 
 def watch_forks(machine: Machine) -> None:
     """Mark the machine as unusable in processes forked after its first use, as CUDA does."""
-    global _watching
+    global _is_watching
     _machines.add(machine)
-    if not _watching and hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_mark)
-        _watching = True
+    if not _is_watching and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_mark_forked)
+        _is_watching = True
 
 
-def _mark() -> None:
+def _mark_forked() -> None:
     for machine in list(_machines):
         machine.forked = machine.initialized
 
@@ -57,7 +57,7 @@ def wrap_task_run(mode: Any, run_task: Callable[..., Any]) -> Callable[..., Any]
     return run
 
 
-def initialization(machine: Machine) -> Callable[[], None]:
+def lazy_init_replacement(machine: Machine) -> Callable[[], None]:
     """Return the replacement for `torch.cuda._lazy_init`, which PyTorch calls before it uses CUDA.
 
     It raises `NotSimulatedError` if PyTorch's C++ code calls it: the next call to the CUDA driver

@@ -58,7 +58,7 @@ def pytest_load_initial_conftests(
     except (RuntimeError, ValueError) as error:
         raise pytest.UsageError(f"{_OPTION}: {error}") from error
     _active.callback(simulated_cuda.disable)
-    _active.enter_context(settings.inherited(requested))
+    _active.enter_context(settings.inherit_in_child_processes(requested))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,12 +94,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
         return (yield)
     memory = settings.parse_size(str(marker.kwargs.get("memory", "8GiB")))
     gpus = marker.args[0] if marker.args else marker.kwargs.get("gpus", 1)
-    with _only_for_this_test(before, gpus, memory):
+    with _simulation_for_test(before, gpus, memory):
         return (yield)
 
 
 @contextlib.contextmanager
-def _only_for_this_test(before: Any, gpus: int, memory: int) -> Iterator[None]:
+def _simulation_for_test(before: Any, gpus: int, memory: int) -> Iterator[None]:
     simulated_cuda.enable(gpus, memory)
     try:
         yield

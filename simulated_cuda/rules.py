@@ -1,6 +1,6 @@
 """Which devices each primitive operation accepts on CUDA, and the error it raises otherwise.
 
-A few operations have their own rules in `special_rules` and `convolutions`. All others make one of
+A few operations have their own rules in `special_rules` and `convolutions`. All others use one of
 the two checks in `arguments`.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 
 from . import convolutions, foreach, special_rules
-from .arguments import Rule, check_each, iterate, tensor_arguments
+from .arguments import Rule, check_each, check_elementwise, tensor_arguments
 from .machine import Machine
-from .operations import CROSSING, ITERATED, NO_CPU_SCALARS
+from .operations import ITERATED, MULTI_DEVICE, NO_CPU_SCALARS
 
 _SPECIAL: dict[str, Rule] = {**special_rules.RULES, **convolutions.RULES}
 
@@ -28,14 +28,14 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
     if base.startswith(foreach.PREFIX):
         return foreach.check(machine, func, args, kwargs)
     arguments = list(tensor_arguments(func, args, kwargs))
-    if base in CROSSING or base.rstrip("_") in CROSSING:
+    if base in MULTI_DEVICE or base.rstrip("_") in MULTI_DEVICE:
         return arguments[0].where
     base_name = base.removesuffix("_")
     full_name = (
         f"{base_name}.{func._schema.overload_name}" if func._schema.overload_name else base_name
     )
     if base_name in ITERATED and full_name not in _CHECKED_OVERLOADS:
-        return iterate(machine, arguments, base_name not in NO_CPU_SCALARS)
+        return check_elementwise(machine, arguments, base_name not in NO_CPU_SCALARS)
     return check_each(machine, func, arguments)
 
 

@@ -50,7 +50,7 @@ def from_environment() -> Settings | None:
 
 
 @contextmanager
-def inherited(
+def inherit_in_child_processes(
     settings: Settings, environment: MutableMapping[str, str] = os.environ
 ) -> Iterator[None]:
     """Simulate the same GPUs in child processes that are started inside a `with` block.

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from . import messages
-from .arguments import Argument, Rule, check_each, iterate, tensor_arguments
+from .arguments import Argument, Rule, check_each, check_elementwise, tensor_arguments
 from .machine import Machine
 from .places import CPU, index_of
 
@@ -125,13 +125,13 @@ def _where(machine, func, args, kwargs):
         for argument in tensor_arguments(func, args, kwargs)
         if argument.tensor.dim() or argument.where != CPU
     ]
-    return iterate(machine, arguments)
+    return check_elementwise(machine, arguments)
 
 
 @_rule("mse_loss")
 def _mse_loss(machine, func, args, kwargs):
     """The subtraction accepts a CPU scalar; the mean that follows does not."""
-    where = iterate(machine, list(tensor_arguments(func, args, kwargs)))
+    where = check_elementwise(machine, list(tensor_arguments(func, args, kwargs)))
     if args[2:3] != (0,) and not any(tensor.dim() for tensor in args[:2]):
         names = [str(machine.name(index_of(tensor))) for tensor in args[:2]]
         raise RuntimeError(messages.two_devices(*names))
@@ -159,7 +159,7 @@ def _trilinear(machine, func, args, kwargs):
     return check_same_device_as_first(machine, "bmm", {"self": args[0], "mat2": args[2]})
 
 
-def _through_out(*names: str) -> Rule:
+def _result_on_first_device(*names: str) -> Rule:
     """Return the rule for operations that create their result on the first tensor's device."""
 
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
@@ -170,7 +170,7 @@ def _through_out(*names: str) -> Rule:
     return rule
 
 
-def _result_with(position: int) -> Rule:
+def _result_on_device_of(position: int) -> Rule:
     """Return the rule for element-wise operations that create their result before the check.
 
     The result is created on the device of the argument at `position`.
@@ -179,14 +179,14 @@ def _result_with(position: int) -> Rule:
     def rule(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
         reference = args[position]
         result = Argument("result", reference, index_of(reference), written=True)
-        return iterate(machine, [result, *tensor_arguments(func, args, kwargs)])
+        return check_elementwise(machine, [result, *tensor_arguments(func, args, kwargs)])
 
     return rule
 
 
-RULES.update(dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _result_with(0)))
-RULES["soft_margin_loss"] = _result_with(0)
-RULES["binary_cross_entropy_with_logits"] = _result_with(1)
+RULES.update(dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _result_on_device_of(0)))
+RULES["soft_margin_loss"] = _result_on_device_of(0)
+RULES["binary_cross_entropy_with_logits"] = _result_on_device_of(1)
 
 
 def _not_on_cuda(name: str) -> Rule:
@@ -198,10 +198,10 @@ def _not_on_cuda(name: str) -> Rule:
 
 RULES["histogram"] = _not_on_cuda("histogram.bins_tensor")
 RULES["_histogramdd_from_bin_tensors"] = _not_on_cuda("_histogramdd_from_bin_tensors")
-RULES["complex"] = _through_out("real", "imag")
-RULES["polar"] = _through_out("abs", "angle")
-RULES["linalg_lstsq"] = _through_out("self", "b")
-RULES["addr_"] = _through_out("self", "vec1", "vec2")
+RULES["complex"] = _result_on_first_device("real", "imag")
+RULES["polar"] = _result_on_first_device("abs", "angle")
+RULES["linalg_lstsq"] = _result_on_first_device("self", "b")
+RULES["addr_"] = _result_on_first_device("self", "vec1", "vec2")
 
 
 @_rule("masked_scatter")
@@ -264,6 +264,6 @@ def _batch_norm(machine, func, args, kwargs):
     signal, weight, bias, mean, variance, training = args[:6]
     has_weight_and_bias = weight is not None and bias is not None
     statistics = (mean is None) == (variance is None) and (mean is not None or training)
-    by_cudnn = index_of(signal) >= 0 and signal.dim() >= 3 and has_weight_and_bias and statistics
-    method = "_cudnn_batch_norm" if by_cudnn else "_native_batch_norm"
+    uses_cudnn = index_of(signal) >= 0 and signal.dim() >= 3 and has_weight_and_bias and statistics
+    method = "_cudnn_batch_norm" if uses_cudnn else "_native_batch_norm"
     return check_each(machine, func, list(tensor_arguments(func, args, kwargs)), method)

@@ -20,7 +20,7 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     return {Tensor.resize_: resize_, Tensor.resize_as_: resize_}
 
 
-def checked_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `Tensor.set_`, which modes do not intercept, to check that the devices match."""
 
     def set_storage(tensor: Tensor, source: Any = None, *args: Any, **kwargs: Any) -> Tensor:
@@ -47,7 +47,7 @@ def checked_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
     return set_storage
 
 
-def wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def wrap_make_wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Wrap `Tensor._make_wrapper_subclass`, which would create a tensor on a real GPU."""
 
     def make_wrapper_subclass(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
@@ -82,11 +82,11 @@ def resize_(mode, func, args, kwargs):
     where = index_of(args[0])
     result = func(*args, **kwargs)
     if where >= 0:
-        _account(storage_of(result), where, mode.machine)
+        _update_allocation(storage_of(result), where, mode.machine)
     return result
 
 
-def _account(storage: torch.UntypedStorage, where: int, machine: Machine) -> None:
+def _update_allocation(storage: torch.UntypedStorage, where: int, machine: Machine) -> None:
     """Update the allocated memory of a storage whose size may have changed."""
     if storage.place.nbytes != storage.nbytes():
         move_storage(storage, where, machine.memories)
@@ -115,7 +115,7 @@ def replacements(machine: Machine) -> dict[str, Any]:
         where = storage.place.index
         result = resize(storage, size)
         if where >= 0:
-            _account(storage, where, machine)
+            _update_allocation(storage, where, machine)
         return result
 
     def share(storage: torch.UntypedStorage, *args: Any) -> Any:

@@ -98,7 +98,7 @@ _CLAIM = """\
 right = {'passed': True, 'error': '', 'hint': None, 'message': '', 'outputs': [], 'traceback': '',
          'stop': ''}
 reply = {'value': True, 'error': None, 'hint': None, 'why': None, 'stopped': '', 'state': [],
-         'printed': ['', False], 'gradients_left_off': False, 'moves': [], 'fetched': 0, 'calls': 1}
+         'printed': ['', False], 'gradients_disabled': False, 'moves': [], 'fetched': 0, 'calls': 1}
 """
 # Attacks that try to get points for wrong answers in any lab. The source defines `answer`, which is
 # used as every function and class that the lab requests.

@@ -94,7 +94,7 @@ class Answers:
             "why": None if error is None else hint_of(trial.why(error)),
             "stopped": stopped,
             "printed": [printed.text, printed.cut],
-            "gradients_left_off": trial.gradients_left_off,
+            "gradients_disabled": trial.gradients_disabled,
             "moves": [[m.bytes, str(m.source), str(m.target)] for m in watch.moves],
             "fetched": watch.fetched,
             "calls": watch.calls,

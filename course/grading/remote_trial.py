@@ -133,7 +133,7 @@ class RemoteTrial(Trial):
         text, cut = reply["printed"]
         self.printed.write(str(text))
         self.printed.cut = self.printed.cut or cut is True
-        self.gradients_left_off = reply["gradients_left_off"] is True
+        self.gradients_disabled = reply["gradients_disabled"] is True
         for watch in self._watches:
             watch.add(reply)
         self.stopped = str(reply["stopped"])

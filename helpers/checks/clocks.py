@@ -85,7 +85,7 @@ def _simulated_functions(
 ) -> dict[int, tuple[Any, Any]]:
     """Return pairs `(real, simulated)` of functions, keyed by the `id` of the real function."""
 
-    def reading(name: str) -> Callable[[], float]:
+    def make_clock_function(name: str) -> Callable[[], float]:
         real = getattr(time, name)
         start = real()
         is_processor_time = name.removesuffix("_ns") in _PROCESSOR
@@ -103,7 +103,7 @@ def _simulated_functions(
         (clock.sleep if is_simulated() else real_sleep)(seconds)
 
     real_sleep, real_datetime = time.sleep, datetime.datetime
-    now = reading("time")
+    now = make_clock_function("time")
 
     class SimulatedDatetime(real_datetime):
         @classmethod
@@ -114,7 +114,7 @@ def _simulated_functions(
     names = [
         n + suffix for n in (*_ELAPSED, *_PROCESSOR) for suffix in ("", "_ns") if hasattr(time, n)
     ]
-    pairs = [(getattr(time, name), reading(name)) for name in names]
+    pairs = [(getattr(time, name), make_clock_function(name)) for name in names]
     pairs += [(real_sleep, sleep), (real_datetime, SimulatedDatetime)]
     return {id(real): (real, simulated) for real, simulated in pairs}
 

@@ -111,7 +111,7 @@ RAISED = Hint(
 )
 WRONG_ARGUMENTS = Hint(
     "wrong-arguments",
-    "`{name}` cannot be called as the exercise says: {error}.",
+    "`{name}` cannot be called with the arguments of the exercise: {error}.",
     "Compare the first line of your function with the one that was given.",
 )
 TOO_LONG = Hint(
@@ -132,8 +132,8 @@ ENDS_THE_PROGRAM = Hint(
 )
 ASKS_FOR_INPUT = Hint(
     "asks-for-input",
-    "`{name}` calls `input()`, which waits for somebody to type.",
-    "Everything the function needs is in its arguments.",
+    "`{name}` calls `input()`, which waits for keyboard input.",
+    "Use the function's arguments instead: they contain all the data it needs.",
 )
 TOO_DEEP = Hint(
     "too-deep",
@@ -147,6 +147,6 @@ NO_RESULT = Hint(
 )
 UNUSABLE_RESULT = Hint(
     "strange-result",
-    "The check could not work with what `{name}` returns: {error}.",
+    "The check could not use the value that `{name}` returns: {error}.",
     "Compare what it returns with what the exercise asks for: how many values, and of which type?",
 )

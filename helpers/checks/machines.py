@@ -33,7 +33,7 @@ def machine(gpus: int) -> Iterator[None]:
     stay on their device. Do not use tensors created in the block after it ends.
     """
     if simulated_cuda.is_enabled():
-        with _resized(torch._course_simulated_cuda.machine, gpus), _availability(gpus):
+        with _resize_machine(torch._course_simulated_cuda.machine, gpus), _availability(gpus):
             yield
     elif torch.cuda.is_available() and torch.cuda.device_count() == gpus:
         yield
@@ -46,7 +46,7 @@ def machine(gpus: int) -> Iterator[None]:
 
 
 @contextmanager
-def _resized(simulated: Machine, gpus: int) -> Iterator[None]:
+def _resize_machine(simulated: Machine, gpus: int) -> Iterator[None]:
     """Change the number of devices of the simulated machine without restarting it."""
     before = simulated.count, list(simulated.devices), list(simulated.memories), simulated.current
     # Modify the lists in place, because other objects hold references to them.

@@ -84,7 +84,7 @@ class Watch(TorchFunctionMode):
             self._lists += 1
         elif isinstance(result, torch.Tensor) and "__get__" not in getattr(func, "__name__", ""):
             target = result.device
-            if sources and func in _COPYING and sources[0].device != target:
+            if sources and func in _COPY_FUNCTIONS and sources[0].device != target:
                 self.moves.append(Move(result.nbytes, sources[0].device, target))
         return result
 
@@ -95,5 +95,5 @@ def _on_gpu(tensor: torch.Tensor) -> bool:
     return tensor.device.type != "cpu"
 
 
-_COPYING = (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.type,
+_COPY_FUNCTIONS = (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.type,
              torch.Tensor.copy_, torch.tensor, torch.as_tensor)  # fmt: skip

@@ -24,7 +24,7 @@ class Device:
     Attributes:
         clock: the clock of the device and the program.
         durations: the seconds of work of each launch, in order.
-    was_queried: whether the program has checked for the end of the work.
+        was_queried: whether the program has checked if the work is done.
     """
 
     def __init__(self) -> None:

@@ -69,12 +69,12 @@ def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
         stack.callback(end_threads, threads)
         for stream in ("stdout", "stderr"):
             stack.enter_context(patch.object(sys, stream, printed))
-        stack.enter_context(patch.object(builtins, "input", _no_input))
-        stack.enter_context(patch.object(os, "_exit", _no_exit))
+        stack.enter_context(patch.object(builtins, "input", _raise_input_called))
+        stack.enter_context(patch.object(os, "_exit", _raise_exit_called))
         shell = get_ipython()
         if shell is not None:
             # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel.
-            stack.enter_context(patch.object(shell, "ask_exit", _no_exit))
+            stack.enter_context(patch.object(shell, "ask_exit", _raise_exit_called))
             publisher = shell.display_pub
             stack.callback(setattr, shell, "display_pub", publisher)
             shell.display_pub = _HiddenDisplays(shell=shell)
@@ -92,11 +92,11 @@ class _HiddenDisplays(DisplayPublisher):
         """Do nothing."""
 
 
-def _no_input(*args: Any, **kwargs: Any) -> str:
+def _raise_input_called(*args: Any, **kwargs: Any) -> str:
     raise InputCalled
 
 
-def _no_exit(*args: Any, **kwargs: Any) -> None:
+def _raise_exit_called(*args: Any, **kwargs: Any) -> None:
     raise ExitCalled
 
 

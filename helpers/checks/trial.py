@@ -45,7 +45,7 @@ class Trial:
     """The inputs, devices and calls of one attempt at an exercise.
 
     `random` generates Python numbers and `normal` generates tensors, both from a seed that students
-    cannot know. `gradients_left_off` is True if the last call left gradient tracking disabled.
+    cannot know. `gradients_disabled` is True if the last call left gradient tracking disabled.
 
     Args:
         names: the names of the answers in the exercise, keyed by `id(answer)`.
@@ -68,7 +68,7 @@ class Trial:
         self._hints = own_hints
         self._names = names
         self._called: Answer | None = None
-        self.gradients_left_off = False
+        self.gradients_disabled = False
 
     @property
     def devices(self) -> list[torch.device]:
@@ -140,7 +140,7 @@ class Trial:
             tracking = torch.is_grad_enabled()
             try:
                 value = function(*args, **kwargs)
-                self.gradients_left_off = tracking and not torch.is_grad_enabled()
+                self.gradients_disabled = tracking and not torch.is_grad_enabled()
                 return CallResult(value=value)
             except SystemExit:
                 raise hints.ENDS_THE_PROGRAM.of(name=self.name) from None

@@ -14,9 +14,9 @@ from helpers import synthetic_images
 from helpers.cifar10 import official
 from helpers.cifar10.cache import Cache, default_folder, identity_of
 from helpers.cifar10.dataset import CLASSES, Contents, DataError, Dataset, Images
-from helpers.cifar10.download import DownloadError, Patience
+from helpers.cifar10.download import DownloadError, TimeLimits
 from helpers.cifar10.formats import read
-from helpers.cifar10.official import obtain, servers
+from helpers.cifar10.official import download_archive, servers
 from helpers.language import translate
 
 __all__ = ["CLASSES", "DataError", "Dataset", "DownloadError", "Images", "load"]
@@ -55,7 +55,7 @@ def load(
     """
     store = Cache(default_folder() if cache is None else Path(cache))
     if source == "synthetic":
-        return _synthetic(translate("as requested"))
+        return _synthetic_dataset(translate("as requested"))
     if source not in ("auto", "cifar10"):
         return _load_path(Path(source).expanduser(), store)
     if root := os.environ.get("CIFAR10_ROOT"):
@@ -64,9 +64,9 @@ def load(
         except DataError as error:
             raise DataError(f"CIFAR10_ROOT is set, but cannot be used. {error}") from error
     try:
-        patience = Patience(total=time_limit)
+        time_limits = TimeLimits(total=time_limit)
         show = sys.stderr.isatty() if progress is None else progress
-        return _load_official(store, servers(mirrors), patience, show, retry=source == "cifar10")
+        return _load_official(store, servers(mirrors), time_limits, show, retry=source == "cifar10")
     except DownloadError as error:
         reason = translate(
             "CIFAR10_ROOT is not set, the cache has no copy, no download ({error})", error=error
@@ -76,7 +76,7 @@ def load(
                 f"CIFAR-10 is not available: {reason}. Set CIFAR10_ROOT to the path of a copy, "
                 "increase time_limit, or load 'synthetic' images."
             ) from error
-        return _synthetic(translate("instead of CIFAR-10: {reason}", reason=reason))
+        return _synthetic_dataset(translate("instead of CIFAR-10: {reason}", reason=reason))
 
 
 def _load_path(path: Path, store: Cache) -> Dataset:
@@ -93,25 +93,27 @@ def _load_path(path: Path, store: Cache) -> Dataset:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
     key = str(path.resolve())
     if contents := store.load(key, identity):
-        return _real(contents, _origin(contents, path), f", {translate('cached')}")
+        return _real_dataset(contents, _origin(contents, path), f", {translate('cached')}")
     contents = read(path)
     cache_error = store.store(key, identity, contents)
-    return _real(contents, _origin(contents, path), _not_cached(cache_error))
+    return _real_dataset(contents, _origin(contents, path), _cache_note(cache_error))
 
 
 def _load_official(
-    store: Cache, urls: Sequence[str], patience: Patience, progress: bool, retry: bool
+    store: Cache, urls: Sequence[str], time_limits: TimeLimits, progress: bool, retry: bool
 ) -> Dataset:
     """Return the official images, from the cache or the network."""
     key = identity = official.ARCHIVE.md5
     if contents := store.load(key, identity):
-        return _real(contents, translate("downloaded earlier"), f", {translate('cached')}")
+        return _real_dataset(contents, translate("downloaded earlier"), f", {translate('cached')}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = store.folder if _can_write(store.folder) else Path(temporary)
-        archive, origin = obtain(folder, urls, patience=patience, progress=progress, retry=retry)
+        archive, origin = download_archive(
+            folder, urls, time_limits=time_limits, progress=progress, retry=retry
+        )
         contents = read(archive)
     cache_error = store.store(key, identity, contents)
-    return _real(contents, origin, _not_cached(cache_error))
+    return _real_dataset(contents, origin, _cache_note(cache_error))
 
 
 def _can_write(folder: Path) -> bool:
@@ -128,18 +130,18 @@ def _origin(contents: Contents, path: Path) -> str:
     return translate("read from {layout} in {name}", layout=layout, name=name)
 
 
-def _not_cached(cache_error: str) -> str:
+def _cache_note(cache_error: str) -> str:
     return f" ({translate('not cached: {reason}', reason=cache_error)})" if cache_error else ""
 
 
-def _real(contents: Contents, origin: str, cached: str) -> Dataset:
+def _real_dataset(contents: Contents, origin: str, cached: str) -> Dataset:
     counts = contents.counts
     provenance = translate("real CIFAR-10, {counts} {origin}", counts=counts, origin=origin)
     provenance += cached
     return Dataset("CIFAR-10", CLASSES, contents.train, contents.test, provenance, synthetic=False)
 
 
-def _synthetic(reason: str) -> Dataset:
+def _synthetic_dataset(reason: str) -> Dataset:
     train, test = (Images(*split) for split in synthetic_images.generate())
     count = len(train.labels) + len(test.labels)
     provenance = translate("{count:,} synthetic images, {reason}", count=count, reason=reason)

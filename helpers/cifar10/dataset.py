@@ -36,7 +36,7 @@ OFFICIAL_BATCHES = {
 
 
 class DataError(Exception):
-    """The requested images are not available; the message says why and what to do."""
+    """The requested images are not available; the message gives the reason and a fix."""
 
 
 class Images(NamedTuple):

@@ -32,7 +32,7 @@ class File(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Patience:
+class TimeLimits:
     """Time limits of a download, in seconds.
 
     Attributes:
@@ -66,7 +66,7 @@ def download(
     urls: Sequence[str],
     target: Path,
     expected: File,
-    patience: Patience | None = None,
+    time_limits: TimeLimits | None = None,
     progress: bool = False,
 ) -> str:
     """Download `target` and return the name of the host it came from.
@@ -76,19 +76,19 @@ def download(
         target: path to write; its folder must exist. An interrupted download is kept next to it
             with the suffix `.part`.
         expected: size and MD5 that the file must have.
-        patience: the time limits.
+        time_limits: the time limits.
         progress: whether to show a progress bar, on stderr or in the notebook.
 
     Raises:
         DownloadError: no server delivered the file in time, or the disk is full.
     """
-    patience = patience or Patience()
+    time_limits = time_limits or TimeLimits()
     part = target.with_name(target.name + ".part")
-    attempt = _Attempt(part, expected, patience, progress, time.monotonic() + patience.total)
-    probe = ConnectionProbe(urls, patience.connect)
+    attempt = _Attempt(part, expected, time_limits, progress, time.monotonic() + time_limits.total)
+    probe = ConnectionProbe(urls, time_limits.connect)
     failures: dict[str, str] = {}
     # Slow servers are skipped at first, and used if no other one delivers the file.
-    remaining, min_rate = list(urls), patience.rate
+    remaining, min_rate = list(urls), time_limits.rate
     while remaining:
         retries = []
         for url in remaining:
@@ -125,7 +125,7 @@ class _Attempt:
 
     part: Path
     expected: File
-    patience: Patience
+    time_limits: TimeLimits
     progress: bool
     deadline: float
 
@@ -149,7 +149,9 @@ class _Attempt:
             headers["Range"] = f"bytes={start}-"
         try:
             request = urllib.request.Request(url, headers=headers)
-            response = urllib.request.urlopen(request, timeout=min(remaining, self.patience.stall))
+            response = urllib.request.urlopen(
+                request, timeout=min(remaining, self.time_limits.stall)
+            )
         except (HTTPException, OSError, ValueError) as error:  # ValueError: a malformed address
             raise _ServerFailed(_reason(error)) from error
         with response:
@@ -158,7 +160,7 @@ class _Attempt:
             length = response.headers.get("Content-Length", "")
             if length.isdigit() and start + int(length) != self.expected.size:
                 raise _ServerFailed(
-                    f"it offers {start + int(length):,} bytes, the file has {self.expected.size:,}"
+                    f"it offers {start + int(length):,} bytes; expected {self.expected.size:,}"
                 )
             try:
                 self._write(response, start, min_rate, _host(url))
@@ -182,7 +184,7 @@ class _Attempt:
                 now = time.monotonic()
                 if now > self.deadline:
                     raise self._time_limit_reached()
-                if now - start_time > self.patience.grace:
+                if now - start_time > self.time_limits.grace:
                     self._check_rate(
                         (received - measured_from) / (now - start_time), received, min_rate
                     )
@@ -194,7 +196,7 @@ class _Attempt:
                 return data
             reason = "the server disconnected"
         except TimeoutError:
-            raise _ServerFailed(f"no data for {self.patience.stall:g} s") from None
+            raise _ServerFailed(f"no data for {self.time_limits.stall:g} s") from None
         except (HTTPException, OSError) as error:
             reason = _reason(error)
         raise _ServerFailed(reason, retry=progressed)
@@ -205,13 +207,13 @@ class _Attempt:
         if seconds > self.deadline - time.monotonic():
             raise _ServerFailed(
                 f"{slow}: it would take {seconds:.0f} s more, the time limit is "
-                f"{self.patience.total:.0f} s"
+                f"{self.time_limits.total:.0f} s"
             )
-        if rate < min_rate and seconds > self.patience.grace:
+        if rate < min_rate and seconds > self.time_limits.grace:
             raise _ServerFailed(slow, retry=True)
 
     def _time_limit_reached(self) -> _ServerFailed:
-        return _ServerFailed(f"the time limit of {self.patience.total:.0f} s was reached")
+        return _ServerFailed(f"the time limit of {self.time_limits.total:.0f} s was reached")
 
     def _progress_bar(self, start: int, host: str) -> tqdm:
         bar = tqdm
@@ -234,8 +236,8 @@ def _host(url: str) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
-        return f"it answered {error.code} {error.reason}"
+        return f"the server returned {error.code} {error.reason}"
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
-        return "it did not answer"
+        return "the server did not respond"
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__

@@ -67,29 +67,29 @@ def _read(path: Path) -> Contents:
     complete = [p for p in batches if all(p + name in files for name in OFFICIAL_BATCHES)]
     archives = _prefixes(files, [OFFICIAL_ARCHIVE])
     if complete:
-        return read_batches(files, _only(complete))
+        return read_batches(files, _only_prefix(complete))
     if archives and path.is_dir():
-        return _read(path / _only(archives) / OFFICIAL_ARCHIVE)
-    if images := _grouped(files, _IMAGE):
+        return _read(path / _only_prefix(archives) / OFFICIAL_ARCHIVE)
+    if images := _group_by_split(files, _IMAGE):
         return _read_images(files, images)
-    if tables := _grouped(files, _PARQUET):
+    if tables := _group_by_split(files, _PARQUET):
         return _read_parquet(files, tables)
     if batches:
-        return read_batches(files, _only(batches))
+        return read_batches(files, _only_prefix(batches))
     raise DataError(f"no images of CIFAR-10 were found{_describe_contents(path)}. {EXPECTED}")
 
 
 def _read_images(files: _Files, names_by_split: dict[str, list[str]]) -> Contents:
-    classes = {_class(name) for names in names_by_split.values() for name in names}
+    classes = {_class_name(name) for names in names_by_split.values() for name in names}
     if unknown := sorted(classes - set(CLASSES)):
         raise DataError(
-            f"the image folders have other classes: {_abbreviated(unknown)}. CIFAR-10's are "
+            f"the image folders have other classes: {_abbreviate(unknown)}. CIFAR-10's are "
             f"{', '.join(CLASSES)}."
         )
     splits = []
     for split in ("train", "test"):
         names = sorted(names_by_split.get(split, []), key=lambda name: name.rsplit("/", 2)[1:])
-        labels = _labels([CLASSES.index(_class(name)) for name in names])
+        labels = _labels([CLASSES.index(_class_name(name)) for name in names])
         check_labels(split, labels)  # before decoding, which takes seconds
         splits.append((names, labels))
     train, test = (Images(decode(files, names), labels) for names, labels in splits)
@@ -101,7 +101,7 @@ def _labels(numbers: list[int]) -> Tensor:
     return torch.from_numpy(np.array(numbers, np.int64))
 
 
-def _class(name: str) -> str:
+def _class_name(name: str) -> str:
     return name.rsplit("/", 2)[1]
 
 
@@ -141,7 +141,7 @@ def _check_label_names(metadata: dict[bytes, bytes]) -> None:
             return
     if features != list(CLASSES):
         raise DataError(
-            f"its classes are {_abbreviated(features)}; CIFAR-10's are {', '.join(CLASSES)}."
+            f"its classes are {_abbreviate(features)}; CIFAR-10's are {', '.join(CLASSES)}."
         )
 
 
@@ -153,22 +153,22 @@ def _prefixes(files: Iterable[str], filenames: Iterable[str]) -> list[str]:
     )
 
 
-def _grouped(files: Iterable[str], pattern: re.Pattern[str]) -> dict[str, list[str]]:
+def _group_by_split(files: Iterable[str], pattern: re.Pattern[str]) -> dict[str, list[str]]:
     """Return the matching names by split, from the only folder that has any."""
     prefixes: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in files:
         if match := pattern.fullmatch(name):
             prefixes[match[1] or ""][match[2]].append(name)
     both = sorted(p for p, splits in prefixes.items() if len(splits) == 2) or sorted(prefixes)
-    return prefixes[_only(both)] if both else {}
+    return prefixes[_only_prefix(both)] if both else {}
 
 
-def _only(prefixes: list[str]) -> str:
+def _only_prefix(prefixes: list[str]) -> str:
     if "" in prefixes:
         return ""
     if len(prefixes) > 1:
         raise DataError(
-            f"there are several datasets: {_abbreviated(prefixes)}. Pass the path of one of them."
+            f"there are several datasets: {_abbreviate(prefixes)}. Pass the path of one of them."
         )
     return prefixes[0]
 
@@ -179,9 +179,9 @@ def _describe_contents(path: Path) -> str:
     names = sorted(entry.name for entry in path.iterdir())
     if set(names) >= set(CLASSES):
         return "; these are the classes of one split: name the folder that contains train and test"
-    return f"; the folder contains {_abbreviated(names)}" if names else "; the folder is empty"
+    return f"; the folder contains {_abbreviate(names)}" if names else "; the folder is empty"
 
 
-def _abbreviated(names: Iterable[str]) -> str:
+def _abbreviate(names: Iterable[str]) -> str:
     names = list(names)
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

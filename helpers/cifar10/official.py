@@ -10,7 +10,7 @@ from pathlib import Path
 import filelock
 
 from helpers.cifar10.dataset import OFFICIAL_ARCHIVE
-from helpers.cifar10.download import DownloadError, File, Patience, download, is_intact
+from helpers.cifar10.download import DownloadError, File, TimeLimits, download, is_intact
 from helpers.language import translate
 
 # The first URL and the MD5 are torchvision's. The other servers have a file with the same MD5.
@@ -39,11 +39,11 @@ def servers(mirrors: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(urls)) or SERVERS
 
 
-def obtain(
+def download_archive(
     folder: Path,
     urls: Sequence[str],
     *,
-    patience: Patience,
+    time_limits: TimeLimits,
     progress: bool = False,
     retry: bool = True,
 ) -> tuple[Path, str]:
@@ -52,7 +52,7 @@ def obtain(
     Args:
         folder: a writable folder.
         urls: the URLs to try, in order.
-        patience: the time limits.
+        time_limits: the time limits.
         progress: whether to show a progress bar.
         retry: whether to try again if the same servers failed within the last ten minutes.
 
@@ -66,27 +66,27 @@ def obtain(
     if not urls:
         raise DownloadError("downloading is disabled")
     try:
-        with filelock.FileLock(folder / "download.lock", timeout=patience.total):
+        with filelock.FileLock(folder / "download.lock", timeout=time_limits.total):
             if archive.exists():
                 if is_intact(archive, ARCHIVE):
                     return archive, translate("downloaded earlier")
                 archive.unlink()
             if not retry:
                 _raise_recent_failure(failure, urls)
-            source = _download(urls, archive, failure, patience, progress)
+            source = _download(urls, archive, failure, time_limits, progress)
             return archive, translate("downloaded from {source}", source=source)
     except filelock.Timeout:
         raise DownloadError(
-            f"another notebook has been downloading it for {patience.total:.0f} s"
+            f"another notebook has been downloading it for {time_limits.total:.0f} s"
         ) from None
 
 
 def _download(
-    urls: Sequence[str], archive: Path, failure: Path, patience: Patience, progress: bool
+    urls: Sequence[str], archive: Path, failure: Path, time_limits: TimeLimits, progress: bool
 ) -> str:
     start = time.monotonic()
     try:
-        source = download(urls, archive, ARCHIVE, patience, progress)
+        source = download(urls, archive, ARCHIVE, time_limits, progress)
     except DownloadError as error:
         if time.monotonic() - start > _QUICK_SECONDS:
             note = {"time": time.time(), "servers": list(urls), "reason": str(error)}

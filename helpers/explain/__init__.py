@@ -13,7 +13,7 @@ from helpers.explain.notebook import (
     explain,
     explanation_of,
     install,
-    mark_as_seen,
+    mark_as_explained,
     uninstall,
 )
 
@@ -23,7 +23,7 @@ __all__ = [
     "explain",
     "explanation_of",
     "install",
-    "mark_as_seen",
+    "mark_as_explained",
     "sites_of",
     "uninstall",
 ]

@@ -66,15 +66,15 @@ def mismatch_in(
         return None
     for node in dict.fromkeys((site.node, site.statement)):
         known, unknown = operands(replace(site, node=node))
-        for pool in (known, _by_elimination(known, unknown, devices)):
-            group = [o for o in pool if not _accepted(o, pool)]
+        for pool in (known, _infer_unknown_device(known, unknown, devices)):
+            group = [o for o in pool if not _is_accepted(o, pool)]
             if len({o.device for o in group}) > 1:
-                return _split(site, group)
+                return _make_mismatch(site, group)
     known = [] if certain else operands(site)[0]
-    return _split(site, known) if len({o.device for o in known}) > 1 else None
+    return _make_mismatch(site, known) if len({o.device for o in known}) > 1 else None
 
 
-def _by_elimination(
+def _infer_unknown_device(
     known: list[Operand], unknown: list[Operand], devices: tuple[str, ...]
 ) -> list[Operand]:
     """Add the one operand of unknown device, if no operand is on a device that the message names.
@@ -82,7 +82,7 @@ def _by_elimination(
     If `x` is on cuda:0 in `x + load()`, and the message names cuda:0 and cpu, then `load()` is on
     the CPU.
     """
-    places = {o.device for o in known if not _accepted(o, known)}
+    places = {o.device for o in known if not _is_accepted(o, known)}
     named = set(map(as_device, devices)) - {None}
     types = {device.type for device in named}
     if len(unknown) != 1 or len(places) != 1 or len(named - places) != 1:
@@ -92,14 +92,14 @@ def _by_elimination(
     return [*known, replace(unknown[0], device=next(iter(named - places)))]
 
 
-def _accepted(operand: Operand, pool: list[Operand]) -> bool:
+def _is_accepted(operand: Operand, pool: list[Operand]) -> bool:
     """Return whether torch accepts `operand` on the CPU: a scalar, or an index into a tensor."""
     if operand.device.type != "cpu":
         return False
     return operand.scalar or (operand.index and any(not o.index and o != operand for o in pool))
 
 
-def _split(site: Site, group: list[Operand]) -> DeviceMismatch:
+def _make_mismatch(site: Site, group: list[Operand]) -> DeviceMismatch:
     target = _target(group)
     culprits = tuple(o for o in group if o.device != target)
     return DeviceMismatch(site, target, culprits, tuple(o for o in group if o.device == target))

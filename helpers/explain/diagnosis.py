@@ -12,7 +12,7 @@ from torch import nn
 from helpers.explain import other_fixes
 from helpers.explain.cause import find_mismatch
 from helpers.explain.edits import Fix
-from helpers.explain.explanation import Explanation, joined
+from helpers.explain.explanation import Explanation, join_with_and
 from helpers.explain.messages import MEMORY, MISMATCH, Kind, Message, mentions_devices, recognize
 from helpers.explain.mismatch_fixes import advise
 from helpers.explain.operands import Operand
@@ -25,9 +25,9 @@ _ADVISERS = {
     "pin": other_fixes.copy_to_cpu,
     "must-be-cpu": other_fixes.copy_integers_to_cpu,
     "generator": other_fixes.create_generator,
-    "load": other_fixes.load_elsewhere,
-    "ordinal": other_fixes.name_existing_device,
-    "name": other_fixes.name_existing_device,
+    "load": other_fixes.add_map_location,
+    "ordinal": other_fixes.replace_missing_device,
+    "name": other_fixes.replace_missing_device,
 }
 _LARGEST = 3  # number of variables that an out-of-memory explanation names
 _MIN_SIZE = 1 << 20  # bytes; smaller variables do not help to explain the error
@@ -122,7 +122,7 @@ def _unknown_cause(sites: list[Site], message: Message) -> Explanation:
         "This is a device error, but the explainer cannot tell which of your variables causes it."
     )
     if message.devices:
-        devices = reduce(joined, message.devices[:2])
+        devices = reduce(join_with_and, message.devices[:2])
         why = translate(
             "This is a device error ({devices}), but the explainer cannot tell which of your "
             "variables causes it.",

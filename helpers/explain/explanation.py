@@ -46,19 +46,19 @@ class Explanation:
     @property
     def without_fix(self) -> str:
         """The devices and the reason for the error. Checks use it: they must not show the fix."""
-        names = (f"{_quoted(name)}{what}" for name, what in self.places)
+        names = (f"{_quote(name)}{what}" for name, what in self.places)
         if not self.line:
             return self.why
         if not self.places:
             return translate("It happens in `{line}`. {why}", line=self.line, why=self.why)
-        places = reduce(joined, names)
+        places = reduce(join_with_and, names)
         return translate(
             "In `{line}`, {places}. {why}", line=self.line, places=places, why=self.why
         )
 
     def __repr__(self) -> str:
         lines = [self.title, *self._failing_line]
-        lines += [f"  - {_quoted(name)}{what}" for name, what in self.places]
+        lines += [f"  - {_quote(name)}{what}" for name, what in self.places]
         lines.append(self.why)
         width = max((len(label) for label, _ in self._change), default=0)
         for label, code in self._change:
@@ -69,7 +69,7 @@ class Explanation:
         return "\n".join([*lines, *self.advice])
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{_to_html(_quoted(n) + what)}</li>" for n, what in self.places)
+        items = "".join(f"<li>{_to_html(_quote(n) + what)}</li>" for n, what in self.places)
         style = f"{_COLORS};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
         changes = (
             f'<div>{_to_html(label)}<pre style="{style}">{escape(code)}</pre></div>'
@@ -108,12 +108,12 @@ class Explanation:
         return [(replace, old), (translate("with:"), new)]
 
 
-def joined(first: str, second: str) -> str:
+def join_with_and(first: str, second: str) -> str:
     """Return "FIRST and SECOND" in the student's language."""
     return translate("{first} and {second}", first=first, second=second)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f"`{name}` " if name else ""
 
 

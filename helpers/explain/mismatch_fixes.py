@@ -31,26 +31,28 @@ from helpers.language import translate
 
 def advise(mismatch: DeviceMismatch, *, dtypes_differ: bool = False) -> Advice:
     """Write the fix for a line that mixes two devices, where the tensor was created if possible."""
-    advice = _at_origin(mismatch)
+    advice = _fix_at_origin(mismatch)
     if advice is not None:
         return advice
-    one_type = translate("torch computes on one device, and with one data type.")
+    one_type = translate("An operation needs all its tensors on one device and with one data type.")
     why = one_type if dtypes_differ else ""
     return Advice(_move(mismatch, dtypes_differ), why=why)
 
 
-def _at_origin(mismatch: DeviceMismatch) -> Advice | None:
+def _fix_at_origin(mismatch: DeviceMismatch) -> Advice | None:
     culprit = mismatch.culprits[0]
     if isinstance(culprit.holder, torch.optim.Optimizer):
-        return _optimizer_left_behind(mismatch.site, culprit)
+        return _fix_optimizer_state(mismatch.site, culprit)
     advice = None
     only_one = len({ast.dump(o.node) for o in mismatch.culprits}) == 1 and culprit.holder is None
     if only_one and isinstance(culprit.node, ast.Name):
-        advice = _dropped_move(mismatch, culprit.node.id) or _created_in_function(mismatch, culprit)
-    return advice or _not_registered(mismatch)
+        advice = _fix_dropped_move(mismatch, culprit.node.id) or _fix_creation_in_function(
+            mismatch, culprit
+        )
+    return advice or _fix_unregistered(mismatch)
 
 
-def _optimizer_left_behind(site: Site, culprit: Operand) -> Advice:
+def _fix_optimizer_state(site: Site, culprit: Operand) -> Advice:
     name = site.source.segment(culprit.node)
     why = translate(
         "The optimizer's state stays on the device where it was created; loading it moves it to "
@@ -61,7 +63,7 @@ def _optimizer_left_behind(site: Site, culprit: Operand) -> Advice:
     return Advice(make_fix(site.source, [], site.statement, before), why=why)
 
 
-def _dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
+def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
     """Fix the line `x.to(device)` above, whose result is not assigned."""
     site = mismatch.site
     scope = site.source.scope_of(site.statement)
@@ -88,7 +90,7 @@ def _dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
     return None
 
 
-def _created_in_function(mismatch: DeviceMismatch, culprit: Operand) -> Advice | None:
+def _fix_creation_in_function(mismatch: DeviceMismatch, culprit: Operand) -> Advice | None:
     """Create a tensor on the right device, if the failing function created it or it is trained."""
     site = mismatch.site
     definition = site.definition_of(culprit.node.id)
@@ -120,7 +122,7 @@ def _created_in_function(mismatch: DeviceMismatch, culprit: Operand) -> Advice |
     return Advice(fix, why=why)
 
 
-def _not_registered(mismatch: DeviceMismatch) -> Advice | None:
+def _fix_unregistered(mismatch: DeviceMismatch) -> Advice | None:
     """Register a tensor or module that the `.to()` of its network does not move."""
     site, culprit = mismatch.site, mismatch.culprits[0]
     owner = site.names.get("self")
@@ -146,7 +148,8 @@ def _not_registered(mismatch: DeviceMismatch) -> Advice | None:
             edits = _register_tensor(site, source, assignment, value)
         elif wrapper := _container_of(value, stored):
             why = translate(
-                "`.to()` moves registered parts; it does not look into a plain list or dict."
+                "`.to()` moves registered modules and parameters; it does not search plain lists "
+                "and dicts."
             )
             edits = wrap(source, assignment.value, f"{_nn(site)}.{wrapper}(", ")")
         else:
@@ -212,7 +215,7 @@ def _move(mismatch: DeviceMismatch, dtypes_differ: bool) -> Fix | None:
     to = f"{device}, {dtypes[0]}" if dtypes_differ and dtypes else device
     before: list[str] = []
     edits: list[Edit] = []
-    for operand in _to_move(mismatch):
+    for operand in _operands_to_move(mismatch):
         line = _line_before(site, operand, device, to) if can_insert_line_before(site) else ""
         if line:
             before += [line] if line not in before else []
@@ -227,7 +230,7 @@ def _move(mismatch: DeviceMismatch, dtypes_differ: bool) -> Fix | None:
     return make_fix(site.source, edits, site.statement, tuple(before))
 
 
-def _to_move(mismatch: DeviceMismatch) -> list[Operand]:
+def _operands_to_move(mismatch: DeviceMismatch) -> list[Operand]:
     """Return one operand for each network, variable or element that must move."""
     unique: dict[object, Operand] = {}
     for operand in (

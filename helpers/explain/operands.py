@@ -76,13 +76,15 @@ def operands(site: Site) -> tuple[list[Operand], list[Operand]]:
 
     The second list has the results of the student's functions, whose device is unknown.
     """
-    all_operands = [o for node in _evaluated(site.node) for o in _collect(site, node, top=True)]
+    all_operands = [
+        o for node in _evaluated_expressions(site.node) for o in _collect(site, node, top=True)
+    ]
     return [o for o in all_operands if o.device is not None], [
         o for o in all_operands if o.device is None
     ]
 
 
-def _evaluated(node: ast.AST | None) -> list[ast.AST]:
+def _evaluated_expressions(node: ast.AST | None) -> list[ast.AST]:
     """Return the expressions that a statement evaluates, without its body."""
     match node:
         case None | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Try():
@@ -109,12 +111,14 @@ def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
         return list(_tensors_in(site, site.source.segment(node), value, node))
     match node:
         case ast.Call():
-            return _of_call(site, node, top=top)
+            return _operands_of_call(site, node, top=top)
         case ast.Subscript(value=base, slice=key):
             indices = [replace(o, index=True) for o in _collect(site, key)]
-            return (_collect(site, base) or _unknown(site, node)) + indices
+            return (_collect(site, base) or _unknown_operand(site, node)) + indices
         case ast.Attribute(value=base, attr=attr):
-            return [] if attr in _NOT_TENSORS else _collect(site, base) or _unknown(site, node)
+            return (
+                [] if attr in _NOT_TENSORS else _collect(site, base) or _unknown_operand(site, node)
+            )
         case ast.Lambda() | ast.FormattedValue():
             return []
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -122,7 +126,7 @@ def _collect(site: Site, node: ast.AST, *, top: bool = False) -> list[Operand]:
     return [o for part in ast.iter_child_nodes(node) for o in _collect(site, part)]
 
 
-def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
+def _operands_of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
     text = site.source.segment(call)
     if is_factory(site, call) and not top:
         device = device_argument(site, call) or torch.get_default_device()
@@ -139,7 +143,9 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
         inputs = tuple(o for o in network_operands + argument_operands if o.device is not None)
         return [Operand(text, network_operands[0].device, call, None, function, inputs=inputs)]
     if not isinstance(call.func, ast.Attribute):
-        return argument_operands if top or _calls_torch(site, call) else _unknown(site, call)
+        return (
+            argument_operands if top or _calls_torch(site, call) else _unknown_operand(site, call)
+        )
     receiver, method = call.func.value, call.func.attr
     receiver_operands = _collect(site, receiver)
     if top:
@@ -151,10 +157,10 @@ def _of_call(site: Site, call: ast.Call, *, top: bool) -> list[Operand]:
         return []
     if receiver_operands or isinstance(value_of(receiver, site.names), ModuleType | torch.Tensor):
         return receiver_operands + argument_operands
-    return _unknown(site, call)
+    return _unknown_operand(site, call)
 
 
-def _unknown(site: Site, node: ast.AST) -> list[Operand]:
+def _unknown_operand(site: Site, node: ast.AST) -> list[Operand]:
     """Return an operand on an unknown device; none for a call such as `len(x)`."""
     function = node.func.id if isinstance(getattr(node, "func", None), ast.Name) else ""
     if function in vars(builtins) and function not in _TENSOR_BUILTINS:

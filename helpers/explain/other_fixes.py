@@ -105,7 +105,7 @@ def create_generator(site: Site, message: Message) -> Advice | None:
     return Advice(None, places)
 
 
-def load_elsewhere(site: Site, message: Message) -> Advice | None:
+def add_map_location(site: Site, message: Message) -> Advice | None:
     """Pass `map_location` to the call that loads a file saved on a missing GPU."""
     for call in _calls(site):
         name = ast.unparse(call.func).split(".")[-1]
@@ -122,7 +122,7 @@ def load_elsewhere(site: Site, message: Message) -> Advice | None:
     return None
 
 
-def name_existing_device(site: Site, message: Message) -> Advice | None:
+def replace_missing_device(site: Site, message: Message) -> Advice | None:
     """Replace a device that does not exist, or that a method does not accept."""
     call = next(_calls(site), None)
     if call is None:

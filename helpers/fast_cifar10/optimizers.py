@@ -116,12 +116,14 @@ def make_optimizers(
 
 
 def set_learning_rates(
-    optimizer: torch.optim.Optimizer, done: float, *, lr_decay: bool = True
+    optimizer: torch.optim.Optimizer, progress: float, *, lr_decay: bool = True
 ) -> None:
-    """Set the learning rates after the fraction `done` of a run, from 0 to 1.
+    """Set the learning rates after the fraction `progress` of a run, from 0 to 1.
 
     They decay linearly to zero; without `lr_decay`, they stay constant.
     """
     for group in optimizer.param_groups:
-        factor = 1 - done / group["decay_end"] if lr_decay else float(done < group["decay_end"])
+        factor = (
+            1 - progress / group["decay_end"] if lr_decay else float(progress < group["decay_end"])
+        )
         group["lr"] = group["initial_lr"] * max(0.0, factor)

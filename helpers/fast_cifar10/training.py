@@ -46,15 +46,15 @@ class Trainer:
         self.batch_size = min(settings.batch_size, len(labels))
         self.net = FastNet(settings).to(self.device, memory_format=torch.channels_last)
 
-        def maybe_compiled(function: Callable[..., Tensor], mode: str) -> Callable[..., Tensor]:
+        def compile_if_enabled(function: Callable[..., Tensor], mode: str) -> Callable[..., Tensor]:
             if not settings.compiled:
                 return function
             return torch.compile(function, mode=mode, dynamic=False)
 
-        self._compiled_loss = maybe_compiled(self._loss, "max-autotune")
-        self._predict_batch = maybe_compiled(self.net, "max-autotune")
-        self._augment = maybe_compiled(augment, "default")
-        self._orthogonalize = maybe_compiled(orthogonalize, "default")
+        self._compiled_loss = compile_if_enabled(self._loss, "max-autotune")
+        self._predict_batch = compile_if_enabled(self.net, "max-autotune")
+        self._augment = compile_if_enabled(augment, "default")
+        self._orthogonalize = compile_if_enabled(orthogonalize, "default")
 
     def warm_up(self) -> float:
         """Compile and warm up with a few steps and predictions; return the time in seconds."""

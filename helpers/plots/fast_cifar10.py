@@ -183,20 +183,20 @@ def plot_against_airbench(record: Record) -> Figure:
         record: result of `benchmarks/against_airbench.py`.
     """
     figure, axis = new_figure(height=4.0)
-    middles = {}
+    centers = {}
     for (name, runs), color in zip(record.results["runs"].items(), OTHER_COLORS[2:], strict=False):
         seconds = [run["seconds"] for run in runs]
         shares = [100 * run["accuracy"] for run in runs]
         axis.plot(seconds, shares, ".", color=color, alpha=0.6, label=f"{name}, one run")
-        middles[name] = statistics.median(seconds), statistics.mean(shares)
-        axis.plot(*middles[name], "D", color=color, markersize=9)
+        centers[name] = statistics.median(seconds), statistics.mean(shares)
+        axis.plot(*centers[name], "D", color=color, markersize=9)
     axis.axhline(94, color="0.5", linestyle=":")
     axis.set_xlabel("time without compilation [s]; diamond: median time, mean accuracy")
     axis.set_ylabel("test accuracy, six views [%]")
     axis.set_xlim(left=0)
     axis.legend()
-    seconds, share = middles["course"]
-    ratio = seconds / middles["airbench"][0]
+    seconds, share = centers["course"]
+    ratio = seconds / centers["airbench"][0]
     axis.set_title(
         f"{share:.2f}% in {seconds:.2f} s, {ratio:.2f} of airbench's time\n{record.origin}"
     )

@@ -68,7 +68,7 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
         color, mark = (CPU_COLOR, "o") if curve.kind == "cpu" else (GPU_COLOR, "s")
         axis.plot(curve.sizes, microseconds, marker=mark, color=color, label=curve.origin)
     axis.set_xscale("log", base=2)
-    _plain_logarithmic(axis.yaxis)
+    _use_plain_log_scale(axis.yaxis)
     ticks = sorted({size for curve in curves for size in curve.sizes})
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.xaxis.set_minor_locator(NullLocator())
@@ -76,14 +76,14 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
     axis.set_ylabel("training time per image [µs]")
     axis.legend(fontsize=8)
     axis.set_title(_curves_title(curves, unit))
-    cpu, gpu = _first(curves, cpu=True), _first(curves, cpu=False)
+    cpu, gpu = _first_curve(curves, cpu=True), _first_curve(curves, cpu=False)
     where = crossing(cpu, gpu) if cpu and gpu else None
     if where:
         axis.axvline(where, color="0.4", linestyle=":")
     return figure
 
 
-def _plain_logarithmic(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
+def _use_plain_log_scale(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
     """Make an axis logarithmic with ticks at `marks` times powers of ten, as plain numbers."""
     name = axis.axis_name
     getattr(axis.axes, f"set_{name}scale")("log")
@@ -92,12 +92,12 @@ def _plain_logarithmic(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _first(curves: Sequence[Curve], *, cpu: bool) -> Curve | None:
+def _first_curve(curves: Sequence[Curve], *, cpu: bool) -> Curve | None:
     return next((curve for curve in curves if (curve.kind == "cpu") == cpu), None)
 
 
 def _curves_title(curves: Sequence[Curve], unit: str) -> str:
-    cpu, gpu = _first(curves, cpu=True), _first(curves, cpu=False)
+    cpu, gpu = _first_curve(curves, cpu=True), _first_curve(curves, cpu=False)
     if cpu and gpu:
         size = crossing(cpu, gpu)
         if size is None:
@@ -142,7 +142,7 @@ def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> 
     axis.axhline(1e3 * proper.median, color=green, label="timing.measure: median, quartiles")
     all_times = [single, *naive, proper.median]
     if max(all_times) > 8 * min(all_times):
-        _plain_logarithmic(axis.yaxis)
+        _use_plain_log_scale(axis.yaxis)
     else:
         axis.set_ylim(0, 1.08 * max(all_times) * 1e3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -231,10 +231,10 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
         places = [i + (row - (len(speeds) - 1) / 2) * width for i in range(len(batches))]
         heights = [speed_by_batch[batch] for batch in batches]
         bars = axis.bar(places, heights, width, label=pipeline, color=OTHER_COLORS[row])
-        axis.bar_label(bars, [_short(height) for height in heights], fontsize=7)
+        axis.bar_label(bars, [_format_rate(height) for height in heights], fontsize=7)
     axis.set_xticks(range(len(batches)), [f"{batch}" for batch in batches])
     axis.set_yscale("log")
-    axis.yaxis.set_major_formatter(lambda value, _: _short(value))
+    axis.yaxis.set_major_formatter(lambda value, _: _format_rate(value))
     axis.margins(y=0.15)
     axis.set_xlabel("images per batch")
     axis.set_ylabel("images prepared per second")
@@ -248,7 +248,7 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     return figure
 
 
-def _short(value: float) -> str:
+def _format_rate(value: float) -> str:
     return (
         f"{value / 1e6:.1f}M"
         if value >= 1e6
@@ -271,8 +271,8 @@ def plot_transfers(
     figure, axis = new_figure()
     for (kind, values), mark in zip(rates.items(), "osDv", strict=False):
         axis.plot([size / 1e6 for size in sizes], values, marker=mark, label=kind)
-    _plain_logarithmic(axis.xaxis, (1,))
-    _plain_logarithmic(axis.yaxis)
+    _use_plain_log_scale(axis.xaxis, (1,))
+    _use_plain_log_scale(axis.yaxis)
     axis.set_xlabel("size of a copy [MB]")
     axis.set_ylabel("host to device [GB/s]")
     axis.legend(fontsize=8)

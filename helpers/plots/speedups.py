@@ -25,10 +25,10 @@ def plot_speedups(
     panels = 2 if alone else 1
     height = 0.36 * len(cumulative) + 1.6
     figure, axes = new_figure(1, panels, width=9.5 if alone else 7.0, height=height)
-    climb_axis = axes.flat[-1] if alone else axes
+    cumulative_axis = axes.flat[-1] if alone else axes
     if alone:
         _draw_panel(axes.flat[0], alone, "each change alone, on the classic script")
-    _draw_panel(climb_axis, cumulative, "each change on top of those that helped")
+    _draw_panel(cumulative_axis, cumulative, "each change on top of those that helped")
     helpful = sum(speedup.kept for speedup in cumulative[:-2])
     total = sum(not speedup.note for speedup in cumulative[:-2])
     top = cumulative[-2].ratio

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from helpers.language import translate
-from helpers.tables import ShownAsTable, Table
+from helpers.tables import Table, TableDisplay
 
 Number = int | float
 
@@ -67,7 +67,7 @@ def _jump(name: str, meaning: str, condition: tuple[str, bool] | None = None) ->
     return Opcode(name, "control flow", ("label",), 1, meaning, condition=condition)
 
 
-_LIST = (
+_ALL_OPCODES = (
     Opcode(
         "LOAD", "data movement", ("register", "address"), 4, "copy a memory cell to the register"
     ),
@@ -99,11 +99,11 @@ _LIST = (
         "MAC", "special", "add value * value to the register", lambda a, b, c: a + b * c, values=2
     ),
 )
-OPCODES = {opcode.name: opcode for opcode in _LIST}
-SPECIAL = tuple(opcode.name for opcode in _LIST if opcode.category == "special")
+OPCODES = {opcode.name: opcode for opcode in _ALL_OPCODES}
+SPECIAL = tuple(opcode.name for opcode in _ALL_OPCODES if opcode.category == "special")
 
 
-class _InstructionSet(ShownAsTable):
+class _InstructionSet(TableDisplay):
     """The table of all instructions, in the student's language."""
 
     @property
@@ -120,7 +120,7 @@ class _InstructionSet(ShownAsTable):
         )
         rows = [
             (translate(opcode.category), opcode.form, translate(opcode.meaning), str(opcode.cycles))
-            for opcode in _LIST
+            for opcode in _ALL_OPCODES
         ]
         return Table(columns, rows)
 

@@ -13,8 +13,8 @@ from helpers.small_computer.lane import Lane, MachineError, format_number
 from helpers.small_computer.tables import Cost, Step, Trace
 from helpers.tables import Table
 
-_SHOWN_CELLS = 8  # of one name; the caption has the number of the others
-_SHOWN_LANES = 8
+_MAX_SHOWN_CELLS = 8  # of one name; the caption has the number of the others
+_MAX_SHOWN_LANES = 8
 
 
 class SmallComputer:
@@ -56,7 +56,7 @@ class SmallComputer:
             if count is not None and (type(count) is not int or count < 1):
                 raise ValueError(f"{name} must be a positive integer, not {count!r}.")
         blocks = {name: _numbers(name, value) for name, value in data.items()}
-        self._scalars = {name for name, value in data.items() if _is_number(_plain(value))}
+        self._scalars = {name for name, value in data.items() if _is_number(_to_python(value))}
         sizes = {name: len(block) for name, block in blocks.items()}
         self.program, self.labels, self.addresses = assemble(program, sizes, special)
         self._initial = [*self.program, *chain.from_iterable(blocks.values())]
@@ -141,7 +141,9 @@ class SmallComputer:
             active=tuple(lane in active for lane in self.lanes),
             cycles=self._cycles - before,
             effect=first.effect(instruction),
-            registers={name: format_number(first.registers[name]) for name in self._used()},
+            registers={
+                name: format_number(first.registers[name]) for name in self._used_registers()
+            },
             flags=(int(first.flags["N"]), int(first.flags["Z"])),
         )
 
@@ -171,14 +173,14 @@ class SmallComputer:
         self._categories[instruction.opcode.category] += 1
         return cell, instruction, running
 
-    def _used(self) -> list[str]:
+    def _used_registers(self) -> list[str]:
         """Return the registers that the program names, in order."""
         operands = {operand for instruction in self.program for operand in instruction.operands}
         operands |= {operand.index for operand in operands if isinstance(operand, Address)}
         return [name for name in REGISTERS if name in operands]
 
     def _processor(self) -> Table:
-        lanes = self.lanes[:_SHOWN_LANES]
+        lanes = self.lanes[:_MAX_SHOWN_LANES]
         halted = translate("halted")
         counters = [halted if lane.halted else str(lane.counter) for lane in lanes]
         rows = [(translate("program counter"), *counters)]
@@ -189,7 +191,7 @@ class SmallComputer:
                     *(str(int(lane.flags[flag])) for lane in lanes),
                 )
             )
-        for name in self._used():
+        for name in self._used_registers():
             values = (format_number(lane.registers[name]) for lane in lanes)
             rows.append((translate("register {name}", name=name), *values))
         if self.output:
@@ -208,7 +210,7 @@ class SmallComputer:
         labels = {cell: f"{name}:" for name, cell in self.labels.items()}
         rows = [(str(i), labels.get(i, ""), code.text) for i, code in enumerate(self.program)]
         for name, address in self.addresses.items():
-            for i in range(min(address.size, _SHOWN_CELLS)):
+            for i in range(min(address.size, _MAX_SHOWN_CELLS)):
                 cell = address.base + i
                 part = name if name in self._scalars else f"{name}[{i}]"
                 rows.append((str(cell), part, format_number(self.memory[cell])))
@@ -230,7 +232,7 @@ class SmallComputer:
         return f'<div style="display:flex;flex-wrap:wrap;gap:2em">{divisions}</div>'
 
 
-def _plain(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -239,7 +241,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(name: str, value: Any) -> list[Number]:
-    number_or_list = _plain(value)
+    number_or_list = _to_python(value)
     if _is_number(number_or_list):
         return [number_or_list]
     if isinstance(number_or_list, list | tuple | range) and number_or_list:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helpers.language import translate
-from helpers.tables import ShownAsTable, Table
+from helpers.tables import Table, TableDisplay
 
 
 @dataclass(frozen=True, repr=False)
-class Cost(ShownAsTable):
+class Cost(TableDisplay):
     """The cost of a run.
 
     Attributes:
@@ -43,7 +43,7 @@ class Cost(ShownAsTable):
 
 
 @dataclass(frozen=True, repr=False)
-class Step(ShownAsTable):
+class Step(TableDisplay):
     """One executed instruction: its cell, the lanes that executed it, and its effect.
 
     `effect` is that of the first active lane; `registers` and `flags` (N, Z) are the values in that
@@ -65,7 +65,7 @@ class Step(ShownAsTable):
 
 
 @dataclass(frozen=True, repr=False)
-class Trace(ShownAsTable):
+class Trace(TableDisplay):
     """The steps of a run in order.
 
     With one lane, the table shows the effect of each step and the registers after it; with more,

@@ -261,7 +261,7 @@ def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
     )
     result = run(tmp_path, "-m", "simulated_cuda", "--find-missing-moves", "module.py", "--", "-q")
     assert result.returncode == 1, result.stdout + result.stderr
-    assert "2 of 3 removals were noticed by a test." in result.stdout
+    assert "2 of 3 removals were detected by a test." in result.stdout
     assert result.stdout.rstrip().endswith("module.py:8: .to(device)")
 
 

@@ -3,8 +3,8 @@
 from helpers.checks.lab_00.shared import lab, program_of, run
 from helpers.checks.trial import Answer, Trial
 
-# A value that no check uses as an input.
-_UNTOUCHED = 777
+# The value of y before the program runs; no check uses it as an input.
+_INITIAL_VALUE = 777
 
 
 @lab.exercise(1, points=2, right="The absolute value of every number.")
@@ -13,9 +13,9 @@ def exercise_1(trial: Trial, absolute: Answer) -> None:
     program = program_of(trial, absolute)
     draw = trial.random.randint
     for x in (draw(2, 99), -draw(2, 99), 0, -1, draw(100, 200) + 0.5, -draw(100, 200) - 0.5):
-        computer = run(trial, program, x=x, y=_UNTOUCHED)
+        computer = run(trial, program, x=x, y=_INITIAL_VALUE)
         y = computer["y"]
-        trial.expect(y != _UNTOUCHED, "nothing-stored", x=x)
+        trial.expect(y != _INITIAL_VALUE, "nothing-stored", x=x)
         trial.expect(computer["x"] == x, "x-changed", x=x, found=computer["x"])
         details = {"x": x, "found": y}
         trial.expect(not (x and y == -abs(x)), "wrong-sign", **details)

@@ -48,16 +48,18 @@ def exercise_1(trial: Trial, find_devices: Answer) -> None:
                 _check_sets(trial, result)
                 for kind, hint in hints.items():
                     missing, extra = expected[kind] - result[kind], result[kind] - expected[kind]
-                    devices_text = _listed(result[kind])
-                    trial.expect(not missing, hint, missing=_listed(missing), found=devices_text)
-                    trial.expect(not extra, "too-many", kind=kind, extra=_listed(extra))
+                    devices_text = _join_with_and(result[kind])
+                    trial.expect(
+                        not missing, hint, missing=_join_with_and(missing), found=devices_text
+                    )
+                    trial.expect(not extra, "too-many", kind=kind, extra=_join_with_and(extra))
 
 
 def _check_sets(trial: Trial, result: Any) -> None:
     has_all_keys = isinstance(result, Mapping) and set(result) == {"parameters", "buffers", "state"}
     description = describe(result)
     if isinstance(result, Mapping):
-        description = translate("one with the keys {keys}", keys=_listed(result))
+        description = translate("one with the keys {keys}", keys=_join_with_and(result))
     trial.expect(has_all_keys, "not-three-sets", found=description)
     for kind, devices in result.items():
         description = translate("one whose `{kind}` is {what}", kind=kind, what=describe(devices))
@@ -67,7 +69,7 @@ def _check_sets(trial: Trial, result: Any) -> None:
             trial.expect(is_device, "not-devices", kind=kind, found=repr(device))
 
 
-def _listed(values: Any) -> str:
+def _join_with_and(values: Any) -> str:
     return " and ".join(sorted(map(str, values))) or "none"
 
 

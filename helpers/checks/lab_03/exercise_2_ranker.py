@@ -38,13 +38,13 @@ def exercise_2(trial: Trial, Ranker: Answer) -> None:
         given = GivenRanker(features, classes)
         X = trial.normal(trial.random.randint(1, 5), features)
         _check_scores(trial, net, X, given(X), "Ranker")
-        for hint, details in trial.observe(_left_behind, net, device):
+        for hint, details in trial.observe(_hints_for_unmoved, net, device):
             raise trial.wrong(hint, **details)
         _check_scores(trial, net, X.to(device), given(X), "Ranker")
         saved_names = trial.observe(_saved_names, net)
         for name in ("mean", "gain"):
             trial.expect(name in saved_names, "not-saved", name=name)
-        for name, has_changed in trial.observe(_trained, net, X.to(device)):
+        for name, has_changed in trial.observe(_changes_by_training, net, X.to(device)):
             if name == "mean":
                 trial.expect(not has_changed, "learned-too")
             else:
@@ -57,7 +57,7 @@ def _check_scores(trial: Trial, net: nn.Module, X: Tensor, expected: Tensor, nam
     trial.expect(same_shape and close(scores, expected), "other-scores", name=name)
 
 
-def _left_behind(trial: Trial, net: Answer, device: torch.device) -> list[tuple[str, dict]]:
+def _hints_for_unmoved(trial: Trial, net: Answer, device: torch.device) -> list[tuple[str, dict]]:
     """Move the network; return the hints for the attributes that do not move with it."""
     trial.call(net.to, device)
     hints: list[tuple[str, dict]] = []
@@ -91,7 +91,7 @@ def _modules_in(value: Any) -> set[nn.Module]:
     return {element for element in values if isinstance(element, nn.Module)}
 
 
-def _trained(trial: Trial, net: nn.Module, X: Tensor) -> list[tuple[str, bool]]:
+def _changes_by_training(trial: Trial, net: nn.Module, X: Tensor) -> list[tuple[str, bool]]:
     """Take one step, and return for each saved tensor whether it has changed."""
     before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
     parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]

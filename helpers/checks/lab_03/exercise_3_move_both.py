@@ -44,7 +44,7 @@ def _check_both_moved(
             on_target, "net-stays", name="move_both", wanted=target, found=parameter.device
         )
     for a, b in zip(net.parameters(), twin.parameters(), strict=True):
-        trial.expect(_as_before(a, b), "weights-changed")
+        trial.expect(_is_unchanged(a, b), "weights-changed")
     net_ids = [id(parameter) for parameter in net.parameters()]
     optimizer_ids = [id(p) for group in optimizer.param_groups for p in group["params"]]
     trial.expect(net_ids == optimizer_ids, "other-parameters")
@@ -61,8 +61,8 @@ def _check_both_moved(
         left_behind = state[key].dim() > 0 and state[key].device != target
         details = {"wanted": target, "entry": entry, "found": state[key].device}
         trial.expect(not left_behind, "state-behind", **details)
-        trial.expect(_as_before(state[key], expected), "state-changed", entry=entry)
+        trial.expect(_is_unchanged(state[key], expected), "state-changed", entry=entry)
 
 
-def _as_before(a: Tensor, b: Tensor) -> bool:
+def _is_unchanged(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a.detach().cpu(), b.detach().cpu(), rtol=1e-3, atol=1e-7)

@@ -42,7 +42,7 @@ def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -
                 net, optimizer = net_and_optimizer(seed, name, torch.device(device), scale=3.0)
                 outcome = trial.try_call(load_checkpoint, new_path, net, optimizer)
                 if outcome.error is not None:
-                    raise _why_not_loaded(trial, outcome.error, new_path, saved_on, gpus)
+                    raise _hint_for_load_error(trial, outcome.error, new_path, saved_on, gpus)
                 trial.expect(net.training, "mode-changed", name="load_checkpoint")
                 _check_net(trial, net, saved, other, device)
                 _check_optimizer(trial, optimizer, saved, device)
@@ -68,7 +68,7 @@ def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, device: 
     return saved
 
 
-def _why_not_loaded(
+def _hint_for_load_error(
     trial: Trial, error: Exception, path: Path, saved_on: str, gpus: int
 ) -> WrongAnswer:
     text = str(error)

@@ -31,8 +31,8 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
         mode_kept = net.training == training
         trial.expect(mode_kept, "mode-left", before=training, after=net.training)
         trial.expect(not any(net.gradients), "keeps-gradients")
-        trial.expect(not trial.gradients_left_off, "gradients-left-off")
-        _judge_share(trial, float(result), correct, images, sizes, shares)
+        trial.expect(not trial.gradients_disabled, "gradients-left-off")
+        _check_share(trial, float(result), correct, images, sizes, shares)
         if device.type != "cpu":
             details = {
                 "batches": len(batches),
@@ -62,7 +62,7 @@ def _guesses(sizes: list[int]) -> set[int]:
     return {count * sizes[0], count * sizes[-1], count * 4, count} - {sum(sizes)}
 
 
-def _judge_share(
+def _check_share(
     trial: Trial, result: float, correct: int, images: int, sizes: list[int], shares: list[float]
 ) -> None:
     exact = correct / images

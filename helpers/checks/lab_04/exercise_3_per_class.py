@@ -38,7 +38,7 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
             raise trial.why(outcome.error)
         result = outcome.value
         trial.expect_result(result)
-        _judge_classes(trial, result, counts, first_four, missing)
+        _check_classes(trial, result, counts, first_four, missing)
         trial.expect(not any(net.gradients), "keeps-gradients")
         if device.type != "cpu":
             details = {"batches": len(batches), "fetched": watch.fetched}
@@ -46,7 +46,7 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
             trial.expect(watch.fetched <= 2, "many-fetches", **details)
 
 
-def _judge_classes(
+def _check_classes(
     trial: Trial, result: Any, counts: torch.Tensor, first_four: torch.Tensor, missing: int
 ) -> None:
     what = describe(result)
@@ -58,11 +58,13 @@ def _judge_classes(
     all_numbers = is_list and all(is_number(v) for v in result)
     trial.expect(all_numbers, "not-ten-numbers", what=what)
     correct_counts = counts.diagonal().double()
-    if _same_classes(result, correct_counts / counts.sum(1)):
+    if _is_same_accuracy(result, correct_counts / counts.sum(1)):
         return
-    trial.expect(not _same_classes(result, first_four.diagonal() / first_four.sum(1)), "first-four")
-    trial.expect(not _same_classes(result, correct_counts / counts.sum(0)), "by-answers")
-    trial.expect(not _same_classes(result, correct_counts / counts.sum()), "fraction-of-all")
+    trial.expect(
+        not _is_same_accuracy(result, first_four.diagonal() / first_four.sum(1)), "first-four"
+    )
+    trial.expect(not _is_same_accuracy(result, correct_counts / counts.sum(0)), "by-answers")
+    trial.expect(not _is_same_accuracy(result, correct_counts / counts.sum()), "fraction-of-all")
     for label in (*range(10), missing):
         correct, images = int(correct_counts[label]), int(counts[label].sum())
         if images and not math.isclose(result[label], correct / images, rel_tol=1e-4):
@@ -72,7 +74,7 @@ def _judge_classes(
     raise trial.wrong("empty-class", label=missing, what=value_text)
 
 
-def _same_classes(result: list[float], exact: torch.Tensor) -> bool:
+def _is_same_accuracy(result: list[float], exact: torch.Tensor) -> bool:
     # nan for a class that is never predicted, or missing among the first four images of a batch.
     pairs = list(zip(result, exact.tolist(), strict=True))
     return all(

@@ -19,13 +19,13 @@ _UNIT = 0.1
 def exercise_1(trial: Trial, seconds_per_call: Answer) -> None:
     """`seconds_per_call(call, device, runs)`: the median time of a call."""
     # Two settings, so that returning a constant fails.
-    calls = _time(trial, seconds_per_call, 1, 3 * _UNIT)
-    more_calls = _time(trial, seconds_per_call, 5, _UNIT)
+    calls = _count_calls(trial, seconds_per_call, 1, 3 * _UNIT)
+    more_calls = _count_calls(trial, seconds_per_call, 5, _UNIT)
     trial.expect(more_calls != calls, "runs-ignored", calls=calls)
     with trial.machine_with(0):
         result, error = trial.observe(_time_without_gpu, seconds_per_call)
     trial.expect(not error, "wants-a-gpu", error=error)
-    _seconds(trial, result)
+    _expect_seconds(trial, result)
 
 
 def _time_without_gpu(trial: Trial, seconds_per_call: Answer) -> tuple[Any, str]:
@@ -36,18 +36,18 @@ def _time_without_gpu(trial: Trial, seconds_per_call: Answer) -> tuple[Any, str]
     return outcome.value, "" if outcome.error is None else one_line(outcome.error)
 
 
-def _seconds(trial: Trial, result: Any) -> float:
+def _expect_seconds(trial: Trial, result: Any) -> float:
     trial.expect_result(result)
     is_time = is_number(result) and math.isfinite(result) and result >= 0
     trial.expect(is_time, "not-a-number", what=describe(result))
     return float(result)
 
 
-def _time(trial: Trial, seconds_per_call: Answer, runs: int, unit: float) -> int:
+def _count_calls(trial: Trial, seconds_per_call: Answer, runs: int, unit: float) -> int:
     """Let the student time a device whose first call takes 6 units; return the number of calls."""
     result, durations, sleeps = trial.observe(_run, seconds_per_call, runs, unit)
     calls = len(durations)
-    seconds_per_run = _seconds(trial, result)
+    seconds_per_run = _expect_seconds(trial, result)
     trial.expect(calls >= runs, "too-few-runs", runs=runs, calls=calls)
     trial.expect(not sleeps, "sleeps")
     # If there was only one call, it was the slow first one.

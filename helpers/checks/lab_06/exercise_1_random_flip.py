@@ -2,7 +2,12 @@
 
 import torch
 
-from helpers.checks.lab_06.shared import augmented, expect_one_piece, expect_random, lab
+from helpers.checks.lab_06.shared import (
+    call_augmentation,
+    expect_batch_operations,
+    expect_random,
+    lab,
+)
 from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
@@ -18,7 +23,7 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
     for device in (trial.device, torch.device("cpu")):
         size = trial.random.randint(5, 9)
         images = trial.normal(_COUNT, 3, size, size + 1).to(device)
-        result = augmented(trial, random_flip, images)
+        result = call_augmentation(trial, random_flip, images)
         unchanged = (result == images).flatten(1).all(1)
         mirrored = (result == images.flip(3)).flatten(1).all(1)
         trial.expect((unchanged | mirrored).all().item(), "not-a-mirror")
@@ -33,4 +38,4 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
             near_half = abs(num_mirrored - _COUNT / 2) <= 150
             trial.expect(near_half, "wrong-fraction", count=_COUNT, mirrored=num_mirrored)
         expect_random(trial, random_flip, images)
-        expect_one_piece(trial, random_flip, images)
+        expect_batch_operations(trial, random_flip, images)

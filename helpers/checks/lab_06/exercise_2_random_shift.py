@@ -3,7 +3,12 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.lab_06.shared import augmented, expect_one_piece, expect_random, lab
+from helpers.checks.lab_06.shared import (
+    call_augmentation,
+    expect_batch_operations,
+    expect_random,
+    lab,
+)
 from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
@@ -19,7 +24,7 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
     for device, max_shift in ((trial.device, 1), (torch.device("cpu"), 2), (trial.device, 0)):
         size = trial.random.randint(6, 9)
         images = trial.normal(_COUNT, 3, size, size).to(device)
-        result = augmented(trial, random_shift, images, max_shift)
+        result = call_augmentation(trial, random_shift, images, max_shift)
         moves = _moves(images, result, max_shift)
         if (moves < -99).any():
             wrapped = (_moves(images, result, max_shift, wrap=True) > -99).all()
@@ -35,7 +40,7 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
         _check_even(trial, down.tolist(), max_shift, dim=2)
         _check_even(trial, right.tolist(), max_shift, dim=3)
         expect_random(trial, random_shift, images, max_shift)
-        expect_one_piece(trial, random_shift, images, max_shift)
+        expect_batch_operations(trial, random_shift, images, max_shift)
 
 
 def _check_even(trial: Trial, shifts: list[int], max_shift: int, *, dim: int) -> None:

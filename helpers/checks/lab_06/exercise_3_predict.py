@@ -44,7 +44,7 @@ def exercise_3(trial: Trial, predict: Answer) -> None:
         trial.expect(torch.equal(images, before), "input-changed")
         trial.expect(not any(net.modes), "training-mode")
         trial.expect(not any(net.gradients), "tracks-gradients")
-        trial.expect(not trial.gradients_left_off, "gradients-left-off")
+        trial.expect(not trial.gradients_disabled, "gradients-left-off")
         with torch.no_grad():
             views = _views(twin, before)
         hint, details = next(

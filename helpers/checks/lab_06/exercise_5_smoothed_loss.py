@@ -43,10 +43,10 @@ def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
         )
         trial.expect(is_tensor and loss.numel() == 1, "not-one-loss", found=description)
         trial.expect(loss.requires_grad, "no-gradient")
-        _judge_loss(trial, loss.item(), *inputs, smoothing)
+        _check_loss(trial, loss.item(), *inputs, smoothing)
 
 
-def _judge_loss(
+def _check_loss(
     trial: Trial, loss: float, logits: torch.Tensor, labels: torch.Tensor, smoothing: float
 ) -> None:
     count, classes = logits.shape

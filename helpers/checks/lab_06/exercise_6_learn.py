@@ -62,7 +62,7 @@ def _train(
     labels: Tensor,
     too_many: WrongAnswer,
 ) -> tuple[list[Tensor], list[bool]]:
-    with _observed(net, images, too_many) as (batches, old_gradients):
+    with _observe_training(net, images, too_many) as (batches, old_gradients):
         trial.call(learn, net, images, labels, EPOCHS)
     return batches, old_gradients
 
@@ -91,7 +91,7 @@ def _stripes(generator: torch.Generator, count: int) -> tuple[Tensor, Tensor]:
 
 
 @contextmanager
-def _observed(
+def _observe_training(
     net: nn.Module, images: Tensor, too_many: WrongAnswer
 ) -> Iterator[tuple[list[Tensor], list[bool]]]:
     """Yield two lists that grow as `net` is trained.

@@ -13,7 +13,9 @@ from helpers.language import translate
 lab = Lab("06_cifar10_in_seconds", read_hints(Path(__file__).parent), seconds=20)
 
 
-def augmented(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> torch.Tensor:
+def call_augmentation(
+    trial: Trial, function: Answer, images: torch.Tensor, *others: Any
+) -> torch.Tensor:
     """Return the result of the student's function, after checking all but its pixel values."""
     before = images.clone()
     with trial.watch() as watch:
@@ -40,7 +42,9 @@ def expect_random(trial: Trial, function: Answer, images: torch.Tensor, *others:
     trial.expect(not torch.equal(*results), "not-random")
 
 
-def expect_one_piece(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> None:
+def expect_batch_operations(
+    trial: Trial, function: Answer, images: torch.Tensor, *others: Any
+) -> None:
     """Require that the number of operations does not grow with the number of images."""
     counts = []
     for part in (images[:16], images):

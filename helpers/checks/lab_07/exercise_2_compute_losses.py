@@ -27,7 +27,7 @@ def exercise_2(trial: Trial, compute_losses: Answer) -> None:
             expected = [F.cross_entropy(net(X), y).item() for X, y in batches]
         net.train(training)
         modes_in_forward: set[bool] = set()
-        net[2].register_forward_hook(_noting_mode(modes_in_forward))
+        net[2].register_forward_hook(_make_mode_hook(modes_in_forward))
         result, saved, live = trial.observe(_evaluate, compute_losses, net, batches)
         trial.expect(isinstance(result, list), "not-a-list", found=describe(result))
         trial.expect(len(result) == count, "not-one-per-batch", found=len(result), count=count)
@@ -45,7 +45,7 @@ def exercise_2(trial: Trial, compute_losses: Answer) -> None:
             )
         modes = {module.training for module in net.modules()}
         trial.expect(modes == {training}, "mode-changed", before=training)
-        trial.expect(not trial.gradients_left_off, "gradients-off")
+        trial.expect(not trial.gradients_disabled, "gradients-off")
         any_frozen = any(not parameter.requires_grad for parameter in net.parameters())
         trial.expect(not any_frozen, "parameters-frozen")
 
@@ -55,13 +55,13 @@ def _evaluate(
 ) -> tuple[Any, int, int]:
     """Return the result, how many tensors autograd saved, and the bytes that are left."""
     saved: list[int] = []
-    hooks = torch.autograd.graph.saved_tensors_hooks(_counting(saved), lambda tensor: tensor)
+    hooks = torch.autograd.graph.saved_tensors_hooks(_make_pack_hook(saved), lambda tensor: tensor)
     with hooks, PeakMeter() as meter:
         result = trial.result_of(compute_losses, net, batches)
     return result, len(saved), meter.live
 
 
-def _counting(saved: list[int]) -> Callable[[Tensor], Tensor]:
+def _make_pack_hook(saved: list[int]) -> Callable[[Tensor], Tensor]:
     def pack(tensor: Tensor) -> Tensor:
         saved.append(tensor.nbytes)
         return tensor.detach()
@@ -69,7 +69,7 @@ def _counting(saved: list[int]) -> Callable[[Tensor], Tensor]:
     return pack
 
 
-def _noting_mode(modes: set[bool]) -> Callable[..., None]:
+def _make_mode_hook(modes: set[bool]) -> Callable[..., None]:
     def hook(layer: nn.Module, *_: object) -> None:
         modes.add(layer.training)
 

@@ -32,7 +32,7 @@ class PeakMeter(TorchDispatchMode):
         # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
         return False
 
-    def know(self, *tensors: Tensor) -> None:
+    def exclude(self, *tensors: Tensor) -> None:
         """Do not count the memory of these tensors."""
         self._known |= {_address(tensor) for tensor in tensors}
 

@@ -21,12 +21,12 @@ def exercise_1(trial: Trial, keep_bits: Answer) -> None:
             result = trial.result_of(keep_bits, x, mantissa)
             _check_kind(trial, result, x)
             trial.expect(torch.equal(x.cpu(), inputs), "input-changed")
-            expected, output = _rounded(inputs, mantissa), result.detach().cpu()
+            expected, output = _round(inputs, mantissa), result.detach().cpu()
             try:
                 _check_numbers(trial, inputs, output, expected, mantissa, len(ties))
             except WrongAnswer:
                 if number:
-                    rounds_to_seven = torch.equal(output, _rounded(inputs, 7))
+                    rounds_to_seven = torch.equal(output, _round(inputs, 7))
                     trial.expect(not rounds_to_seven, "always-seven", mantissa=mantissa)
                 raise
 
@@ -49,13 +49,13 @@ def _others(trial: Trial) -> Tensor:
     return torch.cat([trial.normal(200) * powers, fixed_values])
 
 
-def _rounded(x: Tensor, mantissa: int) -> Tensor:
+def _round(x: Tensor, mantissa: int) -> Tensor:
     digits, exponent = torch.frexp(x.double())
     size = 2.0 ** (mantissa + 1)
     return torch.ldexp(torch.round(digits * size) / size, exponent).float()  # half to even
 
 
-def _truncated(x: Tensor, mantissa: int) -> Tensor:
+def _truncate(x: Tensor, mantissa: int) -> Tensor:
     digits, exponent = torch.frexp(x.double())
     size = 2.0 ** (mantissa + 1)
     return torch.ldexp(torch.trunc(digits * size) / size, exponent).float()
@@ -84,7 +84,7 @@ def _check_numbers(
         return
     details = {"mantissa": mantissa, "given": f"{inputs[wrong][0].item():.9g}"}
     details["found"] = f"{output[wrong][0].item():.9g}"
-    truncated = torch.equal(output, _truncated(inputs, mantissa))
+    truncated = torch.equal(output, _truncate(inputs, mantissa))
     trial.expect(not truncated, "truncated", **details)
     trial.expect(wrong[ties:].any(), "wrong-tie", **details)
     raise trial.wrong("not-nearest", **details)

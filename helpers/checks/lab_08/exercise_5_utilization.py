@@ -10,15 +10,15 @@ Kernels = list[tuple[int, int]]
 def exercise_5(trial: Trial, utilization: Answer) -> None:
     """`utilization(kernels)`: the fraction of time in which at least one kernel runs."""
     for _ in range(3):
-        _check_simple(trial, utilization, _one_after_another(trial))
-        for hint, kernels in _difficult(trial).items():
+        _check_simple(trial, utilization, _sequential_kernels(trial))
+        for hint, kernels in _difficult_cases(trial).items():
             result = _result(trial, utilization, kernels)
             trial.expect(_close(result, _share(kernels)), hint, found=f"{result:.2f}")
     result = trial.try_call(utilization, [])
     trial.expect(result.error is None and result.value == 0, "empty")
 
 
-def _one_after_another(trial: Trial) -> Kernels:
+def _sequential_kernels(trial: Trial) -> Kernels:
     kernels, start = [], trial.random.randint(20, 40)
     for _ in range(6):
         length = trial.random.randint(3, 9)
@@ -27,9 +27,9 @@ def _one_after_another(trial: Trial) -> Kernels:
     return kernels
 
 
-def _difficult(trial: Trial) -> dict[str, Kernels]:
+def _difficult_cases(trial: Trial) -> dict[str, Kernels]:
     """Return lists of kernels, keyed by the hint for an answer that fails on them."""
-    kernels = _one_after_another(trial)
+    kernels = _sequential_kernels(trial)
     (first, length), *others = kernels
     last = kernels[-1][0] + kernels[-1][1]
     shuffled = [*kernels[3:], *kernels[:3]]

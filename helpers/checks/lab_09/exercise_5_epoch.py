@@ -29,8 +29,10 @@ def exercise_5(trial: Trial, epoch: Answer) -> None:
 def _check_waiting(trial: Trial, batches: list[int], done: list[list[str]]) -> None:
     """Compare the collective operations of all processes one by one."""
     calls = [[action for action in actions if action in _COLLECTIVE] for actions in done]
-    for turn in range(max(map(len, calls))):
-        current = [mine[turn] if turn < len(mine) else None for mine in calls]
+    for position in range(max(map(len, calls))):
+        current = [
+            own_calls[position] if position < len(own_calls) else None for own_calls in calls
+        ]
         if len(set(current)) == 1:
             continue
         waiting = next(rank for rank, action in enumerate(current) if action is not None)

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from helpers.cifar10.download import DownloadError, File, Patience, download
+from helpers.cifar10.download import DownloadError, File, TimeLimits, download
 
 DATA = random.Random(0).randbytes(150_000)
 EXPECTED = File(len(DATA), hashlib.md5(DATA).hexdigest())
 # The default waiting times, scaled down.
-QUICK = Patience(total=8, connect=2, stall=1, grace=0.2, rate=100_000)
+QUICK = TimeLimits(total=8, connect=2, stall=1, grace=0.2, rate=100_000)
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def partial_file(target):
     return target.with_name("archive.part")
 
 
-def error_of(urls, target, patience=QUICK) -> str:
+def error_of(urls, target, time_limits=QUICK) -> str:
     with pytest.raises(DownloadError) as info:
-        download(urls, target, EXPECTED, patience)
+        download(urls, target, EXPECTED, time_limits)
     assert not target.exists()
     return str(info.value)
 
 
-def fetch(urls, target, patience=QUICK):
-    host = download(urls, target, EXPECTED, patience)
+def fetch(urls, target, time_limits=QUICK):
+    host = download(urls, target, EXPECTED, time_limits)
     assert target.read_bytes() == DATA
     assert not partial_file(target).exists()
     return host
@@ -49,7 +49,7 @@ def test_skips_server_that_answers_503(serve, target):
 
 
 def test_reports_503_from_every_server(serve, target):
-    assert "127.0.0.1: it answered 503" in error_of([serve(DATA, status=503).url], target)
+    assert "127.0.0.1: the server returned 503" in error_of([serve(DATA, status=503).url], target)
 
 
 def test_unreachable_server_fails_quickly(target):
@@ -97,9 +97,9 @@ def test_skips_server_too_slow_for_time_limit(serve, target):
 
 
 def test_time_limit_covers_all_servers(serve, target):
-    patience = Patience(total=0.6, connect=2, stall=1, grace=9, rate=0)
+    time_limits = TimeLimits(total=0.6, connect=2, stall=1, grace=9, rate=0)
     start = time.monotonic()
-    message = error_of([serve(DATA, rate=60_000).url, serve(DATA).url], target, patience)
+    message = error_of([serve(DATA, rate=60_000).url, serve(DATA).url], target, time_limits)
     assert time.monotonic() - start < 4
     assert "the time limit of 1 s was reached" in message
 
@@ -149,7 +149,7 @@ def test_refuses_sign_in_page_by_size(serve, target):
     """Networks with a sign-in page answer every request with that page."""
     partial_file(target).write_bytes(DATA[:100])
     message = error_of([serve(b"<html>Welcome</html>").url], target)
-    assert "it offers 20 bytes, the file has 150,000" in message
+    assert "it offers 20 bytes; expected 150,000" in message
     assert partial_file(target).read_bytes() == DATA[:100]
 
 
