@@ -135,8 +135,8 @@ _ADVICE_ON_GRAPHS = (
 )
 _HISTORY = ("_record_memory_history", "_dump_snapshot")
 _ADVICE_ON_HISTORY = (
-    "Only its numbers are simulated, not a history of its memory: use torch.cuda.memory_stats() or "
-    "torch.cuda.memory_snapshot()."
+    "Memory statistics are simulated, but a history of the allocations is not. Use "
+    "torch.cuda.memory_stats() or torch.cuda.memory_snapshot()."
 )
 _INTERNALS = (
     "cudart", "current_blas_handle", "current_solver_handle", "caching_allocator_alloc",

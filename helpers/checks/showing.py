@@ -7,7 +7,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from helpers.explain import mark_as_explained
+from helpers.explain import mark_as_seen
 from helpers.language import translate
 
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
@@ -27,7 +27,7 @@ class CheckFailed(Exception):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        mark_as_explained(self)
+        mark_as_seen(self)
 
     def _render_traceback_(self) -> list[str]:
         number = str(self).split(":")[0].removeprefix("exercise ")

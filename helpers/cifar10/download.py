@@ -76,7 +76,7 @@ def download(
         target: path to write; its folder must exist. An interrupted download is kept next to it
             with the suffix `.part`.
         expected: size and MD5 that the file must have.
-        time_limits: the time limits.
+        time_limits: time limits of the download; the defaults if None.
         progress: whether to show a progress bar, on stderr or in the notebook.
 
     Raises:

@@ -52,7 +52,7 @@ def download_archive(
     Args:
         folder: a writable folder.
         urls: the URLs to try, in order.
-        time_limits: the time limits.
+        time_limits: time limits of the download.
         progress: whether to show a progress bar.
         retry: whether to try again if the same servers failed within the last ten minutes.
 

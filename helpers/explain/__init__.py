@@ -13,7 +13,7 @@ from helpers.explain.notebook import (
     explain,
     explanation_of,
     install,
-    mark_as_explained,
+    mark_as_seen,
     uninstall,
 )
 
@@ -23,7 +23,7 @@ __all__ = [
     "explain",
     "explanation_of",
     "install",
-    "mark_as_explained",
+    "mark_as_seen",
     "sites_of",
     "uninstall",
 ]

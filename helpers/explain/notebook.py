@@ -27,7 +27,7 @@ def explanation_of(error: BaseException) -> Explanation | None:
         return None
 
 
-def mark_as_explained(error: BaseException) -> None:
+def mark_as_seen(error: BaseException) -> None:
     """Mark `error` so that no box is shown for it.
 
     The mark is an attribute of the error: a list of errors would keep their frames' tensors alive.
@@ -42,7 +42,7 @@ def _show_box(error: BaseException, *, with_message: bool = False) -> Explanatio
     """Display the explanation of `error` once, with its message first if requested; return it."""
     if getattr(error, _MARK, False) is True:
         return None
-    mark_as_explained(error)
+    mark_as_seen(error)
     explanation = explanation_of(error)
     if explanation is None:
         return None
@@ -124,7 +124,7 @@ def install() -> bool:
         return False
     uninstall()
     if (earlier := getattr(sys, "last_value", None)) is not None:
-        mark_as_explained(earlier)
+        mark_as_seen(earlier)
     shell.events.register("post_run_cell", _after_cell)
     return True
 

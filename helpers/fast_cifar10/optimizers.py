@@ -1,6 +1,6 @@
 """Optimizers of lesson 06: Muon for the filters, SGD for the rest, and the learning rate schedule.
 
-Muon is by Keller Jordan and others (2024).
+Muon was developed by Keller Jordan and others (2024).
 """
 
 import math

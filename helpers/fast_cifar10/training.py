@@ -161,7 +161,7 @@ class Trainer:
         return torch.cat(parts)
 
     def accuracy(self, images: Tensor, labels: Tensor, *, views: bool = True) -> float:
-        """Return the accuracy, from 0 to 1; images and labels are as `on_device` returns them."""
+        """Return the accuracy, from 0 to 1; images and labels are in the format of `on_device`."""
         correct = self.predict(images, views=views).argmax(1) == labels
         return correct.double().mean().item()
 

@@ -53,7 +53,7 @@ def exercise_2(trial: Trial, compute_losses: Answer) -> None:
 def _evaluate(
     trial: Trial, compute_losses: Answer, net: nn.Module, batches: list[tuple[Tensor, Tensor]]
 ) -> tuple[Any, int, int]:
-    """Return the result, how many tensors autograd saved, and the bytes that are left."""
+    """Return the result, how many tensors autograd saved, and the bytes still in use."""
     saved: list[int] = []
     hooks = torch.autograd.graph.saved_tensors_hooks(_make_pack_hook(saved), lambda tensor: tensor)
     with hooks, PeakMeter() as meter:
