@@ -188,7 +188,7 @@ def test_auto_falls_back_to_synthetic_images_and_says_why(serve, cache):
 
 def test_cifar10_never_falls_back_to_synthetic_images(serve, cache):
     with pytest.raises(
-        DataError, match=r"CIFAR10_ROOT is not set, the cache .*answered 503.*synthetic"
+        DataError, match=r"CIFAR10_ROOT is not set, the cache .*returned 503.*synthetic"
     ):
         load("cifar10", cache=cache, mirrors=[serve(b"", status=503).url])
 
