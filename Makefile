@@ -1,11 +1,11 @@
-# The project's commands. Each one installs what it needs; only Python 3.11 or newer has to be there.
+# The project's commands. Each one installs what it needs; only Python 3.11 or newer is required.
 #
 #   make course     run every lesson, headless, and write runs/latest/index.html
 #   make lab        open the lessons in JupyterLab; more options: make lab LAB_OPTIONS="--port 9000"
 #   make test       check everything: style, unit tests, every stored output of every lesson
 #   make test-slow  run the slowest tests: hostile submissions, nbgrader, kills and interrupts
 #   make bench      repeat the measurements in benchmarks/
-#   make gpu-record  record what the lessons show of a GPU, on a machine with one (10 minutes)
+#   make gpu-record  record the GPU results that the lessons show, on a machine with a GPU (10 minutes)
 #   make build      rebuild the notebooks whose source has changed
 #   make colab      run every notebook alone, with Colab's versions (a download of 3 GB)
 #   make site       build the web site, build/site/index.html, and check its links
@@ -18,12 +18,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 
 # OpenMP threads that wait for each other spin for milliseconds by default. On a busy machine the
-# thread they wait for is not running: lesson 04's classic loop was measured at a hundredth of its
-# speed. This limit costs nothing on a quiet machine.
+# thread they wait for is not running: lesson 04's classic loop ran 100 times slower in a
+# measurement. This limit has no cost on an idle machine.
 export GOMP_SPINCOUNT ?= 10000
 
-# Where Python may not write bytecode, every process that a command starts compiles torch's modules
-# again: 8 s of processor time instead of 3.
+# If Python does not write bytecode, every process that a command starts compiles torch's modules
+# again, which takes 8 s of processor time instead of 3.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: course lab test test-slow bench gpu-record build colab site pins clean
@@ -40,8 +40,8 @@ lab: $(READY)
 	$(BIN)/jupyter lab --config=docs/jupyterlab/config.json $(ROOT_OPTION) $(LAB_OPTIONS)
 
 # Three workers with one thread each, because a worker often waits for a process that it started; with
-# more threads they slow each other down. Notebooks first, because they take longest, and small tests
-# fill the end.
+# more threads they slow each other down. Notebooks run first because they take longest; short
+# tests keep all workers busy at the end.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
@@ -49,7 +49,7 @@ test: $(READY)
 	$(BIN)/ruff format --check
 	$(PYTEST) -m "not slow" --nbval notebooks labs/solutions tests
 
-# Also all lessons of one language; the languages take turns from day to day.
+# Also runs all lessons in one language, a different one each day.
 LANGUAGE_FOLDERS := $(wildcard notebooks/??)
 test-slow: $(READY)
 	$(PYTEST) -m slow tests
@@ -65,7 +65,7 @@ gpu-record: $(READY)
 build: $(READY)
 	$(BIN)/course build
 
-# Every warning is an error, most of all a broken link inside the course.
+# Every warning is an error, including broken links inside the course.
 SPHINX := $(BIN)/sphinx-build -c docs/site -b html -W --keep-going -n -q
 site: $(READY)
 	$(SPHINX) -d build/doctrees/en . build/site
@@ -79,7 +79,7 @@ site: $(READY)
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	    "The course needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
-	    ". Name another one: make PYTHON=python3.12")'
+	    ". Choose another one: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) uv==0.13.8
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt || \
@@ -89,7 +89,7 @@ $(READY): requirements.txt pyproject.toml
 	cp docs/jupyterlab/page_config.json $(VENV)/etc/jupyter/labconfig/
 	touch $@
 
-# Colab's Python is 3.13: uv downloads one if there is none, or name yours with COLAB_PYTHON=PATH.
+# Colab's Python is 3.13: uv downloads it if it is missing; to use your own, set COLAB_PYTHON=PATH.
 COLAB_PYTHON ?= 3.13
 COLAB := .venv-colab
 

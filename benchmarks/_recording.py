@@ -25,7 +25,7 @@ def devices() -> list[torch.device]:
 
 
 def record(device: torch.device, results: dict[str, Any]) -> Record:
-    """Return `results` as recorded on `device` today."""
+    """Return a record of `results`, with the device and today's date."""
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     else:

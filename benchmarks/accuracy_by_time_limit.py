@@ -123,7 +123,7 @@ def _run(settings: Settings, dataset: Dataset, seed: int, time_limit: float) -> 
     warm_up_seconds = trainer.warm_up()
     processor_start = time.process_time()
     run = trainer.run(seed, seconds=time_limit)
-    # Much less than seconds times cores if other programs use the machine.
+    # This is much less than seconds times cores if other programs use the machine.
     processor_seconds = time.process_time() - processor_start
     print(f"trained for {run.seconds:.1f} s, {run.images:,} images", flush=True)
     evaluation_started = time.perf_counter()

@@ -103,7 +103,7 @@ def _course(
     trainer = Trainer(settings, *dataset.train, device)
     images, labels = on_device(*dataset.test, device)
     trainer.warm_up()
-    trainer.predict(images)  # compile for this number of images too
+    trainer.predict(images)  # also compile for this number of images
 
     def run(number: int) -> Run:
         seconds = trainer.run(number).seconds

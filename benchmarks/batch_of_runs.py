@@ -97,7 +97,9 @@ def _compare(scratch: Path) -> int:
         ours = nbformat.read(scratch / "warm" / entry["file"], as_version=4)
         for output, other in zip(_outputs(ours), _outputs(nbformat.read(theirs, 4)), strict=True):
             if output != other:
-                raise RuntimeError(f"{entry['run']} shows {output}, and papermill's run {other}.")
+                raise RuntimeError(
+                    f"{entry['run']} shows {output}, but papermill's run shows {other}."
+                )
             count += 1
     return count
 

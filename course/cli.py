@@ -169,7 +169,7 @@ def _run(options: argparse.Namespace) -> int:
 def _add_release(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "release",
-        help="point every badge and setup cell to your repository",
+        help="make every badge and setup cell point to your repository",
         description="Write the repository of the course into pyproject.toml, the pages, the "
         "sources and the generated cells of all notebooks. Does not execute or push anything.",
     )

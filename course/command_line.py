@@ -23,7 +23,7 @@ def _integer(text: str, minimum: int) -> int:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
     if number < minimum:
-        raise argparse.ArgumentTypeError(f"{text} is not at least {minimum}")
+        raise argparse.ArgumentTypeError(f"{text} is less than {minimum}")
     return number
 
 
@@ -39,7 +39,7 @@ def fraction(text: str) -> float:
     """Convert the text of an option to a number from 0 to 1."""
     number = _number(text)
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return number
 
 

@@ -11,7 +11,7 @@ PLACEHOLDER_REPOSITORY = "gpu-course-kit/gpu-course-kit"
 
 
 class CourseError(Exception):
-    """An error that the user has to fix; its message contains the problem and the fix."""
+    """An error that the user can fix; the message describes the problem and the fix."""
 
 
 @dataclass(frozen=True)

@@ -234,9 +234,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.gpu_record", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--to", type=Path, default=Path("gpu_record.json"), help="file to write")
-    parser.add_argument("--only", choices=PARTS, action="append", help="record this part only")
-    parser.add_argument("--simulated", action="store_true", help="try it on the simulated GPU")
-    parser.add_argument("--merge", type=Path, metavar="FILE", help="put FILE into the course")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="record only this part; can be repeated"
+    )
+    parser.add_argument(
+        "--simulated", action="store_true", help="run on the simulated GPU, as a test"
+    )
+    parser.add_argument("--merge", type=Path, metavar="FILE", help="merge FILE into the course")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.merge:

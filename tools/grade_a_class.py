@@ -150,11 +150,11 @@ class ClassBuilder:
             Member("Metadata lost", without_metadata, self.all_but()),
             Member("Exercise 3 deleted", without_exercise, self.all_but(3)),
             Member("Merged by hand", merged, self.all_but()),
-            Member("Check made easy", with_easy_check, self.all_but(1), {1: "result-dropped"}),
-            Member("Cell of her own", extra, self.all_but()),
+            Member("Weakened check", with_easy_check, self.all_but(1), {1: "result-dropped"}),
+            Member("Added a cell", extra, self.all_but()),
             Member("Syntax error", syntax, self.all_but(2)),
             Member("Empty file", b"", no_points),
-            Member("Cut in half", text[: len(text) // 2], no_points),
+            Member("Truncated file", text[: len(text) // 2], no_points),
             Member("A picture", b"\x89PNG\r\n\x1a\n" + bytes(100), no_points),
         ]
 

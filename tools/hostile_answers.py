@@ -19,8 +19,11 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "import torch\nkept = []\nwhile True:\n    kept.append(torch.ones(50_000_000))",
     ),
     "prints forever": (5, "while True:\n    print('x' * 1000)"),
-    "writes forever past Python": (6, "import os\nwhile True:\n    os.write(1, b'x' * 65536)"),
-    "deletes its directory and what else it can": (
+    "writes forever to the file descriptor": (
+        6,
+        "import os\nwhile True:\n    os.write(1, b'x' * 65536)",
+    ),
+    "deletes its directory and other folders": (
         1,
         "import shutil, os\nshutil.rmtree('.', ignore_errors=True)\n"
         "os.system('rm -rf /home /tmp/* /etc /bin/[a-c]* 2> /dev/null')\n{right}",
@@ -39,12 +42,12 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "for exercise in lab_01.lab.exercises.values():\n    exercise.passed = True\n"
         "def gpu_bytes(shape, dtype):\n    return 0",
     ),
-    "replaces what compares": (
+    "replaces the comparison functions": (
         1,
         "import torch\ntorch.equal = torch.allclose = lambda *a, **k: True\n"
         "def move_all(tensors, device):\n    return [tensor * 0 for tensor in tensors]",
     ),
-    "replaces what compares while it is judged": (
+    "replaces the comparison functions while it is judged": (
         3,
         "import torch\ndef add_ramp(X):\n    torch.equal = lambda *a: True\n"
         "    torch.allclose = lambda *a, **k: True\n    return X * 0",
@@ -64,7 +67,7 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "        os.write(channel, ('0' * 64 + ' ' + line + '\\n').encode())\n"
         "    except OSError:\n        pass\ndef to_numpy(X):\n    return None",
     ),
-    "ends the process a moment later": (
+    "ends the process after a delay": (
         2,
         "import os, threading\nthreading.Timer(0.05, os._exit, (0,)).start()\n{right}\n"
         "import time\ntime.sleep(1)",
@@ -74,19 +77,19 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "import subprocess\nfor _ in range(5):\n"
         "    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n{right}",
     ),
-    "asks the network": (
+    "accesses the network": (
         4,
         "import urllib.request\n"
         "urllib.request.urlopen('http://example.org', timeout=5).read()\n{right}",
     ),
-    "copies what others submit": (
+    "copies other submissions": (
         5,
         "import pathlib\nfound = [p for top in ('/home', '/tmp', '/root', '/work', '/srv')\n"
         "         for p in pathlib.Path(top).rglob('*.ipynb')\n"
         "         if 'site-packages' not in p.parts]\n"
         "assert found, 'nothing to copy'\nprint(found[0].read_text())\n{right}",
     ),
-    "leaves its files in the package": (
+    "overwrites files of the package": (
         6,
         "import pathlib, helpers\n"
         "for file in (pathlib.Path(helpers.__file__).parent / 'checks').rglob('*.py'):\n"
@@ -127,7 +130,7 @@ def dumps(value, **options):
 def answer(*args, **kwargs):
     json.dumps = dumps
 """,
-    "replaces what sends JSON": _CLAIM
+    "replaces the JSON encoder": _CLAIM
     + """\
 from json import JSONEncoder as E
 real = E.encode
@@ -160,7 +163,7 @@ def answer(*args, **kwargs):
     lab.Exercise.judge = lab.Exercise.judge_in = lambda *a, **k: lab.Verdict(None, None, 0)
     return 0.0
 """,
-    "takes the judge from the stack": _CLAIM
+    "replaces objects on the stack": _CLAIM
     + """\
 import sys
 def answer(*args, **kwargs):
@@ -173,7 +176,7 @@ def answer(*args, **kwargs):
             owner.reply = lambda request: reply
         frame = frame.f_back
 """,
-    "returns a tensor that lies": """\
+    "returns a tensor with a false device": """\
 import torch
 class Lying(torch.Tensor):
     device = property(lambda self: torch.device('cuda:0'))
@@ -190,7 +193,7 @@ def answer(*args, **kwargs):
         return torch.zeros(3).as_subclass(Lying)
     return Always(1)
 """,
-    "replaces what answers the judge": _CLAIM
+    "replaces the replies to the judge": _CLAIM
     + """\
 import course.grading.answering as answering
 answering.Answers.reply = lambda self, request: reply
@@ -210,7 +213,7 @@ probes.Watch.fetched = property(lambda self: 0)
 def answer(*args, **kwargs):
     return args[0] if args else None
 """,
-    "looks for what is expected in memory": """\
+    "searches memory for the expected values": """\
 import gc, torch
 def answer(*args, **kwargs):
     shapes = [a.shape for a in args if isinstance(a, torch.Tensor)]
@@ -237,7 +240,7 @@ print(f'{len(found)} files of checks')
 def answer(*args, **kwargs):
     return len(found)
 """,
-    "sends what breaks the judge": _CLAIM
+    "sends malformed messages to the judge": _CLAIM
     + """\
 import gc
 send = next(o for o in gc.get_objects()
@@ -274,15 +277,15 @@ def answer(*args, **kwargs):
 }
 # Answers that define the right function after their attack has failed.
 HARMLESS = {
-    "deletes its directory and what else it can",
+    "deletes its directory and other folders",
     "leaves processes behind",
-    "leaves its files in the package",
+    "overwrites files of the package",
 }
 
 # Answers that use internals of Python or the checks. They get no points until a manual review.
 REVIEWED = {
     "overwrites the checks",
-    "replaces what compares",
-    "replaces what compares while it is judged",
+    "replaces the comparison functions",
+    "replaces the comparison functions while it is judged",
     *ATTACKS,
 }

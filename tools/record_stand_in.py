@@ -1,4 +1,4 @@
-"""Write the record without a GPU, with PyTorch's CUDA code on a stand-in CUDA runtime.
+"""Write the record without a GPU: run PyTorch's CUDA code on a stand-in CUDA runtime.
 
     python -m tools.record_stand_in
 

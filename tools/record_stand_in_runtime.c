@@ -2,8 +2,8 @@
 
    Preloaded into a CUDA build of PyTorch on Linux, it lets PyTorch's device checks, caching allocator
    and autograd threads run on a machine without a GPU. It computes no values; record_stand_in.py
-   fills them in. record_stand_in.py also generates all other functions of the runtime, which only
-   return success. */
+   fills them in. record_stand_in.py also generates all other functions of the runtime, which do
+   nothing but return success. */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -231,5 +231,5 @@ void **__cudaRegisterFatBinary(void *binary) {
     static void *handle[16];
     return handle;
 }
-/* Anything but zero makes the caller skip the launch. */
+/* A nonzero result makes the caller skip the launch. */
 unsigned __cudaPushCallConfiguration() { return 1; }

@@ -131,7 +131,7 @@ def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict
         if not is_finished:
             if last_name == started_after:
                 raise SystemExit(f"No operator was run. Find the reason with: {' '.join(command)}")
-            print(f"{kind}: {last_name} ended the process", file=sys.stderr)
+            print(f"{kind}: {last_name} crashed the process", file=sys.stderr)
     return results
 
 
@@ -158,17 +158,19 @@ def _classify(expected: str, actual: str) -> str:
     works = expected.startswith("works"), actual.startswith("works")
     return {
         (True, True): "other device",
-        (True, False): "falsely refused",
-        (False, True): "falsely accepted",
+        (True, False): "wrongly rejected",
+        (False, True): "wrongly accepted",
         (False, False): "other message",
     }[works]
 
 
 def main() -> int:
-    """Run both sides, print the counts, and write the disagreements."""
+    """Run the operators on both devices, print the counts, and write the disagreements."""
     parser = argparse.ArgumentParser("python -m tools.sweep_operators", description=__doc__)
     parser.add_argument("--report", type=Path, help="write the disagreements to this file")
-    parser.add_argument("--only", default="", metavar="REGEX", help="operators with such names")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help="run only operators whose names match"
+    )
     parser.add_argument("--child", choices=KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--after", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()

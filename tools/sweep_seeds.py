@@ -1,6 +1,6 @@
 """Check every collected answer with many inputs: `python -m tools.sweep_seeds [N [LAB ...]]`.
 
-A check generates new inputs for every attempt. If an answer gets its hint for most inputs and a
+A check generates new inputs for every attempt. If an answer gets the expected hint for most inputs and a
 different hint for a few, some students get a misleading hint.
 """
 
@@ -38,7 +38,7 @@ def main(times: str = "20", *labs: str) -> None:
         with simulated_cuda.simulated(devices=2, over_real=True):
             count += strays(lab, range(int(times)), "simulated GPU")
         count += strays(lab, range(int(times)), "this machine")
-    sys.exit(f"{count} answers do not always get their hint." if count else None)
+    sys.exit(f"{count} answers do not always get the expected hint." if count else None)
 
 
 if __name__ == "__main__":

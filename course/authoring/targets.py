@@ -1,4 +1,4 @@
-"""The notebooks to build from a course's sources, and whether each of them is up to date."""
+"""The notebooks to build from a course's sources, and checks that they are up to date."""
 
 from __future__ import annotations
 
@@ -173,11 +173,11 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     has_outputs = any(cell.outputs for cell in code)
     if not target.executed:
         if has_outputs or any(cell.execution_count for cell in code):
-            reasons.append("it has been executed, but students must get it without outputs")
+            reasons.append("it has been executed, but the students' notebook must not have outputs")
     elif code and not has_outputs:
         reasons.append("it has code but no outputs")
     elif recorded.get("outputs_sha256") != outputs_digest(stored):
-        reasons.append("its outputs differ from those that the build stored")
+        reasons.append("its outputs have changed since it was built")
     return reasons
 
 

@@ -1,1 +1,1 @@
-"""`course batch`: many runs of notebooks over parameters, resumed where they stopped."""
+"""`course batch`: many notebook runs with different parameters, which can be resumed."""

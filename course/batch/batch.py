@@ -152,5 +152,5 @@ def _show_plan(
         count = sum(len(earlier_seconds[name]) for name in {run.notebook for run in pending})
         print(
             f"Estimate: {format_estimate(seconds)}, from the median of {count} earlier runs"
-            f"{', whatever their parameters' if plan.varied else ''}."
+            f"{' with any parameters' if plan.varied else ''}."
         )

@@ -209,7 +209,7 @@ class BatchRunner(JobListener):
     def _print_summary(self, results: Sequence[RunResult], seconds: float) -> int:
         entries = self._ended_entries()
         passed = sum(entry["status"] == Status.PASSED for entry in entries)
-        print(f"{passed} of {len(self.runs)} runs passed; this took {format_seconds(seconds)}.")
+        print(f"{passed} of {len(self.runs)} runs passed in {format_seconds(seconds)}.")
         if synthetic := [entry for entry in entries if entry["reported"].get("synthetic")]:
             print(synthetic_box([f"{len(synthetic)} of the runs, marked in the report"]))
         print(f"Report: {self.folders.out / 'index.html'}, tables: results.csv, results.parquet")

@@ -16,7 +16,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     """Add `course batch` to the commands."""
     command = commands.add_parser(
         "batch",
-        help="execute notebooks with many settings of their parameters",
+        help="execute notebooks with many combinations of parameters",
         description="Execute notebooks with many settings, several at once, and collect what they "
         "report in results.csv, results.parquet and index.html. If you repeat the command, it "
         "continues where it stopped.",
@@ -33,7 +33,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     plan_options.add_argument(
         "--grid", nargs="+", metavar=("NAME", "VALUE"), **repeatable,
-        help="a parameter and its values; with several of these, every combination runs",
+        help="a parameter and its values; if repeated, every combination runs",
     )  # fmt: skip
     plan_options.add_argument(
         "--case", nargs="+", metavar="NAME=VALUE", **repeatable,
@@ -95,7 +95,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
         "--dry-run", action="store_true", help="show the runs and a time estimate"
     )
     execution_options.add_argument(
-        "--retry-failed", action="store_true", help="rerun what did not pass"
+        "--retry-failed", action="store_true", help="rerun the runs that did not pass"
     )
     command.set_defaults(command=_batch)
 

@@ -121,7 +121,9 @@ def make_plan(table: Mapping[str, object]) -> Plan:
             raise CourseError(f"grid: {name} must be a list of values, not {values!r}.")
     cases = table.get("list") or []
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
-        raise CourseError("list must have settings such as `- {epochs: 1, learning_rate: 0.01}`.")
+        raise CourseError(
+            "list must contain settings such as `- {epochs: 1, learning_rate: 0.01}`."
+        )
     plan = Plan(
         notebooks=_notebooks(table.get("notebooks") or []),
         parameters=_mapping(table, "parameters"),
@@ -138,7 +140,7 @@ def make_plan(table: Mapping[str, object]) -> Plan:
         folder=_text(table, "folder"),
     )
     if not plan.notebooks:
-        raise CourseError("The plan names no notebook. Add one, for example: notebooks: [03]")
+        raise CourseError("The plan lists no notebooks. Add one, for example: notebooks: [03]")
     _check_set_once(plan)
     return plan
 
@@ -177,7 +179,7 @@ def _plan_run(name: str, parameters: dict[str, object], notebook: NotebookNode) 
 
 
 def _make_absolute(value: object) -> object:
-    """Make a path absolute if it starts with `./`, `../` or `~/`, as runs have other folders."""
+    """Make a path absolute if it starts with `./`, `../` or `~/`: each run has its own folder."""
     if isinstance(value, str) and value.startswith(("./", "../", "~/")):
         return str(Path(value).expanduser().absolute())
     return value
@@ -233,7 +235,7 @@ def _integer(
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise CourseError(f"{key} must be an integer of {minimum} or more, not {value!r}.")
+        raise CourseError(f"{key} must be an integer of at least {minimum}, not {value!r}.")
     return value
 
 

@@ -1,4 +1,4 @@
-"""`course run`: executes the lessons, shows the progress, and writes a report."""
+"""`course run`: executes the lessons, shows their progress, and writes a report."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _REQUIRED = ("torch", "torchvision", "numpy", "matplotlib", "ipykernel", "paperm
 
 
 class Level(StrEnum):
-    """How serious a finding is."""
+    """The severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
@@ -182,7 +182,7 @@ def data(probe: dict[str, object]) -> list[Finding]:
             text = f"CIFAR10_ROOT is {root}, which cannot be read: {error}"
             fix = "unset CIFAR10_ROOT   # or set it to another path"
             return [Finding("images", Level.PROBLEM, text, fix)]
-        text = "CIFAR-10 is not on this machine; a lesson downloads it or generates images."
+        text = "CIFAR-10 is not on this machine; lessons download it or generate images."
         if probe.get("unreachable"):
             text = (
                 "CIFAR-10 is not on this machine, and none of its servers can be reached. "

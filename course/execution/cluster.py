@@ -37,7 +37,7 @@ class ClusterExecutor:
             self._client = Client(workers.cluster, timeout=20, set_as_default=False)
         except (OSError, ValueError) as error:
             raise CourseError(
-                f"No Dask scheduler answers at {workers.cluster} ({error}). "
+                f"Cannot connect to a Dask scheduler at {workers.cluster} ({error}). "
                 "To start one: dask scheduler"
             ) from None
         self._workers = workers

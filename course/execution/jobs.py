@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Status(StrEnum):
-    """How the execution of a notebook ended."""
+    """The result status of a notebook's execution."""
 
     PASSED = "passed"
     FAILED = "failed"

@@ -125,7 +125,7 @@ def _convert_value(name: str, value: object, parameter: Parameter, notebook: str
         raise CourseError(
             f"Parameter {name!r} of {notebook} must be {_type_name(default)} (its default is "
             f"{default!r}), not {value!r}."
-            f"{' Put it in quotes to pass it as a string.' if needs_quotes else ''}"
+            f"{' Put the value in quotes to pass it as a string.' if needs_quotes else ''}"
         ) from None
     if choices is not None and result not in choices:
         raise CourseError(

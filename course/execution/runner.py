@@ -175,7 +175,7 @@ def _time_limit_message(limits: RunLimits, seconds: float) -> str:
 
 
 def _kernel_death_reason(kernels: type[CurrentPythonKernelManager]) -> str:
-    """Explain the kernel's exit status."""
+    """Return an error message for the kernel's exit status."""
     status = None if kernels.process is None else kernels.process.poll()
     if status is None or status == -getattr(signal, "SIGKILL", 9):
         return (

@@ -183,7 +183,8 @@ def _answers(
             answers[grade_id] = copies[grade_id][-1]
     if matched_ids:
         notes.append(
-            f"{', '.join(matched_ids)}: not in its own cell; found by the names it defines"
+            f"{', '.join(matched_ids)}: not in its own cell; "
+            "matched by the names that the cell defines"
         )
     return answers, notes
 

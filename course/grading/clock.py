@@ -31,5 +31,5 @@ class Clock:
             text = f"took more than {self._seconds:g} seconds and could not be stopped"
             return Stop(StopReason.TIME, text)
         if time.monotonic() > self._wall_until:
-            return Stop(StopReason.BUSY, "got too little time on this busy machine")
+            return Stop(StopReason.BUSY, "got too little CPU time on this busy machine")
         return None

@@ -31,13 +31,13 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
         "command again to continue after an interruption, or to grade what has changed.",
     )
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
-    command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
+    command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or zip")
     add = command.add_argument
     add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
     add("--class-list", type=Path, metavar="CSV", help="add a row for each absent student")
-    add("--due", type=_time, metavar="TIME", help='mark later files as late: "2026-11-20 23:59"')
+    add("--due", type=_time, metavar="TIME", help="deadline, such as '2026-11-20 23:59'")
     add("--anonymous", action="store_true", help="no names in the feedback pages")
-    add("--regrade", action="store_true", help="also grade unchanged submissions again")
+    add("--regrade", action="store_true", help="grade unchanged submissions again too")
     add(
         "--jobs",
         type=positive_int,
@@ -45,9 +45,9 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
         help="concurrent submissions; default: one per core",
     )
     for name, default, metavar, text in (
-        ("--cell-seconds", 30, "S", "seconds for one cell"),
-        ("--seconds", 300, "S", "seconds for one submission"),
-        ("--memory", 3, "GIB", "memory for one submission, in GiB"),
+        ("--cell-seconds", 30, "S", "time limit per cell, in seconds"),
+        ("--seconds", 300, "S", "time limit per submission, in seconds"),
+        ("--memory", 3, "GIB", "memory limit per submission, in GiB"),
     ):
         text += f"; default: {default}"
         add(name, type=positive_float, default=default, metavar=metavar, help=text)
@@ -150,7 +150,7 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
         "or its solution contains.",
     )
     command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
-    command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or a zip")
+    command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or zip")
     command.add_argument(
         "--threshold",
         type=fraction,

@@ -33,7 +33,7 @@ def write_feedback(
     """
     folder = out / "feedback"
     file = folder / f"{_page_name(graded, anonymous=anonymous)}.ipynb"
-    # Of a run with the other setting of `anonymous`.
+    # The page from an earlier run with the opposite `anonymous` setting.
     other = folder / f"{_page_name(graded, anonymous=not anonymous)}.ipynb"
     table = _marks_as_table(graded, title, anonymous=anonymous)
     if graded.cells:

@@ -27,8 +27,8 @@ from course.grading.submissions import Submission, find_submissions
 
 # The lab's own solution is graded again after this many submissions.
 _CANARY_INTERVAL = 10
-# After writing the tables, wait this many times as long before writing them again. They contain the
-# whole class, so writing them after each submission is slow for a large class.
+# Minimum pause between two updates of the tables, as a multiple of the time to write them. They
+# contain the whole class, so writing them after each submission is slow for a large class.
 _TABLES_PAUSE = 5
 _MACHINE_FAILED = "the lab's own solution failed at the same time, so this machine was too busy"
 

@@ -1,4 +1,4 @@
-"""The grade tables: by exercise, in total, and for import into Moodle and Canvas."""
+"""Writes the grade tables: by exercise, in total, and for import into Moodle and Canvas."""
 
 from __future__ import annotations
 

@@ -47,14 +47,14 @@ _SETTINGS = "backends"
 
 # A line that IPython may rewrite, such as a magic, a shell command or a help request.
 _IPYTHON_LINE = re.compile(r"^[^\S\n]*[%!?,;/]|=\s*[%!]|\?\s*$", re.MULTILINE)
-# IPython reads the whole cell again for each such line, so the time grows with the product of both.
+# IPython parses the whole cell again for each such line, so the time grows with lines times length.
 _MAX_CHARACTERS_READ = 300_000
 # Maximum depth of magics inside magics, such as `%time %time x`.
 _MAX_NESTED_MAGICS = 5
 
 
 def can_be_analyzed(sources: Iterable[str]) -> bool:
-    """Return whether IPython can read all these cells in a few seconds."""
+    """Return whether IPython can parse all these cells in a few seconds."""
     read = sum((len(_IPYTHON_LINE.findall(source)) + 1) * len(source) for source in sources)
     return read <= _MAX_CHARACTERS_READ
 

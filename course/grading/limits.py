@@ -24,7 +24,7 @@ class SandboxLimits:
 
 
 class StopReason(enum.StrEnum):
-    """Why a submission was stopped early."""
+    """The reason for stopping a submission early."""
 
     TIME = "time"
     MEMORY = "memory"

@@ -48,7 +48,7 @@ class MarkStatus(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """The points of one exercise and the reason. `stop`: why the code was stopped, or None."""
+    """The points of one exercise and the reason. `stop` is the stop reason, or None."""
 
     exercise: int
     points: int | float
@@ -137,7 +137,7 @@ def grade_submission(
     merged = merge_answers(original, submission.notebook)
     if set(merged.missing) == set(points):
         lab = other_lab(original, submission.notebook)
-        hint = f"; it is {lab.replace('_', ' ')}" if lab else ""
+        hint = f"; it belongs to {lab.replace('_', ' ')}" if lab else ""
         reason = f"none of this lab's exercises is in the notebook{hint}"
         return ungraded(original, submission, MarkStatus.MISSING, reason)
     start = time.monotonic()

@@ -95,7 +95,7 @@ def _is_well_formed(message: dict[str, Any], cells: Sequence[SubmittedCell]) -> 
 
 
 def _sanitize(output: dict[str, Any]) -> dict[str, Any]:
-    """Return the output without active content, which must not be in a feedback page."""
+    """Return the output without active content, which is not allowed in a feedback page."""
     if "name" in output:
         name = "stderr" if output["name"] == "stderr" else "stdout"
         # The worker adds a note to truncated text.

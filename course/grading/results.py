@@ -101,7 +101,7 @@ def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
 def unknown_in_manual(
     manual: Iterable[tuple[str, int]], submissions: Iterable[GradedSubmission]
 ) -> list[str]:
-    """Return the lines of `manual.csv` that do not match any student and exercise."""
+    """Describe the rows of `manual.csv` that do not match any student and exercise."""
     keys = {
         (graded.submission.student, mark.exercise)
         for graded in submissions

@@ -28,7 +28,7 @@ from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.task_limit import TaskLimit
 
 # If the system does not report how long a thread waited for a CPU, this many seconds of wall time
-# count as one second. `helpers.checks` uses the same factor.
+# are counted as one second. `helpers.checks` uses the same factor.
 _WALL_PER_SECOND = 6
 _NOBODY = 65534
 _POLL_SECONDS = 0.1
@@ -143,7 +143,7 @@ class Sandbox:
         return None
 
     def over_limit(self) -> Stop | None:
-        """Return the limit that the sandbox exceeds now; None if there is none."""
+        """Return a `Stop` if the sandbox exceeds a limit now, or None."""
         with contextlib.suppress(psutil.Error):
             processes = self._process_tree()
             if len(processes) > self.limits.processes:
@@ -159,7 +159,7 @@ class Sandbox:
         return None
 
     def exit_reason(self) -> Stop:
-        """Explain, based on the exit status, why the process closed its output."""
+        """Return why the process closed its output, based on its exit status."""
         try:
             status = self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -211,7 +211,7 @@ class Sandbox:
 
 
 def _total_memory(processes: list[psutil.Process], kind: str) -> int:
-    """Return the memory in bytes: "rss", or "pss" on Linux, which splits up shared memory."""
+    """Return the memory in bytes: "rss", or "pss" on Linux, which divides up shared memory."""
     total = 0
     for process in processes:
         with contextlib.suppress(psutil.Error):

@@ -156,17 +156,17 @@ class Session:
                     return index, stop
                 continue
             if isinstance(line, int):
-                return index, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
+                return index, Stop(StopReason.OUTPUT, "printed more than the output limit")
             message = read_message(line, secret, self.cells)
             # Replies are expected only during a check, and other messages only outside of one.
             if message is None or ("reply" in message) is (self._judging is None):
-                self._note("wrote into the grader's channel")
+                self._note("wrote to the grader's channel")
                 continue
             if message.get("end"):
                 return None, None
             if "check" in message:
                 if self.cells[message["check"]].exercise in self.verdicts:
-                    self._note("wrote into the grader's channel")
+                    self._note("wrote to the grader's channel")
                     continue
                 index = self._judging = message["check"]
                 task = {"lab": self._lab, "source": self.cells[index].source}
@@ -181,7 +181,7 @@ class Session:
                 continue
             num_bytes += len(line)
             if num_bytes > self.limits.max_output_bytes:
-                return index, Stop(StopReason.OUTPUT, "printed more than a notebook can hold")
+                return index, Stop(StopReason.OUTPUT, "printed more than the output limit")
             if "begin" in message:
                 index = message["begin"]
                 seconds = min(message["seconds"], 10 * self.limits.seconds)

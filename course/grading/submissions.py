@@ -93,7 +93,7 @@ def _best(candidates: list[Submission], original: NotebookNode | None) -> Submis
     if best.notebook is not None and original is not None:
         lab = other_lab(original, best.notebook)
         if lab is not None:
-            problem = f"it is {lab.replace('_', ' ')}, another lab"
+            problem = f"it belongs to another lab, {lab.replace('_', ' ')}"
             best = replace(best, notebook=None, problem=problem)
     return replace(best, others=others)
 

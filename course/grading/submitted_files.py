@@ -66,14 +66,14 @@ def read_files(folder: Path) -> Iterator[SubmittedFile]:
         return
     if not folder.is_file():
         raise CourseError(
-            f"{folder} does not exist. Give the folder or the zip with the submissions."
+            f"{folder} does not exist. Pass the folder or zip file that contains the submissions."
         )
     try:
         with zipfile.ZipFile(folder) as archive:
             yield from _read_archive(archive, str(folder))
     except zipfile.BadZipFile:
         raise CourseError(
-            f"{folder} is neither a folder nor a readable zip. Unpack it, and name the folder."
+            f"{folder} is neither a folder nor a readable zip. Unpack it and pass the folder."
         ) from None
 
 
@@ -102,7 +102,7 @@ def _read_archive(
     """Yield the files in a zip. `student` is the path of a student's zip, None for the class's."""
     members = archive.infolist()
     if len(members) > MAX_FILES_IN_ZIP:
-        raise CourseError(f"{name} has {len(members):,} files, more than a class submits.")
+        raise CourseError(f"{name} has {len(members):,} files; the limit is {MAX_FILES_IN_ZIP:,}.")
     total = 0
     for member in members:
         parts = [part for part in PurePosixPath(member.filename).parts if part not in ("/", "..")]
@@ -130,10 +130,10 @@ def _read_archive(
 
 
 def _read_content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The content of a file in a zip, limited to the size that the zip states.
+    """Return the content of a file in a zip, limited to the size declared in the zip.
 
     `ZipFile.read` and methods other than deflate decompress everything first, which can be
-    thousands of times more than the stated size.
+    thousands of times the declared size.
     """
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("its compression method is not supported")

@@ -1,7 +1,7 @@
-"""A limit on the processes and threads of a sandbox, by the kernel's `pids` controller.
+"""A limit on the processes and threads of a sandbox, set with the kernel's `pids` controller.
 
 Counting processes from outside is too slow for a fork bomb, and the limit RLIMIT_NPROC does not
-apply to root. The controller needs a cgroup that this program may create, as root usually may.
+apply to root. The controller needs a cgroup, which usually only root can create.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SECONDS_TO_REMOVE = 5
 
 
 class TaskLimit:
-    """A cgroup with at most `most` tasks, or nothing where it cannot be created."""
+    """A cgroup with at most `max_tasks` tasks; has no effect if it cannot be created."""
 
     def __init__(self, most: int) -> None:
         self.folder: Path | None = None
@@ -55,7 +55,7 @@ class TaskLimit:
 
 
 def _pids_groups() -> list[Path]:
-    """Return the folders of this process's cgroups that may limit tasks (version 1 and 2)."""
+    """Return the folders of this process's cgroups that can limit tasks (versions 1 and 2)."""
     if not hasattr(os, "geteuid"):
         return []
     try:

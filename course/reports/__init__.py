@@ -1,1 +1,1 @@
-"""HTML pages about runs and batches."""
+"""HTML reports of runs, batches and grades."""

@@ -47,10 +47,12 @@ def update_all(course: CourseFolder, names: list[str]) -> None:
     """Update all PO files of the languages; create those of a new language."""
     selected = names or languages(course)
     if not selected:
-        raise CourseError("there are no languages yet; add one: course translate update es")
+        raise CourseError("there are no languages yet. To add one: course translate update es")
     for language in selected:
         if not re.fullmatch("[a-z]{2}", language):
-            raise CourseError(f"{language!r} is not a code of two lowercase letters, such as fr.")
+            raise CourseError(
+                f"{language!r} is not a language code of two lowercase letters, such as fr."
+            )
     documents = [read_document(course, name) for name in document_names(course)]
     for language in selected:
         changed = [d.name for d in documents if update(course, d, language)]
@@ -136,7 +138,7 @@ def _select(course: CourseFolder, names: list[str]) -> list[Catalog]:
         if not matches:
             codes = ", ".join(languages(course)) or "none yet"
             raise CourseError(
-                f"there are no translations {word!r}. Name a language ({codes}), or a PO file "
+                f"no translation matches {word!r}. Pass a language ({codes}), or a PO file "
                 "such as es/notebooks/00."
             )
         selection += matches

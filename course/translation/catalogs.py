@@ -52,8 +52,8 @@ class Catalog:
     def translation_of(self, text: str) -> str | None:
         """Return the reviewed translation of an English text; None if there is none.
 
-        A translation with a finding of the automatic checks does not count: a wrong placeholder,
-        for example, would raise an error in a student's notebook.
+        A translation that fails an automatic check is ignored, because a wrong placeholder, for
+        example, would raise an error in a student's notebook.
         """
         entry = self.entries.get(text)
         if entry is None or not is_reviewed(entry):
@@ -176,7 +176,7 @@ def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
 
 
 def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
-    """Return a line for each finding of the automatic checks: file, line, and what to do."""
+    """Return a line for each finding of the automatic checks, with its location and a fix."""
     if not catalog.entries:
         return []
     file = catalog.file.relative_to(course.root).as_posix()
@@ -210,7 +210,7 @@ def _read(file: Path) -> polib.POFile:
     if not file.is_file():
         return polib.POFile(wrapwidth=0)
     try:
-        # polib accepts such a line, and loses its last letter.
+        # polib accepts a line without a closing quotation mark, but drops its last letter.
         lines = file.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, 1):
             if _STRING.match(line) and not _CLOSED.search(line):

@@ -139,8 +139,8 @@ def _columns(original: str, translation: str) -> Iterator[str]:
 def _markup(original: str, translation: str) -> Iterator[str]:
     if structure(original) != structure(translation) and not original.startswith("|"):
         yield (
-            "Markdown reads the translation as another kind of block. Check what it begins with, "
-            "and that it is one paragraph."
+            "Markdown parses the translation as a different kind of block. Check its first "
+            "characters, and that it is a single paragraph."
         )
     marks = ("**", "`", "*", "](")
     english, translated = (
@@ -150,7 +150,7 @@ def _markup(original: str, translation: str) -> Iterator[str]:
     for mark in marks:
         if mark in translated and mark not in english:
             yield (
-                f"{mark} has no effect here and would be shown. Put it directly around a word: "
+                f"{mark} has no effect here and would be displayed. Put it directly around a word: "
                 "Markdown ignores it between a letter and a punctuation mark."
             )
             break

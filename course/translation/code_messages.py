@@ -1,4 +1,4 @@
-"""Find the texts that code shows to students: calls of `translate`, hints, and captions."""
+"""Find the texts that code shows to students: calls to `translate`, hints, and captions."""
 
 from __future__ import annotations
 

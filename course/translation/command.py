@@ -13,14 +13,14 @@ def add_translate(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "translate",
         help="extract the texts of the course, and check their translations",
-        description="Work with the translations in locale/LANGUAGE, as docs/translating.md shows.",
+        description="Process the translations in locale/LANGUAGE. See docs/translating.md.",
     )
     actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
     action = actions.add_parser("extract", help="write the English texts as templates (.pot)")
     action.add_argument("--out", type=Path, default=Path("build/locale"), metavar="DIR")
     action = actions.add_parser("update", help="update the PO files to the English texts")
     action.add_argument("names", nargs="*", metavar="LANGUAGE", help="such as es (default: all)")
-    action = actions.add_parser("export", help="write the untranslated texts to working files")
+    action = actions.add_parser("export", help="write working files with the untranslated texts")
     action.add_argument("--all", action="store_true", help="all texts, for a review")
     action.add_argument("names", nargs="+", metavar="NAME", help="es, es/labs, or a PO file")
     action = actions.add_parser("import", help="store the translations of working files")

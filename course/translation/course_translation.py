@@ -1,4 +1,4 @@
-"""The course in one language: its translated notebooks and pages, and their texts.
+"""The translation of the course into one language: its notebooks, pages and texts.
 
 A notebook is built when all of its texts, and those of `helpers` and the pages, have a reviewed
 translation. After that, it remains in the course: if an English text changes, the notebook shows it
@@ -42,7 +42,7 @@ class CourseTranslation:
         return any(self.output_path(document).is_file() for document in self.catalogs)
 
     def is_published(self, document: str) -> bool:
-        """Return whether the notebook or pages of a document are, or should be, in the course."""
+        """Return whether the notebook or pages built from a document belong in the course."""
         catalog = self.catalogs[document]
         if catalog.entries and self.output_path(document).is_file():
             return True

@@ -67,7 +67,7 @@ def structure(markdown: str) -> tuple[tuple[str, int], ...]:
 
 
 def has_words(text: str) -> bool:
-    """Return whether there is something to translate besides code, numbers and URLs."""
+    """Return whether the text contains words, apart from code, numbers and URLs."""
     return _WORD.search(_NOT_WORDS.sub(" ", text)) is not None
 
 

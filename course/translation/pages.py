@@ -36,7 +36,7 @@ def write_generated(
     """Write the files that are out of date, and return their names.
 
     With `for_notebooks`, the texts of `helpers` are written even if some are not translated,
-    because a notebook in this language cannot start without it.
+    because a notebook in this language cannot start without them.
     """
     files = generated_files(translation)
     if for_notebooks and "helpers" in translation.catalogs:
@@ -71,7 +71,8 @@ def unreviewed(translation: CourseTranslation) -> list[str]:
             examples = "; ".join(f"{text[:60]!r}" for text in missing[:3])
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             findings.append(
-                f"{file}: no reviewed translation without findings of {examples}{more}. To fix it: "
+                f"{file}: missing, unreviewed or invalid translations: {examples}{more}. "
+                "To fix it: "
                 f"course translate update {translation.language}, then translate them "
                 f"(docs/translating.md), then course translate check {translation.language}, then "
                 f"course build {translation.language}"

@@ -1,4 +1,4 @@
-"""Translate a notebook or a page: its texts, its links, and its call of `lesson.start`."""
+"""Translate a notebook or a page: its texts, its links, and its call to `lesson.start`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def name_of(language: str) -> str:
 
 
 def with_language(code: str, language: str) -> str:
-    """Return code with `language="es"` added to the calls of `lesson.start`."""
+    """Return code with `language="es"` added to the calls to `lesson.start`."""
     if "lesson.start(" not in code:
         return code
     lines = code.split("\n")

@@ -3,7 +3,7 @@
     @ 3f2a91c0 cell 3, paragraph
     > The **CPU** runs your browser.
     = La **CPU** ejecuta tu navegador.
-    # allow numbers: a reason, if an automatic check is wrong here
+    # allow numbers: the reason, if an automatic check is wrong here
 
 A changed text has two more lines: `~` with the old English text and `?` with its translation.
 """

@@ -193,7 +193,7 @@ def test_finds_edited_output(course):
     notebook = course.read("01_first")
     notebook.cells[4].outputs[0].text = "a is 2\n"
     course.put("01_first", notebook)
-    assert "its outputs differ from those that the build stored" in only_finding(course)
+    assert "its outputs have changed since it was built" in only_finding(course)
 
 
 def test_finds_file_that_is_not_a_notebook(course):

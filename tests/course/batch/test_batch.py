@@ -333,4 +333,4 @@ def test_unreachable_cluster_is_reported(batch, capsys, monkeypatch):
 
     monkeypatch.setattr(cluster, "Client", refuse)
     assert batch("--dask", "tcp://127.0.0.1:9") == 1
-    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert "Cannot connect to a Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err

@@ -88,11 +88,11 @@ def test_relative_path_is_made_absolute(expand_plan, tmp_path, monkeypatch):
         ({"parameters": {"epochs": None}}, "must be an integer"),
         ({"grid": {"epochs": 3}}, "epochs must be a list of values"),
         ({"grid": {"epochs": []}}, "epochs must be a list of values"),
-        ({"list": {"epochs": 1}}, "list must have settings"),
+        ({"list": {"epochs": 1}}, "list must contain settings"),
         ({"repeats": 2, "grid": {"seed": [1]}}, "'seed' is set by grid and by repeats"),
         ({"repeats": 2, "seeds": [1, 2, 3]}, "remove repeats"),
         ({"seeds": "many"}, "seeds must be a list of integers"),
-        ({"retries": -1}, "retries must be an integer of 0 or more"),
+        ({"retries": -1}, "retries must be an integer of at least 0"),
         ({"parameters": ["epochs"]}, "parameters must be names and values"),
     ],
 )
@@ -102,7 +102,7 @@ def test_invalid_plan_is_rejected(expand_plan, table, message):
 
 
 def test_plan_without_notebooks_is_rejected():
-    with pytest.raises(CourseError, match="names no notebook"):
+    with pytest.raises(CourseError, match="lists no notebooks"):
         make_plan({"grid": {"x": [1]}})
 
 

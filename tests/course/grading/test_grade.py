@@ -42,17 +42,17 @@ COMBINATIONS = (
         "writes forged verdicts into every channel",
     ),
     (
-        "deletes its directory and what else it can",
+        "deletes its directory and other folders",
         "kills its parent",
         "leaves processes behind",
         "takes all memory",
-        "copies what others submit",
-        "leaves its files in the package",
+        "copies other submissions",
+        "overwrites files of the package",
     ),
     (
-        "replaces what compares",
-        "replaces what compares while it is judged",
-        "asks the network",
+        "replaces the comparison functions",
+        "replaces the comparison functions while it is judged",
+        "accesses the network",
     ),
 )
 # Variants of these attacks, which only `tools.grade_a_class` runs.
@@ -60,8 +60,8 @@ COMBINATIONS = (
 VARIANTS = {
     "a fork bomb",
     "prints forever",
-    "writes forever past Python",
-    "ends the process a moment later",
+    "writes forever to the file descriptor",
+    "ends the process after a delay",
 }
 
 
@@ -251,7 +251,10 @@ def test_submission_of_another_lab_is_reported(builder):
     other = nbformat.v4.new_notebook(cells=cells)
     graded = grade_submission(builder.original, Submission("a", "a", other), LIMITS)
     assert {(m.status, m.message) for m in graded.marks} == {
-        (MarkStatus.MISSING, "none of this lab's exercises is in the notebook; it is lab 03")
+        (
+            MarkStatus.MISSING,
+            "none of this lab's exercises is in the notebook; it belongs to lab 03",
+        )
     }
 
 

@@ -198,7 +198,7 @@ def test_line_without_a_closing_quotation_mark_is_refused(course):
 @pytest.mark.parametrize("code", ["FR", "fr_FR", "pt-BR", "french"])
 def test_code_that_is_not_two_lowercase_letters_is_refused(course, capsys, code):
     assert run(course, "update", code) == 1
-    assert "is not a code of two lowercase letters" in capsys.readouterr().err
+    assert "is not a language code of two lowercase letters" in capsys.readouterr().err
     assert not (course.root / "locale").exists()
 
 
@@ -211,4 +211,4 @@ def test_status_omits_complete_catalogs(course, capsys):
 def test_unknown_language_lists_the_known_ones(course, capsys):
     run(course, "update", "es")
     assert run(course, "check", "fr") == 1
-    assert "Name a language (es)" in capsys.readouterr().err
+    assert "Pass a language (es)" in capsys.readouterr().err
