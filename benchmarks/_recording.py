@@ -34,7 +34,7 @@ def record(device: torch.device, results: dict[str, Any]) -> Record:
     return Record(name, device.type, torch.__version__, today, results)
 
 
-def merged(
+def merge_records(
     name: str, what: str, new_records: list[Record], folder: Path | None = None
 ) -> dict[str, Any]:
     """Return the new content of NAME.json: `new_records`, and the records of other devices."""

@@ -17,14 +17,14 @@ from typing import Any
 
 import torch
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merge_records, record
 from helpers import cifar10, records
 from helpers.fast_cifar10.augmentation import on_device
 from helpers.fast_cifar10.recipes import CPU, GPU, ablate, active_techniques
 from helpers.fast_cifar10.training import Trainer
 
 NAME = "ablation"
-EVERYTHING = "all techniques"
+FULL_RECIPE = "all techniques"
 VIEWS = "six views"
 CPU_IMAGES = 5_000
 CPU_EPOCHS = 2.0
@@ -41,7 +41,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         images, labels = images[indices[:CPU_IMAGES]], labels[indices[:CPU_IMAGES]]
     settings = replace(CPU, epochs=CPU_EPOCHS) if cpu else GPU
     seeds = os.environ.get("ABLATION_SEEDS", "0,1,2" if cpu else "0,1,2,3,4,5,6,7,8,9")
-    recipes = {EVERYTHING: settings}
+    recipes = {FULL_RECIPE: settings}
     recipes |= {technique: ablate(settings, technique) for technique in active_techniques(settings)}
     trainers = {name: Trainer(recipe, images, labels, device) for name, recipe in recipes.items()}
     warm_up_seconds = {name: round(trainer.warm_up(), 2) for name, trainer in trainers.items()}
@@ -50,7 +50,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     for seed in map(int, seeds.split(",")):
         for name, trainer in trainers.items():
             seconds = round(trainer.run(seed).seconds, 3)
-            evaluations = {name: True} | ({VIEWS: False} if name == EVERYTHING else {})
+            evaluations = {name: True} | ({VIEWS: False} if name == FULL_RECIPE else {})
             for without, views in evaluations.items():
                 accuracy = round(trainer.accuracy(*test, views=views), 4)
                 runs.append(
@@ -70,7 +70,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     results = results_of(runs, conditions, earlier_results[0] if earlier_results else None)
     results |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
     what = "test accuracy with one technique removed"
-    return merged(NAME, what, [replace(new_record, results=results)])
+    return merge_records(NAME, what, [replace(new_record, results=results)])
 
 
 def results_of(
@@ -85,9 +85,9 @@ def results_of(
         row = rows.setdefault(run["name"], {"name": run["name"], "accuracy": [], "seconds": []})
         row["accuracy"].append(run["accuracy"])
         row["seconds"].append(run["seconds"])
-    reference = statistics.median(rows[EVERYTHING]["accuracy"])
+    reference = statistics.median(rows[FULL_RECIPE]["accuracy"])
     return conditions | {
-        "baseline": EVERYTHING,
+        "baseline": FULL_RECIPE,
         "points_lost_median": {
             name: round(100 * (reference - statistics.median(row["accuracy"])), 2)
             for name, row in rows.items()

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from benchmarks._recording import merged, record
+from benchmarks._recording import merge_records, record
 from helpers import cifar10, records
 from helpers.cifar10 import Dataset
 from helpers.fast_cifar10.augmentation import on_device
@@ -32,18 +32,18 @@ from helpers.fast_cifar10.training import THREADS, Trainer
 NAME = "accuracy_by_time_limit"
 BASELINE = "airbench-like"
 COURSE = "the course's recipe"
-LONG = 120.0  # seconds from which each recipe uses its larger network
+LONG_TIME_LIMIT = 120.0  # seconds from which each recipe uses its larger network
 KEYS = ("accuracy_one_view", "accuracy_six_views", "images", "processor_seconds")
 
 
 def recipes(time_limit: float, precision: str) -> dict[str, Settings]:
     """Return the recipes that are compared for `time_limit` seconds of training."""
     airbench_like = Settings(
-        widths=(64, 128, 128) if time_limit < LONG else (48, 128, 192), batch_size=1000
+        widths=(64, 128, 128) if time_limit < LONG_TIME_LIMIT else (48, 128, 192), batch_size=1000
     )
     recipes_by_name = {
         BASELINE: airbench_like,
-        COURSE: CPU_MINUTE if time_limit < LONG else CPU_MINUTES,
+        COURSE: CPU_MINUTE if time_limit < LONG_TIME_LIMIT else CPU_MINUTES,
     }
     return {
         name: replace(settings, precision=precision) for name, settings in recipes_by_name.items()
@@ -76,7 +76,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "command": f"python -m benchmarks {NAME}",
     }
     what = "test accuracy within a time of training on the CPU"
-    return merged(NAME, what, [replace(new_record, results=results)])
+    return merge_records(NAME, what, [replace(new_record, results=results)])
 
 
 def results_of(

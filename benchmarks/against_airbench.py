@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merge_records, record
 from helpers import cifar10
 from helpers.cifar10 import Dataset
 from helpers.fast_cifar10.augmentation import on_device
@@ -48,7 +48,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
             "not measured: this needs a CUDA GPU, and the path of airbench94_muon.py in AIRBENCH."
         )
         print(f"To download it: curl -fO {SOURCE}")
-        return merged(NAME, WHAT, [])
+        return merge_records(NAME, WHAT, [])
     dataset = cifar10.load(cifar10_root)
     num_runs = int(os.environ.get("AIRBENCH_RUNS", "20"))
     with _images_for_airbench(dataset):
@@ -67,7 +67,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
             for name, recipe in recipes.items():
                 runs[name].append(recipe(number))
                 print(number, name, runs[name][-1], flush=True)
-    return merged(
+    return merge_records(
         NAME, WHAT, [record(device, results_of(runs, warm_up_seconds, dataset.provenance))]
     )
 

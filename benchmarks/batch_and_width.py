@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merge_records, record
 from helpers import cifar10
 from helpers.loaders import normalize
 from helpers.networks import ScaledClassicNet
@@ -39,7 +39,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "depth": _curve(DEPTHS, lambda size, d=device: _step(images, labels, d, depth=size)),
         }
         new_records.append(record(device, results))
-    return merged("batch_and_width", "seconds per image in a training step", new_records)
+    return merge_records("batch_and_width", "seconds per image in a training step", new_records)
 
 
 def _curve(sizes: tuple[int, ...], make: Callable) -> dict[str, list]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merge_records, record
 from helpers import cifar10
 from helpers.evaluation import evaluate
 from helpers.loaders import ResidentLoader
@@ -33,7 +33,9 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "data": dataset.provenance,
         "accuracy": _median_accuracies(dataset, device),
     }
-    return merged("large_batches", "test accuracy by batch and rate", [record(device, results)])
+    return merge_records(
+        "large_batches", "test accuracy by batch and rate", [record(device, results)]
+    )
 
 
 def _median_accuracies(dataset: cifar10.Dataset, device: torch.device) -> dict[str, float]:

@@ -42,7 +42,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         folders = _image_folders(cifar10_root, Path(scratch) / "unpacked")
         cache = Path(scratch) / "cache"
         variants: dict[str, Callable[[], tuple[Images, Images]]] = {
-            BASELINE: lambda: _one_by_one(folders),
+            BASELINE: lambda: _load_with_image_folder(folders),
             "load, first time": lambda: _load(cifar10_root, cache),
             "load, from the cache": lambda: _load(cifar10_root, cache),
         }
@@ -99,7 +99,7 @@ def _image_folders(root: Path, unpacked: Path) -> Path:
     raise ValueError(f"{root} has no image folders train and test; ImageFolder needs them.")
 
 
-def _one_by_one(folders: Path) -> tuple[Images, Images]:
+def _load_with_image_folder(folders: Path) -> tuple[Images, Images]:
     splits = []
     for split in ("train", "test"):
         images, labels = zip(*ImageFolder(folders / split, PILToTensor()), strict=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merge_records, record
 from helpers.timing import measure as measure_time
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -28,7 +28,7 @@ def measure(
         finally:
             torch.backends.cuda.matmul.allow_tf32 = before
     results = {"rounds": ROUNDS, "sizes": list(sizes), "tflop_per_second": rates}
-    return merged("matrix_product", "matrix products by size", [record(device, results)])
+    return merge_records("matrix_product", "matrix products by size", [record(device, results)])
 
 
 def _formats(device: torch.device) -> list[tuple[str, torch.dtype, bool]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import merged, record
+from benchmarks._recording import merge_records, record
 
 NAME = "simulated_cuda_cost"
 ROUNDS = 15
@@ -64,7 +64,7 @@ for line in sys.stdin:
 """
 
 
-def _fastest(network: str, steps: int) -> dict[str, float]:
+def _fastest_block_seconds(network: str, steps: int) -> dict[str, float]:
     """Return the seconds per step in the fastest block of each process."""
     workers = {
         kind: subprocess.Popen(
@@ -91,7 +91,7 @@ def measure(cifar10_root: Path | None = None) -> dict[str, object]:
     """Return the microseconds per step of each network and process, and ratios to the baseline."""
     microseconds, ratio = {}, {}
     for network, steps in NETWORKS.items():
-        fastest = _fastest(network, steps)
+        fastest = _fastest_block_seconds(network, steps)
         microseconds[network] = {k: round(1e6 * seconds) for k, seconds in fastest.items()}
         ratio[network] = {k: round(seconds / fastest["plain"], 2) for k, seconds in fastest.items()}
     results = {
@@ -105,4 +105,4 @@ def measure(cifar10_root: Path | None = None) -> dict[str, object]:
         "a training step on one thread: the classic network and ResNet-18 with 4 images of 32 x 32 "
         "pixels and SGD, and a transformer with 2 layers of width 64, 8 x 32 tokens and AdamW"
     )
-    return merged(NAME, what, [record(torch.device("cpu"), results)])
+    return merge_records(NAME, what, [record(torch.device("cpu"), results)])

@@ -7,7 +7,7 @@ A faster setting may reach lower accuracy on the same images; see `large_batches
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merge_records, record
 from helpers import cifar10
 from helpers.speedups import SpeedupStudy
 
@@ -30,4 +30,4 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "alone": [asdict(speedup) for speedup in study.measure_each()],
         "top": vars(top),
     }
-    return merged("speedups", "changes to the classic script", [record(device, results)])
+    return merge_records("speedups", "changes to the classic script", [record(device, results)])

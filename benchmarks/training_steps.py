@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import devices, merged, rates, record
+from benchmarks._recording import devices, merge_records, rates, record
 from helpers import cifar10
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
@@ -53,7 +53,9 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "data": dataset.provenance,
         "variants": rates_by_variant,
     }
-    return merged("training_steps", "images per second in training", [record(device, results)])
+    return merge_records(
+        "training_steps", "images per second in training", [record(device, results)]
+    )
 
 
 def _repeat(step: TrainingStep, steps: int) -> None:

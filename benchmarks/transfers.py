@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import devices, merged, record
+from benchmarks._recording import devices, merge_records, record
 from helpers.timing import compare
 
 SIZES = tuple(4096 * 8**power for power in range(6))  # bytes: 4 KB to 134 MB
@@ -23,7 +23,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     device = devices()[-1]
     if device.type != "cuda":
         print("not measured: this needs a CUDA GPU; recordings of other machines are kept")
-        return merged("transfers", "copies from the host to a GPU", [])
+        return merge_records("transfers", "copies from the host to a GPU", [])
     rates: dict[str, list[float]] = {"pageable": [], "pinned": []}
     for size in SIZES:
         pageable = torch.zeros(size, dtype=torch.uint8)
@@ -43,7 +43,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "seconds_until_the_call_returns": _seconds_until_return(pageable, pinned, target),
         "overlap": _overlap(pinned, target, device),
     }
-    return merged("transfers", "copies from the host to a GPU", [record(device, results)])
+    return merge_records("transfers", "copies from the host to a GPU", [record(device, results)])
 
 
 def _seconds_until_return(pageable, pinned, target) -> dict[str, float]:

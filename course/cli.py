@@ -93,13 +93,13 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
 def _build(options: argparse.Namespace) -> int:
     # Imported here so that each command imports only what it needs.
     from course.authoring.build import build
-    from course.authoring.targets import outdated
+    from course.authoring.targets import find_outdated
 
     course = open_course(options.root)
     if options.check:
         if options.names:
             raise CourseError("--check compares the whole course. Remove the names, or --check.")
-        findings = outdated(course)
+        findings = find_outdated(course)
         for finding in findings:
             print(finding, file=sys.stderr)
         if not findings:

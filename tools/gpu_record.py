@@ -27,7 +27,7 @@ import torch
 
 import simulated_cuda
 from benchmarks import against_airbench, batch_and_width, matrix_product, transfers
-from benchmarks._recording import merged, record
+from benchmarks._recording import merge_records, record
 from helpers import cifar10, timing
 from helpers.fast_cifar10.augmentation import on_device
 from helpers.fast_cifar10.recipes import GPU
@@ -81,7 +81,7 @@ def run_speedups(simulated: bool) -> dict[str, Any]:
         "alone": [asdict(speedup) for speedup in study.measure_each()],
         "top": vars(top),
     }
-    return merged("speedups", "changes to the classic script", [record(device, results)])
+    return merge_records("speedups", "changes to the classic script", [record(device, results)])
 
 
 def run_against_airbench(simulated: bool) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def run_against_airbench(simulated: bool) -> dict[str, Any]:
         "warm_up_seconds": warm_up,
         "settings": json.loads(json.dumps(asdict(settings))),
     }
-    return merged("fast_run", "lesson 06's recipe on a GPU", [record(device, results)])
+    return merge_records("fast_run", "lesson 06's recipe on a GPU", [record(device, results)])
 
 
 def run_messages(simulated: bool) -> dict[str, Any]:
@@ -121,11 +121,11 @@ def run_messages(simulated: bool) -> dict[str, Any]:
         if simulated:
             cases = record_cuda.all_cases()[:20]
             with mock.patch.object(record_cuda, "all_cases", lambda: cases):
-                surprises = record_cuda.write("simulated", False, "simulated GPU", path)
+                unexpected_results = record_cuda.write("simulated", False, "simulated GPU", path)
         else:
             name = torch.cuda.get_device_name(0)
-            surprises = record_cuda.write(REAL_GPU, True, name, path)
-        return {"messages": json.loads(path.read_text()), "surprises": surprises}
+            unexpected_results = record_cuda.write(REAL_GPU, True, name, path)
+        return {"messages": json.loads(path.read_text()), "unexpected_results": unexpected_results}
 
 
 # The function and the time limit of each part, in seconds. The limits total under ten minutes.
@@ -223,7 +223,7 @@ def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> lis
             gpu_records = [Record(**entry) for entry in part["records"] if entry["kind"] == "cuda"]
             target = "against_airbench" if part["what"] == against_airbench.WHAT else name
             target = "fast_run" if name == "airbench" and target == name else target
-            content = merged(target, part["what"], gpu_records, results)
+            content = merge_records(target, part["what"], gpu_records, results)
             (results / f"{target}.json").write_text(json.dumps(content, indent=2) + "\n")
         names.append(name)
     return names

@@ -58,7 +58,7 @@ class ClassBuilder:
     def __init__(self) -> None:
         self.original = nbformat.read(LABS / f"{NAME}.ipynb", as_version=4)
         self.solution = nbformat.read(LABS / "solutions" / f"{NAME}.ipynb", as_version=4)
-        self.of = {
+        self.max_points = {
             int(mark.removeprefix("check-")): cell.metadata.nbgrader.points
             for cell in self.original.cells
             if (mark := grade_id(cell)).startswith("check-")
@@ -76,22 +76,22 @@ class ClassBuilder:
                 cell.source = source.replace("{right}", self.answer(number))
         return notebook
 
-    def all_but(self, *numbers: int) -> dict[int, int]:
+    def full_points_except(self, *numbers: int) -> dict[int, int]:
         """Return full points for every exercise except these."""
-        return {n: 0 if n in numbers else of for n, of in self.of.items()}
+        return {n: 0 if n in numbers else points for n, points in self.max_points.items()}
 
-    def hostile(self, name: str) -> Member:
+    def hostile_member(self, name: str) -> Member:
         """Return the member with this hostile answer."""
         if name in ATTACKS:
-            no_points = dict.fromkeys(self.of, 0)
-            return Member(name, attacked(self.original, ATTACKS[name]), no_points)
+            no_points = dict.fromkeys(self.max_points, 0)
+            return Member(name, attack_lab(self.original, ATTACKS[name]), no_points)
         number, source = HOSTILE[name]
-        points = self.all_but() if name in HARMLESS else self.all_but(number)
+        points = self.full_points_except() if name in HARMLESS else self.full_points_except(number)
         if name in REVIEWED:
-            points = dict.fromkeys(self.of, 0)
+            points = dict.fromkeys(self.max_points, 0)
         return Member(name, self.with_answer(number, source), points)
 
-    def collected(self) -> list[Member]:
+    def collected_members(self) -> list[Member]:
         """Return one member for each collected answer to a single-function exercise."""
         from tests.helpers.checks.lab_01_answers import answers
 
@@ -112,15 +112,17 @@ class ClassBuilder:
             )
             source = f"import math\nimport numpy as np\nimport torch\n\n\n{text}"
             is_right = answer.hint is None
-            points = self.all_but() if is_right else self.all_but(answer.exercise)
+            points = (
+                self.full_points_except() if is_right else self.full_points_except(answer.exercise)
+            )
             hints = {} if is_right else {answer.exercise: answer.hint}
             name = f"{answer.exercise} {answer.name.replace('_', ' ')}"
             members.append(Member(name, self.with_answer(answer.exercise, source), points, hints))
         return members
 
-    def odd(self) -> list[Member]:
+    def unusual_members(self) -> list[Member]:
         """Return members with changed notebooks, and members with files that are not notebooks."""
-        no_points = dict.fromkeys(self.of, 0)
+        no_points = dict.fromkeys(self.max_points, 0)
         stubs = copy.deepcopy(self.original)
         without_metadata = copy.deepcopy(self.solution)
         for cell in without_metadata.cells:
@@ -145,14 +147,16 @@ class ClassBuilder:
         syntax = self.with_answer(2, "def try_gpu(i=0:\n    return")
         text = nbformat.writes(self.solution).encode()
         return [
-            Member("Ada, all right", self.solution, self.all_but()),
-            Member("Stubs only", stubs, no_points, dict.fromkeys(self.of, "not-written")),
-            Member("Metadata lost", without_metadata, self.all_but()),
-            Member("Exercise 3 deleted", without_exercise, self.all_but(3)),
-            Member("Merged by hand", merged, self.all_but()),
-            Member("Weakened check", with_easy_check, self.all_but(1), {1: "result-dropped"}),
-            Member("Added a cell", extra, self.all_but()),
-            Member("Syntax error", syntax, self.all_but(2)),
+            Member("Ada, all right", self.solution, self.full_points_except()),
+            Member("Stubs only", stubs, no_points, dict.fromkeys(self.max_points, "not-written")),
+            Member("Metadata lost", without_metadata, self.full_points_except()),
+            Member("Exercise 3 deleted", without_exercise, self.full_points_except(3)),
+            Member("Merged by hand", merged, self.full_points_except()),
+            Member(
+                "Weakened check", with_easy_check, self.full_points_except(1), {1: "result-dropped"}
+            ),
+            Member("Added a cell", extra, self.full_points_except()),
+            Member("Syntax error", syntax, self.full_points_except(2)),
             Member("Empty file", b"", no_points),
             Member("Truncated file", text[: len(text) // 2], no_points),
             Member("A picture", b"\x89PNG\r\n\x1a\n" + bytes(100), no_points),
@@ -160,14 +164,14 @@ class ClassBuilder:
 
     def members(self, count: int = 60) -> list[Member]:
         """Return all changed and hostile submissions, then collected answers up to `count`."""
-        members = self.odd() + [self.hostile(name) for name in HOSTILE | ATTACKS]
-        others = self.collected()
+        members = self.unusual_members() + [self.hostile_member(name) for name in HOSTILE | ATTACKS]
+        others = self.collected_members()
         remaining = count - len(members)
         step = max(1, len(others) / remaining)
         return members + [others[int(n * step)] for n in range(min(remaining, len(others)))]
 
 
-def attacked(lab: NotebookNode, source: str) -> NotebookNode:
+def attack_lab(lab: NotebookNode, source: str) -> NotebookNode:
     """Return the lab with every requested function and class set to the attack's `answer`."""
     notebook, is_first = copy.deepcopy(lab), True
     for cell in notebook.cells:

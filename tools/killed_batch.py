@@ -18,7 +18,7 @@ import psutil
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def alive(pid):
+def is_alive(pid):
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
@@ -31,25 +31,25 @@ def entries_of(out):
     return [json.loads(file.read_text()) for file in sorted((out / "state").glob("*.json"))]
 
 
-def kill_and_finish(command, out, times, longest, chance):
-    """Run `command`, kill it `times` times soon after a run has ended, then let it finish.
+def kill_and_finish(command, out, num_kills, max_delay, rng):
+    """Run `command`, kill it `num_kills` times soon after a run ends, then let it finish.
 
-    Each kill happens up to `longest` seconds after a run has ended. Returns the number of finished
+    Each kill happens up to `max_delay` seconds after a run ends. Returns the number of finished
     runs at each kill. Raises AssertionError if a process survives a kill, or if the entry of a
     finished run changes.
     """
     entries: dict[str, dict] = {}
     counts = []
-    for _ in range(times):
+    for _ in range(num_kills):
         num_entries = len(entries)
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
             while run.poll() is None and len(list(out.glob("state/*.json"))) <= num_entries:
                 time.sleep(0.01)
-            time.sleep(chance.uniform(0, longest))
+            time.sleep(rng.uniform(0, max_delay))
             processes = psutil.Process(run.pid).children(recursive=True)
             run.kill()
         psutil.wait_procs(processes, timeout=60)
-        assert not [process for process in processes if alive(process.pid)]
+        assert not [process for process in processes if is_alive(process.pid)]
         _add_entries(entries, out)
         counts.append(len(entries))
     completed = subprocess.run(command, capture_output=True, text=True)
@@ -68,12 +68,12 @@ def _add_entries(entries, out):
 
 def main():
     """Kill a batch of 24 runs three times; print its progress at each kill and the final state."""
-    chance = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else None)
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "out"
         command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch"]
         command += ["03", "--grid", "seed", *map(str, range(24)), "--jobs", "2", "--out", str(out)]
-        counts = kill_and_finish(command, out, 3, 5, chance)
+        counts = kill_and_finish(command, out, 3, 5, rng)
         rows = rows_of(out)
         seeds = sorted(int(row["parameter.seed"]) for row in rows)
         notebooks = len(list((out / "notebooks").glob("*.ipynb")))

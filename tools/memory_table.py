@@ -57,7 +57,7 @@ class Case:
 
     make_net: Callable[[], nn.Module]
     make_input: Callable[[], Tensor]
-    kept: tuple[int, ...]
+    saved_bytes: tuple[int, ...]
 
 
 N, T = 8, 20
@@ -102,7 +102,7 @@ CASES = {
 }  # fmt: skip
 
 
-def predicted(case: Case, states: int) -> dict[str, int]:
+def predict_memory(case: Case, states: int) -> dict[str, int]:
     """Return the predicted bytes of each part, computed from tensor shapes."""
     net = case.make_net()
     parameters = sum(allocated_size(parameter.nbytes) for parameter in net.parameters())
@@ -111,13 +111,15 @@ def predicted(case: Case, states: int) -> dict[str, int]:
     loss = (N * 10 * 4, 4, 4)
     return {
         "weights": parameters + buffers,
-        "activations": sum(allocated_size(size) for size in (*case.kept, *loss)),
+        "activations": sum(allocated_size(size) for size in (*case.saved_bytes, *loss)),
         "gradients": parameters,
         "states": states * parameters,
     }
 
 
-def measured(case: Case, make_optimizer: Callable[..., torch.optim.Optimizer]) -> dict[str, int]:
+def measure_memory(
+    case: Case, make_optimizer: Callable[..., torch.optim.Optimizer]
+) -> dict[str, int]:
     """Return the bytes of each part, as reported by the GPU's allocator."""
     X = case.make_input().cuda()
     y = torch.zeros(N, dtype=torch.int64, device="cuda")
@@ -144,7 +146,7 @@ def table() -> Iterator[str]:
     yield f"{'network':22}{'optimizer':12}" + "".join(f"{part:>26}" for part in PARTS)
     for name, case in CASES.items():
         for optimizer, (make_optimizer, states) in OPTIMIZERS.items():
-            expected, actual = predicted(case, states), measured(case, make_optimizer)
+            expected, actual = predict_memory(case, states), measure_memory(case, make_optimizer)
             cells = "".join(f"{expected[part]:13,}{actual[part]:13,}" for part in PARTS)
             yield f"{name:22}{optimizer:12}{cells}"
 

@@ -42,7 +42,7 @@ STRUCTURED = """
 '''
 
 
-def lists(text: str) -> tuple[list[str], list[str]]:
+def parse_operators(text: str) -> tuple[list[str], list[str]]:
     """Return the names of the element-wise and of the structured operations."""
     iterated, structured = set(), set()
     for entry in re.split(r"^- func: ", text, flags=re.MULTILINE)[1:]:
@@ -57,11 +57,11 @@ def lists(text: str) -> tuple[list[str], list[str]]:
     return sorted(iterated), sorted(structured)
 
 
-def generated() -> str:
+def generate_module() -> str:
     """Return the text of the module for the installed torch."""
     iterated, structured = (
         textwrap.fill(" ".join(names), 100, break_long_words=False, break_on_hyphens=False)
-        for names in lists(_YAML.read_text(encoding="utf-8"))
+        for names in parse_operators(_YAML.read_text(encoding="utf-8"))
     )
     version = ".".join(torch.__version__.split("+")[0].split(".")[:2])
     return _TEXT.format(version=version, iterated=iterated, structured=structured)
@@ -69,7 +69,7 @@ def generated() -> str:
 
 def main() -> int:
     """Write the module."""
-    TARGET.write_text(generated(), encoding="utf-8")
+    TARGET.write_text(generate_module(), encoding="utf-8")
     print(f"Wrote {TARGET}.")
     return 0
 

@@ -41,7 +41,7 @@ def run_all(
     version = torch.__version__
     today = datetime.date.today().isoformat()
     entries: Record = {}
-    surprises = []
+    unexpected_results = []
     for case in cases:
         if case.gpus > torch.cuda.device_count():
             continue
@@ -51,12 +51,16 @@ def run_all(
         )
         entries[case.name] = {minor_version(version): entry}
         if result.outcome != case.outcome:
-            surprises.append(f"{case.name}: {result.outcome}, not {case.outcome}: {result}")
+            unexpected_results.append(
+                f"{case.name}: {result.outcome}, not {case.outcome}: {result}"
+            )
         if case.fix:
             fixed_result = run(case.fixed_code)
             if fixed_result.outcome != "works":
-                surprises.append(f"{case.name}, fixed: {fixed_result.type}: {fixed_result.text}")
-    return entries, surprises
+                unexpected_results.append(
+                    f"{case.name}, fixed: {fixed_result.type}: {fixed_result.text}"
+                )
+    return entries, unexpected_results
 
 
 def merge(old: Record, new: Record, cases: tuple[Case, ...]) -> Record:
@@ -78,12 +82,12 @@ def write(
     """Run all cases, merge their entries into `path`, and return the unexpected results."""
     warnings.simplefilter("ignore")
     cases = all_cases()
-    entries, surprises = run_all(cases, source, verified, device, run)
+    entries, unexpected_results = run_all(cases, source, verified, device, run)
     save(merge(load(path) if path.exists() else {}, entries, cases), path)
     print(
         f"{len(entries)} of {len(cases)} cases recorded with torch {torch.__version__} on {device}"
     )
-    return surprises
+    return unexpected_results
 
 
 def main() -> int:
@@ -98,10 +102,10 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    surprises = write(REAL_GPU, True, torch.cuda.get_device_name(0), options.to)
-    for line in surprises:
+    unexpected_results = write(REAL_GPU, True, torch.cuda.get_device_name(0), options.to)
+    for line in unexpected_results:
         print(line, file=sys.stderr)
-    return 1 if surprises else 0
+    return 1 if unexpected_results else 0
 
 
 if __name__ == "__main__":

@@ -219,13 +219,13 @@ def main() -> int:
     # Printing a tensor disables dispatch modes, so it would print values that were never computed.
     torch.utils._python_dispatch._disable_current_modes = contextlib.nullcontext
     with ComputeOnCPU():
-        surprises = write(COMPILED_CHECKS, False, "none", run=run_without_cudnn_if_needed)
-    for line in surprises:
+        unexpected_results = write(COMPILED_CHECKS, False, "none", run=run_without_cudnn_if_needed)
+    for line in unexpected_results:
         print(line, file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     # Autograd's device threads wait for a GPU that does not exist, so exit without joining them.
-    os._exit(1 if surprises else 0)
+    os._exit(1 if unexpected_results else 0)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def mixes(tensors: int) -> Iterator[tuple[str, ...]]:
             return
 
 
-def outcomes(operator, place: Callable[[torch.Tensor, str], torch.Tensor]) -> dict[str, str]:
+def outcomes(operator, move: Callable[[torch.Tensor, str], torch.Tensor]) -> dict[str, str]:
     """Return the outcome of each sample and mix: devices, or the error's first line."""
     results = {}
     dtype = torch.float32 if torch.float32 in operator.dtypes else next(iter(operator.dtypes))
@@ -57,7 +57,7 @@ def outcomes(operator, place: Callable[[torch.Tensor, str], torch.Tensor]) -> di
         for mix in mixes(len(indices)):
             placed_leaves = list(leaves)
             for position, device in zip(indices, mix, strict=True):
-                placed_leaves[position] = place(leaves[position], device)
+                placed_leaves[position] = move(leaves[position], device)
             first, args, kwargs = tree_unflatten(placed_leaves, spec)
             results[f"{number}: {', '.join(mix)}"] = _outcome(operator, first, args, kwargs)
     return results

@@ -1,7 +1,7 @@
 """Check every collected answer with many inputs: `python -m tools.sweep_seeds [N [LAB ...]]`.
 
-A check generates new inputs for every attempt. If an answer gets the expected hint for most inputs and a
-different hint for a few, some students get a misleading hint.
+A check generates new inputs for every attempt. If an answer gets the expected hint for most inputs
+and a different hint for a few, some students get a misleading hint.
 """
 
 import importlib
@@ -13,7 +13,7 @@ import simulated_cuda
 from tests.helpers.checks.collection import LABS
 
 
-def strays(lab: str, seeds: range, machine: str) -> int:
+def count_inconsistent_answers(lab: str, seeds: range, machine: str) -> int:
     """Print the answers of a lab whose hint depends on the inputs, and return their number."""
     count = 0
     answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
@@ -36,8 +36,8 @@ def main(times: str = "20", *labs: str) -> None:
     count = 0
     for lab in labs or LABS:
         with simulated_cuda.simulated(devices=2, over_real=True):
-            count += strays(lab, range(int(times)), "simulated GPU")
-        count += strays(lab, range(int(times)), "this machine")
+            count += count_inconsistent_answers(lab, range(int(times)), "simulated GPU")
+        count += count_inconsistent_answers(lab, range(int(times)), "this machine")
     sys.exit(f"{count} answers do not always get the expected hint." if count else None)
 
 

@@ -61,7 +61,7 @@ def build(
         stored = read_stored(target.path)
         up_to_date = stored is not None and not differences(target, fresh, stored)
         if up_to_date and not (force and target.executed):
-            log(f"{name}: up to date{_left_in_english(target)}")
+            log(f"{name}: up to date{_missing_translations_note(target)}")
             continue
         start = monotonic()
         if not target.executed:
@@ -75,7 +75,7 @@ def build(
             action = f"executed in {monotonic() - start:.0f} s"
         fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
         write_atomically(target.path, nbformat.writes(fresh) + "\n")
-        log(f"{name}: {action}{_left_in_english(target)}")
+        log(f"{name}: {action}{_missing_translations_note(target)}")
         written.append(name)
     # After the notebooks, because it links to those that exist.
     index, page = course.root / "index.md", start_page(course)
@@ -135,7 +135,7 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
         raise CourseError(f"{name}: these outputs must not be stored:\n  " + "\n  ".join(problems))
 
 
-def _left_in_english(target: Target) -> str:
+def _missing_translations_note(target: Target) -> str:
     missing = len(target.translator.missing)
     return f"; texts left in English (no reviewed translation): {missing}" if missing else ""
 

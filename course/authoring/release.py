@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from course.authoring.build import build
-from course.authoring.targets import outdated, targets
+from course.authoring.targets import find_outdated, targets
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
 from course.translation.catalogs import languages
@@ -55,7 +55,7 @@ def release(
         log(f"The course already points to {repository} at {tag}.")
         return []
     tracked = _tracked_files(course.root)
-    if findings := outdated(course):
+    if findings := find_outdated(course):
         raise CourseError("Build the course first: " + "\n".join(findings))
     generated = {target.path for target in targets(course, [])}
     texts = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from course.authoring.sources import read_source
 from course.course_folder import CourseFolder
 from course.translation.documents import START_PAGE
-from course.translation.translator import Translator, name_of
+from course.translation.translator import Translator, language_name
 from helpers.language import ENGLISH
 
 
@@ -35,7 +35,9 @@ def _languages(course: CourseFolder, translator: Translator) -> str:
     if translator.language != ENGLISH:
         return "\n[English](../../index.md)\n"
     pages = sorted((course.root / "docs").glob("[a-z][a-z]/index.md"))
-    links = (f"[{name_of(page.parent.name)}](docs/{page.parent.name}/index.md)" for page in pages)
+    links = (
+        f"[{language_name(page.parent.name)}](docs/{page.parent.name}/index.md)" for page in pages
+    )
     return f"\n{' · '.join(links)}\n" if pages else ""
 
 

@@ -117,7 +117,7 @@ def assemble_from_source(
     return assemble_lesson(course, read_source(course.source_path(name)), next_lesson, translator)
 
 
-def outdated(course: CourseFolder) -> list[str]:
+def find_outdated(course: CourseFolder) -> list[str]:
     """Return a sentence for each notebook that is not up to date, with the command to fix it.
 
     Does not execute notebooks. If the list is empty, every notebook is up to date.

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from course.batch.batch_runner import BatchOptions, BatchRunner, Folders, jobs_at_once
+from course.batch.batch_runner import BatchOptions, BatchRunner, Folders, num_parallel_jobs
 from course.batch.finished_runs import FinishedRuns
 from course.batch.plan import Plan, PlannedRun, expand
 from course.course_folder import CourseError, CourseFolder, pick
@@ -138,7 +138,7 @@ def _show_plan(
         print(f"{state}  {run.notebook}  {values or 'no parameters'}")
     if len(runs) > _MAX_SHOWN:
         print(f"... and {len(runs) - _MAX_SHOWN} more")
-    jobs = jobs_at_once(plan)
+    jobs = num_parallel_jobs(plan)
     total = f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
     print(f"{total}, {len(pending)} to execute, {jobs} at a time. Nothing was started.")
     unknown = sorted({run.notebook for run in pending} - set(earlier_seconds))

@@ -173,7 +173,7 @@ class BatchRunner(JobListener):
     def _workers(self, num_runs: int) -> WorkerConfig:
         is_fresh = self.options.fresh_kernels
         return WorkerConfig(
-            jobs=min(num_runs, jobs_at_once(self.plan)),
+            jobs=min(num_runs, num_parallel_jobs(self.plan)),
             cluster=self.options.cluster,
             preload=None if is_fresh else tuple(preloadable_modules(self.notebooks.values())),
             gpus=self.plan.gpus,
@@ -226,11 +226,11 @@ class BatchRunner(JobListener):
         return 0 if passed == len(self.runs) else 1
 
 
-def jobs_at_once(plan: Plan) -> int:
+def num_parallel_jobs(plan: Plan) -> int:
     """Return the number of concurrent runs: the plan's `jobs`, or `runs_per_gpu` per GPU, or 1."""
     if plan.jobs is not None:
         return plan.jobs
-    names = gpus.visible() if plan.gpus is None else plan.gpus
+    names = gpus.visible_gpu_names() if plan.gpus is None else plan.gpus
     return max(1, len(names) * plan.runs_per_gpu)
 
 

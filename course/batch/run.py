@@ -18,7 +18,7 @@ from time import monotonic
 import psutil
 from nbformat import NotebookNode
 
-from course.authoring.targets import outdated
+from course.authoring.targets import find_outdated
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution import engine, gpus
 from course.execution.jobs import Job, RunLimits, RunResult, Status
@@ -69,7 +69,7 @@ def run(
     converted = convert_parameters(
         parameters, {name: read_parameters(notebooks[name]) for name in names}
     )
-    for finding in outdated(course):
+    for finding in find_outdated(course):
         print(f"Note: {finding}", file=sys.stderr)
     start_date, start = datetime.now().astimezone(), monotonic()
     earlier_seconds = _earlier_seconds(course.runs)
@@ -126,7 +126,7 @@ def run(
         )
         page = write_report(course_run, folder)
         if out is None:
-            point_latest(course.runs, folder.name)
+            update_latest_link(course.runs, folder.name)
     except OSError as error:
         raise CourseError(
             f"{error.strerror or error} ({error.filename or folder}). The finished "
@@ -142,7 +142,7 @@ def run(
 
 def jobs_for_this_machine() -> int:
     """Return the number of parallel lessons: 1 with a GPU, else limited by cores and memory."""
-    if gpus.visible():
+    if gpus.visible_gpu_names():
         return 1
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
 
@@ -166,7 +166,7 @@ def collect_facts(root: Path) -> dict[str, str]:
     facts = {
         "torch": versions().get("torch", "not installed"),
         "python": platform.python_version(),
-        "machine": ", ".join([*machine, *(gpu.name for gpu in gpus.installed())]),
+        "machine": ", ".join([*machine, *(gpu.name for gpu in gpus.installed_gpus())]),
         "command": shlex.join(["course", *sys.argv[1:]]),
     }
     git = ["git", "-C", str(root), "describe", "--always", "--dirty=, with uncommitted changes"]
@@ -212,7 +212,7 @@ def _new_folder(course: CourseFolder, out: Path | None, started: datetime) -> Pa
     raise CourseError(f"{course.runs} has too many folders named {base}; delete some of them.")
 
 
-def point_latest(runs: Path, name: str) -> None:
+def update_latest_link(runs: Path, name: str) -> None:
     """Link `runs/latest` to the folder `name`; write a text file if symlinks are not allowed."""
     latest, temporary = runs / "latest", runs / f".latest-{os.getpid()}"
     if latest.is_dir() and not latest.is_symlink():

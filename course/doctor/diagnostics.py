@@ -89,7 +89,7 @@ def torch(probe: dict[str, object]) -> list[Finding]:
 
 def gpu(probe: dict[str, object]) -> list[Finding]:
     """Check the GPUs that the driver reports, and whether torch can use them."""
-    installed = gpus.installed()
+    installed = gpus.installed_gpus()
     devices = probe.get("devices") or []
     findings = [_gpu_finding(gpu) for gpu in installed]
     if installed and not devices and "error" not in probe:

@@ -67,7 +67,7 @@ class ForkedKernel:
     """A kernel of the server, with the parts of the `subprocess.Popen` interface that Jupyter uses.
 
     Attributes:
-        left_running: names of the processes that were still running when the kernel exited.
+        remaining_processes: names of the processes that were still running when the kernel exited.
     """
 
     stdin = stdout = stderr = None
@@ -75,7 +75,7 @@ class ForkedKernel:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self.returncode: int | None = None
-        self.left_running: list[str] = []
+        self.remaining_processes: list[str] = []
         if not (reply := channel.recv(64)):
             raise ConnectionError("The kernel server has exited.")
         self.pid = int(reply)
@@ -88,7 +88,10 @@ class ForkedKernel:
                 reply = self._channel.recv(1 << 16)
             if reply:
                 report = json.loads(reply)
-                self.left_running, self.returncode = report["left_running"], report["status"]
+                self.remaining_processes, self.returncode = (
+                    report["remaining_processes"],
+                    report["status"],
+                )
             elif self.returncode is None:
                 # The supervisor was killed. ipykernel exits when its parent exits.
                 self.returncode = -signal.SIGKILL

@@ -20,7 +20,7 @@ class Gpu:
     driver: str
 
 
-def installed() -> list[Gpu]:
+def installed_gpus() -> list[Gpu]:
     """Return the NVIDIA GPUs of this machine; empty if there is no working driver."""
     if shutil.which("nvidia-smi") is None:
         return []
@@ -40,12 +40,12 @@ def installed() -> list[Gpu]:
     ]
 
 
-def visible() -> tuple[str, ...]:
+def visible_gpu_names() -> tuple[str, ...]:
     """Return the names of the GPUs that this process may use, as in CUDA_VISIBLE_DEVICES."""
     names = os.environ.get("CUDA_VISIBLE_DEVICES")
     if names is not None:
         return tuple(name.strip() for name in names.split(",") if name.strip() not in ("", "-1"))
-    return tuple(gpu.index for gpu in installed())
+    return tuple(gpu.index for gpu in installed_gpus())
 
 
 def _mebibytes(text: str) -> int:

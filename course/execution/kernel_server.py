@@ -105,7 +105,7 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
     if kernel_exit not in select.select([channel, kernel_exit], [], [])[0]:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    report = {"status": os.waitstatus_to_exitcode(status), "left_running": end_children()}
+    report = {"status": os.waitstatus_to_exitcode(status), "remaining_processes": end_children()}
     with contextlib.suppress(OSError):
         channel.send(json.dumps(report).encode())
     os._exit(0)

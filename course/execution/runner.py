@@ -191,7 +191,7 @@ def _kernel_death_reason(kernels: type[CurrentPythonKernelManager]) -> str:
 
 
 def _note(kernels: type[CurrentPythonKernelManager]) -> str:
-    processes = getattr(kernels.process, "left_running", [])
+    processes = getattr(kernels.process, "remaining_processes", [])
     if not processes:
         return ""
     count = "1 process was" if len(processes) == 1 else f"{len(processes)} processes were"

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from course.grading.encoding import Encoder, numbers_of
-from course.grading.mirrors import state_of, unship
+from course.grading.encoding import Encoder, tensor_data
+from course.grading.mirrors import encode_state, unpickle_values
 from helpers.checks.hints import WrongAnswer, hint_of
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine, machine_for_checks
@@ -58,12 +58,14 @@ class Answers:
             return {"hint": None if wrong_answer is None else hint_of(wrong_answer)}
         gpus = request["gpus"]
         with nullcontext() if gpus is None else machine(gpus):
-            function, args, kwargs, known, numbers = unship(request["values"], self._find)
-            _set_random_numbers(numbers)
-            sent = {id(t): numbers_of(t) for t in known if isinstance(t, torch.Tensor)}
+            function, args, kwargs, shared_objects, rng_state = unpickle_values(
+                request["values"], self._find
+            )
+            _set_rng_state(rng_state)
+            sent = {id(t): tensor_data(t) for t in shared_objects if isinstance(t, torch.Tensor)}
             reply = self._call(request, function, args, kwargs)
-            encoder = Encoder(known, sent, self._objects)
-            reply["state"] = [state_of(item, encoder) for item in known]
+            encoder = Encoder(shared_objects, sent, self._objects)
+            reply["state"] = [encode_state(item, encoder) for item in shared_objects]
             # Encode the value after the state because it may share tensors with it.
             reply["value"] = encoder.encode(reply["value"])
         return reply
@@ -110,7 +112,7 @@ class Answers:
         def call(*args: Any) -> Any:
             encoder = Encoder()
             sent = {"callback": number, "args": [encoder.encode(item) for item in args]}
-            value, error = unship(self._call_back(sent)["values"], self._find)
+            value, error = unpickle_values(self._call_back(sent)["values"], self._find)
             if error is not None:
                 raise error
             return value
@@ -126,8 +128,8 @@ def _error_description(error: BaseException) -> dict[str, Any]:
     return {"kinds": [kind.__name__ for kind in type(error).__mro__[:9]], "text": text[:10_000]}
 
 
-def _set_random_numbers(numbers: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
+def _set_rng_state(state: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
     """Copy the judge's random number generator state so that the check's seeds take effect."""
-    torch.set_rng_state(numbers[0])
-    if numbers[1]:
-        torch.cuda.set_rng_state_all(numbers[1])
+    torch.set_rng_state(state[0])
+    if state[1]:
+        torch.cuda.set_rng_state_all(state[1])

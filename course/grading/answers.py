@@ -43,13 +43,13 @@ class SubmittedCell:
 class SubmissionNotebook:
     """A lab with a student's answers, ready to be run.
 
-    `missing` lists the exercises without an answer. `written` lists the exercises whose answer
+    `missing` lists the exercises without an answer. `answered` lists the exercises whose answer
     differs from the stub. `notes` are for the instructor.
     """
 
     cells: list[SubmittedCell]
     missing: list[int]
-    written: list[int]
+    answered: list[int]
     notes: list[str]
 
 
@@ -74,7 +74,7 @@ def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
     return min(submitted_labs) if submitted_labs and not submitted_labs & original_labs else None
 
 
-def lab_of(cells: list[SubmittedCell]) -> str:
+def find_lab_name(cells: list[SubmittedCell]) -> str:
     """Return the name of the checks module that the lab imports, such as "lab_03"."""
     for cell in cells:
         if cell.kind is CellKind.GIVEN and (match := _LAB.search(cell.source)):
@@ -131,12 +131,12 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     changed_ids = _changed_checks(original, submitted_cells)
     if changed_ids:
         notes.append(f"changed checks were restored: {', '.join(changed_ids)}")
-    written = {
+    answered = {
         int(_EXERCISE.match(grade_id)[1])
         for grade_id, index in answers.items()
         if submitted_cells[index].source.strip() != stubs[grade_id].strip()
     }
-    return SubmissionNotebook(cells, sorted(set(missing)), sorted(written), notes)
+    return SubmissionNotebook(cells, sorted(set(missing)), sorted(answered), notes)
 
 
 def _student_cells(

@@ -19,14 +19,17 @@ class Clock:
         self.start(seconds)
 
     def now(self) -> float:
+        """Return the seconds that the sandbox has used so far."""
         return self._sandbox.seconds()
 
     def start(self, seconds: float) -> None:
+        """Restart the clock with a limit of `seconds` seconds."""
         self._seconds = seconds
         self._until = self.now() + seconds
         self._wall_until = time.monotonic() + _MAX_SLOWDOWN * seconds
 
-    def over(self) -> Stop | None:
+    def exceeded_limit(self) -> Stop | None:
+        """Return a `Stop` if the time limit is exceeded, or None."""
         if self.now() > self._until:
             text = f"took more than {self._seconds:g} seconds and could not be stopped"
             return Stop(StopReason.TIME, text)

@@ -72,7 +72,7 @@ def _grade(options: argparse.Namespace) -> int:
     from course.grading.grade import GradingOptions, grade, lab_file
     from course.grading.isolation import bubblewrap
     from course.grading.limits import SandboxLimits
-    from course.grading.results import read_manual, unknown_in_manual
+    from course.grading.results import find_unmatched_rows, read_manual_points
 
     handle_sigterm_as_ctrl_c()
     course = open_course(options.root)
@@ -114,7 +114,7 @@ def _grade(options: argparse.Namespace) -> int:
     with_notes = sum(bool(graded.notes) for graded in results)
     print(f"\n{len(results)} submissions graded, {with_notes} with notes.")
     print(f"Report: {out / 'index.html'}")
-    if unknown := unknown_in_manual(read_manual(out), results):
+    if unknown := find_unmatched_rows(read_manual_points(out), results):
         print(
             f"course: {out / 'manual.csv'} has lines that do not match any student: "
             f"{'; '.join(unknown)}. "

@@ -24,7 +24,7 @@ class Malformed(Exception):
     """The data is not valid output of an `Encoder`."""
 
 
-def tensor_of(data: bytes, dtype: str, shape: Sequence[int], device: str) -> Tensor:
+def make_tensor(data: bytes, dtype: str, shape: Sequence[int], device: str) -> Tensor:
     """Create a tensor from raw bytes."""
     kind = _dtype(dtype)
     if not data:
@@ -40,11 +40,11 @@ class Decoder:
     """Builds the values of one message.
 
     Args:
-        known: the judge's objects, in the same order as the encoder's `known`.
+        shared_objects: the judge's objects, in the same order as the encoder's `shared_objects`.
     """
 
-    def __init__(self, known: Sequence[Any] = ()) -> None:
-        self._known = known
+    def __init__(self, shared_objects: Sequence[Any] = ()) -> None:
+        self._shared_objects = shared_objects
         self._tensors: list[Tensor] = []
         self._items = 0
 
@@ -67,7 +67,7 @@ class Decoder:
     def _decode(self, tree: dict[str, Any], depth: int) -> Any:
         (name, value), *others = tree.items()
         if name == "r":
-            return self._known[_non_negative(value)]
+            return self._shared_objects[_non_negative(value)]
         if name in CONTAINERS:
             return CONTAINERS[name](self._decode_all(value, depth))
         if name == "d":
@@ -113,7 +113,7 @@ class Decoder:
             size = math.prod(shape) * _dtype(tree["dtype"]).itemsize
             if len(data) != size or size > 4 * _MAX_NUMBERS:
                 raise Malformed
-            tensor = tensor_of(data, tree["dtype"], shape, str(torch.device(tree["device"])))
+            tensor = make_tensor(data, tree["dtype"], shape, str(torch.device(tree["device"])))
         if target is not None and tensor is not target:
             target.data = tensor
         if target is not None:

@@ -23,11 +23,11 @@ CONTAINERS = {"l": list, "t": tuple, "s": set}
 _INT_LIMIT = 1 << 4096
 
 # A tensor's data in row-major order, its dtype, its shape and its device.
-Numbers = tuple[bytes, str, tuple[int, ...], str]
+TensorData = tuple[bytes, str, tuple[int, ...], str]
 
 
-def numbers_of(tensor: Tensor) -> Numbers:
-    """Return the arguments from which `tensor_of` rebuilds a tensor."""
+def tensor_data(tensor: Tensor) -> TensorData:
+    """Return the arguments with which `make_tensor` rebuilds a tensor."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -38,20 +38,20 @@ class Encoder:
     """Encodes the values of one message.
 
     Args:
-        known: objects that the judge also has; each is encoded as its index in this list.
-        sent: the original `numbers_of(tensor)` of known tensors, by `id(tensor)`.
-        kept: the encoder appends objects that are not sent to this list.
+        shared_objects: objects that the judge also has; each is encoded as its index in this list.
+        sent: the original `tensor_data(tensor)` of shared tensors, by `id(tensor)`.
+        unsent_objects: the encoder appends objects that are not sent to this list.
     """
 
     def __init__(
         self,
-        known: Sequence[Any] = (),
-        sent: Mapping[int, Numbers] | None = None,
-        kept: list[Any] | None = None,
+        shared_objects: Sequence[Any] = (),
+        sent: Mapping[int, TensorData] | None = None,
+        unsent_objects: list[Any] | None = None,
     ) -> None:
-        self._indices = {id(value): index for index, value in enumerate(known)}
+        self._indices = {id(value): index for index, value in enumerate(shared_objects)}
         self._sent = sent or {}
-        self._kept = [] if kept is None else kept
+        self._unsent_objects = [] if unsent_objects is None else unsent_objects
         self._tensors: list[Tensor] = []
         self._items = 0
 
@@ -93,8 +93,8 @@ class Encoder:
         return self._keep_object(value)
 
     def _keep_object(self, value: Any) -> dict[str, Any]:
-        self._kept.append(value)
-        return {"o": str(type(value).__name__)[:80], "h": len(self._kept) - 1}
+        self._unsent_objects.append(value)
+        return {"o": str(type(value).__name__)[:80], "h": len(self._unsent_objects) - 1}
 
     def _encode_or_keep(self, value: Any, encode: Any) -> Any:
         try:
@@ -109,7 +109,7 @@ class Encoder:
             if (offset := _offset_in(tensor, other)) is not None:
                 shape, stride = list(tensor.shape), list(tensor.stride())
                 return {"T": fields | {"of": index, "at": offset, "shape": shape, "stride": stride}}
-        numbers = numbers_of(tensor)
+        numbers = tensor_data(tensor)
         if self._sent.get(id(tensor)) == numbers and id(tensor) in self._indices:
             fields |= {"same": True}
         else:

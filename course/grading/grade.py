@@ -20,9 +20,15 @@ from course.grading.feedback import write_feedback, write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
 from course.grading.judges import Canceled, Judges
 from course.grading.limits import SandboxLimits
-from course.grading.marking import GradedSubmission, Mark, MarkStatus, grade_submission, ungraded
+from course.grading.marking import (
+    GradedSubmission,
+    Mark,
+    MarkStatus,
+    grade_submission,
+    make_ungraded,
+)
 from course.grading.preflight import check_machine, unexpected_marks
-from course.grading.results import StoredResults, read_manual, with_manual
+from course.grading.results import StoredResults, apply_manual_points, read_manual_points
 from course.grading.submissions import Submission, find_submissions
 
 # The lab's own solution is graded again after this many submissions.
@@ -126,7 +132,7 @@ class _ClassGrader:
         limits, isolated = self.options.limits, self.options.isolated
         self.title = self.notebook.metadata.get("title", self.original.stem)
         self.stored = StoredResults(self.out, self.original, limits, isolated=isolated)
-        self.manual = read_manual(self.out)
+        self.manual = read_manual_points(self.out)
 
     def grade(self) -> list[GradedSubmission]:
         waiting = []
@@ -137,7 +143,7 @@ class _ClassGrader:
                 continue
             if stored is None:
                 status = MarkStatus.UNREADABLE if submission.path else MarkStatus.MISSING
-                stored = ungraded(self.notebook, submission, status, submission.problem)
+                stored = make_ungraded(self.notebook, submission, status, submission.problem)
             self._finish(stored, final=True)
         if waiting:
             limits, isolated = self.options.limits, self.options.isolated
@@ -189,7 +195,7 @@ class _ClassGrader:
             raise
         except Exception as error:  # an error in one submission must not stop the others
             reason = f"the grader failed: {type(error).__name__}: {error}"
-            return ungraded(self.notebook, submission, MarkStatus.NOT_GRADED, reason)
+            return make_ungraded(self.notebook, submission, MarkStatus.NOT_GRADED, reason)
 
     def _solution_fails(self) -> bool:
         limits, isolated = self.options.limits, self.options.isolated
@@ -229,7 +235,7 @@ class _ClassGrader:
         """Store a result, write its feedback page and update all tables."""
         with self._lock:
             self.stored.save(graded, final=final)
-            result = with_manual(graded, self.manual)
+            result = apply_manual_points(graded, self.manual)
             try:
                 page = write_feedback(
                     result, self.title, self.out, anonymous=self.options.anonymous

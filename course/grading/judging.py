@@ -43,7 +43,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline() or "null")
     while task is not None:
         check = read_check(task["source"])
-        task = exchange({"verdict": verdict_on(task["lab"], *check, exchange)})
+        task = exchange({"verdict": judge_exercise(task["lab"], *check, exchange)})
 
 
 def read_check(source: str) -> tuple[str, list[str]]:
@@ -56,7 +56,7 @@ def read_check(source: str) -> tuple[str, list[str]]:
     raise ValueError(f"no check in {source!r}")
 
 
-def verdict_on(
+def judge_exercise(
     lab: str, name: str, names: list[str], exchange: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
     """Judge one exercise and return the result of its check cell.

@@ -106,7 +106,7 @@ class GradedSubmission:
         return sum(mark.max_points for mark in self.marks)
 
 
-def ungraded(
+def make_ungraded(
     original: NotebookNode, submission: Submission, status: MarkStatus, reason: str
 ) -> GradedSubmission:
     """Return a submission with 0 points and the same status and reason for every exercise."""
@@ -132,14 +132,14 @@ def grade_submission(
         Canceled: `cancel` was set.
     """
     if submission.notebook is None:
-        return ungraded(original, submission, MarkStatus.UNREADABLE, submission.problem)
+        return make_ungraded(original, submission, MarkStatus.UNREADABLE, submission.problem)
     points = exercise_points(original)
     merged = merge_answers(original, submission.notebook)
     if set(merged.missing) == set(points):
         lab = other_lab(original, submission.notebook)
         hint = f"; it belongs to {lab.replace('_', ' ')}" if lab else ""
         reason = f"none of this lab's exercises is in the notebook{hint}"
-        return ungraded(original, submission, MarkStatus.MISSING, reason)
+        return make_ungraded(original, submission, MarkStatus.MISSING, reason)
     start = time.monotonic()
     session_judges = judges or Judges()
     session = Session(merged.cells, limits, cancel or threading.Event(), isolated, session_judges)

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from course.grading.decoding import Decoder, Malformed, tensor_of
-from course.grading.encoding import Encoder, numbers_of
+from course.grading.decoding import Decoder, Malformed, make_tensor
+from course.grading.encoding import Encoder, tensor_data
 
 _MODULE_ATTRIBUTES = frozenset(vars(nn.Module()))
 _OPTIMIZER_ATTRIBUTES = {"param_groups", "state", "defaults"}
@@ -75,7 +75,7 @@ def _hook_variables(module: nn.Module) -> Iterator[Any]:
             yield from (item for item in (*cells, *(hook.__defaults__ or ())))
 
 
-class Shipper(cloudpickle.Pickler):
+class ValuePickler(cloudpickle.Pickler):
     """Pickles values for the answer process; functions and classes of checks are pickled by value.
 
     `get_name` returns the name of an object that the other process already has, or None.
@@ -93,7 +93,12 @@ class Shipper(cloudpickle.Pickler):
         """Pickle tensors, generators and files so that the simulated device can load them."""
         if isinstance(value, Tensor):
             parameter = isinstance(value, nn.Parameter)
-            return _make_tensor, (numbers_of(value), value.stride(), value.requires_grad, parameter)
+            return _make_tensor, (
+                tensor_data(value),
+                value.stride(),
+                value.requires_grad,
+                parameter,
+            )
         if isinstance(value, torch.Generator):
             return _make_generator, (str(value.device), value.get_state().numpy().tobytes())
         if isinstance(value, Path):
@@ -101,17 +106,17 @@ class Shipper(cloudpickle.Pickler):
         return super().reducer_override(value)
 
 
-def ship(value: Any, get_name: Callable[[Any], Any]) -> str:
+def pickle_values(value: Any, get_name: Callable[[Any], Any]) -> str:
     """Pickle a value, including the gradients of its tensors, as base64 text."""
     gradients = [
         (t, t.grad) for t in mutable_objects(value) if isinstance(t, Tensor) and t.grad is not None
     ]
     file = io.BytesIO()
-    Shipper(file, get_name).dump((value, gradients))
+    ValuePickler(file, get_name).dump((value, gradients))
     return base64.b64encode(file.getvalue()).decode()
 
 
-class _Unshipper(pickle.Unpickler):
+class _ValueUnpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO, find: Callable[[Any], Any]) -> None:
         super().__init__(file)
         self._find = find
@@ -120,16 +125,16 @@ class _Unshipper(pickle.Unpickler):
         return self._find(name)
 
 
-def unship(text: str, find: Callable[[Any], Any]) -> Any:
-    """Unpickle the output of `ship`. Use it only for data from the judge, which is trusted."""
-    value, gradients = _Unshipper(io.BytesIO(base64.b64decode(text)), find).load()
+def unpickle_values(text: str, find: Callable[[Any], Any]) -> Any:
+    """Unpickle the output of `pickle_values`. Use this only for trusted data from the judge."""
+    value, gradients = _ValueUnpickler(io.BytesIO(base64.b64decode(text)), find).load()
     for tensor, gradient in gradients:
         tensor.grad = gradient
     return value
 
 
-def _make_tensor(numbers: Any, stride: tuple[int, ...], gradient: bool, parameter: bool) -> Tensor:
-    tensor = tensor_of(*numbers)
+def _make_tensor(data: Any, stride: tuple[int, ...], gradient: bool, parameter: bool) -> Tensor:
+    tensor = make_tensor(*data)
     if tensor.stride() != stride and 0 not in stride:
         strided = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype)
         tensor = strided.to(tensor.device).copy_(tensor)
@@ -149,7 +154,7 @@ def _make_file(name: str, content: bytes | None) -> Path:
     return path
 
 
-def state_of(value: Any, encoder: Encoder) -> Any:
+def encode_state(value: Any, encoder: Encoder) -> Any:
     """Encode the state of a mutable object. Runs in the answer process."""
     encode = encoder.encode
     if isinstance(value, Tensor):
@@ -176,7 +181,7 @@ def state_of(value: Any, encoder: Encoder) -> Any:
 
 
 def apply_state(value: Any, state: Any, decoder: Decoder) -> None:
-    """Update the judge's object with the output of `state_of`.
+    """Update the judge's object with the output of `encode_state`.
 
     Raises:
         Malformed: `state` is not a valid state of this object.

@@ -73,8 +73,8 @@ def _advice(original: Path, marks: list[Mark], limits: SandboxLimits, *, isolate
     # The solution is trusted code, so it is safe to run outside the sandbox.
     if isolated and not unexpected_marks(original, limits, isolated=False)[0]:
         return (
-            "Without bubblewrap, the solution gets full points, so the sandbox is the cause. If the "
-            "students' code may use this machine's files and network, add --no-sandbox."
+            "Without bubblewrap, the solution gets full points, so the sandbox is the cause. If "
+            "the students' code may use this machine's files and network, add --no-sandbox."
         )
     if any(mark.status is MarkStatus.NOT_GRADED for mark in marks):
         return "To find the cause: course doctor"

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from course.grading.decoding import Decoder, Malformed, RemoteObject
-from course.grading.mirrors import apply_state, mutable_objects, ship
+from course.grading.mirrors import apply_state, mutable_objects, pickle_values
 from helpers.checks import hints
 from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.machines import machine
@@ -119,17 +119,19 @@ class RemoteTrial(Trial):
         return _ReportedWatch(self._watches)
 
     def _ask(self, do: str, function: Any, args: Any, kwargs: Any) -> CallResult:
-        known = mutable_objects(args, kwargs)
-        values = function, args, kwargs, known, _random_numbers()
+        shared_objects = mutable_objects(args, kwargs)
+        values = function, args, kwargs, shared_objects, _rng_states()
         request = {"do": do, "gpus": self._gpus, "watch": bool(self._watches)}
-        reply = self._channel(request | {"values": ship(values, self._name)}, self._run_callback)
+        reply = self._channel(
+            request | {"values": pickle_values(values, self._name)}, self._run_callback
+        )
         try:
-            return self._read(reply, known)
+            return self._read(reply, shared_objects)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, Malformed) as error:
             # A valid answer process cannot send this; the student's code may have interfered.
             raise hints.UNUSABLE_RESULT.of(name=self.name, error="not plain data") from error
 
-    def _read(self, reply: dict[str, Any], known: list[Any]) -> CallResult:
+    def _read(self, reply: dict[str, Any], shared_objects: list[Any]) -> CallResult:
         text, cut = reply["printed"]
         self.printed.write(str(text))
         self.printed.cut = self.printed.cut or cut is True
@@ -140,8 +142,8 @@ class RemoteTrial(Trial):
         if reply["hint"] is not None:
             raise self._hint(reply["hint"])
         try:
-            decoder = Decoder(known)
-            for value, state in zip(known, reply["state"], strict=True):
+            decoder = Decoder(shared_objects)
+            for value, state in zip(shared_objects, reply["state"], strict=True):
                 apply_state(value, state, decoder)
             value = decoder.decode(reply["value"])
         except Malformed:
@@ -183,7 +185,7 @@ class RemoteTrial(Trial):
             error = wrong.with_traceback(None)
         except Exception as raised:  # the answer's code passed invalid arguments
             error = TypeError(one_line(raised))
-        return {"values": ship((value, error), self._name)}
+        return {"values": pickle_values((value, error), self._name)}
 
 
 class _ReportedWatch(Watch):
@@ -225,6 +227,6 @@ def _make_error(tree: dict[str, Any], why: WrongAnswer) -> Exception:
     return error_type.__new__(error_type)
 
 
-def _random_numbers() -> tuple[torch.Tensor, list[torch.Tensor]]:
+def _rng_states() -> tuple[torch.Tensor, list[torch.Tensor]]:
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return torch.get_rng_state(), gpus

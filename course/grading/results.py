@@ -71,7 +71,7 @@ class StoredResults:
         write_atomically(self._file(graded.submission), json.dumps(data, indent=1).encode())
 
 
-def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
+def read_manual_points(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
     """Return the points and comments in `manual.csv`, by student and exercise.
 
     Creates an empty file if there is none. If `points` is empty, the exercise keeps its mark and
@@ -98,7 +98,7 @@ def read_manual(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
     return entries
 
 
-def unknown_in_manual(
+def find_unmatched_rows(
     manual: Iterable[tuple[str, int]], submissions: Iterable[GradedSubmission]
 ) -> list[str]:
     """Describe the rows of `manual.csv` that do not match any student and exercise."""
@@ -114,7 +114,7 @@ def unknown_in_manual(
     ]
 
 
-def with_manual(
+def apply_manual_points(
     graded: GradedSubmission, manual: dict[tuple[str, int], tuple[float | None, str]]
 ) -> GradedSubmission:
     """Return the submission with the instructor's points and comments applied."""

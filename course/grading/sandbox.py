@@ -84,7 +84,7 @@ class Sandbox:
         self._module = module
         self._worker: int | None = None
         self._started = time.monotonic()
-        self._waited = self._waited_for_judge = 0.0
+        self._cpu_wait_seconds = self._judge_wait_seconds = 0.0
 
     @property
     def last_error(self) -> str:
@@ -103,24 +103,24 @@ class Sandbox:
                     is_module = process.cmdline()[-2:] == ["-m", self._module]
                     if is_module and "python" in process.name():
                         self._worker = process.pid
-        wall = time.monotonic() - self._started - self._waited_for_judge
+        wall = time.monotonic() - self._started - self._judge_wait_seconds
         if self._worker is None:
             return wall / _WALL_PER_SECOND
         try:
             text = Path(f"/proc/{self._worker}/task/{self._worker}/schedstat").read_text()
             # The second field is the time that the thread waited for a CPU, in nanoseconds.
-            self._waited = max(self._waited, int(text.split()[1]) / 1e9)
+            self._cpu_wait_seconds = max(self._cpu_wait_seconds, int(text.split()[1]) / 1e9)
         except (OSError, IndexError, ValueError):
-            if not self._waited:
+            if not self._cpu_wait_seconds:
                 return wall / _WALL_PER_SECOND
-        return wall - self._waited
+        return wall - self._cpu_wait_seconds
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
         """Exclude the duration of the block, while the module waits for the judge."""
         start = time.monotonic()
         yield
-        self._waited_for_judge += time.monotonic() - start
+        self._judge_wait_seconds += time.monotonic() - start
 
     def send(self, message: dict[str, Any], check_clock: Callable[[], Stop | None]) -> Stop | None:
         """Send a line of JSON to the module; return None, or the reason if sending failed.
@@ -132,7 +132,7 @@ class Sandbox:
         remaining = memoryview(json.dumps(message).encode() + b"\n")
         while remaining:
             if not select.select([], [channel], [], _POLL_SECONDS)[1]:
-                if stop := self.over_limit() or check_clock():
+                if stop := self.exceeded_limit() or check_clock():
                     return stop
                 continue
             try:
@@ -142,7 +142,7 @@ class Sandbox:
                 return self.exit_reason()
         return None
 
-    def over_limit(self) -> Stop | None:
+    def exceeded_limit(self) -> Stop | None:
         """Return a `Stop` if the sandbox exceeds a limit now, or None."""
         with contextlib.suppress(psutil.Error):
             processes = self._process_tree()

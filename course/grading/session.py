@@ -13,7 +13,7 @@ import threading
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from course.grading.answers import CellKind, SubmittedCell, lab_of
+from course.grading.answers import CellKind, SubmittedCell, find_lab_name
 from course.grading.clock import Clock
 from course.grading.judges import Canceled, Judge, JudgeFailed, Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
@@ -57,7 +57,7 @@ class Session:
     _judging: int | None = None
 
     def __post_init__(self) -> None:
-        self._lab = lab_of(self.cells)
+        self._lab = find_lab_name(self.cells)
 
     def run(self) -> None:
         """Run the cells, and rerun them without the cells that had to be stopped.
@@ -139,7 +139,7 @@ class Session:
             "isolated": sandbox.isolated,
         }
         index, clock = None, Clock(sandbox, _START_SECONDS)
-        if stop := sandbox.send(task, clock.over):
+        if stop := sandbox.send(task, clock.exceeded_limit):
             return None, stop
         used_before, num_bytes = self._used_seconds, 0
         student_start: float | None = None
@@ -152,7 +152,7 @@ class Session:
             if line is None:
                 if self.cancel.is_set():
                     raise Canceled
-                if stop := sandbox.over_limit() or clock.over():
+                if stop := sandbox.exceeded_limit() or clock.exceeded_limit():
                     return index, stop
                 continue
             if isinstance(line, int):
@@ -220,7 +220,7 @@ class Session:
             # Allow more than the check's own time limit, which gives a better error message.
             seconds = max(self.limits.cell_seconds, response["request"]["seconds"] + 5)
             clock.start(seconds + self.limits.grace)
-        return sandbox.send(response["request"], clock.over)
+        return sandbox.send(response["request"], clock.exceeded_limit)
 
     def _save_result(self, index: int, result: dict[str, Any]) -> None:
         cell = self.cells[index]

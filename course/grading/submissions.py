@@ -109,4 +109,4 @@ def _rank(submission: Submission, original: NotebookNode | None) -> tuple[Any, .
     exercises = len({cell.exercise for cell in merged.cells} - {None})
     num_answers = exercises - len(merged.missing)
     is_this_lab = other_lab(original, submission.notebook) is None
-    return (True, is_this_lab, len(merged.written), num_answers, modified, submission.path)
+    return (True, is_this_lab, len(merged.answered), num_answers, modified, submission.path)

@@ -13,19 +13,19 @@ import tempfile
 import time
 from pathlib import Path
 
-_SECONDS_TO_REMOVE = 5
+_REMOVE_TIMEOUT = 5
 
 
 class TaskLimit:
     """A cgroup with at most `max_tasks` tasks; has no effect if it cannot be created."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_tasks: int) -> None:
         self.folder: Path | None = None
         for parent in _pids_groups():
             with contextlib.suppress(OSError):
                 folder = Path(tempfile.mkdtemp(prefix="submission-", dir=parent))
                 try:
-                    (folder / "pids.max").write_text(str(most))
+                    (folder / "pids.max").write_text(str(max_tasks))
                 except OSError:
                     folder.rmdir()
                     raise
@@ -43,7 +43,7 @@ class TaskLimit:
         """Remove the cgroup, after all its processes have been killed."""
         if self.folder is None:
             return
-        end = time.monotonic() + _SECONDS_TO_REMOVE
+        end = time.monotonic() + _REMOVE_TIMEOUT
         while time.monotonic() < end:
             try:
                 self.folder.rmdir()
@@ -67,11 +67,11 @@ def _pids_groups() -> list[Path]:
     for mount in mounts:
         fields, _, source = mount.partition(" - ")
         kind, options = source.split()[0], source.split()[-1].split(",")
-        root, point = fields.split()[3:5]
+        root, mount_point = fields.split()[3:5]
         for group in groups:
             _, controllers, path = group.split(":", 2)
             version_1 = kind == "cgroup" and "pids" in options and "pids" in controllers.split(",")
             if version_1 or (kind == "cgroup2" and not controllers):
-                inside = re.sub(f"^{re.escape(root.rstrip('/'))}", "", path).lstrip("/")
-                folders.append(Path(point) / inside)
+                relative_path = re.sub(f"^{re.escape(root.rstrip('/'))}", "", path).lstrip("/")
+                folders.append(Path(mount_point) / relative_path)
     return folders

@@ -66,7 +66,7 @@ class Catalog:
         return [m.text for m in self.document.messages if self.translation_of(m.text) is None]
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every text has a reviewed translation."""
         return bool(self.entries) and not self.missing
 

@@ -47,7 +47,7 @@ class CourseTranslation:
         if catalog.entries and self.output_path(document).is_file():
             return True
         required = {document, *(name for name in _SHARED if name in self.catalogs)}
-        return all(self.catalogs[name].complete for name in required)
+        return all(self.catalogs[name].is_complete for name in required)
 
     def output_path(self, document: str) -> Path:
         """Return the file that is built from a document; for the pages, the start page."""

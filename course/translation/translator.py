@@ -107,7 +107,7 @@ def translated_path(page: str, language: str) -> str:
     return posixpath.join(folder or "docs", language, name)
 
 
-def name_of(language: str) -> str:
+def language_name(language: str) -> str:
     """Return the name of a language in that language, `español` for `es`; its code if unknown."""
     try:
         return Locale.parse(language, sep="-").get_display_name() or language

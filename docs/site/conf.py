@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from course.course_folder import open_course  # noqa: E402
 from course.translation.course_translation import read_translation  # noqa: E402
-from course.translation.translator import Translator, name_of, translated_path  # noqa: E402
+from course.translation.translator import Translator, language_name, translated_path  # noqa: E402
 
 ENGLISH = "en"
 LANGUAGE = os.environ.get("COURSE_SITE_LANGUAGE", ENGLISH)
@@ -247,7 +247,7 @@ def _in_language(pagename, file, code):
     owner, name = COURSE["repository"].split("/")
     return {
         "code": SPHINX_NAMES.get(code, code).replace("_", "-"),
-        "name": name_of(code),
+        "name": language_name(code),
         "current": code == LANGUAGE,
         "link": _relative(address, pagename),
         "address": f"https://{owner}.github.io/{name}/{address}",

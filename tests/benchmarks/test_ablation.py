@@ -16,7 +16,7 @@ def ablation(monkeypatch):
 
 def make_runs(ablation, seed, *, everything, without):
     return [
-        {"name": ablation.EVERYTHING, "seed": seed, "accuracy": everything, "seconds": 1.0},
+        {"name": ablation.FULL_RECIPE, "seed": seed, "accuracy": everything, "seconds": 1.0},
         {"name": "salt", "seed": seed, "accuracy": without, "seconds": 2.0},
     ]
 
@@ -27,7 +27,7 @@ def test_earlier_runs_are_kept(ablation):
     results = ablation.results_of(runs, CONDITIONS, before)
     rows = {row["name"]: row for row in results["rows"]}
     assert rows["salt"] == {"name": "salt", "accuracy": [0.7, 0.6], "seconds": [2.0, 2.0]}
-    assert results["points_lost_median"] == {ablation.EVERYTHING: 0.0, "salt": 20.0}
+    assert results["points_lost_median"] == {ablation.FULL_RECIPE: 0.0, "salt": 20.0}
 
 
 def test_repeated_seed_replaces_earlier_run(ablation):

@@ -83,7 +83,7 @@ def test_course_run_returns_accuracy_and_positive_seconds(benchmark, dataset):
 
 def test_missing_script_records_nothing_and_prints_reason(benchmark, monkeypatch, capsys):
     monkeypatch.delenv("AIRBENCH", raising=False)
-    monkeypatch.setattr(benchmark, "merged", lambda name, description, result: result)
+    monkeypatch.setattr(benchmark, "merge_records", lambda name, description, result: result)
     assert benchmark.measure(Path("nowhere")) == []
     printed = capsys.readouterr().out
     assert "not measured: this needs a CUDA GPU" in printed
@@ -110,7 +110,7 @@ def test_runs_alternate_and_all_are_stored(benchmark, dataset, monkeypatch, tmp_
     monkeypatch.setattr(benchmark, "_airbench", lambda path, device: recipe("airbench", 2.0))
     monkeypatch.setattr(benchmark, "_course", lambda images, device: recipe("course", 1.0))
     monkeypatch.setattr(benchmark, "record", lambda device, results: results)
-    monkeypatch.setattr(benchmark, "merged", lambda name, description, result: result[0])
+    monkeypatch.setattr(benchmark, "merge_records", lambda name, description, result: result[0])
     results = benchmark.measure(tmp_path)
     assert order == [("airbench", 0), ("course", 0), ("airbench", 1), ("course", 1)]
     assert results["ratio_of_times_median"] == 0.5

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from course.authoring.targets import outdated
+from course.authoring.targets import find_outdated
 from course.course_folder import open_course
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_notebook_is_up_to_date():
-    findings = outdated(open_course(ROOT))
+    findings = find_outdated(open_course(ROOT))
     assert not findings, "\n".join(findings)

@@ -1,9 +1,9 @@
-"""Bytes predicted from shapes equal those counted by the allocator."""
+"""Bytes predict_memory from shapes equal those counted by the allocator."""
 
 import pytest
 
 import simulated_cuda
-from tools.memory_table import CASES, OPTIMIZERS, measured, predicted
+from tools.memory_table import CASES, OPTIMIZERS, measure_memory, predict_memory
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -16,4 +16,4 @@ def gpu():
 @pytest.mark.parametrize("name", CASES)
 def test_predicted_bytes_equal_measured_bytes(name, optimizer):
     make_optimizer, states = OPTIMIZERS[optimizer]
-    assert measured(CASES[name], make_optimizer) == predicted(CASES[name], states)
+    assert measure_memory(CASES[name], make_optimizer) == predict_memory(CASES[name], states)

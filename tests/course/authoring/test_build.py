@@ -6,7 +6,7 @@ import pytest
 from course import cli
 from course.authoring.assemble import METADATA
 from course.authoring.build import build
-from course.authoring.targets import outdated
+from course.authoring.targets import find_outdated
 from course.course_folder import CourseError
 
 LESSON = """\
@@ -50,7 +50,7 @@ def test_outputs_are_stored(built_course):
 
 def test_built_notebook_is_valid_and_up_to_date(built_course):
     nbformat.validate(built_course.read("01_first"))
-    assert outdated(built_course.folder) == []
+    assert find_outdated(built_course.folder) == []
 
 
 def test_stores_nothing_specific_to_this_machine(built_course):
@@ -83,7 +83,7 @@ def test_text_change_keeps_outputs_without_executing(course):
     rebuilt = course.read("01_first")
     assert rebuilt.cells[3].source == "## Another one"
     assert rebuilt.cells[4].outputs == notebook.cells[4].outputs
-    assert outdated(course.folder) == []
+    assert find_outdated(course.folder) == []
 
 
 def test_outputs_edited_by_hand_are_not_kept(course):
@@ -132,7 +132,7 @@ def test_cell_timeout_stops_the_build(small_course):
 
 
 def only_finding(course):
-    [finding] = outdated(course.folder)
+    [finding] = find_outdated(course.folder)
     return finding
 
 
@@ -218,5 +218,5 @@ def test_name_together_with_check_is_refused(course, capsys):
 def test_checking_executes_nothing(small_course):
     marker = small_course.root / "executed"
     small_course.write("01_first", f"# %%\nopen({json.dumps(str(marker))}, 'w').close()\n")
-    outdated(small_course.folder)
+    find_outdated(small_course.folder)
     assert not marker.exists()

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from course.authoring.build import build
-from course.authoring.targets import outdated
+from course.authoring.targets import find_outdated
 from course.course_folder import CourseError
 from tests.conftest import HEADER
 
@@ -132,7 +132,7 @@ def test_nbgrader_metadata_has_answers_checks_and_points(built_course):
 
 
 def test_built_lab_is_up_to_date(built_course):
-    assert outdated(built_course.folder) == []
+    assert find_outdated(built_course.folder) == []
     assert build(built_course.folder, [], log=discard) == []
 
 
@@ -143,7 +143,7 @@ def test_executed_student_notebook_is_outdated(small_course):
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="1\n")]
     nbformat.write(notebook, path)
-    (finding,) = outdated(small_course.folder)
+    (finding,) = find_outdated(small_course.folder)
     assert "without outputs" in finding
     assert "course build labs/01_first" in finding
 
@@ -152,7 +152,7 @@ def test_finds_lab_without_source(built_course, small_course):
     small_course.folder.labs.mkdir()
     text = (built_course.folder.labs / "01_first.ipynb").read_text()
     (small_course.folder.labs / "01_first.ipynb").write_text(text)
-    (finding,) = outdated(small_course.folder)
+    (finding,) = find_outdated(small_course.folder)
     assert "write labs/source/01_first.py, or delete labs/01_first.ipynb" in finding
 
 

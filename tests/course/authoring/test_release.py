@@ -11,7 +11,7 @@ import pytest
 from course import cli
 from course.authoring.build import build
 from course.authoring.release import release
-from course.authoring.targets import outdated
+from course.authoring.targets import find_outdated
 from course.course_folder import CourseError, open_course
 from tests.rules.links import Links
 
@@ -93,7 +93,7 @@ def test_released_course_is_up_to_date_and_points_to_fork(course):
     release(course, "some-one/fork", "v8", log=discard)
     released = open_course(course.root)
     assert (released.repository, released.tag) == ("some-one/fork", "v8")
-    assert outdated(released) == []
+    assert find_outdated(released) == []
     assert Links(released).badge_problems(released.notebook_path("01_first")) == []
 
 
@@ -285,7 +285,7 @@ def test_nothing_else_changes_in_this_course(fork):
 
 def test_outputs_of_this_course_are_kept(fork):
     before, after = fork
-    assert outdated(after) == []
+    assert find_outdated(after) == []
     for path in pages(after):
         if path.suffix == ".ipynb":
             old = json.loads((before.root / path.relative_to(after.root)).read_text("utf-8"))

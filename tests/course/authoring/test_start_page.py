@@ -5,7 +5,7 @@ from pathlib import Path
 
 from course.authoring.build import build
 from course.authoring.start_page import start_page
-from course.authoring.targets import outdated
+from course.authoring.targets import find_outdated
 from course.course_folder import open_course
 
 ROOT = Path(__file__).parents[3]
@@ -60,9 +60,11 @@ def test_build_writes_an_existing_start_page_and_the_check_compares_it(small_cou
     index.write_text("old")
     build(small_course.folder, [], log=lambda line: None)
     assert "notebooks/00_one.ipynb" in index.read_text(encoding="utf-8")
-    assert outdated(small_course.folder) == []
+    assert find_outdated(small_course.folder) == []
     index.write_text("old")
-    assert outdated(small_course.folder) == ["index.md is out of date. To fix it: course build"]
+    assert find_outdated(small_course.folder) == [
+        "index.md is out of date. To fix it: course build"
+    ]
 
 
 def test_start_page_has_no_trailing_spaces(small_course, cells):

@@ -20,7 +20,7 @@ from course import cli, files
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.batch.finished_runs import FinishedRuns
 from course.execution import engine as engine_module
-from tools.killed_batch import alive, entries_of, kill_and_finish, rows_of
+from tools.killed_batch import entries_of, is_alive, kill_and_finish, rows_of
 
 PARAMETERS = 'x: int = 1\nseed: int = 0\nmode: str = "good"\nlr: float = 0.1\n'
 WORK = f"""\
@@ -300,8 +300,8 @@ def test_ctrl_c_keeps_finished_runs_and_leaves_no_kernel(course, tmp_path):
     assert time.monotonic() - started < 120
     assert run.returncode == 130
     assert "Stopped; remaining runs: 2 of " in output
-    assert not alive(int(pids[0].read_text()))
-    assert not [process for process in processes if alive(process.pid)]
+    assert not is_alive(int(pids[0].read_text()))
+    assert not [process for process in processes if is_alive(process.pid)]
     assert [row["parameter.mode"] for row in rows_of(out)] == ["good"]
 
 

@@ -82,7 +82,7 @@ def test_relative_path_is_made_absolute(expand_plan, tmp_path, monkeypatch):
         ({"limits": {"cells": 1}}, r"limits has no 'cells'\. Did you mean 'cell'\?"),
         ({"parameters": {"epoch": 1}}, r"Did you mean 'epochs'\?"),
         ({"parameters": {"size": "larg"}}, r"'small', 'large'.*Did you mean 'large'\?"),
-        ({"parameters": {"data": 7}}, "must be a string.*Put it in quotes"),
+        ({"parameters": {"data": 7}}, "must be a string.*Put the value in quotes"),
         ({"parameters": {"epochs": True}}, "must be an integer"),
         ({"parameters": {"lr": [0.1]}}, "must be a number"),
         ({"parameters": {"epochs": None}}, "must be an integer"),

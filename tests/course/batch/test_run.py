@@ -241,15 +241,15 @@ def test_latest_is_a_text_file_if_symlinks_are_not_allowed(tmp_path, monkeypatch
         raise OSError("a required privilege is not held by the client")
 
     monkeypatch.setattr(Path, "symlink_to", refuse)
-    run_module.point_latest(tmp_path, "2026-11-05_09-30-00")
-    run_module.point_latest(tmp_path, "2026-11-05_09-31-00")
+    run_module.update_latest_link(tmp_path, "2026-11-05_09-30-00")
+    run_module.update_latest_link(tmp_path, "2026-11-05_09-31-00")
     assert (tmp_path / "latest").read_text() == "2026-11-05_09-31-00\n"
 
 
 def test_existing_folder_named_latest_is_not_replaced(tmp_path, capsys):
     (tmp_path / "latest").mkdir()
     (tmp_path / "latest" / "mine").write_text("")
-    run_module.point_latest(tmp_path, "2026-11-05_09-30-00")
+    run_module.update_latest_link(tmp_path, "2026-11-05_09-30-00")
     assert (tmp_path / "latest" / "mine").exists()
     assert "is a folder" in capsys.readouterr().err
 

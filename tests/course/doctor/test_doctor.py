@@ -22,7 +22,7 @@ def examine(monkeypatch):
 
     def run_doctor(probe=None, cards=(), root=None):
         monkeypatch.setattr(module, "_probe_torch", lambda: probe or WORKING)
-        monkeypatch.setattr(diagnostics.gpus, "installed", lambda: list(cards))
+        monkeypatch.setattr(diagnostics.gpus, "installed_gpus", lambda: list(cards))
         return {finding.name: finding for finding in doctor(root)}
 
     return run_doctor

@@ -25,26 +25,26 @@ def nvidia_smi(tmp_path, monkeypatch):
 
 def test_every_gpu_that_nvidia_smi_lists_is_found(nvidia_smi):
     nvidia_smi("0, NVIDIA H200, 143771, 143000, 580.65\n1, NVIDIA A100, 81920, 5, 580.65")
-    assert gpus.installed() == [
+    assert gpus.installed_gpus() == [
         Gpu("0", "NVIDIA H200", 143771, 143000, "580.65"),
         Gpu("1", "NVIDIA A100", 81920, 5, "580.65"),
     ]
-    assert gpus.visible() == ("0", "1")
+    assert gpus.visible_gpu_names() == ("0", "1")
 
 
 def test_unknown_memory_is_zero(nvidia_smi):
     nvidia_smi("0, NVIDIA GB10, [N/A], [N/A], 580.65")
-    assert gpus.installed() == [Gpu("0", "NVIDIA GB10", 0, 0, "580.65")]
+    assert gpus.installed_gpus() == [Gpu("0", "NVIDIA GB10", 0, 0, "580.65")]
 
 
 def test_failing_driver_means_no_gpu(nvidia_smi):
     nvidia_smi("NVIDIA-SMI has failed because it couldn't communicate with the driver", status=9)
-    assert gpus.installed() == []
+    assert gpus.installed_gpus() == []
 
 
 def test_missing_nvidia_smi_means_no_gpu(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert gpus.installed() == []
+    assert gpus.installed_gpus() == []
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_missing_nvidia_smi_means_no_gpu(tmp_path, monkeypatch):
 )
 def test_visible_gpus_are_read_from_the_environment(monkeypatch, value, expected):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert gpus.visible() == expected
+    assert gpus.visible_gpu_names() == expected

@@ -124,7 +124,7 @@ def test_process_left_running_by_a_notebook_is_killed_and_reported(forking_kerne
     start = "subprocess.Popen(['sleep', '600'], start_new_session=True).pid"
     (pid,) = run(f"import subprocess; {start}", manager=manager)
     assert manager.process.wait() == 0
-    assert manager.process.left_running == ["sleep"]
+    assert manager.process.remaining_processes == ["sleep"]
     assert not psutil.pid_exists(int(pid))
 
 

@@ -17,7 +17,7 @@ def source_of(merged, exercise, kind="student"):
 
 
 def test_points_come_from_the_lab(builder):
-    assert exercise_points(builder.original) == builder.of
+    assert exercise_points(builder.original) == builder.max_points
 
 
 def test_a_notebook_without_checks_is_refused():
@@ -42,7 +42,9 @@ def test_answers_without_ids_are_found_by_their_definitions(builder):
         cell.metadata = nbformat.NotebookNode()
     merged = merge_answers(builder.original, submitted)
     assert merged.missing == []
-    assert [source_of(merged, n) for n in builder.of] == [[builder.answer(n)] for n in builder.of]
+    assert [source_of(merged, n) for n in builder.max_points] == [
+        [builder.answer(n)] for n in builder.max_points
+    ]
 
 
 def test_changed_cell_is_used_if_two_cells_have_the_same_id(builder):
@@ -67,7 +69,7 @@ def test_additional_cell_runs_before_the_answer_that_it_precedes(builder):
 
 def test_all_answers_in_one_cell_are_found(builder):
     submitted = copy.deepcopy(builder.original)
-    all_answers = "\n\n".join(builder.answer(n) for n in builder.of)
+    all_answers = "\n\n".join(builder.answer(n) for n in builder.max_points)
     for cell in submitted.cells:
         if grade_id(cell) == "exercise-1":
             cell.source = all_answers
@@ -75,11 +77,11 @@ def test_all_answers_in_one_cell_are_found(builder):
     students = [cell.source for cell in merged.cells if cell.kind == "student"]
     assert students == [all_answers]
     assert merged.missing == []
-    assert merged.written == sorted(builder.of)
+    assert merged.answered == sorted(builder.max_points)
 
 
 def test_stubs_do_not_count_as_answers(builder):
-    assert merge_answers(builder.original, builder.original).written == []
+    assert merge_answers(builder.original, builder.original).answered == []
 
 
 def test_another_lab_is_recognized(builder):
@@ -96,5 +98,5 @@ def test_many_blank_lines_and_many_cells_without_ids_are_read_quickly(builder):
     notebook = new_notebook(cells=cells)
     start = time.process_time()
     assert other_lab(builder.original, notebook) is None
-    assert merge_answers(builder.original, notebook).missing == list(builder.of)
+    assert merge_answers(builder.original, notebook).missing == list(builder.max_points)
     assert time.process_time() - start < 10

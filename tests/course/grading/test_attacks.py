@@ -15,7 +15,7 @@ from course.grading.isolation import bubblewrap
 from course.grading.limits import SandboxLimits
 from course.grading.marking import MarkStatus, grade_submission
 from course.grading.submissions import Submission
-from tools.grade_a_class import LABS, attacked
+from tools.grade_a_class import LABS, attack_lab
 from tools.hostile_answers import ATTACKS
 
 LAB_FILES = sorted(LABS.glob("[0-9]*.ipynb"))
@@ -47,7 +47,7 @@ def no_search_for_internals(monkeypatch):
 
 def grade_attack(file, source):
     lab = nbformat.read(file, as_version=4)
-    return grade_submission(lab, Submission("a", "a", attacked(lab, source)), LIMITS)
+    return grade_submission(lab, Submission("a", "a", attack_lab(lab, source)), LIMITS)
 
 
 @pytest.mark.slow

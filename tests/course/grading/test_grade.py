@@ -23,7 +23,13 @@ from course.grading.grade import GradingOptions, grade
 from course.grading.isolation import bubblewrap
 from course.grading.judges import Canceled
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.marking import GradedSubmission, Mark, MarkStatus, grade_submission, ungraded
+from course.grading.marking import (
+    GradedSubmission,
+    Mark,
+    MarkStatus,
+    grade_submission,
+    make_ungraded,
+)
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, NAME, Member, grade_id
 from tools.hostile_answers import HARMLESS, HOSTILE, REVIEWED
@@ -74,7 +80,7 @@ def make_submission(builder, names):
         cell = next(c for c in notebook.cells if grade_id(c) == f"exercise-{number}")
         cell.source = source.replace("{right}", builder.answer(number))
         failing += [] if name in HARMLESS else [number]
-    points = builder.all_but(*failing)
+    points = builder.full_points_except(*failing)
     return Submission("party", "party", notebook), failing, points
 
 
@@ -105,10 +111,10 @@ def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, nam
 
 
 def test_class_has_expected_points_and_reviews(builder, graded_class):
-    max_points = sum(builder.of.values())
+    max_points = sum(builder.max_points.values())
     assert graded_class.of("<b>Eve</b>").points == max_points
-    assert graded_class.of("Ada 3").points == max_points - builder.of[3]
-    assert graded_class.of("Ada 4").points == max_points - builder.of[2]
+    assert graded_class.of("Ada 3").points == max_points - builder.max_points[3]
+    assert graded_class.of("Ada 4").points == max_points - builder.max_points[2]
     assert graded_class.of("Sur").points == max_points
     assert graded_class.of("Frames").points == 0
     assert {m.status for m in graded_class.of("Frames").marks} == {MarkStatus.TO_REVIEW}
@@ -122,7 +128,7 @@ def test_os_exit_is_reported_as_the_end_of_the_process(graded_class):
 
 def test_tables_have_ids_and_totals_and_no_formulas(builder, graded_class):
     rows = graded_class.rows()
-    assert len(rows) == 7 * len(builder.of)
+    assert len(rows) == 7 * len(builder.max_points)
     assert {row["status"] for row in rows if row["student"] == "'=Bob"} == {"unreadable"}
     totals = {row["student"]: row for row in graded_class.rows("totals.csv")}
     assert (totals["Ada 3"]["id"], totals["Ada 3"]["points"]) == ("3", "12")
@@ -143,9 +149,9 @@ def test_class_page_links_to_feedback(builder, graded_class):
     page = (graded_class.out / "index.html").read_text()
     assert "7 submissions" in page
     assert 'href="feedback/Ada%203.html"' in page
-    max_points = sum(builder.of.values())
+    max_points = sum(builder.max_points.values())
     feedback = (graded_class.out / "feedback" / "Ada 3.html").read_text()
-    assert f"{max_points - builder.of[3]} of {max_points} points" in feedback
+    assert f"{max_points - builder.max_points[3]} of {max_points} points" in feedback
 
 
 class _Text(HTMLParser):
@@ -219,7 +225,7 @@ def test_feedback_of_stored_results_becomes_anonymous_and_named_again(graded_cla
 def test_limits_apply_without_a_sandbox(builder):
     submission = Submission("Ada", "Ada", builder.with_answer(6, "while True: pass"))
     graded = grade_submission(builder.original, submission, LIMITS, isolated=False)
-    assert {m.exercise: m.points for m in graded.marks} == builder.all_but(6)
+    assert {m.exercise: m.points for m in graded.marks} == builder.full_points_except(6)
     assert not graded.isolated
 
 
@@ -277,7 +283,7 @@ class FakeGrader:
         self.calls.append(name)
         if isinstance(result, BaseException):
             raise result
-        marks = [Mark(n, of, of, MarkStatus.PASSED) for n, of in self.builder.of.items()]
+        marks = [Mark(n, of, of, MarkStatus.PASSED) for n, of in self.builder.max_points.items()]
         return GradedSubmission(submission, [result or marks[0], *marks[1:]])
 
     def unexpected_marks(self, *args, **options):
@@ -392,5 +398,5 @@ def test_failing_feedback_page_does_not_change_marks(builder, tmp_path, monkeypa
 
 
 def test_ungraded_submissions_have_no_points(builder):
-    graded = ungraded(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
+    graded = make_ungraded(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
     assert not graded.is_graded

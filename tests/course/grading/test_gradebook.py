@@ -11,7 +11,7 @@ from course.grading.answers import CellKind, SubmittedCell
 from course.grading.feedback import write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
 from course.grading.marking import GradedSubmission, Mark, MarkStatus
-from course.grading.results import MANUAL, read_manual, unknown_in_manual
+from course.grading.results import MANUAL, find_unmatched_rows, read_manual_points
 from course.grading.students import Student
 from course.grading.submissions import Submission
 
@@ -129,7 +129,7 @@ def test_manual_points_without_a_submission_are_reported(tmp_path):
         "student,exercise,points,comment\nAda,1,2,\nAdda,1,2,\nAda,9,1,\n"
     )
     submissions = [graded_submission("Ada", Mark(1, 0, 3, MarkStatus.WRONG))]
-    assert unknown_in_manual(read_manual(tmp_path), submissions) == [
+    assert find_unmatched_rows(read_manual_points(tmp_path), submissions) == [
         "Adda, exercise 1",
         "Ada, exercise 9",
     ]
@@ -141,4 +141,4 @@ def test_manual_points_that_are_not_numbers_are_reported_with_their_line(tmp_pat
     with pytest.raises(
         CourseError, match=r"manual.csv, line 2: expected student, exercise, points"
     ):
-        read_manual(tmp_path)
+        read_manual_points(tmp_path)

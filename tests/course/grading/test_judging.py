@@ -234,7 +234,7 @@ def test_classes_that_imitate_plain_values_arrive_as_plain_values():
 def test_other_objects_are_replaced_by_remote_objects():
     originals = []
     net = nn.Linear(2, 3)
-    trees = [Encoder(kept=originals).encode(value) for value in (len, net, object())]
+    trees = [Encoder(unsent_objects=originals).encode(value) for value in (len, net, object())]
     objects = [Decoder().decode(json.loads(json.dumps(tree))) for tree in trees]
     assert originals[0] is len
     assert all(isinstance(value, RemoteObject) for value in objects)

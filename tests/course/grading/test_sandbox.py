@@ -171,7 +171,7 @@ def test_files_in_memory_count_as_memory(run_module):
         "for _ in range(200):\n    os.write(file, bytes(1 << 20))\ntime.sleep(600)"
     )
     sandbox = run_module(code, SandboxLimits(memory_bytes=100 << 20))
-    stop = wait_for(sandbox.over_limit)
+    stop = wait_for(sandbox.exceeded_limit)
     assert stop is not None
     assert stop.reason is StopReason.MEMORY
 

@@ -76,7 +76,7 @@ def test_fuzzy_translation_stays_fuzzy_until_it_is_accepted(course):
     catalog = update_catalog(course)
     [text] = catalog.missing
     accept(catalog, {text: ("¡Nuevo!", "")})
-    assert read_catalog(course.folder, NAME, "es").complete
+    assert read_catalog(course.folder, NAME, "es").is_complete
 
 
 def test_removed_text_is_kept_as_obsolete_and_used_again(course):

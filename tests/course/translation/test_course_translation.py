@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course.authoring.build import build
-from course.authoring.targets import outdated
+from course.authoring.targets import find_outdated
 from course.translation.catalogs import catalogs, update
 from course.translation.course_translation import read_translation
 from course.translation.documents import read_document
@@ -83,7 +83,7 @@ def test_start_page_links_to_the_language(built_course):
 
 
 def test_built_language_is_up_to_date(built_course):
-    assert outdated(built_course.folder) == []
+    assert find_outdated(built_course.folder) == []
     assert build(built_course.folder, [], log=discard) == []
 
 
@@ -101,7 +101,7 @@ def changed_course(built_course):
 def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed_course):
     folder = changed_course.folder
     build(folder, ["01"], log=discard)
-    [stale, unreviewed] = outdated(folder)
+    [stale, unreviewed] = find_outdated(folder)
     assert stale.startswith("xx/01_first: its source has changed since it was built")
     assert stale.endswith("To fix it: course build xx/01_first")
     assert (
@@ -113,12 +113,12 @@ def test_changed_english_text_fails_the_check_until_it_is_reviewed(changed_cours
     lines = []
     build(folder, ["xx"], log=lines.append)
     assert any(line.endswith("left in English (no reviewed translation): 1") for line in lines)
-    assert [finding.split(":")[0] for finding in outdated(folder)] == [
+    assert [finding.split(":")[0] for finding in find_outdated(folder)] == [
         "locale/xx/notebooks/01_first.po"
     ]
     translate_all(folder)
     build(folder, ["xx"], log=discard)
-    assert outdated(folder) == []
+    assert find_outdated(folder) == []
 
 
 def test_notebook_without_a_complete_translation_is_not_built(changed_course):
@@ -140,16 +140,16 @@ def test_notebook_without_a_complete_translation_is_not_built(changed_course):
 def test_language_is_checked_only_after_its_first_build(changed_course):
     folder = changed_course.folder
     build(folder, ["01"], log=discard)
-    assert outdated(folder)
+    assert find_outdated(folder)
     translation = read_translation(folder, LANGUAGE)
     for document in translation.catalogs:
         translation.output_path(document).unlink(missing_ok=True)
-    assert outdated(folder) == []
+    assert find_outdated(folder) == []
 
 
 def test_notebook_without_a_translation_is_reported(changed_course):
     folder = changed_course.folder
     (folder.notebooks / LANGUAGE / "09_gone.ipynb").write_text("{}")
-    findings = outdated(folder)
+    findings = find_outdated(folder)
     (folder.notebooks / LANGUAGE / "09_gone.ipynb").unlink()
     assert any(finding.startswith("xx/09_gone: the notebook has no source") for finding in findings)

@@ -5,7 +5,7 @@ import pytest
 from course.course_folder import CourseError
 from course.translation.translator import (
     Translator,
-    name_of,
+    language_name,
     translated_path,
     with_language,
     without_language,
@@ -74,7 +74,7 @@ def test_language_is_passed_to_lesson_start_and_can_be_removed(code, translated)
     ("code", "name"), [("es", "español"), ("ja", "日本語"), ("ko", "한국어"), ("xx", "xx")]
 )
 def test_language_has_its_native_name(code, name):
-    assert name_of(code) == name
+    assert language_name(code) == name
 
 
 def test_translation_that_changes_the_structure_is_refused():
