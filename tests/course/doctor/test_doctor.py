@@ -144,7 +144,7 @@ def test_explains_synthetic_images_without_network(examine, monkeypatch):
     finding = examine(probe | {"data_error": "not there", "unreachable": True})["images"]
     assert finding.level == Level.NOTE
     assert "none of its servers can be reached" in finding.text
-    assert "downloads it" in examine(probe | {"data_error": "not there"})["images"].text
+    assert "download it" in examine(probe | {"data_error": "not there"})["images"].text
 
 
 def test_compares_versions_with_pins(examine, tmp_path):
