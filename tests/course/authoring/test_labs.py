@@ -144,7 +144,7 @@ def test_executed_student_notebook_is_outdated(small_course):
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="1\n")]
     nbformat.write(notebook, path)
     (finding,) = find_outdated(small_course.folder)
-    assert "without outputs" in finding
+    assert "must not have outputs" in finding
     assert "course build labs/01_first" in finding
 
 
