@@ -64,10 +64,18 @@ def make(mode, func, args, kwargs):
 
 
 def wrap_factory(mode, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a factory function that modes do not intercept."""
+    """Wrap `torch.nested.nested_tensor` and similar, which modes do not intercept."""
 
     def make_on_device(*args: Any, **kwargs: Any) -> Any:
-        return make(mode, function, args, kwargs)
+        tensors = args[0] if args else None
+        first = tensors[0] if isinstance(tensors, list | tuple) and tensors else None
+        if isinstance(first, torch.Tensor) and kwargs.get("device") is None:
+            kwargs["device"] = first.device
+        result = make(mode, function, args, kwargs)
+        where = index_of(result)
+        if where >= 0 and result.layout == torch.jagged:
+            put_all(result.offsets(), where, mode.memories)
+        return result
 
     return make_on_device
 

@@ -25,6 +25,7 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.__format__: format_,
         Tensor.numpy: numpy,
         Tensor.__array__: array,
+        Tensor.__cuda_array_interface__.__get__: cuda_array_interface,
         **dict.fromkeys(_DEVICE_INDEPENDENT, run_unchanged),
     }
 
@@ -108,4 +109,16 @@ def numpy(mode, func, args, kwargs):
 def array(mode, func, args, kwargs):
     """`Tensor.__array__`, which `np.asarray` and similar functions call."""
     _refuse_numpy(args[0], index_of(args[0]))
+    return func(*args, **kwargs)
+
+
+def cuda_array_interface(mode, func, args, kwargs):
+    """`Tensor.__cuda_array_interface__`: an AttributeError, so that `hasattr` returns False."""
+    where = index_of(args[0])
+    if where >= 0:
+        raise AttributeError(
+            f"Not simulated: __cuda_array_interface__ of a tensor on cuda:{where}. Other libraries "
+            "cannot use the simulated GPU. Call Tensor.cpu() before you pass the tensor to another "
+            "library."
+        )
     return func(*args, **kwargs)

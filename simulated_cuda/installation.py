@@ -145,6 +145,10 @@ class Installation:
             self._replace(torch.cuda, name, cuda_api.tensor_type(machine, dtype, name))
         for name in ("range_push", "range_pop", "mark"):
             self._replace(torch.cuda.nvtx, name, lambda *args, **kwargs: 0)
+        for name in ("start", "stop"):
+            self._replace(torch.cuda.profiler, name, lambda: None)
+        for name in ("_create_jit_fn", "_create_multi_output_jit_fn"):
+            self._replace(torch.cuda.jiterator, name, cuda_api.custom_kernel)
         for name, replacement in accelerator_api.replacements(machine, cuda).items():
             for module in (torch.accelerator, getattr(torch.accelerator, "memory", None)):
                 if module is not None and hasattr(module, name):
@@ -161,9 +165,10 @@ class Installation:
         for name in ("Stream", "Event"):
             self._replace(torch, name, getattr(streams, name))
         self._replace(torch, "compile", cuda_api.identity_compiler("torch.compile"))
-        self._replace(torch.jit, "script", cuda_api.identity_compiler("torch.jit.script"))
+        self._wrap(torch.jit, "script", cuda_api.wrap_script)
         self._replace(torch.jit, "trace", cuda_api.identity_compiler("torch.jit.trace"))
         self._replace(torch.export, "export", cuda_api.export)
+        self._wrap(torch.autograd.profiler.profile, "__init__", cuda_api.wrap_profiler)
         self._wrap(torch, "set_default_tensor_type", cuda_api.set_default_tensor_type)
         for name in ("nested_tensor", "as_nested_tensor"):
             self._wrap(torch.nested, name, lambda function: factories.wrap_factory(mode, function))

@@ -22,16 +22,33 @@ def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     check = composites.CHECKS.get(func)
     if check is not None:
         check(mode.machine, *args, **kwargs)
+    if func in (torch.ctc_loss, torch.nn.functional.ctc_loss):
+        args, kwargs = _with_lengths_on_host(args, kwargs)
     try:
         with CheckedSteps(mode, _first_place(args)):
             result = func(*args, **kwargs)
     except (IndexError, RuntimeError) as error:
         refusals.explain_failed_index(func, args, error)
+        refusals.explain_missing_kernel(error)
         raise
     if func is torch._VF._pad_packed_sequence:
         # PyTorch keeps the lengths on the CPU.
         move_storage(storage_of(result[1]), CPU, mode.memories)
     return result
+
+
+def _with_lengths_on_host(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Return the arguments of `ctc_loss` with its two lengths as numbers.
+
+    PyTorch copies lengths from any device to the host, but not in a dispatch mode.
+    """
+    names = ("log_probs", "targets", "input_lengths", "target_lengths")
+    named = {**dict(zip(names, args, strict=False)), **kwargs}
+    lengths = {name: named.get(name) for name in names[2:]}
+    if not all(isinstance(length, torch.Tensor) for length in lengths.values()):
+        return args, kwargs
+    named |= {name: length.tolist() for name, length in lengths.items()}
+    return (*(named.pop(name) for name in names), *args[len(names) :]), named
 
 
 def _first_place(values: Any) -> int:

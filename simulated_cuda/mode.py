@@ -138,6 +138,7 @@ class SimulatedCUDA(TorchFunctionMode):
         except (IndexError, RuntimeError) as error:
             self.memories[where].explain_failed_allocation(error)
             refusals.explain_failed_index(func, args, error)
+            refusals.explain_missing_kernel(error)
             raise
         finally:
             thread.running = before

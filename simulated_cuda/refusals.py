@@ -23,6 +23,10 @@ _BAD_INDEX = re.compile(
     r"|^Class values must be (smaller|non-negative)"
 )
 
+_NO_CPU_KERNEL = re.compile(
+    r"^Could not run 'aten::([\w.]+)' with arguments from the 'CPU' backend"
+)
+
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for functions that accept CPU tensors only."""
@@ -125,6 +129,19 @@ def _only_on_cpu(mode, func, args, kwargs):
     if index_of(args[0]) != CPU:
         raise TypeError(f"{func.__name__} is only implemented on CPU tensors")
     return func(*args, **kwargs)
+
+
+def explain_missing_kernel(error: Exception) -> None:
+    """Raise an error for an operation without a kernel for the CPU."""
+    match = _NO_CPU_KERNEL.search(str(error))
+    if not match:
+        return
+    name = match.group(1)
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
+        raise NotImplementedError(messages.no_kernel(name)) from None
+    raise messages.not_simulated(
+        f"aten::{name}", "PyTorch has no CPU version of it. Use a machine with a GPU."
+    ) from None
 
 
 def explain_failed_index(func: Callable[..., Any], args: tuple, error: Exception) -> None:

@@ -220,6 +220,12 @@ def _ctc_loss(machine, func, args, kwargs):
     return check_each(machine, func, arguments)
 
 
+@_rule("_nested_view_from_jagged")
+def _nested_view(machine, func, args, kwargs):
+    """The argument `dummy` is on no GPU."""
+    return index_of(args[0])
+
+
 @_rule("put")
 def _put(machine, func, args, kwargs):
     """Runs as `put_` on a copy."""

@@ -13,6 +13,8 @@ from .machine import Machine
 from .places import CPU, Place, index_of, move_storage, put_all, storage_of
 
 Tensor = torch.Tensor
+# The position of the argument `device` of `Tensor._make_wrapper_subclass`.
+_DEVICE_OF_WRAPPER = 7
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -50,11 +52,18 @@ def wrap_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_make_wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Wrap `Tensor._make_wrapper_subclass`, which would create a tensor on a real GPU."""
 
-    def make_wrapper_subclass(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+    def make_wrapper_subclass(*args: Any, **kwargs: Any) -> Tensor:
+        # The device is positional in the calls of torch.nested.
+        positional = len(args) > _DEVICE_OF_WRAPPER
+        device = args[_DEVICE_OF_WRAPPER] if positional else kwargs.get("device")
         where = None if device is None else mode.machine.resolve(device)
         if where is None or where == CPU:
-            return create(*args, device=device, **kwargs)
-        result = create(*args, device="cpu", **kwargs)
+            return create(*args, **kwargs)
+        if positional:
+            args = (*args[:_DEVICE_OF_WRAPPER], "cpu", *args[_DEVICE_OF_WRAPPER + 1 :])
+        else:
+            kwargs["device"] = "cpu"
+        result = create(*args, **kwargs)
         # A wrapper has no memory of its own, so nothing is allocated for it.
         storage_of(result).place = Place(where)
         return result

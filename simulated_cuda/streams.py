@@ -44,6 +44,11 @@ class Stream:
         self.device_type = 1
         self._before: list[tuple[Stream | None, int]] = []
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """Return the lowest and the highest priority; PyTorch limits the range to these."""
+        return 0, -3
+
     def query(self) -> bool:
         """Return True: all work is complete."""
         return True

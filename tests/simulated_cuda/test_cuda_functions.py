@@ -5,6 +5,10 @@ import threading
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.profiler import ProfilerActivity, profile
+
+from simulated_cuda.messages import NotSimulatedError
 
 
 def test_stream_context_selects_stream_and_device(two_gpus):
@@ -81,3 +85,31 @@ def test_used_memory_of_device_includes_tensors(gpu):
 def test_functions_can_be_sent_to_another_process(gpu, function):
     attribute = getattr(torch.cuda, function)
     assert pickle.loads(pickle.dumps(attribute)) is attribute
+
+
+def test_profiler_records_cpu_activity_only(gpu):
+    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    with pytest.warns(UserWarning, match="simulated and has no kernels to record"):
+        profiler = profile(activities=activities)
+        profiler.start()
+    torch.ones(2, device=gpu) + 1
+    profiler.stop()
+    assert "aten::add" in [event.key for event in profiler.key_averages()]
+    with pytest.raises(NotSimulatedError, match=r"Add ProfilerActivity\.CPU"):
+        profile(activities=[ProfilerActivity.CUDA]).start()
+    torch.cuda.profiler.start()
+    torch.cuda.profiler.stop()
+
+
+def test_streams_have_a_range_of_priorities(gpu):
+    assert torch.cuda.Stream.priority_range() == (0, -3)
+
+
+def test_ctc_loss_accepts_lengths_on_cpu(gpu):
+    scores = torch.arange(60.0).view(6, 2, 5).sin().log_softmax(2)
+    targets = torch.tensor([[1, 2], [3, 4]])
+    lengths = torch.tensor([6, 6]), torch.tensor([2, 2])
+    expected = F.ctc_loss(scores, targets, *lengths)
+    loss = F.ctc_loss(scores.to(gpu), targets.to(gpu), *lengths)
+    assert loss.is_cuda and loss.item() == expected.item()
+    assert F.ctc_loss(scores.to(gpu), targets, *(x.to(gpu) for x in lengths)).is_cuda

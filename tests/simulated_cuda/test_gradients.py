@@ -136,3 +136,13 @@ def test_deepcopy_is_on_gpu_and_shares_no_memory(gpu):
     with torch.no_grad():
         net_copy.weight.zero_()
     assert net.weight.abs().sum() > 0
+
+
+def test_forward_mode_derivatives_equal_those_on_cpu(gpu):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.LayerNorm(4))
+    x = torch.arange(3.0)
+    expected = torch.func.hessian(lambda x: model(x).sum())(x)
+    model.to(gpu)
+    found = torch.func.hessian(lambda x: model(x).sum())(x.to(gpu))
+    assert found.is_cuda and torch.equal(found.cpu(), expected)

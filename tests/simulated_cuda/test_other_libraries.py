@@ -78,3 +78,12 @@ def test_wrapper_subclass_is_on_gpu_and_has_gradients(gpu):
     assert x.device == y.device == gpu
     y.sum().backward()
     assert x.grad.device == gpu
+
+
+def test_jagged_nested_tensor_is_on_gpu(gpu):
+    x = torch.arange(6.0, device=gpu).view(3, 2)
+    nested = torch.nested.as_nested_tensor([x, x[:2]], layout=torch.jagged)
+    assert nested.is_cuda and nested.values().is_cuda and nested.offsets().is_cuda
+    assert torch.nn.Linear(2, 1).to(gpu)(nested).is_cuda
+    with pytest.raises(RuntimeError, match="to be on the same device"):
+        torch.nn.Linear(2, 1)(nested)

@@ -301,3 +301,27 @@ def test_refused_classes_are_still_classes(gpu, name):
 def test_operator_found_by_sweep_refuses_mixed_devices(gpu, operation, message):
     with pytest.raises(RuntimeError, match=message):
         operation(torch.ones(2, device=gpu))
+
+
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("aten::batch_norm_stats", lambda x: torch.batch_norm_stats(x, 1e-5)),
+        ("torch.cuda.jiterator", lambda x: torch.cuda.jiterator._create_jit_fn("")),
+    ],
+)
+def test_cuda_kernel_without_cpu_version_is_not_simulated(gpu, name, program):
+    with pytest.raises(NotSimulatedError, match=f"^Not simulated: {name}. "):
+        program(torch.ones(2, 2, device=gpu))
+
+
+def test_operation_without_cuda_kernel_raises_cudas_error(gpu):
+    with pytest.raises(NotImplementedError, match="from the 'CUDA' backend"):
+        torch.mkldnn_max_pool2d(torch.ones(1, 1, 4, 4, device=gpu), 2)
+
+
+def test_other_libraries_see_no_cuda_array_interface(gpu):
+    x = torch.ones(2, device=gpu)
+    assert not hasattr(x, "__cuda_array_interface__")
+    with pytest.raises(AttributeError, match=r"^Not simulated: __cuda_array_interface__"):
+        _ = x.__cuda_array_interface__
