@@ -24,16 +24,19 @@ def absent_students(class_list: Path, submissions: Sequence[Submission]) -> list
     """
     try:
         with class_list.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = [name.strip().casefold() for name in reader.fieldnames or []]
             rows = [
                 {str(key or "").strip().casefold(): str(value or "") for key, value in row.items()}
-                for row in csv.DictReader(file)
+                for row in reader
             ]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CourseError(f"The class list {class_list} cannot be read: {error}.") from None
-    if rows and not any(column in rows[0] for column in _NAME_COLUMNS):
+    if not any(column in columns for column in _NAME_COLUMNS):
+        found = f"has {', '.join(columns)[:200]}" if columns else "is empty"
         raise CourseError(
             f"The class list {class_list} has no column "
-            f"{' or '.join(map(repr, _NAME_COLUMNS))}; it has {', '.join(rows[0])}."
+            f"{' or '.join(map(repr, _NAME_COLUMNS))}; it {found}."
         )
     ids = {submission.identity.id for submission in submissions} - {""}
     names = {file_name(submission.identity.name).casefold() for submission in submissions}

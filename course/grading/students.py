@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -11,6 +13,10 @@ from pathlib import PurePosixPath
 _MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[A-Za-z0-9]+_?)")
 # "lovelaceada_LATE_12345_678910_lab-2.ipynb"
 _CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE)
+# Control characters, and those that change the direction of text.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
+# Most file systems allow 255 bytes, including suffixes.
+_MAX_NAME_BYTES = 120
 
 
 @dataclass(frozen=True)
@@ -112,9 +118,9 @@ def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
     used_names: set[str] = set()
     for keys in groups.values():
         for name, student_id in keys:
-            base_name = name
+            base_name = _without_controls(name)
             if len(keys) > 1 or name == "Participant":
-                base_name = f"{name} {student_id}".strip()
+                base_name = f"{base_name} {student_id}".strip()
             unique_name, count = base_name, 1
             while file_name(unique_name).casefold() in used_names:
                 count += 1
@@ -124,7 +130,21 @@ def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
     return names
 
 
+def _without_controls(name: str) -> str:
+    """Replace characters that move the cursor of a terminal or reverse the text around them."""
+    return _CONTROLS.sub(" ", name).strip() or "unnamed"
+
+
 def file_name(student: str) -> str:
-    """Convert a student's name to a file name that is valid on any system."""
-    cleaned = re.sub(r"[^\w.@() -]+", "_", student).strip(" .") or "unnamed"
-    return cleaned[:100]
+    """Convert a student's name to a file name that is valid on any system.
+
+    Different long names have different file names. The composed and the decomposed form of a
+    letter with an accent give the same file name.
+    """
+    composed = unicodedata.normalize("NFC", student)
+    cleaned = re.sub(r"[^\w.@() -]+", "_", composed).strip(" .") or "unnamed"
+    encoded = cleaned.encode()
+    if len(encoded) <= _MAX_NAME_BYTES:
+        return cleaned
+    digest = hashlib.sha256(encoded).hexdigest()[:10]
+    return f"{encoded[:_MAX_NAME_BYTES].decode(errors='ignore')} {digest}"

@@ -27,6 +27,8 @@ from course.course_folder import CourseError
 # tens of megabytes in size.
 MAX_FILE_BYTES = 100_000_000
 MAX_FILES_IN_ZIP = 20_000
+# Maximum notebooks in a student's zip. A copy of the course in all languages has fewer.
+MAX_NOTEBOOKS_IN_ZIP = 300
 # Maximum cells of a notebook, and characters without outputs. A lab has about 40 cells and 30,000
 # characters.
 MAX_CELLS = 2_000
@@ -150,16 +152,24 @@ def _too_large(size: int) -> str:
 
 
 def _unpack(path: str, content: bytes, modified: datetime | None) -> Iterator[SubmittedFile]:
-    """Yield the notebooks in a student's zip, or the file itself if it is not a zip."""
+    """Yield the notebooks in a student's zip, or the file itself if it is not a zip.
+
+    The notebooks get the time of the zip, because a student can set the times inside of it.
+    """
     if not path.lower().endswith(".zip"):
         yield _parse(SubmittedFile(path, modified=modified), content)
         return
     has_notebook = False
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            num_notebooks = sum(is_notebook(name) for name in archive.namelist())
+            if num_notebooks > MAX_NOTEBOOKS_IN_ZIP:
+                problem = f"it has {num_notebooks:,} notebooks; the limit is {MAX_NOTEBOOKS_IN_ZIP}"
+                yield SubmittedFile(path, problem=problem, modified=modified)
+                return
             for file in _read_archive(archive, path, student=path):
                 has_notebook = True
-                yield file
+                yield replace(file, modified=modified)
     except (zipfile.BadZipFile, CourseError, OSError, ValueError) as error:
         yield SubmittedFile(path, problem=f"it cannot be unpacked: {error}", modified=modified)
         return

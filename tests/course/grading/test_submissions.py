@@ -13,9 +13,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from course.course_folder import CourseError
 from course.grading.class_list import absent_students
-from course.grading.students import identify_student
+from course.grading.students import file_name, identify_student
 from course.grading.submissions import find_submissions
-from course.grading.submitted_files import read_files
+from course.grading.submitted_files import MAX_NOTEBOOKS_IN_ZIP, read_files
 from tools.grade_a_class import LABS, NAME
 
 LAB = "01_tensors"
@@ -250,6 +250,49 @@ def test_renamed_notebooks_are_read(tmp_path, suffix):
     assert submission.notebook is not None
 
 
+def test_a_zip_is_late_by_its_own_time_and_not_by_those_of_its_files(tmp_path):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("x.ipynb", (2026, 11, 1, 0, 0, 0)), notebook_text())
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        member = zipfile.ZipInfo("ada/lab.zip", (2026, 11, 3, 0, 0, 0))
+        archive.writestr(member, content.getvalue())
+    (submission,) = find_submissions(tmp_path / "class.zip", LAB, due=datetime(2026, 11, 2))
+    assert submission.late
+
+
+def test_notebooks_in_a_students_zip_have_a_limit_on_their_number(tmp_path):
+    (tmp_path / "eve").mkdir()
+    with zipfile.ZipFile(tmp_path / "eve" / "many.zip", "w") as archive:
+        for number in range(MAX_NOTEBOOKS_IN_ZIP + 1):
+            archive.writestr(f"{number}.ipynb", "")
+    (file,) = read_files(tmp_path)
+    assert file.problem == "it has 301 notebooks; the limit is 300"
+
+
+def test_long_names_are_told_apart_and_fit_into_a_file_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        for name in ("\u6797" * 200, "\u6797" * 199 + "x", "\u6797" * 200 + "."):
+            archive.writestr(f"{name}/x.ipynb", notebook_text())
+    submissions = find_submissions(tmp_path / "class.zip", LAB)
+    names = {file_name(submission.student) for submission in submissions}
+    assert len(names) == 3
+    assert max(len(name.encode()) for name in names) < 150
+
+
+def test_names_with_equal_letters_in_different_encodings_are_told_apart(tmp_path):
+    for name in ("Jos\u00e9", "Jose\u0301"):
+        write_file(tmp_path, f"{name}/x.ipynb", notebook_text())
+    first, second = find_submissions(tmp_path, LAB)
+    assert {file_name(first.student), file_name(second.student)} == {"Jos\u00e9", "Jos\u00e9 (2)"}
+
+
+def test_name_cannot_control_the_terminal(tmp_path):
+    write_file(tmp_path, "a\x1b[2J\nb\u202e/x.ipynb", notebook_text())
+    (submission,) = find_submissions(tmp_path, LAB)
+    assert submission.student == "a [2J b"
+
+
 def test_a_notebook_in_a_zip_is_read(tmp_path):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -350,8 +393,9 @@ def test_each_student_on_the_class_list_has_a_row(tmp_path, rows):
     assert (absent.student, absent.problem) == ("Bob", "nothing was submitted")
 
 
-def test_class_list_without_names_is_an_error(tmp_path):
-    write_file(tmp_path, "list.csv", "email\nada@example.org\n")
+@pytest.mark.parametrize("text", ["email\nada@example.org\n", "%PDF-1.4", ""])
+def test_class_list_without_names_is_an_error(tmp_path, text):
+    write_file(tmp_path, "list.csv", text)
     with pytest.raises(CourseError, match="no column"):
         absent_students(tmp_path / "list.csv", [])
 
