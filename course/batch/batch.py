@@ -58,7 +58,9 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) ->
         pending = [run for run in runs if run.id not in finished_entries]
         if finished_entries:
             remaining = f"{len(pending)} remaining"
-            print(f"{len(finished_entries)} of {len(runs)} runs are already finished; {remaining}.")
+            number = len(finished_entries)
+            verb = "is" if number == 1 else "are"
+            print(f"{number} of {_runs(len(runs))} {verb} already finished; {remaining}.")
         return runner.execute(pending, files)
 
 
@@ -139,8 +141,7 @@ def _show_plan(
     if len(runs) > _MAX_SHOWN:
         print(f"... and {len(runs) - _MAX_SHOWN} more")
     jobs = num_parallel_jobs(plan)
-    total = f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
-    print(f"{total}, {len(pending)} to execute, {jobs} at a time. Nothing was started.")
+    print(f"{_runs(len(runs))}, {len(pending)} to execute, {jobs} at a time. Nothing was started.")
     unknown = sorted({run.notebook for run in pending} - set(earlier_seconds))
     if unknown:
         print(f"No estimate: there is no earlier run of {', '.join(unknown)}.")
@@ -151,6 +152,10 @@ def _show_plan(
         seconds = sum(medians[run.notebook] for run in pending) / min(jobs, len(pending))
         count = sum(len(earlier_seconds[name]) for name in {run.notebook for run in pending})
         print(
-            f"Estimate: {format_estimate(seconds)}, from the median of {count} earlier runs"
+            f"Estimate: {format_estimate(seconds)}, from the median of {_runs(count, 'earlier ')}"
             f"{' with any parameters' if plan.varied else ''}."
         )
+
+
+def _runs(count: int, kind: str = "") -> str:
+    return f"{count} {kind}run{'s' if count != 1 else ''}"

@@ -111,8 +111,8 @@ class BatchRunner(JobListener):
         except OSError as error:
             raise CourseError(
                 f"{error.strerror or error} ({error.filename or self.folders.out}). "
-                f"{len(self.finished_runs.entries())} finished runs are kept in "
-                f"{self.folders.out}. Fix the problem and repeat the command to continue."
+                f"Finished runs in {self.folders.out}: {len(self.finished_runs.entries())}; they "
+                "are kept. Fix the problem and repeat the command to continue."
             ) from None
         finally:
             if self._progress is not None:
@@ -209,7 +209,8 @@ class BatchRunner(JobListener):
     def _print_summary(self, results: Sequence[RunResult], seconds: float) -> int:
         entries = self._ended_entries()
         passed = sum(entry["status"] == Status.PASSED for entry in entries)
-        print(f"{passed} of {len(self.runs)} runs passed in {format_seconds(seconds)}.")
+        runs = f"{len(self.runs)} run{'s' if len(self.runs) != 1 else ''}"
+        print(f"{passed} of {runs} passed in {format_seconds(seconds)}.")
         if synthetic := [entry for entry in entries if entry["reported"].get("synthetic")]:
             print(synthetic_box([f"{len(synthetic)} of the runs, marked in the report"]))
         print(f"Report: {self.folders.out / 'index.html'}, tables: results.csv, results.parquet")

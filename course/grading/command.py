@@ -112,7 +112,8 @@ def _grade(options: argparse.Namespace) -> int:
         _show_progress,
     )
     with_notes = sum(bool(graded.notes) for graded in results)
-    print(f"\n{len(results)} submissions graded, {with_notes} with notes.")
+    count = f"{len(results)} submission{'s' if len(results) != 1 else ''}"
+    print(f"\n{count} graded, {with_notes} with notes.")
     print(f"Report: {out / 'index.html'}")
     if unknown := find_unmatched_rows(read_manual_points(out), results):
         print(
@@ -177,7 +178,9 @@ def _similar(options: argparse.Namespace) -> int:
     pairs = similar(lab, submissions, solution=solution, threshold=options.threshold)
     for pair in pairs:
         print(f"{pair.similarity:>6.0%}  {pair.first}  and  {pair.second}    e.g. {pair.shared}")
-    if not pairs:
+    if len(submissions) == 1:
+        print("There is only one submission, so there is nothing to compare.")
+    elif not pairs:
         print(
             f"No two of the {len(submissions)} submissions have a similarity of "
             f"{options.threshold:.0%} or more."

@@ -163,7 +163,7 @@ def test_failed_run_reports_its_cell_and_retry_failed_repeats_only_this_run(batc
     assert batch("--grid", "x", 1, 2, "-p", "mode", "bad") == 1
     assert "2 of 2 runs are already finished" in capsys.readouterr().out
     assert batch("--grid", "x", 1, 2, "-p", "mode", "bad", "--retry-failed") == 1
-    assert "1 of 2 runs are already finished" in capsys.readouterr().out
+    assert "1 of 2 runs is already finished" in capsys.readouterr().out
     assert rows_of(batch.out)[0] == good
 
 
