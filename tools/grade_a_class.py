@@ -1,4 +1,4 @@
-"""A test class of 60 students for lab 01, with right, wrong, broken and hostile submissions.
+"""A test class of 70 students for lab 01, with right, wrong, broken and hostile submissions.
 
 `python -m tools.grade_a_class` grades the class and compares every mark with the expected one. The
 tests use a few of the submissions.
@@ -162,7 +162,7 @@ class ClassBuilder:
             Member("A picture", b"\x89PNG\r\n\x1a\n" + bytes(100), no_points),
         ]
 
-    def members(self, count: int = 60) -> list[Member]:
+    def members(self, count: int = 70) -> list[Member]:
         """Return all changed and hostile submissions, then collected answers up to `count`."""
         members = self.unusual_members() + [self.hostile_member(name) for name in HOSTILE | ATTACKS]
         others = self.collected_members()

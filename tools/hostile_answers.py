@@ -95,6 +95,68 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "for file in (pathlib.Path(helpers.__file__).parent / 'checks').rglob('*.py'):\n"
         "    try:\n        file.write_text('')\n    except OSError:\n        pass\n{right}",
     ),
+    "stops its own process": (
+        2,
+        "import os, signal\n{right}\nright = try_gpu\ndef try_gpu(i=0):\n"
+        "    os.kill(os.getpid(), signal.SIGSTOP)\n    return right(i)",
+    ),
+    "returns a list that never ends": (
+        1,
+        "base = list\nclass Endless(base):\n    def __iter__(self):\n        while True:\n"
+        "            yield self\ndef move_all(tensors, device):\n    return Endless()",
+    ),
+    "returns a tensor of two gigabytes": (
+        3,
+        "import torch\ndef add_ramp(X):\n    return torch.zeros(1).expand(1 << 29)",
+    ),
+    "raises an error whose text never ends": (
+        4,
+        "class Slow(Exception):\n    def __str__(self):\n        while True:\n            pass\n"
+        "def gpu_bytes(shape, dtype):\n    raise Slow",
+    ),
+    "imitates a tensor under another name": (
+        3,
+        "import torch\nbase = torch.Tensor\nclass Equal(base):\n"
+        "    shape = property(lambda self: torch.Size([2, 3]))\n"
+        "    __eq__ = lambda self, other: True\n    __hash__ = None\n"
+        "def add_ramp(X):\n    return base._make_subclass(Equal, X * 0)",
+    ),
+    "claims the class of a number": (
+        5,
+        "class Number:\n    __class__ = property(lambda self: float)\n    def __float__(self):\n"
+        "        return float('nan')\n    __eq__ = lambda self, other: True\n"
+        "    __sub__ = __rsub__ = __abs__ = lambda *a: 0.0\n"
+        "def compute_mean(batches):\n    return Number()",
+    ),
+    "reads the requests of the judge": (
+        6,
+        "import os, threading\ndef steal(number):\n    while True:\n        try:\n"
+        "            os.read(number, 1 << 16)\n        except OSError:\n            return\n"
+        "def to_numpy(X):\n    for number in range(3, 64):\n"
+        "        threading.Thread(target=steal, args=(number,), daemon=True).start()\n"
+        "    return None",
+    ),
+    "leaves code for the next start": (
+        2,
+        "import os, pathlib, sys\n"
+        "code = 'import builtins, torch; torch.equal = torch.allclose = lambda *a, **k: True'\n"
+        "folders = [pathlib.Path(p or '.') for p in [*sys.path, os.environ['HOME'], '/tmp']]\n"
+        "for folder in folders:\n"
+        "    for name in ('sitecustomize.py', 'usercustomize.py', 'own.pth', 'helpers.py'):\n"
+        "        try:\n            (folder / name).write_text(code)\n"
+        "        except OSError:\n            pass\n"
+        "os.environ['PYTHONPATH'] = '/tmp'\nos._exit(0)",
+    ),
+    "returns an object that unpickles to a command": (
+        1,
+        "import os\nclass Bomb:\n    def __reduce__(self):\n"
+        "        return os.system, ('touch /tmp/the-judge-unpickled-this',)\n"
+        "def move_all(tensors, device):\n    return [Bomb() for _ in tensors]",
+    ),
+    "leaves thousands of nested folders": (
+        6,
+        "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\n{right}",
+    ),
 }
 # A forged verdict and a forged reply, for the attacks that send messages.
 _CLAIM = """\
@@ -280,6 +342,7 @@ HARMLESS = {
     "deletes its directory and other folders",
     "leaves processes behind",
     "overwrites files of the package",
+    "leaves thousands of nested folders",
 }
 
 # Answers that use internals of Python or the checks. They get no points until a manual review.

@@ -60,14 +60,25 @@ COMBINATIONS = (
         "replaces the comparison functions while it is judged",
         "accesses the network",
     ),
+    (
+        "imitates a tensor under another name",
+        "returns an object that unpickles to a command",
+        "claims the class of a number",
+        "stops its own process",
+    ),
+    ("leaves code for the next start", "leaves thousands of nested folders"),
 )
-# Variants of these attacks, which only `tools.grade_a_class` runs.
+# Variants of these attacks, and slow attacks, which only `tools.grade_a_class` runs.
 # A fork bomb would disturb other tests.
 VARIANTS = {
     "a fork bomb",
     "prints forever",
     "writes forever to the file descriptor",
     "ends the process after a delay",
+    "raises an error whose text never ends",
+    "reads the requests of the judge",
+    "returns a list that never ends",
+    "returns a tensor of two gigabytes",
 }
 
 
