@@ -7,7 +7,6 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import helpers
+from course.grading.error_output import ErrorOutput
 
 _MODULE = "course.grading.judging"
 _POLL_SECONDS = 0.1
@@ -36,17 +36,15 @@ class Judge:
 
     def __init__(self) -> None:
         course = str(Path(helpers.__file__).parents[1])
-        errors, name = tempfile.mkstemp(prefix="judge-", suffix=".txt")
-        self._errors = Path(name)
+        self._errors = ErrorOutput()
         self._process = subprocess.Popen(
             [sys.executable, "-m", _MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=self._errors.descriptor,
             env=os.environ | {"PYTHONPATH": course, "OMP_NUM_THREADS": "1"},
             start_new_session=True,
         )
-        os.close(errors)
         self._chunks: list[bytes] = []
         self._is_judging = False
 
@@ -88,8 +86,7 @@ class Judge:
         raise JudgeFailed("it took too long")
 
     def _exit_reason(self) -> str:
-        lines = self._errors.read_text(encoding="utf-8", errors="replace").split("\n")
-        return next((line[:300] for line in reversed(lines) if line.strip()), "it has ended")
+        return self._errors.last_line() or "it has ended"
 
     def end(self) -> None:
         """Terminate the process."""
@@ -98,7 +95,7 @@ class Judge:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
-        self._errors.unlink(missing_ok=True)
+        self._errors.close()
 
 
 class Judges:

@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 
+from course.grading.error_output import ErrorOutput
 from course.grading.isolation import bubblewrap, bubblewrap_options, environment
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.task_limit import TaskLimit
@@ -46,8 +47,7 @@ class Sandbox:
     def __init__(self, module: str, limits: SandboxLimits, *, isolated: bool = True) -> None:
         self.limits = limits
         self._folder: Path | None = None
-        errors, name = tempfile.mkstemp(prefix="submission-", suffix=".txt")
-        self._errors = Path(name)
+        self._errors = ErrorOutput()
         program = bubblewrap() if isolated else None
         arguments = [sys.executable, "-m", module]
         variables = environment()
@@ -73,13 +73,12 @@ class Sandbox:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=self._errors.descriptor,
             cwd=folder,
             env=variables,
             start_new_session=True,
             **account,
         )
-        os.close(errors)
         self._known_processes: dict[int, psutil.Process] = {}
         self._module = module
         self._worker: int | None = None
@@ -89,8 +88,7 @@ class Sandbox:
     @property
     def last_error(self) -> str:
         """The last line on the sandbox's stderr; "" if it is empty."""
-        lines = self._errors.read_text(encoding="utf-8", errors="replace").split("\n")
-        return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+        return self._errors.last_line()
 
     def seconds(self) -> float:
         """Return the seconds since the start, without the time waiting for the judge or a CPU.
@@ -192,7 +190,7 @@ class Sandbox:
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()
-        self._errors.unlink(missing_ok=True)
+        self._errors.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 

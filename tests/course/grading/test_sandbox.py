@@ -91,13 +91,16 @@ def test_python_in_a_linked_folder_is_visible_under_both_names(monkeypatch, tmp_
     assert {tmp_path / "python-3.11", tmp_path / "python-3.11.7"} <= set(isolation.own_folders())
 
 
-def test_last_line_of_standard_error_is_reported():
+def test_last_line_of_standard_error_is_reported(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sandbox = Sandbox("no_such_module_anywhere", SandboxLimits(), isolated=False)
+    # A grader that is killed now leaves the working folder, but no other files.
+    assert all(path.is_dir() for path in tmp_path.iterdir())
     sandbox.process.wait()
     output = sandbox.last_error
     sandbox.end()
     assert "No module named no_such_module_anywhere" in output
-    assert not list(sandbox._errors.parent.glob(sandbox._errors.name))
+    assert not list(tmp_path.iterdir())
 
 
 # This module reports what a process in the sandbox is allowed to do.
