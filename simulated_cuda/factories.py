@@ -10,7 +10,7 @@ import torch
 from torch.utils import _device as default_device
 
 from . import generators
-from .places import CPU, Place, bytes_of, index_of, put_all, storage_of
+from .places import CPU, Place, as_dtype, bytes_of, index_of, put_all, storage_of
 
 # Functions that share memory with their input if possible. On a GPU, the result must be a copy.
 _MEMORY_SHARING = {torch.as_tensor, torch.asarray}
@@ -156,4 +156,4 @@ def _nbytes_of_range(func, args, kwargs) -> int | None:
         default = torch.get_default_dtype()
     else:
         return None
-    return int(count) * (kwargs.get("dtype") or default).itemsize
+    return int(count) * (as_dtype(kwargs.get("dtype")) or default).itemsize

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .factories import copy_to_device
-from .places import CPU, Place, bytes_of, index_of, place_of, put_all, storage_of
+from .places import CPU, Place, as_dtype, bytes_of, index_of, place_of, put_all, storage_of
 
 Tensor = torch.Tensor
 
@@ -42,7 +42,7 @@ def to(mode, func, args, kwargs):
     other = options.pop("other", None)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
-    elif rest and isinstance(rest[0], torch.dtype):
+    elif rest and isinstance(as_dtype(rest[0]), torch.dtype):
         dtype = rest.pop(0)
     elif rest:
         device = rest.pop(0)
@@ -88,7 +88,9 @@ def wrap_parse_to(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
     def parse_to(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], int) and not isinstance(args[0], bool):
             args = (torch.device("cuda", args[0]), *args[1:])
-        device, *rest = parse(*args, **kwargs)
+        # The parser calls the mode, which would replace the argument `device`.
+        with torch._C.DisableTorchFunction():
+            device, *rest = parse(*args, **kwargs)
         for value in (*args, *kwargs.values()):
             if isinstance(value, Tensor) and index_of(value) >= 0:
                 device = mode.machine.name(index_of(value))

@@ -136,10 +136,21 @@ def _place_without_storage(tensor: torch.Tensor) -> Place:
     return UNKNOWN
 
 
-def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
+# PyTorch accepts these types where it expects a dtype.
+_DTYPES = {
+    bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128,
+}  # fmt: skip
+
+
+def as_dtype(dtype: torch.dtype | type | None) -> torch.dtype | None:
+    """Return the dtype that PyTorch uses for a Python number type; otherwise, `dtype` itself."""
+    return _DTYPES.get(dtype, dtype)
+
+
+def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | type | None = None) -> int:
     """Return the size of a tensor's elements in bytes, after conversion to `dtype` if given."""
     with torch._C.DisableTorchFunctionSubclass():
-        return tensor.numel() * (dtype or tensor.dtype).itemsize
+        return tensor.numel() * (as_dtype(dtype) or tensor.dtype).itemsize
 
 
 def put(
