@@ -143,6 +143,7 @@ _ADVICE_ON_HISTORY = (
 _INTERNALS = (
     "cudart", "current_blas_handle", "current_solver_handle", "caching_allocator_alloc",
     "caching_allocator_delete", "CUDAPluggableAllocator", "change_current_allocator", "MemPool",
+    "_compile_kernel",
 )  # fmt: skip
 _ADVICE_ON_INTERNALS = (
     "The function gives direct access to CUDA. Run this code on a machine with a GPU."

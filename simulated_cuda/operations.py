@@ -10,7 +10,7 @@ from .operator_lists import STRUCTURED as _STRUCTURED
 
 # These accept tensors from several devices; the result is on the first tensor's device.
 _MULTI_DEVICE = """
-_copy_from _foreach_copy _has_compatible_shallow_copy_type _pack_padded_sequence _to_copy copy
+_copy_from _foreach_copy _has_compatible_shallow_copy_type _to_copy copy
 is_same_size is_set_to resize_as as_strided_scatter diagonal_scatter select_scatter
 slice_scatter set slice_inverse
 """

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import convolutions, messages
+from . import convolutions, messages, special_rules
 from .messages import INTEGERS
 from .places import CPU, index_of
 
@@ -60,6 +60,7 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     return {
         **dict.fromkeys(products, _product),
         **dict.fromkeys(_CONVOLUTIONS, _convolution),
+        torch._pack_padded_sequence: _pack_on_device,
     }
 
 
@@ -92,6 +93,11 @@ def _convolution(mode, func, args, kwargs, where):
             raise
         weight = args[1] if len(args) > 1 else kwargs["weight"]
         raise convolutions.different_types(signal, where, "weight", weight, where) from None
+
+
+def _pack_on_device(mode, func, args, kwargs, where):
+    """`pack_padded_sequence` with the lengths on the GPU, which is an error."""
+    return special_rules.pack_padded_sequence(mode.machine, func, args, kwargs)
 
 
 def _has_integers(values: Iterable[Any]) -> bool:

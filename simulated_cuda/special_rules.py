@@ -51,6 +51,20 @@ def _two_devices(machine: Machine, *places: int) -> RuntimeError:
     return RuntimeError(messages.two_devices(str(machine.name(first)), str(machine.name(second))))
 
 
+@_rule("_pack_padded_sequence")
+def pack_padded_sequence(machine, func, args, kwargs):
+    """The lengths must be on the CPU (PackedSequence.cpp)."""
+    lengths = args[1]
+    where = index_of(lengths)
+    if where != CPU:
+        dtype = lengths.type().rpartition(".")[2].removesuffix("Tensor")
+        raise RuntimeError(
+            "'lengths' argument should be a 1D CPU int64 tensor, but got "
+            f"{lengths.dim()}D {machine.name(where)} {dtype} tensor"
+        )
+    return index_of(args[0])
+
+
 @_rule("index", "_unsafe_index")
 def _index(machine, func, args, kwargs):
     """Indices may be on the CPU."""

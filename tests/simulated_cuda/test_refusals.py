@@ -308,11 +308,24 @@ def test_operator_found_by_sweep_refuses_mixed_devices(gpu, operation, message):
     [
         ("aten::batch_norm_stats", lambda x: torch.batch_norm_stats(x, 1e-5)),
         ("torch.cuda.jiterator", lambda x: torch.cuda.jiterator._create_jit_fn("")),
+        ("torch.cuda._compile_kernel", lambda x: torch.cuda._compile_kernel("", "f")),
     ],
 )
 def test_cuda_kernel_without_cpu_version_is_not_simulated(gpu, name, program):
     with pytest.raises(NotSimulatedError, match=f"^Not simulated: {name}. "):
         program(torch.ones(2, 2, device=gpu))
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_lengths_of_packed_sequences_must_be_on_the_cpu(gpu, device):
+    padded, lengths = torch.ones(3, 2, 1, device=device), torch.tensor([3, 2])
+    packed = nn.utils.rnn.pack_padded_sequence(padded, lengths)
+    assert packed.data.device.type == device
+    assert packed.batch_sizes.device.type == "cpu"
+    message = "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor"
+    for is_sorted in (True, False):
+        with pytest.raises(RuntimeError, match=message):
+            nn.utils.rnn.pack_padded_sequence(padded, lengths.to(gpu), enforce_sorted=is_sorted)
 
 
 def test_operation_without_cuda_kernel_raises_cudas_error(gpu):
