@@ -24,9 +24,14 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.pin_memory: pin_memory,
         Tensor.is_pinned: is_pinned,
         Tensor.share_memory_: share_memory,
-        Tensor.is_shared: lambda mode, func, args, kwargs: func(*args, **kwargs),
+        Tensor.is_shared: is_shared,
         Tensor.copy_: copy_,
     }
+
+
+def is_shared(mode, func, args, kwargs):
+    """`Tensor.is_shared`, which is always True on a GPU."""
+    return index_of(args[0]) != CPU or func(*args, **kwargs)
 
 
 def copy_(mode, func, args, kwargs):

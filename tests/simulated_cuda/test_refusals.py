@@ -328,6 +328,11 @@ def test_lengths_of_packed_sequences_must_be_on_the_cpu(gpu, device):
             nn.utils.rnn.pack_padded_sequence(padded, lengths.to(gpu), enforce_sorted=is_sorted)
 
 
+def test_gpu_tensors_are_always_shared(gpu):
+    assert torch.ones(2, device=gpu).is_shared()
+    assert not torch.ones(2).is_shared()
+
+
 def test_operation_without_cuda_kernel_raises_cudas_error(gpu):
     with pytest.raises(NotImplementedError, match="from the 'CUDA' backend"):
         torch.mkldnn_max_pool2d(torch.ones(1, 1, 4, 4, device=gpu), 2)
