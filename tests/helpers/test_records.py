@@ -52,7 +52,7 @@ def test_damaged_record_is_an_error(tmp_path, text):
 def test_records_from_other_machines_are_kept(recording, tmp_path):
     other = entry("a GPU", "cuda", "2026-01-02")
     (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
-    latest = recording.merged(
+    latest = recording.merge_records(
         "curves", "what it is", [recording.record(torch.device("cpu"), {"x": 2})]
     )
     (tmp_path / "curves.json").write_text(json.dumps(latest))
@@ -63,14 +63,14 @@ def test_records_from_other_machines_are_kept(recording, tmp_path):
 def test_new_record_of_a_machine_replaces_its_old_one(recording, tmp_path):
     for x in (1, 2):
         new = recording.record(torch.device("cpu"), {"x": x})
-        (tmp_path / "curves.json").write_text(json.dumps(recording.merged("curves", "", [new])))
+        (tmp_path / "curves.json").write_text(json.dumps(recording.merge_records("curves", "", [new])))
     assert [record.results for record in records.read("curves")] == [{"x": 2}]
 
 
 def test_machine_without_new_records_keeps_the_old_ones(recording, tmp_path):
     other = entry("a GPU", "cuda", "2026-01-02")
     (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
-    assert recording.merged("curves", "", [])["records"] == [other]
+    assert recording.merge_records("curves", "", [])["records"] == [other]
 
 
 def test_records_are_part_of_the_package():
