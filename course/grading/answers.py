@@ -37,6 +37,7 @@ class SubmittedCell:
     kind: CellKind
     source: str
     exercise: int | None = None
+    collapsed: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
             last_index = max(last_index, end - 1)
             cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
         else:
-            cells.append(SubmittedCell(CellKind.GIVEN, cell.source))
+            collapsed = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            cells.append(SubmittedCell(CellKind.GIVEN, cell.source, collapsed=collapsed))
     changed_ids = _changed_checks(original, submitted_cells)
     if changed_ids:
         notes.append(f"changed checks were restored: {', '.join(changed_ids)}")

@@ -73,7 +73,8 @@ def _notebook_of(graded: GradedSubmission, title: str, table: str) -> nbformat.N
             trace = result.get("traceback", "") if cell.kind is CellKind.STUDENT else ""
             error = new_output("error", ename=name, evalue=value, traceback=trace.splitlines())
             outputs.append(error)
-        cells.append(new_code_cell(cell.source, outputs=outputs))
+        metadata = {"jupyter": {"source_hidden": True}} if cell.collapsed else {}
+        cells.append(new_code_cell(cell.source, outputs=outputs, metadata=metadata))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return new_notebook(cells=cells, metadata={"title": title, "kernelspec": kernel})
 
@@ -95,10 +96,15 @@ def _marks_as_table(graded: GradedSubmission, title: str, *, anonymous: bool) ->
     ]
     lines[-1] += "".join(
         f"\n| {mark.exercise} | {mark.points if mark.status.has_points else ''} "
-        f"| {mark.max_points} | {_escape(mark.description)} |"
+        f"| {mark.max_points} | {_escape_with_code(mark.description)} |"
         for mark in graded.marks
     )
     return "\n\n".join(lines)
+
+
+def _escape_with_code(text: str) -> str:
+    """Escape `text` for Markdown; text in backquotes becomes code."""
+    return re.sub("&#96;(.+?)&#96;", r"<code>\1</code>", _escape(text))
 
 
 def _escape(text: str) -> str:

@@ -63,7 +63,9 @@ def test_records_from_other_machines_are_kept(recording, tmp_path):
 def test_new_record_of_a_machine_replaces_its_old_one(recording, tmp_path):
     for x in (1, 2):
         new = recording.record(torch.device("cpu"), {"x": x})
-        (tmp_path / "curves.json").write_text(json.dumps(recording.merge_records("curves", "", [new])))
+        (tmp_path / "curves.json").write_text(
+            json.dumps(recording.merge_records("curves", "", [new]))
+        )
     assert [record.results for record in records.read("curves")] == [{"x": 2}]
 
 

@@ -178,7 +178,18 @@ class _Text(HTMLParser):
 def test_feedback_shows_hints_unchanged(graded_class):
     feedback = (graded_class.out / "feedback" / "Ada 3.html").read_text()
     assert not re.search(r"&amp;#\d+;|&&#", feedback)
-    assert "wrong: `add_ramp`" in _Text(feedback).text or "add_ramp" in _Text(feedback).text
+    assert "wrong: the answer's cell stops with EOFError" in _Text(feedback).text
+
+
+def test_feedback_collapses_the_setup_cell(graded_class):
+    notebook = nbformat.read(graded_class.out / "feedback" / "Ada 3.ipynb", as_version=4)
+    hidden = [
+        cell.source.splitlines()[0]
+        for cell in notebook.cells
+        if cell.metadata.get("jupyter", {}).get("source_hidden")
+    ]
+    assert len(hidden) == 1
+    assert hidden[0].startswith("# @title")
 
 
 def test_pages_contain_no_student_code_that_a_browser_runs(graded_class):

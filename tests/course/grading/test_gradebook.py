@@ -8,7 +8,7 @@ import pytest
 
 from course.course_folder import CourseError
 from course.grading.answers import CellKind, SubmittedCell
-from course.grading.feedback import write_feedback_zip
+from course.grading.feedback import write_feedback, write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
 from course.grading.marking import GradedSubmission, Mark, MarkStatus
 from course.grading.results import MANUAL, find_unmatched_rows, read_manual_points
@@ -142,3 +142,10 @@ def test_manual_points_that_are_not_numbers_are_reported_with_their_line(tmp_pat
         CourseError, match=r"manual.csv, line 2: expected student, exercise, points"
     ):
         read_manual_points(tmp_path)
+
+
+def test_feedback_shows_names_in_backquotes_as_code_and_escapes_the_rest(tmp_path):
+    mark = Mark(1, 0, 3, MarkStatus.WRONG, "`f(a|b)` returns <b>x</b> and `*y*")
+    page = write_feedback(graded_submission("Ada", mark), "A lab", tmp_path)
+    row = page.read_text().partition("<td>wrong")[2].partition("</td>")[0]
+    assert row == ": <code>f(a|b)</code> returns &lt;b&gt;x&lt;/b&gt; and `*y*"
