@@ -163,7 +163,7 @@ def _not_simulated(name: str, advice: str) -> Callable[..., Any]:
 
 
 def custom_kernel(*args: Any, **kwargs: Any) -> Any:
-    """Raise `NotSimulatedError`; replaces the functions of `torch.cuda.jiterator`."""
+    """Raise `NotSimulatedError`; replaces the call of a function of `torch.cuda.jiterator`."""
     raise messages.not_simulated(
         "torch.cuda.jiterator",
         "It compiles a custom CUDA kernel. Use PyTorch operations, or a machine with a GPU.",

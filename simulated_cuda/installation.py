@@ -147,8 +147,9 @@ class Installation:
             self._replace(torch.cuda.nvtx, name, lambda *args, **kwargs: 0)
         for name in ("start", "stop"):
             self._replace(torch.cuda.profiler, name, lambda: None)
-        for name in ("_create_jit_fn", "_create_multi_output_jit_fn"):
-            self._replace(torch.cuda.jiterator, name, cuda_api.custom_kernel)
+        # Creating a function is allowed: PyTorch compiles it in the first call.
+        function_class = torch.cuda.jiterator._JittedFunction
+        self._replace(function_class, "__call__", cuda_api.custom_kernel)
         for name, replacement in accelerator_api.replacements(machine, cuda).items():
             for module in (torch.accelerator, getattr(torch.accelerator, "memory", None)):
                 if module is not None and hasattr(module, name):

@@ -303,11 +303,14 @@ def test_operator_found_by_sweep_refuses_mixed_devices(gpu, operation, message):
         operation(torch.ones(2, device=gpu))
 
 
+SQUARE = "template <typename T> T square(T x) { return x * x; }"
+
+
 @pytest.mark.parametrize(
     ("name", "program"),
     [
         ("aten::batch_norm_stats", lambda x: torch.batch_norm_stats(x, 1e-5)),
-        ("torch.cuda.jiterator", lambda x: torch.cuda.jiterator._create_jit_fn("")),
+        ("torch.cuda.jiterator", lambda x: torch.cuda.jiterator._create_jit_fn(SQUARE)(x)),
         ("torch.cuda._compile_kernel", lambda x: torch.cuda._compile_kernel("", "f")),
     ],
 )
