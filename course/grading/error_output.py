@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from pathlib import Path
 
 
 class ErrorOutput:
@@ -14,9 +13,8 @@ class ErrorOutput:
     """
 
     def __init__(self) -> None:
-        self.descriptor, name = tempfile.mkstemp(prefix="grading-")
-        Path(name).unlink()
-        self._is_open = True
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self.descriptor = self._file.fileno()
 
     def last_line(self) -> str:
         """Return at most 300 characters of the last line that is not blank; "" if none."""
@@ -27,6 +25,4 @@ class ErrorOutput:
 
     def close(self) -> None:
         """Delete the file."""
-        if self._is_open:
-            os.close(self.descriptor)
-        self._is_open = False
+        self._file.close()
