@@ -202,20 +202,18 @@ def wrap_apply(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
     def apply_and_remember(cls: type, *args: Any, **kwargs: Any) -> Any:
         results = method.__get__(None, cls)(*args, **kwargs)
         outputs = _as_tuple(results)
+        if thread.running >= 0:
+            # An operator may keep an output for its backward pass that its caller does not return.
+            put_all(outputs, thread.running, mode.memories, guess=thread.backward_depth > 0)
         for output in outputs:
             if isinstance(output, Tensor) and isinstance(output.grad_fn, BackwardCFunction):
-                output.grad_fn.places_of_outputs = [_place_of_output(x) for x in outputs]
+                output.grad_fn.places_of_outputs = [
+                    index_of(x) if isinstance(x, Tensor) else CPU for x in outputs
+                ]
                 break
         return results
 
     return classmethod(apply_and_remember)
-
-
-def _place_of_output(value: Any) -> int:
-    if not isinstance(value, Tensor):
-        return CPU
-    # Inside another operation, the device of the output is not set yet.
-    return index_of(value) if place_of(value).sure else thread.running
 
 
 def wrap_backward(mode, apply: Callable[..., Any]) -> Callable[..., Any]:

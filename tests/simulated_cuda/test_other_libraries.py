@@ -87,3 +87,22 @@ def test_jagged_nested_tensor_is_on_gpu(gpu):
     assert torch.nn.Linear(2, 1).to(gpu)(nested).is_cuda
     with pytest.raises(RuntimeError, match="to be on the same device"):
         torch.nn.Linear(2, 1)(nested)
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.nn, "LinearCrossEntropyLoss"), reason="torch has no LinearCrossEntropyLoss"
+)
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_linear_cross_entropy_in_chunks(gpu, reduction):
+    """The operator keeps gradients that it computed in the forward pass."""
+    torch.manual_seed(0)
+    options = torch.nn.LinearCrossEntropyOptions(batch_chunk_size=2)
+    x, targets = torch.randn(6, 5), torch.tensor([0, 1, 2, 0, 1, 2])
+    gradients = []
+    for device in ("cpu", gpu):
+        torch.manual_seed(1)
+        loss = torch.nn.LinearCrossEntropyLoss(5, 3, reduction=reduction, options=options)
+        loss.to(device)(x.to(device), targets.to(device)).sum().backward()
+        gradients.append(loss.linear.weight.grad)
+    assert gradients[1].is_cuda
+    assert torch.equal(gradients[0], gradients[1].cpu())
