@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 from collections import Counter
 
@@ -100,7 +101,7 @@ def assemble_lesson(
     path = f"notebooks/{source.name}.ipynb"
     opening = lesson_opening(course, source, translator)
     closing = lesson_closing(course, source, next_lesson, translator)
-    cells = [_copy(cell) for cell in source.cells]
+    cells = copy.deepcopy(source.cells)
     return _notebook(source, path, opening, bootstrap(course), cells, closing, translator)
 
 
@@ -173,11 +174,6 @@ def _notebook(
         notebook.metadata["course"]["translation_sha256"] = _digest(translated)
     _set_stable_ids(notebook)
     return notebook
-
-
-def _copy(cell: NotebookNode) -> NotebookNode:
-    new_cell = new_code_cell if cell.cell_type == "code" else new_markdown_cell
-    return new_cell(cell.source, metadata=dict(cell.metadata))
 
 
 def _set_stable_ids(notebook: NotebookNode) -> None:

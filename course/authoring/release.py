@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 from course.authoring.build import build
@@ -55,9 +56,10 @@ def release(
         log(f"The course already points to {repository} at {tag}.")
         return []
     tracked = _tracked_files(course.root)
-    if findings := find_outdated(course):
+    read = cache(partial(read_translation, course))
+    if findings := find_outdated(course, read):
         raise CourseError("Build the course first: " + "\n".join(findings))
-    generated = {target.path for target in targets(course, [])}
+    generated = {target.path for target in targets(course, [], read)}
     texts = {
         path: text
         for path in tracked
@@ -72,7 +74,7 @@ def release(
         path.chmod(mode)
         log(f"{path.relative_to(course.root).as_posix()}: URLs updated")
     # A release does not publish languages that have not been built.
-    built = [code for code in languages(course) if read_translation(course, code).is_built]
+    built = [code for code in languages(course) if read(code).is_built]
     labs = [f"labs/{name}" for name in course.lab_names()]
     names = [*course.lesson_names(), *labs, *built]
     build(replace(course, repository=repository, tag=tag), names, log=log)

@@ -117,17 +117,19 @@ def assemble_from_source(
     return assemble_lesson(course, read_source(course.source_path(name)), next_lesson, translator)
 
 
-def find_outdated(course: CourseFolder) -> list[str]:
+def find_outdated(
+    course: CourseFolder, read: Callable[[str], CourseTranslation] | None = None
+) -> list[str]:
     """Return a sentence for each notebook that is not up to date, with the command to fix it.
 
-    Does not execute notebooks. If the list is empty, every notebook is up to date.
+    Does not execute notebooks. If the list is empty, every notebook is up to date. `read` is the
+    same as for `targets`.
     """
+    read = read or partial(read_translation, course)
     findings = []
     # A language is checked only after its first build, so that it can be translated step by step.
     translations = [
-        translation
-        for code in languages(course)
-        if (translation := read_translation(course, code)).is_built
+        translation for code in languages(course) if (translation := read(code)).is_built
     ]
     all_targets = _english_targets(course, [], has_names=False)
     all_targets += [
