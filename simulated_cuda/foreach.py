@@ -1,4 +1,4 @@
-"""Operations on lists of tensors, such as `torch._foreach_add_`.
+"""Operations on lists of tensors: `torch._foreach_add_`, and the steps of fused optimizers.
 
 If the tensors of a list are on several devices, PyTorch runs the operation once per position of the
 lists (`can_use_fast_route` in ATen/native/ForeachUtils.h). Tensors at the same position must be on
@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from .arguments import Argument, check_elementwise
+from .arguments import Argument, Rule, check_each, check_elementwise, tensor_arguments
 from .machine import Machine
-from .places import index_of, put_all
+from .places import CPU, index_of, put_all
 from .special_rules import check_same_device_as_first
 
 PREFIX = "_foreach_"
@@ -37,6 +37,27 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
         elif name.removesuffix("_") != "copy":
             check_elementwise(machine, [_argument(tensor) for tensor in (*tensors, *single)])
     return index_of(lists[0][0])
+
+
+def check_fused_step(
+    machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: dict
+) -> int:
+    """Check a step of a fused optimizer; a tensor `lr` may be on the CPU (FusedAdamKernel.cu)."""
+    arguments = list(tensor_arguments(func, args, kwargs))
+    if func._schema.overload_name == "tensor_lr":
+        for argument in arguments:
+            is_lr_on_cpu = argument.name == "lr" and argument.where == CPU
+            is_wrong = argument.where != arguments[0].where and not is_lr_on_cpu
+            if argument.name in _SCALARS_OF_STEP and is_wrong:
+                raise RuntimeError(f"{argument.name} must be on the same GPU device as the params")
+        arguments = [a for a in arguments if a.name not in _SCALARS_OF_STEP]
+    return check_each(machine, func, arguments)
+
+
+_SCALARS_OF_STEP = ("lr", "grad_scale", "found_inf")
+RULES: dict[str, Rule] = {
+    f"_fused_{optimizer}_": check_fused_step for optimizer in ("adam", "adamw", "sgd", "adagrad")
+}
 
 
 def set_result_devices(results: Any, args: tuple, memories: list[Any]) -> None:

@@ -1,7 +1,7 @@
 """Which devices each primitive operation accepts on CUDA, and the error it raises otherwise.
 
-A few operations have their own rules in `special_rules` and `convolutions`. All others use one of
-the two checks in `arguments`.
+A few operations have their own rules in `special_rules`, `convolutions` and `foreach`. All others
+use one of the two checks in `arguments`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from .arguments import Rule, check_each, check_elementwise, tensor_arguments
 from .machine import Machine
 from .operations import ITERATED, MULTI_DEVICE, NO_CPU_SCALARS
 
-_SPECIAL: dict[str, Rule] = {**special_rules.RULES, **convolutions.RULES}
+_SPECIAL: dict[str, Rule] = {
+    **special_rules.RULES, **convolutions.RULES, **foreach.RULES
+}  # fmt: skip
 
 
 def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:

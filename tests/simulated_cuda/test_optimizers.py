@@ -115,3 +115,24 @@ def test_nn_functions_still_reach_the_programs_modes(gpu):
         result = F.relu(torch.ones(2, device=gpu))
     assert (F.relu, (torch.Tensor,)) in seen
     assert result.device == gpu
+
+
+@pytest.mark.parametrize("name", ["Adagrad", "Adam", "AdamW", "SGD"])
+def test_learning_rate_of_fused_optimizer_may_be_a_cpu_tensor(gpu, name):
+    net = nn.Linear(3, 2).to(gpu)
+    before = net.weight.detach().clone()
+    optimizer = getattr(torch.optim, name)(net.parameters(), lr=torch.tensor(0.1), fused=True)
+    backward(net)
+    optimizer.step()
+    assert not torch.equal(net.weight, before)
+
+
+@pytest.mark.parametrize("name", ["lr", "grad_scale", "found_inf"])
+def test_scalars_of_fused_step_on_another_gpu_are_refused(two_gpus, name):
+    lists = [[torch.ones(2, device="cuda:0")] for _ in range(2)]
+    scalars = {key: torch.ones((), device="cuda:0") for key in ("lr", "grad_scale", "found_inf")}
+    scalars[name] = scalars[name].to("cuda:1")
+    options = {"weight_decay": 0.0, "momentum": 0.0, "dampening": 0.0}
+    flags = dict.fromkeys(("nesterov", "maximize", "is_first_step"), False)
+    with pytest.raises(RuntimeError, match=f"^{name} must be on the same GPU device as the params"):
+        torch._fused_sgd_(*lists, [], **scalars, **options, **flags)
