@@ -1,10 +1,7 @@
-"""Replacements for device functions of `torch.cuda` and for functions that are not simulated."""
+"""Replacements for the device functions of `torch.cuda`."""
 
 from __future__ import annotations
 
-import functools
-import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -121,62 +118,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "_sleep": lambda cycles: None,
         "set_sync_debug_mode": lambda debug_mode: None,
         "get_sync_debug_mode": lambda: 0,
-        **{name: _not_simulated(name, _ADVICE_ON_QUERIES) for name in _HARDWARE_QUERIES},
-        **{name: _not_simulated(name, _ADVICE_ON_GRAPHS) for name in _GRAPHS},
-        **{name: _not_simulated(f"memory.{name}", _ADVICE_ON_HISTORY) for name in _HISTORY},
-        **{name: _not_simulated(name, _ADVICE_ON_INTERNALS) for name in _INTERNALS},
     }
-
-
-_HARDWARE_QUERIES = ("utilization", "memory_usage", "temperature", "power_draw", "clock_rate")
-_ADVICE_ON_QUERIES = "A simulated GPU has no sensors. Run this query on a machine with a GPU."
-_GRAPHS = ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle")
-_ADVICE_ON_GRAPHS = (
-    "A simulated GPU has no queue of kernels to record. Run the operations without a CUDA graph, "
-    "or use a machine with a GPU."
-)
-_HISTORY = ("_record_memory_history", "_dump_snapshot")
-_ADVICE_ON_HISTORY = (
-    "Memory statistics are simulated, but a history of the allocations is not. Use "
-    "torch.cuda.memory_stats() or torch.cuda.memory_snapshot()."
-)
-_INTERNALS = (
-    "cudart", "current_blas_handle", "current_solver_handle", "caching_allocator_alloc",
-    "caching_allocator_delete", "CUDAPluggableAllocator", "change_current_allocator", "MemPool",
-    "_compile_kernel",
-)  # fmt: skip
-_ADVICE_ON_INTERNALS = (
-    "The function gives direct access to CUDA. Run this code on a machine with a GPU."
-)
-
-
-def _not_simulated(name: str, advice: str) -> Callable[..., Any]:
-    """Return a function or class that raises `NotSimulatedError` when called."""
-
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise messages.not_simulated(f"torch.cuda.{name}", advice)
-
-    if isinstance(getattr(torch.cuda, name, None), type):
-        # A class, so that isinstance(x, torch.cuda.MemPool) still works.
-        return type(name, (), {"__module__": "torch.cuda", "__new__": refuse})
-    return refuse
-
-
-def custom_kernel(*args: Any, **kwargs: Any) -> Any:
-    """Raise `NotSimulatedError`; replaces the call of a function of `torch.cuda.jiterator`."""
-    raise messages.not_simulated(
-        "torch.cuda.jiterator",
-        "It compiles a custom CUDA kernel. Use PyTorch operations, or a machine with a GPU.",
-    )
-
-
-def export(*args: Any, **kwargs: Any) -> Any:
-    """Raise `NotSimulatedError`; replaces `torch.export.export`."""
-    raise messages.not_simulated(
-        "torch.export",
-        "Export the model on the CPU before simulated_cuda.enable() or after "
-        "simulated_cuda.disable(), or on a machine with a GPU.",
-    )
 
 
 def set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -208,60 +150,3 @@ def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
             return torch.empty(*(args or (0,)), dtype=dtype, device="cuda")
 
     return _Type(name, (), {"__module__": "torch.cuda", "dtype": dtype})
-
-
-def identity_compiler(name: str, stacklevel: int = 2) -> Callable[..., Any]:
-    """Return a replacement for a compiler that warns and returns the function unchanged."""
-
-    def return_unchanged(model: Any = None, *args: Any, **options: Any) -> Any:
-        warnings.warn(
-            f"The GPU is simulated, so {name} returns your function unchanged. The results are the "
-            "same; the speed is not that of a compiled function.",
-            stacklevel=stacklevel,
-        )
-        return (lambda function: function) if model is None else model
-
-    return return_unchanged
-
-
-def wrap_script(script: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `torch.jit.script` to return functions unchanged, except in PyTorch's own code.
-
-    Forward-mode automatic differentiation needs the graphs of PyTorch's decompositions.
-    """
-    unchanged = identity_compiler("torch.jit.script", stacklevel=3)
-
-    def script_internal_code(*args: Any, **options: Any) -> Any:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
-        internal = caller.startswith(("torch._decomp.", "torch.jit."))
-        return (script if internal else unchanged)(*args, **options)
-
-    return script_internal_code
-
-
-def wrap_profiler(initialize: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the constructor of PyTorch's profiler to record only CPU activity."""
-
-    @functools.wraps(initialize)
-    def __init__(
-        profiler: Any,
-        *args: Any,
-        use_device: str | None = None,
-        use_cpu: bool = True,
-        **options: Any,
-    ) -> None:
-        if use_device == "cuda":
-            if not use_cpu:
-                raise messages.not_simulated(
-                    "a profile of CUDA activity",
-                    "A simulated GPU has no kernels to record. Add ProfilerActivity.CPU.",
-                )
-            warnings.warn(
-                "The GPU is simulated and has no kernels to record. The profiler records CPU "
-                "activity only.",
-                stacklevel=3,
-            )
-            use_device = None
-        initialize(profiler, *args, use_device=use_device, use_cpu=use_cpu, **options)
-
-    return __init__

@@ -19,6 +19,7 @@ from torch.utils.hooks import BackwardHook
 from . import (
     accelerator_api,
     autocast,
+    compilers,
     cuda_api,
     dlpack,
     factories,
@@ -33,6 +34,7 @@ from . import (
     processes,
     storages,
     streams,
+    unsupported,
 )  # fmt: skip
 from .allocations import EveryAllocation
 from .machine import Machine
@@ -131,11 +133,14 @@ class Installation:
         machine = self.machine
         cuda = {
             **cuda_api.replacements(machine),
+            **unsupported.replacements(),
             **memory_api.replacements(machine),
             **generators.replacements(machine),
             **streams.replacements(machine),
         }
-        modules = (torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams)
+        modules = (
+            torch.cuda, torch.cuda.graphs, torch.cuda.memory, torch.cuda.random, torch.cuda.streams,
+        )  # fmt: skip
         for name, replacement in cuda.items():
             for module in modules:
                 if hasattr(module, name):
@@ -147,9 +152,8 @@ class Installation:
             self._replace(torch.cuda.nvtx, name, lambda *args, **kwargs: 0)
         for name in ("start", "stop"):
             self._replace(torch.cuda.profiler, name, lambda: None)
-        # Creating a function is allowed: PyTorch compiles it in the first call.
-        function_class = torch.cuda.jiterator._JittedFunction
-        self._replace(function_class, "__call__", cuda_api.custom_kernel)
+        for owner, name, replacement in unsupported.other_replacements():
+            self._replace(owner, name, replacement)
         for name, replacement in accelerator_api.replacements(machine, cuda).items():
             for module in (torch.accelerator, getattr(torch.accelerator, "memory", None)):
                 if module is not None and hasattr(module, name):
@@ -163,13 +167,15 @@ class Installation:
         self._wrap(torch._C, "_group_tensors_by_device_and_dtype",
                    functools.partial(parallel.group_by_device, machine))  # fmt: skip
         self._replace(torch, "Generator", generators.generator_class(machine))
+        if hasattr(torch._C, "_cuda_getCurrentRawStream"):  # only if PyTorch was built with CUDA
+            self._replace(torch._C, "_cuda_getCurrentRawStream",
+                          lambda index: torch.cuda.current_stream(index).cuda_stream)  # fmt: skip
         for name in ("Stream", "Event"):
             self._replace(torch, name, getattr(streams, name))
-        self._replace(torch, "compile", cuda_api.identity_compiler("torch.compile"))
-        self._wrap(torch.jit, "script", cuda_api.wrap_script)
-        self._replace(torch.jit, "trace", cuda_api.identity_compiler("torch.jit.trace"))
-        self._replace(torch.export, "export", cuda_api.export)
-        self._wrap(torch.autograd.profiler.profile, "__init__", cuda_api.wrap_profiler)
+        self._replace(torch, "compile", compilers.identity_compiler("torch.compile"))
+        self._wrap(torch.jit, "script", compilers.wrap_script)
+        self._replace(torch.jit, "trace", compilers.identity_compiler("torch.jit.trace"))
+        self._wrap(torch.autograd.profiler.profile, "__init__", compilers.wrap_profiler)
         self._wrap(torch, "set_default_tensor_type", cuda_api.set_default_tensor_type)
         for name in ("nested_tensor", "as_nested_tensor"):
             self._wrap(torch.nested, name, lambda function: factories.wrap_factory(mode, function))

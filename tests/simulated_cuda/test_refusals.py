@@ -229,6 +229,11 @@ def use_thread_started_before_enable():
     [
         (lambda: torch.export.export(nn.Linear(1, 1), (torch.ones(1),)), "torch.export"),
         (lambda: torch.cuda.CUDAGraph(), "torch.cuda.CUDAGraph"),
+        (lambda: torch.cuda.graphs.CUDAGraph(), "torch.cuda.CUDAGraph"),
+        (lambda: torch.cuda.sparse.FloatTensor(), "torch.cuda.sparse.FloatTensor"),
+        (lambda: torch.cuda.tunable.get_validators(), "torch.cuda.tunable.get_validators"),
+        (lambda: torch.cuda.gds.GdsFile("file", 0), "torch.cuda.gds.GdsFile"),
+        (lambda: torch.backends.cuda.cufft_plan_cache.size, "torch.backends.cuda.cufft_plan_cache"),
         (lambda: torch.cuda.utilization(), "torch.cuda.utilization"),
         (lambda: torch.cuda.temperature(0), "torch.cuda.temperature"),
         (lambda: torch.cuda.cudart(), "torch.cuda.cudart"),
@@ -242,6 +247,24 @@ def test_not_simulated_error_names_feature_and_advice(simulation_off, program, n
         simulated_cuda.enable()
     with pytest.raises(NotSimulatedError, match=rf"^Not simulated: {name}.*\. [A-Z].*\.$"):
         program()
+
+
+def test_plan_cache_can_be_cleared(gpu):
+    torch.backends.cuda.cufft_plan_cache.clear()
+    torch.backends.cuda.cufft_plan_cache[0].clear()
+
+
+def test_no_graph_is_being_captured(gpu):
+    assert not torch.cuda.is_current_stream_capturing()
+    assert not torch.cuda.graphs.is_current_stream_capturing()
+
+
+def test_raw_stream_is_the_current_stream(gpu):
+    if not hasattr(torch._C, "_cuda_getCurrentRawStream"):
+        pytest.skip("this build of PyTorch has no CUDA")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        assert torch._C._cuda_getCurrentRawStream(0) == stream.cuda_stream
 
 
 def test_fake_tensor_on_cuda_is_refused(gpu):
