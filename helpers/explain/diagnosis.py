@@ -29,7 +29,7 @@ _ADVISERS = {
     "ordinal": other_fixes.replace_missing_device,
     "name": other_fixes.replace_missing_device,
 }
-_LARGEST = 3  # number of variables that an out-of-memory explanation names
+_MAX_VARIABLES = 3  # that an out-of-memory explanation names
 _MIN_SIZE = 1 << 20  # bytes; smaller variables do not help to explain the error
 
 
@@ -95,7 +95,7 @@ def _memory_explanation(sites: list[Site], message: Message) -> Explanation:
         size = sum(t.nbytes for t in tensors.values())
         if size >= _MIN_SIZE and not name.startswith("_"):
             sizes[name] = max(size, sizes.get(name, 0))
-    largest = sorted(sizes.items(), key=lambda item: -item[1])[:_LARGEST]
+    largest = sorted(sizes.items(), key=lambda item: -item[1])[:_MAX_VARIABLES]
     places = tuple(
         (name, translate("uses {size}", size=_size_text(size))) for name, size in largest
     )

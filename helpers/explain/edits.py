@@ -17,10 +17,10 @@ Edit = tuple[int, int, str]  # replaces the text from the first position to the 
 
 @dataclass(frozen=True)
 class Fix:
-    """A change of one cell or file.
+    """A change to one cell or file.
 
     Attributes:
-        text: the whole cell or file with the change.
+        text: the whole cell or file after the change.
         added: the new lines, if the change only adds lines before the failing one.
         where: where the change is, if not in the failing line, such as "line 2".
         shown: the old and the new code to show, each on one line if it fits.
@@ -42,23 +42,23 @@ class Advice:
 
 
 def replace_node(source: Source, node: ast.AST, text: str) -> Edit:
-    """Replace `node` with `text`."""
+    """Return the edit that replaces `node` with `text`."""
     return (*source.span(node), text)
 
 
 def wrap(source: Source, node: ast.AST, before: str, after: str) -> list[Edit]:
-    """Write `before` and `after` around `node`."""
+    """Return the edits that insert `before` and `after` around `node`."""
     start, end = source.span(node)
     return [(start, start, before), (end, end, after)]
 
 
 def replace_method(source: Source, call: ast.Call, text: str) -> Edit:
-    """Replace the method call `.name(...)` at the end of `call` with `text`."""
+    """Return the edit that replaces the method call `.name(...)` at the end of `call`."""
     return (source.span(call.func.value)[1], source.span(call)[1], text)
 
 
 def add_keyword(source: Source, call: ast.Call, name: str, value: str) -> list[Edit]:
-    """Add the keyword argument `name=value` to a call, or replace its value."""
+    """Return the edits that add the keyword argument `name=value` to a call, or set its value."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return [replace_node(source, keyword.value, value)]
@@ -70,14 +70,14 @@ def add_keyword(source: Source, call: ast.Call, name: str, value: str) -> list[E
 
 
 def add_method(source: Source, node: ast.AST, method: str) -> list[Edit]:
-    """Call a method on the value of `node`: `x.cpu()`, or `(a + b).cpu()`."""
+    """Return the edits that call a method on `node`: `x.cpu()`, or `(a + b).cpu()`."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.List):
         return wrap(source, node, "", method)
     return wrap(source, node, "(", ")" + method)
 
 
 def create_on(site: Site, factory: ast.Call, device: str) -> list[Edit]:
-    """Make a call such as `torch.ones(3)` create its tensor on `device`."""
+    """Return the edits that make a call such as `torch.ones(3)` create its tensor on `device`."""
     if isinstance(factory.func, ast.Attribute) and factory.func.attr == "from_numpy":
         return add_method(site.source, factory, f".to({device})")
     return add_keyword(site.source, factory, "device", device)

@@ -17,7 +17,7 @@ from torch import nn
 from helpers.explain.source import Site
 from helpers.explain.values import MISSING, as_device, value_of, with_index
 
-_MAX_ELEMENTS = 50  # of a list or dict that are inspected
+_MAX_ELEMENTS = 50  # to inspect in a list or dict
 _FACTORIES = re.findall(
     r"\w+",
     "arange as_tensor empty eye from_numpy full hann_window linspace logspace ones rand randint "
