@@ -75,7 +75,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "command": f"python -m benchmarks {NAME}",
     }
-    what = "test accuracy within a time of training on the CPU"
+    what = "test accuracy within a limited training time on the CPU"
     return merge_records(NAME, what, [replace(new_record, results=results)])
 
 

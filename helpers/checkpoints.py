@@ -31,7 +31,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, device: torch.device) -> dict[str, Any]:
-    """Read a checkpoint onto `device`; nothing in the file is executed.
+    """Load a checkpoint onto `device`, without executing code from the file.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -42,7 +42,7 @@ def load(path: Path, device: torch.device) -> dict[str, Any]:
     try:
         # weights_only: a pickle could run code, and a checkpoint may be untrusted.
         state = torch.load(path, map_location=device, weights_only=True)
-    except Exception as error:  # torch.load raises many types for a damaged file
+    except Exception as error:  # torch.load raises many types of errors for a damaged file
         raise ValueError(
             f"{path.name} cannot be read as a checkpoint ({type(error).__name__}): it is damaged "
             "or is not a checkpoint. Delete it, or start without resume."

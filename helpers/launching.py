@@ -117,10 +117,10 @@ def _launch(arguments: list[str], folder: Path) -> None:
         sys.exit(1)
 
 
-def _logs(folder: Path, kind: str) -> Iterator[tuple[int, int, str]]:
+def _logs(folder: Path, filename: str) -> Iterator[tuple[int, int, str]]:
     """Yield rank, number of restarts and text of each worker's log, by restart and rank."""
     logs = []
-    for path in folder.rglob(kind):
+    for path in folder.rglob(filename):
         node = int(path.relative_to(folder).parts[0].removeprefix("node_"))
         attempt = int(path.parent.parent.name.removeprefix("attempt_"))
         # Every node has the same number of workers.

@@ -126,7 +126,11 @@ def worker_loader(
 ) -> DataLoader[tuple[Tensor, Tensor]]:
     """Return a `DataLoader` of the images with `workers` processes; its batches are on the CPU.
 
-    Arguments and errors are those of `ResidentLoader`.
+    Args:
+        workers: number of worker processes; 0 loads the images in the calling process.
+        pin_memory: whether the batches are in pinned memory, for faster copies to a GPU.
+
+    The other arguments, and the errors, are those of `ResidentLoader`.
     """
     _check(images, labels, batch_size)
     return DataLoader(

@@ -30,7 +30,7 @@ def require() -> None:
         version = _installed(name)
         if version is None:
             problems.append(f"{name} is missing")
-        elif _numbers(version) < _numbers(oldest):
+        elif _major_and_minor(version) < _major_and_minor(oldest):
             problems.append(f"{name} is {version}")
         else:
             continue
@@ -50,7 +50,7 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _major_and_minor(version: str) -> tuple[int, ...]:
     """Return the major and minor version: (2, 11) for "2.11.0+cu128"."""
     parts = version.split("+")[0].split(".")[:2]
     return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)

@@ -39,7 +39,7 @@ class Speedup:
     high: float
     differs: bool  # the difference is larger than the spread
     seconds_per_image: float
-    kept: bool = False
+    helps: bool = False  # faster by more than the spread
     note: str = ""  # why it was not measured; the ratio is then 1
 
     @property
@@ -76,7 +76,7 @@ class SpeedupStudy:
         self.device, self.rounds, self.seconds = device, rounds, seconds
         self.skip = skip or {}
 
-    def add(self, base: StepConfig, name: str, changes: Mapping[str, Any]) -> Speedup:
+    def measure(self, base: StepConfig, name: str, changes: Mapping[str, Any]) -> Speedup:
         """Return the speed-up of `changes` on top of `base`, per image."""
         config = replace(base, **changes)
         note = self.skip.get(name) or unsupported_reason(config, self.device)
@@ -97,12 +97,12 @@ class SpeedupStudy:
             *ratio.quartiles,
             ratio.differs,
             comparison["with"].median,
-            kept=ratio.differs and ratio.median > 1,
+            helps=ratio.differs and ratio.median > 1,
         )
 
     def measure_each(self, base: StepConfig = CLASSIC) -> list[Speedup]:
         """Return the speed-up of each change alone, on `base`."""
-        return [self.add(base, name, changes) for name, changes in CHANGES.items()]
+        return [self.measure(base, name, changes) for name, changes in CHANGES.items()]
 
     def measure_cumulative(self) -> tuple[list[Speedup], StepConfig]:
         """Return the speed-up of each change on top of those that helped, and the final setting.
@@ -111,14 +111,14 @@ class SpeedupStudy:
         """
         config, all_changes, speedups = CLASSIC, CLASSIC, []
         for name, changes in CHANGES.items():
-            speedup = self.add(config, name, changes)
+            speedup = self.measure(config, name, changes)
             speedups.append(speedup)
-            if speedup.kept:
+            if speedup.helps:
                 config = replace(config, **changes)
             if not speedup.note:
                 all_changes = replace(all_changes, **changes)
         for name, setting in (("what helped", config), ("everything", all_changes)):
-            speedups.append(self.add(CLASSIC, name, vars(setting)))
+            speedups.append(self.measure(CLASSIC, name, vars(setting)))
         return speedups, config
 
     def _compare(self, base: StepConfig, config: StepConfig) -> Comparison:

@@ -71,8 +71,8 @@ class Ratio:
         """Whether the median is farther from 1 than the spread, on a logarithmic scale.
 
         The spread is the IQR; with 3 or 4 rounds, it is 1.5 times the range. With fewer than 8
-        rounds, all ratios must also be on the same side of 1. For two equal variants, the
-        false positive rate of this rule is below 1 in 20, for any number of rounds from 3.
+        rounds, all ratios must also be on the same side of 1. For two identical variants, the
+        false positive rate of this rule is below 1 in 20 with 3 or more rounds.
         """
         # In logarithms, twice as fast and half as fast are equally far from 1.
         logs = tuple(math.log(value) for value in self.values)
@@ -149,7 +149,7 @@ def compare(
         seconds: total timed seconds of each function.
         units: maps labels to the amount of work of one call, such as a number of images, if the
             functions differ in it. Times are then per unit.
-        warm_ups: maps labels to the number of untimed calls before each run; 2 where it has none.
+        warm_ups: maps labels to the number of untimed calls before each run; 2 by default.
 
     Raises:
         ValueError: `rounds` is below 3, `seconds` is not positive, or `variants` is empty.

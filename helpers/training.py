@@ -1,7 +1,7 @@
 """Train any network: the loop, its history, and checkpoints to resume from.
 
 The loop itself is a few lines. The rest handles what happens in long runs: progress reports,
-interrupts, a loss that becomes NaN, and the loss of the machine.
+interrupts, a loss that becomes NaN, and machines that are shut down.
 """
 
 import math
@@ -44,7 +44,7 @@ def train(
         net: maps a batch of images to logits `(N, C)`.
         loader: has a length and yields (images, labels). The loaders of `helpers.loaders` can
             resume within an epoch, others only at the start of one.
-        optimizer: an optimizer of the parameters of `net`.
+        optimizer: an optimizer for the parameters of `net`.
         epochs: total number of epochs, including those of a resumed checkpoint.
         loss_function: maps logits and labels to a 0-d tensor.
         checkpoint: file to write after every epoch, every `checkpoint_seconds`, and when

@@ -214,7 +214,7 @@ def answer(*args, **kwargs):
 def answer(*args, **kwargs):
     import helpers.checks.trial as trial
     trial.Trial.expect = trial.Trial.expect_result = lambda *a, **k: None
-    trial.Trial.wrong = trial.Trial.why = lambda *a, **k: None
+    trial.Trial.wrong = trial.Trial.hint_for = lambda *a, **k: None
     return 512
 """,
     "replaces Verdict.passed": """\
@@ -271,7 +271,7 @@ def answer(*args, **kwargs):
     "claims that nothing was moved or read": """\
 import helpers.checks.probes as probes
 probes.Watch.moves = property(lambda self: [], lambda self, value: None)
-probes.Watch.fetched = property(lambda self: 0)
+probes.Watch.fetches = property(lambda self: 0)
 def answer(*args, **kwargs):
     return args[0] if args else None
 """,

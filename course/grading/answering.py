@@ -14,7 +14,7 @@ import torch
 
 from course.grading.encoding import Encoder, tensor_data
 from course.grading.mirrors import encode_state, unpickle_values
-from helpers.checks.hints import WrongAnswer, hint_of
+from helpers.checks.hints import WrongAnswer, hint_as_data
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine, machine_for_checks
 from helpers.checks.sandbox import PrintedText, sandbox
@@ -54,8 +54,8 @@ class Answers:
     def reply(self, request: dict[str, Any]) -> dict[str, Any]:
         """Handle one request from the judge and return the reply."""
         if request["do"] == "hidden":
-            wrong_answer = self._trial.hidden()
-            return {"hint": None if wrong_answer is None else hint_of(wrong_answer)}
+            wrong_answer = self._trial.shadowed_name_hint()
+            return {"hint": None if wrong_answer is None else hint_as_data(wrong_answer)}
         gpus = request["gpus"]
         with nullcontext() if gpus is None else machine(gpus):
             function, args, kwargs, shared_objects, rng_state = unpickle_values(
@@ -84,7 +84,7 @@ class Answers:
         except WrongAnswer as raised:
             wrong_answer = raised
         except Stopped as raised:
-            wrong_answer = trial.why(raised)
+            wrong_answer = trial.hint_for(raised)
             stopped = _STOPS.get(type(raised), "")
         except BaseException as raised:
             result = CallResult(error=raised)
@@ -92,13 +92,13 @@ class Answers:
         return {
             "value": result.value,
             "error": None if error is None else _error_description(error),
-            "hint": None if wrong_answer is None else hint_of(wrong_answer),
-            "why": None if error is None else hint_of(trial.why(error)),
+            "hint": None if wrong_answer is None else hint_as_data(wrong_answer),
+            "why": None if error is None else hint_as_data(trial.hint_for(error)),
             "stopped": stopped,
-            "printed": [printed.text, printed.cut],
+            "printed": [printed.text, printed.truncated],
             "gradients_disabled": trial.gradients_disabled,
             "moves": [[m.bytes, str(m.source), str(m.target)] for m in watch.moves],
-            "fetched": watch.fetched,
+            "fetched": watch.fetches,
             "calls": watch.calls,
         }
 

@@ -84,19 +84,19 @@ class RemoteTrial(Trial):
         self._called = next((item for item in args if isinstance(item, RemoteObject)), None)
         result = self._ask("observe", function, args, {})
         if result.error is not None:
-            raise self.why(result.error)
+            raise self.hint_for(result.error)
         return result.value
 
     def callback(self, function: Callable[..., Any]) -> Any:
         """Wrap a function of the check so that it can be passed to the student's code."""
         return _Callback(function)
 
-    def why(self, error: BaseException) -> WrongAnswer:
+    def hint_for(self, error: BaseException) -> WrongAnswer:
         """Return the hint for an error; use the answer process's hint if it sent one."""
         why = getattr(error, "why", None)
-        return why if isinstance(why, WrongAnswer) else super().why(error)
+        return why if isinstance(why, WrongAnswer) else super().hint_for(error)
 
-    def hidden(self, *, any_value: bool = False) -> WrongAnswer | None:
+    def shadowed_name_hint(self, *, any_value: bool = False) -> WrongAnswer | None:
         """Return the hint for a name that the notebook has reassigned."""
         tree = self._channel({"do": "hidden"}, self._run_callback).get("hint")
         try:
@@ -132,9 +132,9 @@ class RemoteTrial(Trial):
             raise hints.UNUSABLE_RESULT.of(name=self.name, error="not plain data") from error
 
     def _read(self, reply: dict[str, Any], shared_objects: list[Any]) -> CallResult:
-        text, cut = reply["printed"]
+        text, truncated = reply["printed"]
         self.printed.write(str(text))
-        self.printed.cut = self.printed.cut or cut is True
+        self.printed.truncated = self.printed.truncated or truncated is True
         self.gradients_disabled = reply["gradients_disabled"] is True
         for watch in self._watches:
             watch.add(reply)
@@ -194,12 +194,12 @@ class _ReportedWatch(Watch):
     def __init__(self, active: list[_ReportedWatch]) -> None:
         super().__init__()
         self._active = active
-        self._fetched = 0
+        self._fetches = 0
 
     @property
-    def fetched(self) -> int:
+    def fetches(self) -> int:
         """The number of times that values were read from a GPU."""
-        return self._fetched
+        return self._fetches
 
     def __enter__(self) -> _ReportedWatch:
         self._active.append(self)
@@ -212,7 +212,7 @@ class _ReportedWatch(Watch):
         """Add the measurements of one call."""
         for size, source, target in reply["moves"]:
             self.moves.append(Move(int(size), torch.device(source), torch.device(target)))
-        self._fetched += int(reply["fetched"])
+        self._fetches += int(reply["fetched"])
         self.calls += int(reply["calls"])
 
 

@@ -14,7 +14,7 @@ _HELPER_ARGUMENTS = {
     "translate": (0,),
     "Hint": (1, 2),
     "Kind": (2, 3, 4, "title", "why", "advice"),
-    "exercise": ("right",),
+    "exercise": ("success_message",),
     "MixedLine": (4,),
     "Opcode": (1, 4),
     "_compute": (1, 2),

@@ -11,8 +11,9 @@ from types import FunctionType, MethodType
 from typing import Any
 from unittest.mock import patch
 
-_ELAPSED = ("perf_counter", "monotonic", "time")
-_PROCESSOR = ("process_time", "thread_time")
+# Functions of the module `time`; each also has a variant that ends in `_ns`.
+_WALL_CLOCKS = ("perf_counter", "monotonic", "time")
+_PROCESSOR_CLOCKS = ("process_time", "thread_time")
 # Simulated seconds per clock read. If reads were free, a loop that polls the clock would never end.
 _SECONDS_PER_READ = 1e-6
 
@@ -22,19 +23,19 @@ class Clock:
 
     Attributes:
         seconds: total simulated time.
-        computed: time during which the processor was busy.
+        busy_seconds: time during which the processor was busy.
         slept: whether `sleep` was called.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.computed = 0.0
+        self.busy_seconds = 0.0
         self.slept = False
 
     def compute(self, seconds: float) -> None:
         """Advance the clock while the processor is busy."""
         self.seconds += seconds
-        self.computed += seconds
+        self.busy_seconds += seconds
 
     def wait_until(self, moment: float) -> None:
         """Advance the clock to `moment` with an idle processor, unless that time has passed."""
@@ -88,13 +89,13 @@ def _simulated_functions(
     def make_clock_function(name: str) -> Callable[[], float]:
         real = getattr(time, name)
         start = real()
-        is_processor_time = name.removesuffix("_ns") in _PROCESSOR
+        is_processor_time = name.removesuffix("_ns") in _PROCESSOR_CLOCKS
 
         def read() -> float:
             if not is_simulated():
                 return real()
             clock.compute(_SECONDS_PER_READ)
-            seconds = clock.computed if is_processor_time else clock.seconds
+            seconds = clock.busy_seconds if is_processor_time else clock.seconds
             return start + (round(1e9 * seconds) if name.endswith("_ns") else seconds)
 
         return read
@@ -112,7 +113,10 @@ def _simulated_functions(
             return real_datetime.fromtimestamp(now(), tz)
 
     names = [
-        n + suffix for n in (*_ELAPSED, *_PROCESSOR) for suffix in ("", "_ns") if hasattr(time, n)
+        n + suffix
+        for n in (*_WALL_CLOCKS, *_PROCESSOR_CLOCKS)
+        for suffix in ("", "_ns")
+        if hasattr(time, n)
     ]
     pairs = [(getattr(time, name), make_clock_function(name)) for name in names]
     pairs += [(real_sleep, sleep), (real_datetime, SimulatedDatetime)]

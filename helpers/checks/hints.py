@@ -53,8 +53,8 @@ class WrongAnswer(Exception):
         return translate(self.hint.look).format(**self.values)
 
 
-def hint_of(wrong: WrongAnswer) -> dict[str, Any]:
-    """Return a hint as plain data: its id, and its values as strings or numbers."""
+def hint_as_data(wrong: WrongAnswer) -> dict[str, Any]:
+    """Return the hint of `wrong` as plain data: its id, and its values as strings or numbers."""
     values = {
         name: value if isinstance(value, int | float) else str(value)
         for name, value in wrong.values.items()
@@ -101,12 +101,12 @@ NAME_SHADOWED = Hint(
 )
 DEVICE_ERROR = Hint(
     "device-error",
-    "`{name}` stops with a device error. {explained}",
+    "`{name}` raises a device error. {explained}",
     "Print the device of each tensor in that line. Which of them can you move?",
 )
 RAISED = Hint(
     "raised",
-    "`{name}` stops with {error}.{where}",
+    "`{name}` raises {error}.{where}",
     "Call it yourself in a new cell with small tensors: the traceback shows the line.",
 )
 WRONG_ARGUMENTS = Hint(

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from helpers.checks import hints
+from helpers.checks.check_box import CheckBox, CheckFailed
 from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.limits import CodeLimits, Stopped
 from helpers.checks.machines import machine_for_checks
 from helpers.checks.sandbox import PrintedText, sandbox
-from helpers.checks.showing import CheckBox, CheckFailed
 from helpers.checks.trial import Trial, one_line
 from helpers.language import section_title, translate
 
@@ -48,7 +48,7 @@ class Exercise:
     lab: "Lab"
     number: int
     points: int
-    right: str
+    success_message: str
     check_function: Callable[..., None]
     seconds: float
     passed: bool = False
@@ -97,21 +97,21 @@ class Exercise:
         self,
         trial: Trial,
         answers: Sequence[Any],
-        limited: AbstractContextManager[PrintedText],
+        limited_block: AbstractContextManager[PrintedText],
     ) -> Verdict:
-        """Check the answers in an existing trial, within the given limits."""
+        """Check the answers in an existing trial, inside `limited_block`, which limits the code."""
         mistake = None
         printed = PrintedText()
         try:
-            # Set up the machine outside `limited`, because the limits may interrupt any code.
-            with machine_for_checks(), limited as printed:
+            # Set up the machine outside `limited_block`, because the limits may interrupt any code.
+            with machine_for_checks(), limited_block as printed:
                 # The tensors in a check are small, so more threads would only add overhead.
                 torch.set_num_threads(1)
                 self.check_function(trial, *answers)
         except WrongAnswer as wrong:
-            mistake = trial.hidden() or wrong
+            mistake = trial.shadowed_name_hint() or wrong
         except Stopped as stopped:
-            mistake = trial.why(stopped)
+            mistake = trial.hint_for(stopped)
         except Exception as error:
             # Raised by one of the student's objects while the check inspected it.
             mistake = hints.UNUSABLE_RESULT.of(name=trial.name, error=one_line(error))
@@ -127,7 +127,7 @@ class Exercise:
 
     def _box(self, verdict: Verdict) -> CheckBox:
         """Return the box to show; a repeated mistake gets more help."""
-        lines = [translate(self.right)]
+        lines = [translate(self.success_message)]
         if (mistake := verdict.mistake) is not None:
             repeats, lines = self.hint_counts[mistake.hint.id], [mistake.wrong]
             if repeats >= 2:
@@ -151,7 +151,12 @@ class Exercise:
         }
         printed = verdict.printed
         return CheckBox(
-            data, lines, len(self.lab.done), len(self.lab.exercises), printed.text, printed.cut
+            data,
+            lines,
+            len(self.lab.done),
+            len(self.lab.exercises),
+            printed.text,
+            printed.truncated,
         )
 
     def __str__(self) -> str:
@@ -174,17 +179,17 @@ class Lab:
     exercises: dict[int, Exercise] = field(default_factory=dict)
 
     def exercise(
-        self, number: int, *, points: int, right: str, seconds: float | None = None
+        self, number: int, *, points: int, success_message: str, seconds: float | None = None
     ) -> Callable[[Callable[..., None]], Exercise]:
         """Return a decorator that turns a checking function into an `Exercise`.
 
         The function takes a `Trial` and the student's answers, and raises `WrongAnswer` if one is
-        wrong. `right` is the sentence shown when the answer is right.
+        wrong. `success_message` is the sentence shown when the answer is right.
         """
 
         def make(check_function: Callable[..., None]) -> Exercise:
             exercise = Exercise(
-                self, number, points, right, check_function, seconds or self.seconds
+                self, number, points, success_message, check_function, seconds or self.seconds
             )
             self.exercises[number] = exercise
             return exercise

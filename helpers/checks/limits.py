@@ -24,14 +24,19 @@ from time import monotonic, process_time
 from types import FrameType, TracebackType
 
 import simulated_cuda
-from helpers.checks.memory import bytes_in_use, free_bytes, limit_addresses, restore_addresses
+from helpers.checks.memory import (
+    bytes_in_use,
+    free_bytes,
+    limit_address_space,
+    restore_address_space,
+)
 
 GIB = 1 << 30
-# Limits on what the code may allocate beyond the current use of the process. `MEMORY` is checked on
-# every tick. `ADDRESSES` is enforced by the system; it is larger because other threads need address
-# space too.
-MEMORY = 2 * GIB
-ADDRESSES = 4 * GIB
+# Limits on what the code may allocate beyond the current use of the process. `MEMORY_LIMIT` is
+# checked on every tick. `ADDRESS_SPACE_LIMIT` is enforced by the system; it is larger because other
+# threads need address space too.
+MEMORY_LIMIT = 2 * GIB
+ADDRESS_SPACE_LIMIT = 4 * GIB
 _TICK = 0.1
 # Seconds until code that caught the exception is interrupted again.
 _RETRY_SECONDS = 0.01
@@ -62,10 +67,10 @@ class OutOfMemory(Stopped):
     """The code exceeded its memory limit."""
 
 
-def own_seconds(thread: threading.Thread | None = None) -> float:
-    """Return a thread's clock, in seconds. It stops while the thread waits for a processor.
+def thread_seconds(thread: threading.Thread | None = None) -> float:
+    """Return the time of a clock that stops while `thread` waits for a processor, in seconds.
 
-    `thread` defaults to the current thread.
+    `thread` defaults to the current thread. Only differences between two calls are meaningful.
     """
     thread = thread or threading.current_thread()
     try:
@@ -81,12 +86,12 @@ class _ThreadTime:
 
     def __init__(self, thread: threading.Thread) -> None:
         self._thread = thread
-        self._started = self._last = own_seconds(thread)
+        self._started = self._last = thread_seconds(thread)
         self.importing = 0.0
 
     def tick(self, *, importing: bool) -> None:
         """Record the time since the last tick, as import time if `importing`."""
-        now = own_seconds(self._thread)
+        now = thread_seconds(self._thread)
         if importing:
             self.importing += now - self._last
         self._last = now
@@ -105,7 +110,7 @@ class CodeLimits:
     contains the next block if it is not the caller's frame.
     """
 
-    def __init__(self, seconds: float, *, memory: int = MEMORY) -> None:
+    def __init__(self, seconds: float, *, memory: int = MEMORY_LIMIT) -> None:
         self.seconds = seconds
         self.memory = memory
         self.boundary: FrameType | None = None
@@ -117,7 +122,7 @@ class CodeLimits:
         self._trace = sys.gettrace()
         self._max_bytes = bytes_in_use() + min(self.memory, free_bytes() // 2)
         self._time = _ThreadTime(threading.current_thread())
-        self._addresses = limit_addresses(max(ADDRESSES, 2 * self.memory))
+        self._old_address_limit = limit_address_space(max(ADDRESS_SPACE_LIMIT, 2 * self.memory))
         on_main = threading.current_thread() is threading.main_thread()
         self._watchdog = None
         if on_main and hasattr(signal, "setitimer"):
@@ -155,9 +160,10 @@ class CodeLimits:
             self._watchdog.join()
             _raise_in(threading.get_ident(), None)
         sys.settrace(self._trace)
-        restore_addresses(self._addresses)
+        restore_address_space(self._old_address_limit)
 
-    def _verdict(self, frame: FrameType | None) -> type[Stopped] | None:
+    def _exceeded_limit(self, frame: FrameType | None) -> type[Stopped] | None:
+        """Return the exception to raise for the limit that was exceeded; None if none was."""
         importing = self._is_importing(frame)
         self._time.tick(importing=importing)
         if (
@@ -175,7 +181,7 @@ class CodeLimits:
             return
         self._handling_signal = True
         try:
-            error_type = self._verdict(frame)
+            error_type = self._exceeded_limit(frame)
             student_frames = self._frames_to_stop(frame)
         finally:
             self._handling_signal = False
@@ -232,7 +238,7 @@ class CodeLimits:
     def _watch(self, ident: int) -> None:
         while not self._end.wait(_TICK):
             frame = sys._current_frames().get(ident)
-            error_type = self._verdict(frame)
+            error_type = self._exceeded_limit(frame)
             if error_type is None:
                 continue
             if self._frames_to_stop(frame) is not None:

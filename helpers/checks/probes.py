@@ -20,12 +20,12 @@ class Move:
     target: torch.device
 
 
-class _Fetches(TorchDispatchMode):
+class _ScalarReads(TorchDispatchMode):
     """Counts the scalars that Python reads from a GPU: `.item()`, `float()`, `if`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.numbers = 0
+        self.count = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -34,7 +34,7 @@ class _Fetches(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         if operation is torch.ops.aten._local_scalar_dense.default:
-            self.numbers += _on_gpu(args[0])
+            self.count += _on_gpu(args[0])
         # The simulated GPU has already processed this operation. In a backward pass, the operation
         # must bypass the simulated GPU, because some tensors have no device yet.
         with torch._C.DisableTorchFunction():
@@ -44,7 +44,7 @@ class _Fetches(TorchDispatchMode):
 class Watch(TorchFunctionMode):
     """Records the operations in a `with` block.
 
-    `moves` has the copies from one device to another. `fetched` counts how often Python read
+    `moves` has the copies from one device to another. `fetches` counts how often Python read
     numbers from a GPU, and `calls` counts the calls of torch functions.
     """
 
@@ -52,17 +52,17 @@ class Watch(TorchFunctionMode):
         super().__init__()
         self.moves: list[Move] = []
         self.calls = 0
-        self._lists = 0
-        self._fetches = _Fetches()
+        self._tolist_calls = 0
+        self._scalar_reads = _ScalarReads()
 
     @property
-    def fetched(self) -> int:
+    def fetches(self) -> int:
         """How often Python read from a GPU, either a single number or a whole tensor."""
         copied = sum(m.source.type != "cpu" and m.target.type == "cpu" for m in self.moves)
-        return self._fetches.numbers + self._lists + copied
+        return self._scalar_reads.count + self._tolist_calls + copied
 
     def __enter__(self) -> "Watch":
-        self._fetches.__enter__()
+        self._scalar_reads.__enter__()
         return super().__enter__()
 
     def __exit__(
@@ -72,7 +72,7 @@ class Watch(TorchFunctionMode):
         traceback: TracebackType | None,
     ) -> None:
         super().__exit__(kind, error, traceback)
-        self._fetches.__exit__(kind, error, traceback)
+        self._scalar_reads.__exit__(kind, error, traceback)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         """Run one operation and record what it did."""
@@ -81,7 +81,7 @@ class Watch(TorchFunctionMode):
         arguments = (*args, *(kwargs or {}).values())
         sources = [value for value in arguments if isinstance(value, torch.Tensor)]
         if func is torch.Tensor.tolist and sources[0].device.type != "cpu":
-            self._lists += 1
+            self._tolist_calls += 1
         elif isinstance(result, torch.Tensor) and "__get__" not in getattr(func, "__name__", ""):
             target = result.device
             if sources and func in _COPY_FUNCTIONS and sources[0].device != target:

@@ -40,7 +40,7 @@ class PrintedText(io.TextIOBase):
 
     def __init__(self) -> None:
         self.text = ""
-        self.cut = False
+        self.truncated = False
 
     def writable(self) -> bool:
         """Return True; some code checks this before it writes."""
@@ -52,7 +52,7 @@ class PrintedText(io.TextIOBase):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         room = MAX_CHARACTERS - len(self.text)
         self.text += text[:room]
-        self.cut = self.cut or len(text) > room
+        self.truncated = self.truncated or len(text) > room
         return len(text)
 
 
@@ -108,7 +108,7 @@ def restore_settings() -> Iterator[None]:
     current GPU, the random number generators of torch and Python, the working directory, the
     environment, signal handlers, warning filters and the recursion limit.
     """
-    restore = [_torch_settings(), _random_numbers(), _python_settings()]
+    restore = [_save_torch_settings(), _save_random_states(), _save_python_settings()]
     try:
         yield
     finally:
@@ -116,7 +116,8 @@ def restore_settings() -> Iterator[None]:
             undo()
 
 
-def _torch_settings() -> Callable[[], None]:
+def _save_torch_settings() -> Callable[[], None]:
+    """Save the settings and return a function that restores them."""
     default_device, dtype = torch.get_default_device(), torch.get_default_dtype()
     gradients, threads = torch.is_grad_enabled(), torch.get_num_threads()
     inference = torch.is_inference_mode_enabled()
@@ -143,7 +144,7 @@ def _torch_settings() -> Callable[[], None]:
     return undo
 
 
-def _random_numbers() -> Callable[[], None]:
+def _save_random_states() -> Callable[[], None]:
     cpu = torch.get_rng_state()
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     python = random.getstate()
@@ -157,7 +158,7 @@ def _random_numbers() -> Callable[[], None]:
     return undo
 
 
-def _python_settings() -> Callable[[], None]:
+def _save_python_settings() -> Callable[[], None]:
     folder = Path.cwd()
     environment = dict(os.environ)
     filters = list(warnings.filters)

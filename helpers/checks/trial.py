@@ -11,12 +11,12 @@ from typing import Any
 import torch
 
 from helpers.checks import hints
-from helpers.checks.hidden_names import shadowed_name
 from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.limits import OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
 from helpers.checks.sandbox import ExitCalled, InputCalled, restore_settings
+from helpers.checks.shadowed_names import shadowed_name
 from helpers.explain import explanation_of, sites_of
 from helpers.language import translate
 
@@ -113,7 +113,7 @@ class Trial:
         """
         result = self.try_call(function, *args, **kwargs)
         if result.error is not None:
-            raise self.why(result.error)
+            raise self.hint_for(result.error)
         return result.value
 
     def result_of(self, function: Answer, *args: Any, **kwargs: Any) -> Any:
@@ -125,7 +125,7 @@ class Trial:
     def try_call(self, function: Answer, *args: Any, **kwargs: Any) -> CallResult:
         """Call the student's `function`; return its result, or the error that it raised.
 
-        Use `why(error)` to get the hint that `call` would raise.
+        Use `hint_for(error)` to get the hint that `call` would raise.
         """
         self._called = function
         if not callable(function):
@@ -162,7 +162,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The name, as used in the exercise, of the student's function that was called last."""
+        """The exercise's name for the student's function that was called last."""
         function = self._called
         if id(function) in self._names:
             return self._names[id(function)]
@@ -186,7 +186,7 @@ class Trial:
         if value is None:
             raise hints.NO_RESULT.of(name=self.name)
 
-    def why(self, error: BaseException) -> WrongAnswer:
+    def hint_for(self, error: BaseException) -> WrongAnswer:
         """Return the general hint for an error raised by a student's function."""
         name = self.name
         if isinstance(error, WrongAnswer):
@@ -199,7 +199,7 @@ class Trial:
                 return hint.of(name=name, seconds=self.seconds)
         if isinstance(error, Stopped):
             raise error
-        if (hidden := self.hidden(any_value=True)) is not None:
+        if (hidden := self.shadowed_name_hint(any_value=True)) is not None:
             return hidden
         explanation = explanation_of(error)
         if explanation is not None:
@@ -210,7 +210,7 @@ class Trial:
         where = f" {translate('It happens in `{line}`.', line=line)}" if line else ""
         return hints.RAISED.of(name=name, error=one_line(error), where=where)
 
-    def hidden(self, *, any_value: bool = False) -> WrongAnswer | None:
+    def shadowed_name_hint(self, *, any_value: bool = False) -> WrongAnswer | None:
         """Return the hint for a name such as `torch` that the notebook has reassigned.
 
         With `any_value`, a function or class assigned to the name counts too.

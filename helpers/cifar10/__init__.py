@@ -69,7 +69,8 @@ def load(
         return _load_official(store, servers(mirrors), time_limits, show, retry=source == "cifar10")
     except DownloadError as error:
         reason = translate(
-            "CIFAR10_ROOT is not set, the cache has no copy, no download ({error})", error=error
+            "CIFAR10_ROOT is not set, the cache has no copy, and nothing was downloaded ({error})",
+            error=error,
         )
         if source == "cifar10":
             raise DataError(

@@ -1,4 +1,4 @@
-"""The types of a loaded dataset, and checks that its images can be CIFAR-10."""
+"""The types of a loaded dataset, and checks whether its images could be CIFAR-10."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -38,9 +38,10 @@ class TimeLimits:
     Attributes:
         total: limit for the whole download, from all servers.
         connect: limit for connecting to the servers, all at the same time.
-        stall: limit for receiving the next data.
+        stall: limit for the time without new data.
         grace: how long a server's rate is measured before it is compared with `rate`.
-        rate: bytes per second; a slower server is used only if no other server delivers the file.
+        rate: minimum rate in bytes per second; a slower server is used only if no other server
+            delivers the file.
     """
 
     total: float = 300.0

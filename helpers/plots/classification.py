@@ -68,23 +68,25 @@ def plot_confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Fig
     Correct predictions, on the diagonal, are blue and mistakes are orange.
     """
     counts = evaluation.confusion.double().numpy()
-    shares = 100 * counts / counts.sum(1, keepdims=True).clip(1)
+    percentages = 100 * counts / counts.sum(1, keepdims=True).clip(1)
     figure, axis = new_figure(width=6.5, height=5.8)
     axis.grid(False)
-    mistakes = shares * (1 - np.eye(len(shares)))
+    mistakes = percentages * (1 - np.eye(len(percentages)))
     top = max(mistakes.max(), 1)
-    right = np.ma.masked_where(~np.eye(len(shares), dtype=bool), shares)
+    correct = np.ma.masked_where(~np.eye(len(percentages), dtype=bool), percentages)
     image = axis.imshow(mistakes, cmap="Oranges", vmin=0, vmax=top)
-    axis.imshow(right, cmap="Blues", vmin=0, vmax=100)
-    for row, column in np.ndindex(*shares.shape):
-        share = shares[row, column]
-        color = "white" if share > (65 if row == column else 0.65 * top) else "black"
-        axis.text(column, row, f"{share:.0f}", ha="center", va="center", color=color, fontsize=8)
+    axis.imshow(correct, cmap="Blues", vmin=0, vmax=100)
+    for row, column in np.ndindex(*percentages.shape):
+        percentage = percentages[row, column]
+        color = "white" if percentage > (65 if row == column else 0.65 * top) else "black"
+        axis.text(
+            column, row, f"{percentage:.0f}", ha="center", va="center", color=color, fontsize=8
+        )
     axis.set_xticks(range(len(classes)), classes, rotation=45, ha="right")
     axis.set_yticks(range(len(classes)), classes)
     axis.set_xlabel("predicted class")
     axis.set_ylabel("true class")
     figure.colorbar(image, label="mistakes [% of the true class]", shrink=0.8)
-    row, column = np.unravel_index(mistakes.argmax(), shares.shape)
+    row, column = np.unravel_index(mistakes.argmax(), percentages.shape)
     axis.set_title(f"Most common mistake: {classes[row]} predicted as {classes[column]}")
     return figure

@@ -62,12 +62,12 @@ def plot_singular_values(before: Tensor, after: Tensor) -> Figure:
 def plot_learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Figure:
     """Draw test accuracy, from 0 to 1, against the seconds spent in training."""
     figure, axis = new_figure()
-    shares = [100 * a for a in accuracies]
-    axis.plot(seconds, shares, marker="o")
+    percentages = [100 * a for a in accuracies]
+    axis.plot(seconds, percentages, marker="o")
     axis.set_xlabel("training time [s]")
     axis.set_ylabel("test accuracy, one view [%]")
     axis.set_xlim(left=0)
-    axis.set_title(f"{shares[-1]:.1f}% after {seconds[-1]:.1f} s of training")
+    axis.set_title(f"{percentages[-1]:.1f}% after {seconds[-1]:.1f} s of training")
     return figure
 
 
@@ -139,16 +139,18 @@ def plot_accuracy_by_time_limit(record: Record) -> Figure:
     for recipe, color in zip(record.results["recipes"], OTHER_COLORS[2:], strict=False):
         medians = {}
         for time_limit in time_limits:
-            shares = [
+            percentages = [
                 100 * run["accuracy_six_views"]
                 for run in record.results["runs"]
                 if run["recipe"] == recipe and run["time_limit"] == time_limit
             ]
-            if not shares:
+            if not percentages:
                 continue
-            axis.plot([float(time_limit)] * len(shares), shares, ".", color=color, alpha=0.6)
-            medians[float(time_limit)] = middle = statistics.median(shares)
-            runs = "1 run" if len(shares) == 1 else f"{len(shares)} runs"
+            axis.plot(
+                [float(time_limit)] * len(percentages), percentages, ".", color=color, alpha=0.6
+            )
+            medians[float(time_limit)] = middle = statistics.median(percentages)
+            runs = "1 run" if len(percentages) == 1 else f"{len(percentages)} runs"
             axis.annotate(
                 f"{middle:.1f}% ({runs})",
                 (float(time_limit), middle),
@@ -186,18 +188,18 @@ def plot_against_airbench(record: Record) -> Figure:
     centers = {}
     for (name, runs), color in zip(record.results["runs"].items(), OTHER_COLORS[2:], strict=False):
         seconds = [run["seconds"] for run in runs]
-        shares = [100 * run["accuracy"] for run in runs]
-        axis.plot(seconds, shares, ".", color=color, alpha=0.6, label=f"{name}, one run")
-        centers[name] = statistics.median(seconds), statistics.mean(shares)
+        percentages = [100 * run["accuracy"] for run in runs]
+        axis.plot(seconds, percentages, ".", color=color, alpha=0.6, label=f"{name}, one run")
+        centers[name] = statistics.median(seconds), statistics.mean(percentages)
         axis.plot(*centers[name], "D", color=color, markersize=9)
     axis.axhline(94, color="0.5", linestyle=":")
     axis.set_xlabel("time without compilation [s]; diamond: median time, mean accuracy")
     axis.set_ylabel("test accuracy, six views [%]")
     axis.set_xlim(left=0)
     axis.legend()
-    seconds, share = centers["course"]
+    seconds, percentage = centers["course"]
     ratio = seconds / centers["airbench"][0]
     axis.set_title(
-        f"{share:.2f}% in {seconds:.2f} s, {ratio:.2f} of airbench's time\n{record.origin}"
+        f"{percentage:.2f}% in {seconds:.2f} s, {ratio:.2f} of airbench's time\n{record.origin}"
     )
     return figure

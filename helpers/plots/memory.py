@@ -123,16 +123,18 @@ def plot_against_limit(peaks: Mapping[str, int | None], limit: int, *, title: st
     show(figure, alt)
 
 
-def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str, most: int = 12) -> None:
+def draw_segments(
+    snapshot: Sequence[Mapping[str, Any]], *, title: str, max_segments: int = 12
+) -> None:
     """Draw the large segments of `torch.cuda.memory_snapshot()`, with used and unused blocks.
 
     Args:
         snapshot: the segments.
         title: the finding.
-        most: how many segments to draw.
+        max_segments: how many segments to draw.
     """
     all_large = [segment for segment in snapshot if segment["segment_type"] == "large"]
-    large = all_large[:most]
+    large = all_large[:max_segments]
     figure, axis = new_figure(height=1.2 + 0.24 * len(large))
     names = {True: "used", False: "unused, but reserved"}
     for row, segment in enumerate(large):

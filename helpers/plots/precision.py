@@ -9,7 +9,7 @@ from torch import Tensor
 from helpers.plots.style import OTHER_COLORS, WAITING_AREA, new_figure, text_color_on
 
 _SIGN, _EXPONENT, _MANTISSA = OTHER_COLORS[3], OTHER_COLORS[1], OTHER_COLORS[4]
-_FP16_LARGEST, _FP16_NORMAL, _FP16_SMALLEST = math.log2(65504), -14, -24
+_FP16_NORMAL, _FP16_SMALLEST = -14, -24  # exponents of the smallest normal and smallest value
 
 
 def draw_bit_fields(formats: Mapping[str, tuple[int, int]]) -> Figure:

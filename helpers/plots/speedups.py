@@ -29,7 +29,7 @@ def plot_speedups(
     if alone:
         _draw_panel(axes.flat[0], alone, "each change alone, on the classic script")
     _draw_panel(cumulative_axis, cumulative, "each change on top of those that helped")
-    helpful = sum(speedup.kept for speedup in cumulative[:-2])
+    helpful = sum(speedup.helps for speedup in cumulative[:-2])
     total = sum(not speedup.note for speedup in cumulative[:-2])
     top = cumulative[-2].ratio
     title = (

@@ -8,7 +8,7 @@ import torch
 import simulated_cuda
 from helpers import explain, language, lesson
 from helpers.checks import lab_01
-from helpers.checks.showing import CheckBox, CheckFailed
+from helpers.checks.check_box import CheckBox, CheckFailed
 from helpers.language import current_language, section_title, set_language, translate
 from helpers.plots.style import new_figure, show
 

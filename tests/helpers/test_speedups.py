@@ -32,7 +32,7 @@ def fake_seconds(config):
 def test_changes_that_help_are_kept_and_others_are_not(dataset, monkeypatch):
     fake_speeds(monkeypatch, fake_seconds)
     cumulative, top = SpeedupStudy(*dataset, "cpu").measure_cumulative()
-    assert [speedup.name for speedup in cumulative if speedup.kept] == [
+    assert [speedup.name for speedup in cumulative if speedup.helps] == [
         "resident data",
         "what helped",
     ]
@@ -91,12 +91,12 @@ def test_a_change_can_be_skipped_with_a_reason(dataset, monkeypatch):
     assert skipped.summary == "not measured"
 
 
-def test_add_measures_a_change(dataset):
+def test_measures_a_change(dataset):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         study = SpeedupStudy(*dataset, "cpu", rounds=3, seconds=0.01)
-        speedup = study.add(StepConfig(resident=True), "larger", {"batch_size": 512})
+        speedup = study.measure(StepConfig(resident=True), "larger", {"batch_size": 512})
     finally:
         torch.set_num_threads(before)
     assert speedup.ratio > 1

@@ -7,7 +7,7 @@ from helpers.checks.trial import Answer, Trial
 _INITIAL_VALUE = 777
 
 
-@lab.exercise(1, points=2, right="The absolute value of every number.")
+@lab.exercise(1, points=2, success_message="The absolute value of every number.")
 def exercise_1(trial: Trial, absolute: Answer) -> None:
     """`absolute()`: a program that stores the absolute value of x in y."""
     program = program_of(trial, absolute)

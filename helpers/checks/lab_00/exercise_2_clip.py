@@ -4,7 +4,7 @@ from helpers.checks.lab_00.shared import lab, program_of, run
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(2, points=2, right="Clipped at both ends.")
+@lab.exercise(2, points=2, success_message="Clipped at both ends.")
 def exercise_2(trial: Trial, clipped_relu: Answer) -> None:
     """`clipped_relu()`: a program that stores x in y, but at least 0 and at most `limit`."""
     program = program_of(trial, clipped_relu)

@@ -4,7 +4,7 @@ from helpers.checks.lab_00.shared import lab, program_of, run
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(3, points=3, right="The largest of any list.")
+@lab.exercise(3, points=3, success_message="The largest of any list.")
 def exercise_3(trial: Trial, largest: Answer) -> None:
     """`largest()`: a program that stores the largest of `n` numbers in y."""
     program = program_of(trial, largest)

@@ -21,7 +21,9 @@ done:   STORE A, y
 """
 
 
-@lab.exercise(4, points=3, right="You can predict the cost of a program without running it.")
+@lab.exercise(
+    4, points=3, success_message="You can predict the cost of a program without running it."
+)
 def exercise_4(trial: Trial, cycles: Answer) -> None:
     """`cycles(n)`: the cycles that the program above takes for a list of `n` numbers."""
     for n in (trial.random.randint(4, 9), 1, 2, 0, trial.random.randint(50, 99)):

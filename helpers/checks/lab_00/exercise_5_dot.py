@@ -4,7 +4,7 @@ from helpers.checks.lab_00.shared import lab, program_of, run
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(5, points=4, right="Every lane does its share, for any number of lanes.")
+@lab.exercise(5, points=4, success_message="Every lane does its share, for any number of lanes.")
 def exercise_5(trial: Trial, dot_product: Answer) -> None:
     """`dot_product()`: a program whose lanes each store a part of the sum of x[i] * w[i]."""
     program = program_of(trial, dot_product)

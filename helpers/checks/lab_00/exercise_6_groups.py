@@ -25,7 +25,9 @@ save:   STORE A, y[LANE]
 LANES = 4
 
 
-@lab.exercise(6, points=2, right="Lanes of a group take the same branch wherever that is possible.")
+@lab.exercise(
+    6, points=2, success_message="Lanes of a group take the same branch wherever that is possible."
+)
 def exercise_6(trial: Trial, groups: Answer) -> None:
     """`groups(x)`: split eight numbers into two groups of four that take the fewest cycles."""
     for negatives in (4, trial.random.choice([1, 2, 3]), trial.random.choice([5, 6, 7]), 0, 8):
@@ -37,9 +39,9 @@ def exercise_6(trial: Trial, groups: Answer) -> None:
         else:
             trial.random.shuffle(x)
         result = trial.result_of(groups, list(x))
-        pair = isinstance(result, tuple | list) and len(result) == 2
-        pair = pair and all(isinstance(group, tuple | list) for group in result)
-        trial.expect(pair, "not-two-groups", what=describe(result))
+        is_pair = isinstance(result, tuple | list) and len(result) == 2
+        is_pair = is_pair and all(isinstance(group, tuple | list) for group in result)
+        trial.expect(is_pair, "not-two-groups", what=describe(result))
         first, second = (list(group) for group in result)
         trial.expect(
             len(first) == len(second) == LANES, "not-four-each", sizes=[len(first), len(second)]

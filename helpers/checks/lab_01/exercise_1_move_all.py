@@ -12,7 +12,7 @@ from helpers.checks.trial import Answer, Trial, describe
 @lab.exercise(
     1,
     points=2,
-    right="Every tensor is on the right device, and none was copied needlessly.",
+    success_message="Every tensor is on the right device, and none was copied needlessly.",
 )
 def exercise_1(trial: Trial, move_all: Answer) -> None:
     """`move_all(tensors, device)`: a new list with every tensor on `device`."""

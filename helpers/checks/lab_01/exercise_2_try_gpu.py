@@ -8,7 +8,7 @@ from helpers.checks.trial import Answer, Trial, describe, format_gpu_count
 from helpers.language import translate
 
 
-@lab.exercise(2, points=3, right="Your functions find the devices of every machine.")
+@lab.exercise(2, points=3, success_message="Your functions find the devices of every machine.")
 def exercise_2(trial: Trial, try_gpu: Answer, try_all_gpus: Answer) -> None:
     """`try_gpu(i=0)` and `try_all_gpus()`, on machines with different numbers of GPUs."""
     for gpus in [*trial.random.sample([2, 3, 5], 2), 1, 0]:

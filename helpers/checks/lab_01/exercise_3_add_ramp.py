@@ -7,7 +7,9 @@ from helpers.checks.lab_01.shared import lab
 from helpers.checks.trial import Answer, Trial, describe
 
 
-@lab.exercise(3, points=2, right="The numbers are created where X is, and nothing is copied.")
+@lab.exercise(
+    3, points=2, success_message="The numbers are created where X is, and nothing is copied."
+)
 def exercise_3(trial: Trial, add_ramp: Answer) -> None:
     """`add_ramp(X)`: X plus 0, 1, 2, ... along its columns, created on the device of X."""
     dtypes = [torch.float64, torch.float32, torch.float32]

@@ -7,7 +7,9 @@ from helpers.checks.lab_01.shared import lab
 from helpers.checks.trial import Answer, Trial, is_int
 
 
-@lab.exercise(4, points=2, right="You can tell whether a tensor fits before you create it.")
+@lab.exercise(
+    4, points=2, success_message="You can tell whether a tensor fits before you create it."
+)
 def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
     """`gpu_bytes(shape, dtype)`: the bytes that torch allocates for such a tensor on a GPU."""
     draw = trial.random.randint
@@ -24,7 +26,7 @@ def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
             out_of_memory = isinstance(outcome.error, torch.OutOfMemoryError | MemoryError)
             if elements > 2**40 and (out_of_memory or "allocate" in str(outcome.error)):
                 raise trial.wrong("allocates", shape=shape)
-            raise trial.why(outcome.error)
+            raise trial.hint_for(outcome.error)
         result = outcome.value
         trial.expect_result(result)
         is_whole = is_int(result)

@@ -6,7 +6,7 @@ from helpers.checks.lab_01.shared import lab
 from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
-@lab.exercise(5, points=3, right="The mean is right, and the CPU waits for the GPU once.")
+@lab.exercise(5, points=3, success_message="The mean is right, and the CPU waits for the GPU once.")
 def exercise_5(trial: Trial, compute_mean: Answer) -> None:
     """`compute_mean(batches)`: the mean of all numbers, with one read from the GPU."""
     for device in trial.devices:
@@ -27,5 +27,5 @@ def exercise_5(trial: Trial, compute_mean: Answer) -> None:
         close = abs(result - exact) <= 1e-4 * abs(exact)
         trial.expect(close, "wrong-mean", sizes=", ".join(str(3 * n) for n in sizes))
         if device.type != "cpu":
-            one_fetch = watch.fetched <= 1
-            trial.expect(one_fetch, "many-fetches", batches=len(batches), fetched=watch.fetched)
+            one_fetch = watch.fetches <= 1
+            trial.expect(one_fetch, "many-fetches", batches=len(batches), fetched=watch.fetches)

@@ -15,7 +15,7 @@ from helpers.checks.trial import Answer, Trial, describe, is_number
 _ELSEWHERE = ("device-error", "result-elsewhere", "result-dropped")
 
 
-@lab.exercise(1, points=4, right="All eight lines work on any device.")
+@lab.exercise(1, points=4, success_message="All eight lines work on any device.")
 def exercise_1(
     trial: Trial,
     add: Answer,
@@ -37,7 +37,7 @@ def exercise_1(
     net = nn.Linear(columns, 3)
     guesses = labels.clone()
     guesses[trial.random.randint(2, 7) :] = 3
-    right = int((guesses == labels).sum())
+    num_correct = int((guesses == labels).sum())
     checks: list[Callable[[], None]] = [
         lambda: _try_line(trial, add, (X, Y), X + Y),
         lambda: _try_line(trial, multiply, (X, Y.t()), X @ Y.t()),
@@ -47,7 +47,7 @@ def exercise_1(
         # The CPU first: torch accepts a 0-d CPU tensor together with GPU tensors.
         lambda: _try_line(trial, divide, (X, total), X / total, cpu_first=True),
         lambda: _try_noise(trial, noise, X),
-        lambda: _try_line(trial, count_correct, (guesses, labels), right),
+        lambda: _try_line(trial, count_correct, (guesses, labels), num_correct),
     ]
     for done, check in enumerate(checks):
         try:
@@ -75,7 +75,7 @@ def _try_line(
             outcome = trial.try_call(line, first, second)
         try:
             if outcome.error is not None:
-                wrong = trial.why(outcome.error)
+                wrong = trial.hint_for(outcome.error)
                 dropped = any(move.target == device for move in watch.moves)
                 if wrong.hint == hints.DEVICE_ERROR and dropped:
                     raise trial.wrong("result-dropped", name=trial.name, device=device)

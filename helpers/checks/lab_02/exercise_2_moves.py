@@ -22,14 +22,14 @@ class MixedLine:
         run: a function that executes the line, with its tensors as arguments.
         tensors: the shape of each tensor, its device, and whether it contains indices, by name.
         goal: the expected device of the result.
-        asked: the goal in words, for the hint.
+        goal_text: the goal as a sentence for the hint.
     """
 
     code: str
     run: Callable[..., Any]
     tensors: dict[str, tuple[tuple[int, ...], str, bool]]
     goal: str
-    asked: str
+    goal_text: str
 
     def values(self) -> dict[str, Tensor]:
         """Return the tensors by name, each on its device."""
@@ -93,7 +93,9 @@ LINES = {
 }
 
 
-@lab.exercise(2, points=3, right="For every message you know which tensor moves, and where to.")
+@lab.exercise(
+    2, points=3, success_message="For every message you know which tensor moves, and where to."
+)
 def exercise_2(trial: Trial, moves: Answer) -> None:
     """`moves()`: for each line the name of the tensor that moves, and its new device."""
     result = trial.result_of(moves)
@@ -125,5 +127,5 @@ def _try_move(trial: Trial, line: str, mixed: MixedLine, name: Any, device: Any)
     except (RuntimeError, TypeError):
         raise trial.wrong("still-mixes", line=line, name=name, device=device) from None
     trial.expect(
-        str(result.device) == mixed.goal, "wrong-goal", line=line, goal=translate(mixed.asked)
+        str(result.device) == mixed.goal, "wrong-goal", line=line, goal=translate(mixed.goal_text)
     )

@@ -9,7 +9,9 @@ from helpers.checks.lab_02.shared import lab
 from helpers.checks.trial import Answer, Trial, describe, is_int
 
 
-@lab.exercise(3, points=3, right="Images, labels and class weights all move to the network.")
+@lab.exercise(
+    3, points=3, success_message="Images, labels and class weights all move to the network."
+)
 def exercise_3(trial: Trial, evaluate_batch: Answer) -> None:
     """`evaluate_batch(net, loss, images, labels)`: the loss and the correct predictions."""
     classes = trial.random.randint(3, 4)
@@ -48,7 +50,7 @@ def _check_evaluation(
         for word, hint in _HINTS.items():
             if f"{word} is on {other}" in str(outcome.error):
                 raise trial.wrong(hint, net=device, other=other)
-        raise trial.why(outcome.error)
+        raise trial.hint_for(outcome.error)
     result = outcome.value
     trial.expect_result(result)
     unchanged = all(map(equal_values, copies[2:], arguments[2:]))

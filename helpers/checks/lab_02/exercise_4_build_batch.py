@@ -8,7 +8,7 @@ from helpers.checks.lab_02.shared import lab
 from helpers.checks.trial import Answer, Trial, describe
 
 
-@lab.exercise(4, points=2, right="Only the rows that are needed move; the table stays.")
+@lab.exercise(4, points=2, success_message="Only the rows that are needed move; the table stays.")
 def exercise_4(trial: Trial, build_batch: Answer) -> None:
     """`build_batch(table, rows, extra)`: rows of a large table, followed by others."""
     for device in trial.devices:

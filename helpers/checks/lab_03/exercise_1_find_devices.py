@@ -11,7 +11,7 @@ from helpers.checks.trial import Answer, Trial, describe
 from helpers.language import translate
 
 
-@lab.exercise(1, points=2, right="You can tell where all the tensors of a network are.")
+@lab.exercise(1, points=2, success_message="You can tell where all the tensors of a network are.")
 def exercise_1(trial: Trial, find_devices: Answer) -> None:
     """`find_devices(net, optimizer)`: the devices of parameters, buffers and state."""
     main_device, other_device = trial.devices[0], trial.devices[-1]

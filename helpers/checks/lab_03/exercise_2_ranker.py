@@ -25,7 +25,9 @@ class GivenRanker(nn.Module):
         return sum(head(X) for head in self.heads)
 
 
-@lab.exercise(2, points=3, right="Everything that the module registers moves with it and is saved.")
+@lab.exercise(
+    2, points=3, success_message="Everything that the module registers moves with it and is saved."
+)
 def exercise_2(trial: Trial, Ranker: Answer) -> None:
     """`Ranker(features, classes)`: its mean, its gain and its heads move with it."""
     for device in trial.devices:

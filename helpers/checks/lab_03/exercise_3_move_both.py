@@ -8,7 +8,9 @@ from helpers.checks.lab_03.shared import lab, net_and_optimizer, state_of, take_
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(3, points=3, right="Network and optimizer move together, and training continues.")
+@lab.exercise(
+    3, points=3, success_message="Network and optimizer move together, and training continues."
+)
 def exercise_3(trial: Trial, move_both: Answer) -> None:
     """`move_both(net, optimizer, device)`: both move, and nothing is lost."""
     gpu, cpu = trial.device, torch.device("cpu")

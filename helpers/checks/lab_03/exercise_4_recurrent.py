@@ -30,7 +30,7 @@ class GivenRecurrent(nn.Module):
 _ELSEWHERE = ("device-error", "result-elsewhere")
 
 
-@lab.exercise(4, points=2, right="One network for any device, and nothing is copied.")
+@lab.exercise(4, points=2, success_message="One network for any device, and nothing is copied.")
 def exercise_4(trial: Trial, Recurrent: Answer) -> None:
     """`Recurrent(inputs, hidden)`: creates tensors on the device of its input."""
     inputs, hidden = trial.random.sample(range(2, 7), 2)

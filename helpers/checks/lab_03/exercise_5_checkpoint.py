@@ -23,7 +23,7 @@ class _Saved(NamedTuple):
     epoch: int
 
 
-@lab.exercise(5, points=3, right="Training continues from your file on any machine.")
+@lab.exercise(5, points=3, success_message="Training continues from your file on any machine.")
 def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -> None:
     """`save_checkpoint` and `load_checkpoint`: from any machine to any other."""
     # Each case: the saved network's device, and the GPU count and device of the loading machine.
@@ -79,7 +79,7 @@ def _hint_for_load_error(
         return trial.wrong("needs-its-gpu", error=one_line(error).split(". ")[0], **details)
     if isinstance(error, pickle.UnpicklingError) and "eights only" in text:
         return trial.wrong("whole-objects", error=one_line(error).split(". ")[0])
-    return trial.why(error)
+    return trial.hint_for(error)
 
 
 def _check_net(trial: Trial, net: nn.Module, saved: _Saved, other: _Saved, device: str) -> None:

@@ -26,7 +26,7 @@ def net_and_optimizer(
 
 
 def make_optimizer(name: str, net: nn.Module, *, scale: float = 1.0) -> torch.optim.Optimizer:
-    """Return an optimizer of the network's parameters, in two groups with their own settings."""
+    """Return an optimizer for the network's parameters, in two groups with their own settings."""
     first, *others = net.parameters()
     groups = [
         {"params": [first], "lr": 0.02 * scale},

@@ -13,7 +13,7 @@ from helpers.language import translate
 from helpers.networks import ClassicNet
 
 
-@lab.exercise(1, points=3, right="Three edits, and the same training runs on the GPU.")
+@lab.exercise(1, points=3, success_message="Three edits, and the same training runs on the GPU.")
 def exercise_1(trial: Trial, train_classic: Answer) -> None:
     """`train_classic(net, batches)`: the classic script, on the GPU if there is one."""
     torch.manual_seed(trial.seed)
@@ -42,7 +42,7 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     with trial.machine_with(0):
         outcome = trial.try_call(train_classic, copy.deepcopy(net), batches)
         if outcome.error is not None:
-            error_text = translate("stops with {error}", error=one_line(outcome.error))
+            error_text = translate("raises {error}", error=one_line(outcome.error))
             raise trial.wrong("needs-a-gpu", what=error_text)
         trial.expect_result(outcome.value)
         result_devices = find_devices(outcome.value)

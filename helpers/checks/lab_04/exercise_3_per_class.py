@@ -10,7 +10,7 @@ from helpers.checks.trial import Answer, Trial, describe, is_number, one_line
 from helpers.language import translate
 
 
-@lab.exercise(3, points=3, right="Every image counts, in batches of any size.")
+@lab.exercise(3, points=3, success_message="Every image counts, in batches of any size.")
 def exercise_3(trial: Trial, per_class: Answer) -> None:
     """`per_class(net, batches)`: for each of ten classes, its accuracy."""
     draw = trial.random.randint
@@ -35,15 +35,15 @@ def exercise_3(trial: Trial, per_class: Answer) -> None:
             trial.expect(
                 not fixed_size, "fixed-batch", size=min(sizes), error=one_line(outcome.error)
             )
-            raise trial.why(outcome.error)
+            raise trial.hint_for(outcome.error)
         result = outcome.value
         trial.expect_result(result)
         _check_classes(trial, result, counts, first_four, missing)
         trial.expect(not any(net.gradients), "keeps-gradients")
         if device.type != "cpu":
-            details = {"batches": len(batches), "fetched": watch.fetched}
+            details = {"batches": len(batches), "fetched": watch.fetches}
             details["enough"] = translate("two tables of counts need at most two reads")
-            trial.expect(watch.fetched <= 2, "many-fetches", **details)
+            trial.expect(watch.fetches <= 2, "many-fetches", **details)
 
 
 def _check_classes(

@@ -14,7 +14,7 @@ from helpers.checks.lab_04.shared import Batches, epoch_reference, lab
 from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
-@lab.exercise(4, points=3, right="All three mistakes are fixed.")
+@lab.exercise(4, points=3, success_message="All three mistakes are fixed.")
 def exercise_4(trial: Trial, train_epoch: Answer) -> None:
     """`train_epoch(net, batches, optimizer)`: one epoch; the mean loss over the images."""
     for device in (trial.device, torch.device("cpu")):
@@ -26,17 +26,19 @@ def exercise_4(trial: Trial, train_epoch: Answer) -> None:
             batches[-1] = batches[-1][0] * 4, batches[-1][1]
             net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4))
             expected, accumulated, other = (copy.deepcopy(net) for _ in range(3))
-            exact = epoch_reference(expected, _momentum(expected, batches[0]), batches)
+            exact = epoch_reference(expected, _optimizer_with_state(expected, batches[0]), batches)
             mean_of_means = statistics.mean(_batch_losses(other, batches))
-        epoch_reference(accumulated, _momentum(accumulated, batches[0]), batches, zero=False)
+        epoch_reference(
+            accumulated, _optimizer_with_state(accumulated, batches[0]), batches, zero=False
+        )
         net.to(device)
-        optimizer = _momentum(net, tuple(tensor.to(device) for tensor in batches[0]))
+        optimizer = _optimizer_with_state(net, tuple(tensor.to(device) for tensor in batches[0]))
         start = copy.deepcopy(net)
         modes, graphs = _observe(net.eval())
         outcome = trial.try_call(train_epoch, net, batches, optimizer)
         if outcome.error is not None:
             steps_early = "modified by an inplace operation" in str(outcome.error)
-            raise trial.wrong("steps-early") if steps_early else trial.why(outcome.error)
+            raise trial.wrong("steps-early") if steps_early else trial.hint_for(outcome.error)
         result = outcome.value
         trial.expect_result(result)
         trial.expect(modes and all(modes), "evaluation-mode")
@@ -51,7 +53,9 @@ def exercise_4(trial: Trial, train_epoch: Answer) -> None:
         trial.expect(close, "wrong-loss", exact=exact, found=float(result))
 
 
-def _momentum(net: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.optim.Optimizer:
+def _optimizer_with_state(
+    net: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]
+) -> torch.optim.Optimizer:
     """Return an optimizer with state: replacing it with a new one changes the result."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     F.cross_entropy(net(batch[0]), batch[1]).backward()
@@ -87,5 +91,5 @@ def _observe(net: nn.Module) -> tuple[list[bool], list[int]]:
 
 def _batch_losses(net: nn.Module, batches: Batches) -> list[float]:
     """Return the loss of each batch of an epoch."""
-    optimizer = _momentum(net, batches[0])
+    optimizer = _optimizer_with_state(net, batches[0])
     return [epoch_reference(net, optimizer, [batch]) for batch in batches]

@@ -15,7 +15,7 @@ lab = Lab("04_cifar10_on_gpu", read_hints(Path(__file__).parent), seconds=20)
 Batches = list[tuple[torch.Tensor, torch.Tensor]]
 
 
-class Observed(nn.Module):
+class ObservedNet(nn.Module):
     """A network to evaluate that records its mode and gradient tracking at each call."""
 
     def __init__(self, features: int, classes: int = 10) -> None:
@@ -32,13 +32,15 @@ class Observed(nn.Module):
         return self.linear(self.drop(images.flatten(1)))
 
 
-def observed_network(trial: Trial, sizes: list[int], classes: int = 10) -> tuple[Observed, Batches]:
+def observed_network(
+    trial: Trial, sizes: list[int], classes: int = 10
+) -> tuple[ObservedNet, Batches]:
     """Return a network in evaluation mode and batches for it.
 
     It classifies about 60% of the images correctly, and all of those in the last two batches.
     """
     torch.manual_seed(trial.seed)
-    net = Observed(12, classes).eval()
+    net = ObservedNet(12, classes).eval()
     batches = []
     for batch_index, size in enumerate(sizes):
         images = trial.normal(size, 3, 2, 2) * 3
@@ -54,7 +56,7 @@ def observed_network(trial: Trial, sizes: list[int], classes: int = 10) -> tuple
 
 
 @torch.no_grad()
-def confusion(net: Observed, batches: Batches, classes: int = 10) -> torch.Tensor:
+def confusion(net: ObservedNet, batches: Batches, classes: int = 10) -> torch.Tensor:
     """Return the confusion matrix, row = true class, column = prediction; `net` is on the CPU."""
     modes, gradients = list(net.modes), list(net.gradients)
     pairs = torch.cat([labels * classes + net(images).argmax(1) for images, labels in batches])

@@ -15,7 +15,9 @@ from helpers.checks.trial import Answer, Trial, describe, is_number, one_line
 _UNIT = 0.1
 
 
-@lab.exercise(1, points=3, right="Your stopwatch waits, warms up, and reports the median.")
+@lab.exercise(
+    1, points=3, success_message="Your stopwatch waits, warms up, and reports the median."
+)
 def exercise_1(trial: Trial, seconds_per_call: Answer) -> None:
     """`seconds_per_call(call, device, runs)`: the median time of a call."""
     # Two settings, so that returning a constant fails.

@@ -12,7 +12,9 @@ from helpers.language import translate
 _UNIT = 0.02  # simulated seconds
 
 
-@lab.exercise(2, points=3, right="Every part has its own time, and the bottleneck is visible.")
+@lab.exercise(
+    2, points=3, success_message="Every part has its own time, and the bottleneck is visible."
+)
 def exercise_2(trial: Trial, seconds_per_part: Answer) -> None:
     """`seconds_per_part(parts, device, steps)`: the mean time per step of each part."""
     names = ["data", "forward", "backward", "optimizer"]

@@ -7,7 +7,9 @@ from helpers.checks.lab_05.shared import lab
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(4, points=2, right="A larger batch, fewer steps, and a learning rate to match.")
+@lab.exercise(
+    4, points=2, success_message="A larger batch, fewer steps, and a learning rate to match."
+)
 def exercise_4(trial: Trial, plan: Answer) -> None:
     """`plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)`: steps and rate."""
     draw = trial.random.randint

@@ -15,7 +15,9 @@ _COUNT = 2048
 
 
 @lab.exercise(
-    1, points=2, right="Each image is flipped independently, in one operation for the batch."
+    1,
+    points=2,
+    success_message="Each image is flipped independently, in one operation for the batch.",
 )
 def exercise_1(trial: Trial, random_flip: Answer) -> None:
     """`random_flip(images)`: each image mirrored horizontally with probability 1/2."""

@@ -16,7 +16,7 @@ _COUNT = 4096
 
 
 @lab.exercise(
-    2, points=3, right="Each image has its own random shift, in one gather for the batch."
+    2, points=3, success_message="Each image has its own random shift, in one gather for the batch."
 )
 def exercise_2(trial: Trial, random_shift: Answer) -> None:
     """`random_shift(images, max_shift)`: each image shifted by up to `max_shift` pixels."""
@@ -25,25 +25,25 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
         size = trial.random.randint(6, 9)
         images = trial.normal(_COUNT, 3, size, size).to(device)
         result = call_augmentation(trial, random_shift, images, max_shift)
-        moves = _moves(images, result, max_shift)
-        if (moves < -99).any():
-            wrapped = (_moves(images, result, max_shift, wrap=True) > -99).all()
+        shifts = _find_shifts(images, result, max_shift)
+        if (shifts < -99).any():
+            wrapped = (_find_shifts(images, result, max_shift, wrap=True) > -99).all()
             trial.expect(not wrapped, "around-the-edge")
             raise trial.wrong("not-a-shift", max_shift=max_shift)
         if max_shift == 0:
             continue
-        down, right = moves.unbind(1)
-        all_equal = bool((moves == moves[0]).all())
-        shift_text = translate("every image was moved by {shift}", shift=moves[0].tolist())
+        down, right = shifts.unbind(1)
+        all_equal = bool((shifts == shifts[0]).all())
+        shift_text = translate("every image was moved by {shift}", shift=shifts[0].tolist())
         trial.expect(not all_equal, "all-alike", what=shift_text)
         trial.expect(not torch.equal(down, right), "tied-axes")
-        _check_even(trial, down.tolist(), max_shift, dim=2)
-        _check_even(trial, right.tolist(), max_shift, dim=3)
+        _check_uniform(trial, down.tolist(), max_shift, dim=2)
+        _check_uniform(trial, right.tolist(), max_shift, dim=3)
         expect_random(trial, random_shift, images, max_shift)
         expect_batch_operations(trial, random_shift, images, max_shift)
 
 
-def _check_even(trial: Trial, shifts: list[int], max_shift: int, *, dim: int) -> None:
+def _check_uniform(trial: Trial, shifts: list[int], max_shift: int, *, dim: int) -> None:
     """Require that every shift along a dimension is equally likely."""
     all_shifts = range(-max_shift, max_shift + 1)
     details = {"max_shift": max_shift, "count": _COUNT, "dim": dim}
@@ -59,10 +59,10 @@ def _check_even(trial: Trial, shifts: list[int], max_shift: int, *, dim: int) ->
         )
 
 
-def _moves(
+def _find_shifts(
     images: torch.Tensor, result: torch.Tensor, max_shift: int, *, wrap: bool = False
 ) -> torch.Tensor:
-    """Return by how many pixels each image moved down and right, -100 if no shift fits."""
+    """Return how many pixels down and right each image was shifted; -100 if no shift matches."""
     images, result = images.cpu(), result.cpu()
     shifts = torch.full((len(images), 2), -100)
     height, width = images.shape[2:]

@@ -27,7 +27,9 @@ class _ObservedNet(nn.Module):
         return self.net(images)
 
 
-@lab.exercise(3, points=2, right="The mean of two views, in evaluation mode and without gradients.")
+@lab.exercise(
+    3, points=2, success_message="The mean of two views, in evaluation mode and without gradients."
+)
 def exercise_3(trial: Trial, predict: Answer) -> None:
     """`predict(net, images)`: the mean of the logits for images and for their mirror images."""
     for device in (trial.device, torch.device("cpu")):

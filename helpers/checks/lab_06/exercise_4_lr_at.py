@@ -6,7 +6,9 @@ from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
-@lab.exercise(4, points=2, right="The learning rate rises linearly, and decays linearly to zero.")
+@lab.exercise(
+    4, points=2, success_message="The learning rate rises linearly, and decays linearly to zero."
+)
 def exercise_4(trial: Trial, lr_at: Answer) -> None:
     """`lr_at(step, num_steps, peak_lr, warmup_steps)`: linear warmup, then linear decay."""
     draw = trial.random.randint
@@ -21,7 +23,7 @@ def exercise_4(trial: Trial, lr_at: Answer) -> None:
                     "divides-by-zero", warmup_steps=warmup_steps, num_steps=num_steps, step=step
                 )
             if outcome.error is not None:
-                raise trial.why(outcome.error)
+                raise trial.hint_for(outcome.error)
             result = outcome.value
             trial.expect_result(result)
             is_plain = is_number(result)

@@ -10,7 +10,7 @@ from helpers.checks.trial import Answer, Trial, describe
 from helpers.language import translate
 
 
-@lab.exercise(5, points=3, right="The loss no longer rewards a confidence of 100%.")
+@lab.exercise(5, points=3, success_message="The loss no longer rewards a confidence of 100%.")
 def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
     """`smoothed_loss(logits, labels, smoothing)`: cross-entropy with smoothed labels."""
     draw = trial.random
@@ -29,9 +29,9 @@ def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
                 not shape_error,
                 "ten-classes",
                 classes=classes,
-                what=translate("stops with an error"),
+                what=translate("raises an error"),
             )
-            raise trial.why(outcome.error)
+            raise trial.hint_for(outcome.error)
         loss = outcome.value
         trial.expect_result(loss)
         is_tensor = isinstance(loss, torch.Tensor)

@@ -12,13 +12,13 @@ from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_06.shared import lab
 from helpers.checks.trial import Answer, Trial
 
-WANTED, EPOCHS = 0.8, 6
+TARGET_ACCURACY, EPOCHS = 0.8, 6
 # Every attempt uses the same images and initial weights, so that the result does not depend on
 # chance.
 _SEED = 6
 
 
-@lab.exercise(6, points=4, right="At least 80% in six epochs.", seconds=30)
+@lab.exercise(6, points=4, success_message="At least 80% in six epochs.", seconds=30)
 def exercise_6(trial: Trial, learn: Answer) -> None:
     """`learn(net, images, labels, epochs)`: 80% of new images correct after six passes."""
     torch.manual_seed(_SEED)
@@ -42,13 +42,13 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
     trial.expect(not any(old_gradients), "old-gradients")
     trial.expect(all(b.isfinite().all() for _, b in pairs), "blown-up")
     accuracy = _accuracy(net, generator, trial.device)
-    details = {"accuracy": accuracy, "wanted": WANTED, "steps": len(batches)}
-    trial.expect(accuracy >= WANTED or len(batches) >= 30, "few-steps", **details)
+    details = {"accuracy": accuracy, "wanted": TARGET_ACCURACY, "steps": len(batches)}
+    trial.expect(accuracy >= TARGET_ACCURACY or len(batches) >= 30, "few-steps", **details)
     classes = inputs[1].cpu()
     known_batches = [batch for batch in batches if (batch >= 0).all() and len(batch) > 1]
     mixed = sum(len(set(classes[batch].tolist())) > 1 for batch in known_batches)
     trial.expect(not known_batches or mixed > len(known_batches) / 3, "sorted")
-    if accuracy >= WANTED:
+    if accuracy >= TARGET_ACCURACY:
         return
     change = max(((a - b).norm() / a.norm()).item() for a, b in pairs)
     raise trial.wrong("too-low" if change > 0.25 else "short-steps", **details)

@@ -9,7 +9,7 @@ from helpers.checks.trial import Answer, Trial, describe, is_int
 from helpers.memory import allocated_size
 
 
-@lab.exercise(1, points=2, right="You know what training keeps before you start it.")
+@lab.exercise(1, points=2, success_message="You know what training keeps before you start it.")
 def exercise_1(trial: Trial, training_bytes: Answer) -> None:
     """`training_bytes(net, states)`: weights, buffers, gradients and states, in blocks."""
     sizes = [trial.random.randrange(3, 60) for _ in range(3)]

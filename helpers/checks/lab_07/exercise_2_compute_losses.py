@@ -11,7 +11,7 @@ from helpers.checks.lab_07.shared import PeakMeter, lab
 from helpers.checks.trial import Answer, Trial, describe, is_number
 
 
-@lab.exercise(2, points=2, right="Only numbers are left, and no graph was built.")
+@lab.exercise(2, points=2, success_message="Only numbers are left, and no graph was built.")
 def exercise_2(trial: Trial, compute_losses: Answer) -> None:
     """`compute_losses(net, batches)`: one loss per batch, and no activations."""
     for training in (True, False):

@@ -22,7 +22,7 @@ class _CountingNet(nn.Module):
         super().__init__()
         self.net = net
         self.batches: list[int] = []
-        self.kept = self.most_kept = 0
+        self.kept = self.max_kept = 0
 
     def forward(self, X: Tensor) -> Tensor:
         """Map `(N, 6)` to `(N, 4)`."""
@@ -35,7 +35,7 @@ class _CountingNet(nn.Module):
 
     def _keep(self, count: int) -> None:
         self.kept += count
-        self.most_kept = max(self.most_kept, self.kept)
+        self.max_kept = max(self.max_kept, self.kept)
 
 
 def _unpack(packed: tuple[_Part, Tensor]) -> Tensor:
@@ -56,7 +56,8 @@ class _CountingSGD(optim.SGD):
 @lab.exercise(
     3,
     points=3,
-    right="The step equals that of the whole batch, and only one part is in memory at a time.",
+    success_message="The step equals that of the whole batch, and only one part is in memory at a "
+    "time.",
 )
 def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
     """`accumulated_step(net, optimizer, X, y, size)`: one step with the whole batch's gradient."""
@@ -75,7 +76,7 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
 
         largest = max(net.batches, default=0)
         trial.expect(largest <= size, "too-large", size=size, found=largest)
-        trial.expect(net.most_kept <= size, "all-kept", size=size, found=net.most_kept)
+        trial.expect(net.max_kept <= size, "all-kept", size=size, found=net.max_kept)
         trial.expect(optimizer.steps != 0, "no-step")
         trial.expect(optimizer.steps == 1, "many-steps", found=optimizer.steps)
         examples = sum(net.batches)
@@ -86,10 +87,10 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
         for parameter, gradient in zip(inner.parameters(), gradients, strict=True):
             parameter.grad = gradient
         if not same_gradients(inner, reference):
-            _explain(trial, gradients, reference, -(-count // size), even=count % size == 0)
+            _raise_hint(trial, gradients, reference, -(-count // size), even=count % size == 0)
 
 
-def _explain(
+def _raise_hint(
     trial: Trial, found_gradients: list[Tensor], reference: nn.Module, parts: int, *, even: bool
 ) -> None:
     gradients = [parameter.grad for parameter in reference.parameters()]

@@ -29,7 +29,9 @@ class _Layer(nn.Module):
         return self.inner(X)
 
 
-@lab.exercise(4, points=3, right="Each layer keeps only its input, and the gradients are the same.")
+@lab.exercise(
+    4, points=3, success_message="Each layer keeps only its input, and the gradients are the same."
+)
 def exercise_4(trial: Trial, checkpointed: Answer) -> None:
     """`checkpointed(layers, X)`: the layers one after another, each with a checkpoint."""
     for leaf in (False, True):

@@ -22,7 +22,7 @@ def make_net() -> nn.Sequential:
     return nn.Sequential(*blocks, nn.Linear(WIDTH, 10))
 
 
-@lab.exercise(5, points=4, right="It fits, and it learns.", seconds=30)
+@lab.exercise(5, points=4, success_message="It fits, and it learns.", seconds=30)
 def exercise_5(trial: Trial, train: Answer) -> None:
     """`train(net, X, y)`: trains within 5.5 MiB, not counting the network and the data."""
     torch.manual_seed(trial.random.randrange(2**31))

@@ -10,22 +10,22 @@ from helpers.checks.lab_08.shared import lab
 from helpers.checks.trial import Answer, Trial, describe
 
 
-@lab.exercise(1, points=3, right="You can round a number to any length of mantissa.")
+@lab.exercise(1, points=3, success_message="You can round a number to any length of mantissa.")
 def exercise_1(trial: Trial, keep_bits: Answer) -> None:
     """`keep_bits(x, mantissa)`: x, rounded to the nearest number with fewer mantissa bits."""
     for device in trial.devices:
-        for number, mantissa in enumerate(_mantissas(trial)):
-            ties, others = _ties(trial, mantissa), _others(trial)
+        for index, mantissa in enumerate(_mantissas(trial)):
+            ties, others = _ties(trial, mantissa), _random_and_fixed_values(trial)
             inputs = torch.cat([ties, others])
             x = inputs.clone().to(device)
             result = trial.result_of(keep_bits, x, mantissa)
-            _check_kind(trial, result, x)
+            _check_type(trial, result, x)
             trial.expect(torch.equal(x.cpu(), inputs), "input-changed")
             expected, output = _round(inputs, mantissa), result.detach().cpu()
             try:
                 _check_numbers(trial, inputs, output, expected, mantissa, len(ties))
             except WrongAnswer:
-                if number:
+                if index:
                     rounds_to_seven = torch.equal(output, _round(inputs, 7))
                     trial.expect(not rounds_to_seven, "always-seven", mantissa=mantissa)
                 raise
@@ -37,13 +37,13 @@ def _mantissas(trial: Trial) -> list[int]:
 
 
 def _ties(trial: Trial, mantissa: int) -> Tensor:
-    """Return numbers exactly between two neighbors, of either sign."""
+    """Return numbers halfway between two numbers with `mantissa` bits, of either sign."""
     steps = trial.integers(0, 2**mantissa, (20,)).double()
     signs = 2.0 * trial.integers(0, 2, (20,)) - 1
     return (signs * (1 + (steps + 0.5) / 2**mantissa)).float()
 
 
-def _others(trial: Trial) -> Tensor:
+def _random_and_fixed_values(trial: Trial) -> Tensor:
     powers = 2.0 ** trial.integers(-30, 30, (200,))
     fixed_values = torch.tensor([0.0, 1.0, -1.0, 1.99999, 70_000.0, -1e-6])
     return torch.cat([trial.normal(200) * powers, fixed_values])
@@ -61,7 +61,7 @@ def _truncate(x: Tensor, mantissa: int) -> Tensor:
     return torch.ldexp(torch.trunc(digits * size) / size, exponent).float()
 
 
-def _check_kind(trial: Trial, result: Any, x: Tensor) -> None:
+def _check_type(trial: Trial, result: Any, x: Tensor) -> None:
     right_shape = isinstance(result, Tensor) and result.shape == x.shape
     trial.expect(right_shape, "not-a-tensor", what=describe(result), shape=tuple(x.shape))
     trial.expect(result.dtype == torch.float32, "other-dtype", found=result.dtype)

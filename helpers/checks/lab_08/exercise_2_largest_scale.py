@@ -11,7 +11,9 @@ from helpers.checks.trial import Answer, Trial, describe, is_number
 _LIMIT = 2.0**24
 
 
-@lab.exercise(2, points=2, right="This scale uses the range of fp16 and does not overflow.")
+@lab.exercise(
+    2, points=2, success_message="This scale uses the range of fp16 and does not overflow."
+)
 def exercise_2(trial: Trial, largest_scale: Answer) -> None:
     """`largest_scale(gradients)`: the largest power of 2 that keeps all gradients finite."""
     for device in trial.devices:

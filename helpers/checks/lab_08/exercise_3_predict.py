@@ -21,7 +21,7 @@ KINDS = {
 }
 
 
-@lab.exercise(3, points=2, right="All ten dtypes are right.")
+@lab.exercise(3, points=2, success_message="All ten dtypes are right.")
 def exercise_3(trial: Trial, predict: Answer) -> None:
     """`predict()`: the dtype of each expression under autocast with float16."""
     result = trial.result_of(predict)

@@ -9,7 +9,9 @@ from torch import Tensor, nn
 from helpers.checks.lab_08.shared import lab
 from helpers.checks.trial import Answer, Trial, describe
 
-_SCALE, _MAX_NORM, _RATE, _KEPT = 1024.0, 0.4, 0.1, 100
+_SCALE, _MAX_NORM, _RATE = 1024.0, 0.4, 0.1
+# Gradients that remain after a step are multiplied by this, so that they visibly affect the next.
+_LEFTOVER_FACTOR = 100
 
 _Batches = list[tuple[Tensor, Tensor]]
 
@@ -38,7 +40,9 @@ class Scaler(torch.amp.GradScaler):
         super().update(new_scale)
 
 
-@lab.exercise(4, points=4, right="Scaled, unscaled, clipped, and skipped where it overflows.")
+@lab.exercise(
+    4, points=4, success_message="Scaled, unscaled, clipped, and skipped where it overflows."
+)
 def exercise_4(trial: Trial, training_step: Answer) -> None:
     """`training_step(net, optimizer, scaler, X, y, max_norm)`: one step in mixed precision."""
     torch.manual_seed(trial.random.randrange(2**31))
@@ -64,7 +68,7 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     weights_before = [value.clone() for value in weights]
     X, y = batches[0]
     step = training_step, net, optimizer, scaler, X * 1e6, y
-    scale, new_scale = trial.observe(_scales_around, *step)
+    scale, new_scale = trial.observe(_scale_before_and_after, *step)
     unchanged = all(
         torch.equal(a, b.detach()) for a, b in zip(weights_before, net.parameters(), strict=True)
     )
@@ -104,11 +108,11 @@ def _take_steps(
         # Multiply the remaining gradients, so that they change the next step noticeably.
         for parameter in net.parameters():
             if parameter.grad is not None:
-                parameter.grad *= _SCALE * _KEPT
+                parameter.grad *= _SCALE * _LEFTOVER_FACTOR
     return scaler, losses, scaler.calls, dtypes, autocast_in_backward
 
 
-def _scales_around(
+def _scale_before_and_after(
     trial: Trial,
     training_step: Answer,
     net: nn.Module,
@@ -124,14 +128,18 @@ def _scales_around(
 
 
 def _reference(
-    start: list[Tensor], batches: _Batches, *, clip: bool = True, keep: bool = False
+    start: list[Tensor], batches: _Batches, *, clip: bool = True, keep_gradients: bool = False
 ) -> tuple[list[Tensor], list[float]]:
     """Return the weights after two steps in float32, and the losses; optionally with a mistake."""
     weights = [value.clone().requires_grad_() for value in start]
     losses = []
     for X, y in batches:
         for weight in weights:
-            weight.grad = weight.grad * _KEPT if keep and weight.grad is not None else None
+            weight.grad = (
+                weight.grad * _LEFTOVER_FACTOR
+                if keep_gradients and weight.grad is not None
+                else None
+            )
         hidden = F.linear(X, weights[0], weights[1]).relu()
         loss = F.cross_entropy(F.linear(hidden, weights[2], weights[3]), y)
         loss.backward()
@@ -163,7 +171,7 @@ def _check_weights(
     trial.expect(change > tolerance, "clipped-scaled")
     unclipped, _ = _reference(start, batches, clip=False)
     trial.expect(_difference(weights, unclipped) > 0.05 * _difference(unclipped, start), "no-clip")
-    accumulated, _ = _reference(start, batches, keep=True)
+    accumulated, _ = _reference(start, batches, keep_gradients=True)
     trial.expect(_difference(weights, accumulated) > tolerance, "gradients-kept")
     raise trial.wrong("other-weights")
 

@@ -6,14 +6,14 @@ from helpers.checks.trial import Answer, Trial, describe, is_number
 Kernels = list[tuple[int, int]]
 
 
-@lab.exercise(5, points=3, right="You can tell how busy a GPU was.")
+@lab.exercise(5, points=3, success_message="You can tell how busy a GPU was.")
 def exercise_5(trial: Trial, utilization: Answer) -> None:
     """`utilization(kernels)`: the fraction of time in which at least one kernel runs."""
     for _ in range(3):
         _check_simple(trial, utilization, _sequential_kernels(trial))
         for hint, kernels in _difficult_cases(trial).items():
             result = _result(trial, utilization, kernels)
-            trial.expect(_close(result, _share(kernels)), hint, found=f"{result:.2f}")
+            trial.expect(_close(result, _busy_fraction(kernels)), hint, found=f"{result:.2f}")
     result = trial.try_call(utilization, [])
     trial.expect(result.error is None and result.value == 0, "empty")
 
@@ -40,7 +40,7 @@ def _difficult_cases(trial: Trial) -> dict[str, Kernels]:
     }
 
 
-def _share(kernels: Kernels) -> float:
+def _busy_fraction(kernels: Kernels) -> float:
     busy = {t for start, length in kernels for t in range(start, start + length)}
     return len(busy) / (max(busy) + 1 - min(busy))
 
@@ -58,7 +58,7 @@ def _close(a: float, b: float) -> bool:
 
 
 def _check_simple(trial: Trial, utilization: Answer, kernels: Kernels) -> None:
-    result, fraction = _result(trial, utilization, kernels), _share(kernels)
+    result, fraction = _result(trial, utilization, kernels), _busy_fraction(kernels)
     busy = sum(length for _, length in kernels)
     end = sum(kernels[-1])
     details = {"found": f"{result:.4g}"}
@@ -66,6 +66,6 @@ def _check_simple(trial: Trial, utilization: Answer, kernels: Kernels) -> None:
     trial.expect(not _close(result, 1 - fraction), "idle", **details)
     trial.expect(not _close(result, busy), "not-a-fraction", **details)
     trial.expect(not _close(result, busy / end), "from-zero", start=kernels[0][0], **details)
-    short = busy / (kernels[-1][0] - kernels[0][0])
-    trial.expect(not _close(result, short), "last-kernel", **details)
+    without_last_kernel = busy / (kernels[-1][0] - kernels[0][0])
+    trial.expect(not _close(result, without_last_kernel), "last-kernel", **details)
     trial.expect(_close(result, fraction), "wrong-fraction", **details)

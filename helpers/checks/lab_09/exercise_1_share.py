@@ -4,7 +4,7 @@ from helpers.checks.lab_09.shared import lab
 from helpers.checks.trial import Answer, Trial, describe, is_int
 
 
-@lab.exercise(1, points=2, right="Every process gets the same number of examples.")
+@lab.exercise(1, points=2, success_message="Every process gets the same number of examples.")
 def exercise_1(trial: Trial, share: Answer) -> None:
     """`share(order, rank, world_size)`: the indices of one process."""
     draw = trial.random.randint
@@ -31,10 +31,10 @@ def exercise_1(trial: Trial, share: Answer) -> None:
             if result == exact:
                 continue
             trial.expect(sorted(result) != sorted(exact), "other-sequence", **details)
-            positions = exact == [before[i] for i in range(rank, count, size)]
+            needs_no_padding = exact == [before[i] for i in range(rank, count, size)]
             in_blocks = result == padded[rank * share_size : (rank + 1) * share_size]
             trial.expect(not in_blocks, "a-block", **details)
             trial.expect(len(result) <= share_size, "too-many", **details)
             trial.expect(len(result) == share_size, "too-few", **details)
-            trial.expect(positions or result[:-1] != exact[:-1], "padded-wrongly", **details)
+            trial.expect(needs_no_padding or result[:-1] != exact[:-1], "padded-wrongly", **details)
             raise trial.wrong("other-examples", **details)

@@ -23,7 +23,9 @@ class Net(nn.Module):
         return self.used(x)
 
 
-@lab.exercise(2, points=3, right="The step equals that of the whole batch, however it is split.")
+@lab.exercise(
+    2, points=3, success_message="The step equals that of the whole batch, however it is split."
+)
 def exercise_2(trial: Trial, average_gradients: Answer) -> None:
     """`average_gradients(replicas, sizes)`: the gradients of the whole batch for all."""
     small, large = trial.random.randint(2, 3), trial.random.randint(6, 9)

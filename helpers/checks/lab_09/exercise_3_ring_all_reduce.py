@@ -8,7 +8,9 @@ from helpers.checks.lab_09.shared import lab
 from helpers.checks.trial import Answer, Trial, describe
 
 
-@lab.exercise(3, points=4, right="Every process has the sum, and none sent more than it had to.")
+@lab.exercise(
+    3, points=4, success_message="Every process has the sum, and none sent more than it had to."
+)
 def exercise_3(trial: Trial, ring_all_reduce: Answer) -> None:
     """`ring_all_reduce(tensors, send)`: the sum for each process, sending few bytes."""
     for n in (4, 2, 3, 1):

@@ -9,7 +9,7 @@ from helpers.checks.trial import Answer, Trial, describe, is_number
 _SHARDED = {"ddp": 0, "zero1": 12, "zero2": 14, "fsdp": 16}
 
 
-@lab.exercise(4, points=3, right="You know what fits before you rent the GPUs.")
+@lab.exercise(4, points=3, success_message="You know what fits before you rent the GPUs.")
 def exercise_4(trial: Trial, plan: Answer) -> None:
     """`plan(method, parameters, gpus)`: bytes of memory and bytes sent, for one GPU."""
     for gpus in (trial.random.choice([4, 8, 64]), 1):

@@ -7,7 +7,7 @@ _COLLECTIVE = ("all_reduce gradients", "all_reduce counts", "barrier")
 _ACTIONS = ("train", "evaluate", "save", *_COLLECTIVE)
 
 
-@lab.exercise(5, points=3, right="No process hangs, and nothing is done twice.")
+@lab.exercise(5, points=3, success_message="No process hangs, and nothing is done twice.")
 def exercise_5(trial: Trial, epoch: Answer) -> None:
     """`epoch(rank, batches, do)`: what one process does."""
     low, high = trial.random.randint(1, 3), trial.random.randint(4, 6)

@@ -689,7 +689,7 @@ def flattens_the_array(X):
     return np.array(X.detach().cpu()).ravel()
 
 
-@answers.wrong(6, "wrong-array")
+@answers.wrong(6, "wrong-numbers")
 def returns_zeros(X):
     return np.zeros(X.shape, dtype=str(X.dtype).removeprefix("torch."))
 

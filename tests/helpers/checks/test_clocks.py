@@ -69,7 +69,7 @@ def test_sleep_advances_simulated_time_only():
         with pytest.raises(ValueError, match="non-negative"):
             time.sleep(-1)
     assert clock.seconds == 30_000
-    assert clock.computed == 0
+    assert clock.busy_seconds == 0
     assert clock.slept
 
 

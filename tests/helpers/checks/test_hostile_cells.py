@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, start_new_kernel
 
-from helpers.checks.showing import CHECK_TYPE
+from helpers.checks.check_box import CHECK_TYPE
 
 # Time limits for code that must exceed the limit, and for all other code.
 SHORT_LIMIT = 0.5
@@ -279,7 +279,7 @@ def test_printed_text_is_shown_below_the_box_and_truncated(notebook):
     notebook.run("def hostile(X):\n    print('here I am' * 1000)\n    return X")
     result = notebook.run("check.exercise_3(hostile)")
     assert "Your code printed:\nhere I am" in result.printed
-    assert result.printed.endswith("... (cut here)\n")
+    assert result.printed.endswith("... (truncated)\n")
 
 
 def test_failing_cell_shows_the_box_and_one_line(notebook):
@@ -287,6 +287,6 @@ def test_failing_cell_shows_the_box_and_one_line(notebook):
     result = notebook.run("check.exercise_3(hostile)")
     assert len(result.outputs) == 1
     assert result.error[0] == "CheckFailed"
-    assert result.error[1].startswith("exercise 3: `add_ramp` stops with a device error.")
+    assert result.error[1].startswith("exercise 3: `add_ramp` raises a device error.")
     assert len(result.error[2]) == 1
     assert "\n" not in result.error[2][0]

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import simulated_cuda
-from helpers.checks import showing
+from helpers.checks import check_box
+from helpers.checks.check_box import CHECK_TYPE, CheckFailed
 from helpers.checks.hints import Hint
 from helpers.checks.lab import Lab
-from helpers.checks.showing import CHECK_TYPE, CheckFailed
 
 SMALL = Hint("too-small", "`double` gives {found}.", "Look at the factor.", "A section")
 OTHER = Hint("no-number", "`double` does not return a number.", "Look at the type.")
@@ -25,7 +25,7 @@ def lab():
     lab = Lab("01_first", HINTS, seconds=5)
     inputs = []
 
-    @lab.exercise(1, points=2, right="The factor is 2.")
+    @lab.exercise(1, points=2, success_message="The factor is 2.")
     def exercise_1(trial, double):
         """Check a function that doubles a number."""
         x = trial.random.randint(2, 10**9)
@@ -34,7 +34,7 @@ def lab():
         trial.expect(isinstance(result, int), "no-number")
         trial.expect(result == 2 * x, "too-small", found="less")
 
-    @lab.exercise(2, points=3, right="Fine.")
+    @lab.exercise(2, points=3, success_message="Fine.")
     def exercise_2(trial, one, two):
         """Accept any answers."""
 
@@ -46,8 +46,8 @@ def lab():
 def outputs(monkeypatch):
     """The outputs that a notebook would display."""
     bundles = []
-    monkeypatch.setattr(showing, "get_ipython", lambda: object())
-    monkeypatch.setattr(showing, "display", lambda bundle, raw: bundles.append(bundle))
+    monkeypatch.setattr(check_box, "get_ipython", lambda: object())
+    monkeypatch.setattr(check_box, "display", lambda bundle, raw: bundles.append(bundle))
     return bundles
 
 

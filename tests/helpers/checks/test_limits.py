@@ -150,10 +150,10 @@ def test_signals_do_not_interrupt_each_other(monkeypatch):
             depths.append(len(active_frames))
             super()._on_signal(number, frame)
 
-        def _verdict(self, frame):
+        def _exceeded_limit(self, frame):
             time.sleep(0.05)
             active_frames.clear()
-            return super()._verdict(frame)
+            return super()._exceeded_limit(frame)
 
     monkeypatch.setattr(limits, "_TICK", 0.4)
     with RecordingLimits(0.1):
@@ -169,9 +169,9 @@ def test_signals_do_not_interrupt_each_other(monkeypatch):
 
 
 def test_memory_is_checked_if_the_system_cannot_limit_it(monkeypatch):
-    if not memory._PROCESS.exists():
+    if not memory._STATM.exists():
         pytest.skip("this system does not report the memory of a process")
-    monkeypatch.setattr(limits, "limit_addresses", lambda more: None)
+    monkeypatch.setattr(limits, "limit_address_space", lambda more: None)
     blocks = []
     with pytest.raises(OutOfMemory), CodeLimits(20, memory=100 * MIB):
         while True:
@@ -180,7 +180,7 @@ def test_memory_is_checked_if_the_system_cannot_limit_it(monkeypatch):
 
 
 def test_huge_tensor_is_refused_at_once():
-    if not memory._PROCESS.exists():
+    if not memory._STATM.exists():
         pytest.skip("this system does not limit addresses")
     if torch.cuda.is_available():
         pytest.skip("addresses are not limited on a machine with a real GPU")

@@ -182,7 +182,8 @@ def test_auto_falls_back_to_synthetic_images_and_says_why(serve, cache):
     assert dataset.classes == synthetic_images.CLASSES
     assert dataset.provenance == (
         "60 synthetic images, instead of CIFAR-10: CIFAR10_ROOT is not set, the cache "
-        "has no copy, no download (127.0.0.1: the server returned 503 Service Unavailable)"
+        "has no copy, and nothing was downloaded "
+        "(127.0.0.1: the server returned 503 Service Unavailable)"
     )
 
 

@@ -28,16 +28,16 @@ def gpu(*seconds):
     return Curve("a made-up GPU", "cuda", SIZES, seconds)
 
 
-def speedup(name, ratio, *, kept=False, differs=True, note=""):
-    return Speedup(name, ratio, 0.95 * ratio, 1.05 * ratio, differs, 1e-4, kept, note)
+def speedup(name, ratio, *, helps=False, differs=True, note=""):
+    return Speedup(name, ratio, 0.95 * ratio, 1.05 * ratio, differs, 1e-4, helps, note)
 
 
 CUMULATIVE = [
-    speedup("resident data", 2.0, kept=True),
+    speedup("resident data", 2.0, helps=True),
     speedup("bf16 autocast", 0.5),
     speedup("fused optimizer", 1.01, differs=False),
     speedup("torch.compile", 1.0, differs=False, note="no compiler"),
-    speedup("what helped", 2.0, kept=True),
+    speedup("what helped", 2.0, helps=True),
     speedup("everything", 1.0, differs=False),
 ]
 

@@ -48,7 +48,7 @@ class CheckBox:
         done: how many exercises of the lab are solved.
         count: how many exercises the lab has.
         printed: what the student's code printed.
-        cut: whether `printed` is incomplete because of its length limit.
+        truncated: whether `printed` is incomplete because of its length limit.
     """
 
     data: dict[str, Any]
@@ -56,7 +56,7 @@ class CheckBox:
     done: int
     count: int
     printed: str = ""
-    cut: bool = False
+    truncated: bool = False
 
     def show(self) -> None:
         """Show the box as HTML, text and data. Outside a notebook, print the text."""
@@ -79,9 +79,11 @@ class CheckBox:
         if not self.printed.strip():
             return ""
         lines = self.printed.rstrip().splitlines()
-        cut = [translate("... (cut here)")] if self.cut or len(lines) > _PRINTED_LINES else []
+        end = (
+            [translate("... (truncated)")] if self.truncated or len(lines) > _PRINTED_LINES else []
+        )
         printed = translate("Your code printed:")
-        return "\n".join([printed, *lines[:_PRINTED_LINES], *cut])
+        return "\n".join([printed, *lines[:_PRINTED_LINES], *end])
 
     @property
     def _title(self) -> str:
