@@ -82,6 +82,31 @@ def check_each(
     return first
 
 
+def refuse(machine: Machine, name: str, where: int, others: int, method: str) -> None:
+    """Raise the error of PyTorch's generated CUDA wrapper for the argument `name`."""
+    places = str(machine.name(where)), str(machine.name(others))
+    raise RuntimeError(messages.wrong_argument(name, *places, method))
+
+
+def check_same_device_as_first(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
+    """Check that all tensors are on the first tensor's device, and return its index.
+
+    PyTorch's generated CUDA wrappers make this check. Arguments that are None are skipped.
+    """
+    places = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
+    first = next(iter(places.values()))
+    for name, where in places.items():
+        if where != first:
+            refuse(machine, name, where, first, method)
+    return first
+
+
+def two_devices(machine: Machine, *places: int) -> RuntimeError:
+    """Return TensorIterator's error for two device indices; a GPU comes first in its text."""
+    first, second = sorted(places, key=lambda where: where == CPU)[:2]
+    return RuntimeError(messages.two_devices(str(machine.name(first)), str(machine.name(second))))
+
+
 def _method(func: torch._ops.OpOverload, method: str | None) -> tuple[str, ...]:
     """Return the name of an operation's generated wrapper, without the prefix `wrapper_CUDA_`.
 
@@ -98,3 +123,13 @@ def _method(func: torch._ops.OpOverload, method: str | None) -> tuple[str, ...]:
     if structured:
         return (f"{base}_{overload}" if overload else base,)
     return (f"{overload}_{base}",)
+
+
+def add_rule(rules: dict[str, Rule], *names: str) -> Callable[[Rule], Rule]:
+    """Return a decorator that adds a rule to `rules` for the operations in `names`."""
+
+    def add(rule: Rule) -> Rule:
+        rules.update(dict.fromkeys(names, rule))
+        return rule
+
+    return add

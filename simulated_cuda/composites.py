@@ -12,9 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import _VF
 
+from .arguments import check_same_device_as_first
 from .machine import Machine
 from .places import CPU, index_of
-from .special_rules import check_attention_mask, check_same_device_as_first
+from .special_rules import check_attention_mask
 
 Tensor = torch.Tensor
 Check = Callable[..., None]

@@ -11,10 +11,16 @@ from typing import Any
 
 import torch
 
-from .arguments import Argument, Rule, check_each, check_elementwise, tensor_arguments
+from .arguments import (
+    Argument,
+    Rule,
+    check_each,
+    check_elementwise,
+    check_same_device_as_first,
+    tensor_arguments,
+)  # fmt: skip
 from .machine import Machine
 from .places import CPU, index_of, put_all
-from .special_rules import check_same_device_as_first
 
 PREFIX = "_foreach_"
 # These run as `clamp_min` or `clamp_max`, whose generated wrapper checks the arguments.

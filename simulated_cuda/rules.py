@@ -1,20 +1,20 @@
 """Which devices each primitive operation accepts on CUDA, and the error it raises otherwise.
 
-A few operations have their own rules in `special_rules`, `convolutions` and `foreach`. All others
-use one of the two checks in `arguments`.
+A few operations have their own rules in `special_rules`, `indexing_rules`, `convolutions` and
+`foreach`. All others use one of the two checks in `arguments`.
 """
 
 from __future__ import annotations
 
 import torch
 
-from . import convolutions, foreach, special_rules
+from . import convolutions, foreach, indexing_rules, special_rules
 from .arguments import Rule, check_each, check_elementwise, tensor_arguments
 from .machine import Machine
 from .operations import ITERATED, MULTI_DEVICE, NO_CPU_SCALARS
 
 _SPECIAL: dict[str, Rule] = {
-    **special_rules.RULES, **convolutions.RULES, **foreach.RULES
+    **special_rules.RULES, **indexing_rules.RULES, **convolutions.RULES, **foreach.RULES
 }  # fmt: skip
 
 

@@ -6,49 +6,27 @@ refer to PyTorch's source.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from . import messages
-from .arguments import Argument, Rule, check_each, check_elementwise, tensor_arguments
+from .arguments import (
+    Argument,
+    Rule,
+    add_rule,
+    check_each,
+    check_elementwise,
+    check_same_device_as_first,
+    tensor_arguments,
+    two_devices,
+)  # fmt: skip
 from .machine import Machine
 from .places import CPU, index_of
 
 RULES: dict[str, Rule] = {}
-
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def add(rule: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, rule))
-        return rule
-
-    return add
-
-
-def refuse(machine: Machine, name: str, where: int, others: int, method: str) -> None:
-    """Raise the error of PyTorch's generated CUDA wrapper for the argument `name`."""
-    places = str(machine.name(where)), str(machine.name(others))
-    raise RuntimeError(messages.wrong_argument(name, *places, method))
-
-
-def check_same_device_as_first(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
-    """Check that all tensors are on the first tensor's device, and return its index.
-
-    PyTorch's generated CUDA wrappers make this check. Arguments that are None are skipped.
-    """
-    places = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
-    first = next(iter(places.values()))
-    for name, where in places.items():
-        if where != first:
-            refuse(machine, name, where, first, method)
-    return first
-
-
-def _two_devices(machine: Machine, *places: int) -> RuntimeError:
-    first, second = sorted(places, key=lambda where: where == CPU)[:2]
-    return RuntimeError(messages.two_devices(str(machine.name(first)), str(machine.name(second))))
+_rule = partial(add_rule, RULES)
 
 
 @_rule("_pack_padded_sequence")
@@ -63,72 +41,6 @@ def pack_padded_sequence(machine, func, args, kwargs):
             f"{lengths.dim()}D {machine.name(where)} {dtype} tensor"
         )
     return index_of(args[0])
-
-
-@_rule("index", "_unsafe_index")
-def _index(machine, func, args, kwargs):
-    """Indices may be on the CPU."""
-    source = index_of(args[0])
-    for index in args[1]:
-        if index is not None and index_of(index) not in (CPU, source):
-            raise RuntimeError(
-                "indices should be either on cpu or on the same device as the indexed tensor "
-                f"({machine.name(source)})"
-            )
-    return source
-
-
-@_rule("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_")
-def _index_put(machine, func, args, kwargs):
-    """Values must be on the tensor's device or be a CPU scalar; indices may be on any device."""
-    source, values = index_of(args[0]), args[2]
-    if index_of(values) != source and not (index_of(values) == CPU and values.dim() == 0):
-        raise _two_devices(machine, source, index_of(values))
-    return source
-
-
-@_rule("index_fill", "index_fill_")
-def _index_fill(machine, func, args, kwargs):
-    """The index must be on the tensor's device. The value is not checked: it becomes a number."""
-    places = index_of(args[0]), index_of(args[2])
-    if places[0] != places[1]:
-        raise _two_devices(machine, *places)
-    return places[0]
-
-
-@_rule("masked_fill", "masked_fill_")
-def _masked_fill(machine, func, args, kwargs):
-    """The mask must be on the tensor's device; the value may be a CPU scalar."""
-    source, mask = index_of(args[0]), index_of(args[1])
-    if source == CPU and func._schema.overload_name == "Tensor":
-        raise RuntimeError("masked_fill_: Expected inputs to be on same device")
-    if source != mask:
-        raise RuntimeError(
-            "expected self and mask to be on the same device, but got mask on "
-            f"{machine.name(mask)} and self on {machine.name(source)}"
-        )
-    return source
-
-
-@_rule("_unsafe_masked_index")
-def _masked_index(machine, func, args, kwargs):
-    """Runs as `index` followed by `masked_fill`."""
-    _index(machine, func, (args[0], args[2]), kwargs)
-    return _masked_fill(machine, func, args[:2], kwargs)
-
-
-@_rule("_unsafe_masked_index_put_accumulate")
-def _masked_index_put(machine, func, args, kwargs):
-    """Runs as `masked_fill` of the values, then an accumulating `index_put` (no CPU scalars)."""
-    values = _masked_fill(machine, func, (args[3], args[1]), kwargs)
-    source = index_of(args[0])
-    if values == CPU != source:
-        raise RuntimeError(
-            f"expected device {machine.name(source)} but got device cpu for value tensor"
-        )
-    if values != source:
-        raise _two_devices(machine, source, values)
-    return source
 
 
 @_rule("where")
@@ -218,15 +130,6 @@ RULES["linalg_lstsq"] = _result_on_first_device("self", "b")
 RULES["addr_"] = _result_on_first_device("self", "vec1", "vec2")
 
 
-@_rule("masked_scatter")
-def _masked_scatter(machine, func, args, kwargs):
-    """Runs as `masked_scatter_` on a copy."""
-    names = ("self", "mask", "source")
-    return check_same_device_as_first(
-        machine, "_masked_scatter_", dict(zip(names, args, strict=False))
-    )
-
-
 @_rule("_ctc_loss")
 def _ctc_loss(machine, func, args, kwargs):
     """Targets may be on any device; lengths must be on the same device as the input."""
@@ -238,13 +141,6 @@ def _ctc_loss(machine, func, args, kwargs):
 def _nested_view(machine, func, args, kwargs):
     """The argument `dummy` is on no GPU."""
     return index_of(args[0])
-
-
-@_rule("put")
-def _put(machine, func, args, kwargs):
-    """Runs as `put_` on a copy."""
-    names = ("self", "index", "source")
-    return check_same_device_as_first(machine, "_put_", dict(zip(names, args, strict=False)))
 
 
 @_rule("stack", "_stack")
@@ -273,7 +169,7 @@ def check_attention_mask(machine: Machine, query: torch.Tensor, mask: torch.Tens
     if query_index == CPU and mask_index != CPU:
         raise NotImplementedError(messages.no_kernel("_scaled_dot_product_flash_attention_for_cpu"))
     if query_index != mask_index and query.shape[-1] % (4 if query.dtype == torch.float32 else 8):
-        raise _two_devices(machine, query_index, mask_index)
+        raise two_devices(machine, query_index, mask_index)
     method = "__scaled_dot_product_efficient_attention"
     return check_same_device_as_first(machine, method, {"query": query, "attn_bias": mask})
 
