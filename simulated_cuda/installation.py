@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
+from torch.nested._internal.nested_tensor import NestedTensor
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 from torch.utils.hooks import BackwardHook
@@ -207,6 +208,7 @@ class Installation:
             (BackwardHook, "setup_output_hook", gradients.wrap_hook_setup),
             (torch.autograd.Function, "apply", gradients.wrap_apply),
             (BackwardCFunction, "apply", gradients.wrap_backward),
+            (NestedTensor, "__new__", gradients.wrap_nested_tensor),
             (
                 torch.autograd.graph.saved_tensors_hooks,
                 "__init__",

@@ -124,6 +124,8 @@ def _parts(tensor: torch.Tensor) -> Iterable[torch.Tensor]:
         return (tensor.values(), tensor.crow_indices(), tensor.col_indices())
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return (tensor.values(), tensor.ccol_indices(), tensor.row_indices())
+    if tensor.layout == torch.jagged:
+        return (tensor._values, tensor._offsets)
     functorch = getattr(torch._C, "_functorch", None)
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
         return (functorch.get_unwrapped(tensor),)
@@ -161,11 +163,12 @@ def put(
     Raises `torch.OutOfMemoryError` if the tensor does not fit in the device's memory.
     """
     with torch._C.DisableTorchFunctionSubclass():
+        if tensor.layout == torch.jagged:
+            put_all(_parts(tensor), index, memories, guess)
         try:
             storage = storage_of(tensor)
         except (NotImplementedError, RuntimeError):
-            for part in _parts(tensor):
-                put(part, index, memories, guess)
+            put_all(_parts(tensor), index, memories, guess)
             return
         if storage.place.sure:
             return

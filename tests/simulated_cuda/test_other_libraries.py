@@ -89,6 +89,17 @@ def test_jagged_nested_tensor_is_on_gpu(gpu):
         torch.nn.Linear(2, 1)(nested)
 
 
+def test_gradients_of_jagged_nested_tensor_are_on_gpu(gpu):
+    nested = torch.nested.as_nested_tensor(
+        [torch.ones(2, 2), torch.ones(3, 2)], layout=torch.jagged
+    )
+    nested = nested.to(gpu).requires_grad_()
+    linear = torch.nn.Linear(2, 1).to(gpu)
+    linear(nested).values().sum().backward()
+    assert linear.weight.grad.is_cuda
+    assert nested.grad.is_cuda
+
+
 @pytest.mark.skipif(
     not hasattr(torch.nn, "LinearCrossEntropyLoss"), reason="torch has no LinearCrossEntropyLoss"
 )
