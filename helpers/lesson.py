@@ -47,7 +47,7 @@ def start(
 
     Raises:
         ValueError: the device is not available on this machine, `seed` is not an integer, or
-            `gpu_memory` is not a size or more than the GPU has, or there is no translation into
+            `gpu_memory` is not a size or exceeds the GPU's memory, or there is no translation into
             `language`.
     """
     set_language(language or os.environ.get("COURSE_LANGUAGE") or ENGLISH)

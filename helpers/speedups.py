@@ -101,7 +101,7 @@ class SpeedupStudy:
         )
 
     def measure_each(self, base: StepConfig = CLASSIC) -> list[Speedup]:
-        """Return the speed-up of each change alone, on `base`."""
+        """Return the speed-up of each change alone, relative to `base`."""
         return [self.measure(base, name, changes) for name, changes in CHANGES.items()]
 
     def measure_cumulative(self) -> tuple[list[Speedup], StepConfig]:

@@ -85,7 +85,7 @@ def train(
 
 
 class _Run:
-    """The state of one call of `train`, which a checkpoint stores and restores."""
+    """The state of one call to `train`, which a checkpoint stores and restores."""
 
     checkpoint_seconds: float
     report_seconds: float

@@ -11,7 +11,7 @@ import torch
 
 @contextlib.contextmanager
 def defer_interrupt() -> Iterator[threading.Event]:
-    """Defer Ctrl-C or the stop button until the end of the step; a second one takes effect now.
+    """Defer Ctrl-C or the stop button until the end of the step. A second one is immediate.
 
     An interrupt in the middle of `optimizer.step()` would leave only part of the weights updated.
     """

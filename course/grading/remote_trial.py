@@ -96,7 +96,7 @@ class RemoteTrial(Trial):
         why = getattr(error, "why", None)
         return why if isinstance(why, WrongAnswer) else super().hint_for(error)
 
-    def shadowed_name_hint(self, *, any_value: bool = False) -> WrongAnswer | None:
+    def shadowed_name_hint(self, *, include_callables: bool = False) -> WrongAnswer | None:
         """Return the hint for a name that the notebook has reassigned."""
         tree = self._channel({"do": "hidden"}, self._run_callback).get("hint")
         try:

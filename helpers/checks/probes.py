@@ -45,7 +45,7 @@ class Watch(TorchFunctionMode):
     """Records the operations in a `with` block.
 
     `moves` has the copies from one device to another. `fetches` counts how often Python read
-    numbers from a GPU, and `calls` counts the calls of torch functions.
+    numbers from a GPU, and `calls` counts the calls to torch functions.
     """
 
     def __init__(self) -> None:

@@ -18,8 +18,8 @@ _LAUNCH_SECONDS = 5e-6
 _QUERY_SECONDS = 2e-5
 
 
-class Device:
-    """A device that processes a queue of work in order.
+class AsyncDevice:
+    """A simulated device that processes a queue of work in order.
 
     Attributes:
         clock: the clock of the device and the program.
@@ -57,7 +57,7 @@ class Device:
 class _Event:
     """Replacement for `torch.cuda.Event`: a position in the queue and the time it is reached."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: AsyncDevice) -> None:
         self._device = device
         self._reached = 0.0
 
@@ -83,7 +83,7 @@ class _Event:
 
 
 @contextmanager
-def simulated_gpu(device: Device) -> Iterator[None]:
+def simulated_gpu(device: AsyncDevice) -> Iterator[None]:
     """Patch torch's events and synchronization functions to use `device`."""
 
     def wait(*args: Any, **kwargs: Any) -> None:

@@ -11,12 +11,13 @@ _MODULES = ("torch", "nn", "np", "math", "time")
 _REPLACED_BY_IPYTHON = ("open", "exit", "quit", "input", "display")
 
 
-def shadowed_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
+def shadowed_name(function: Any, *, include_callables: bool) -> tuple[str, Any] | None:
     """Return the name and value of a reassigned module or built-in that `function` uses.
 
-    Returns None if there is none. By default, only a name with a non-callable value counts. With
-    `any_value`, a name bound to a function or class counts too. If the name is that of a module,
-    the function or class must be defined in the notebook, because `from time import time` is fine.
+    Returns None if there is none. A name with a non-callable value always counts. With
+    `include_callables`, a name bound to a function or class counts too. If the name is that of a
+    module, the function or class must be defined in the notebook, because `from time import time`
+    is fine.
     """
     function = inspect.unwrap(function) if callable(function) else function
     function = getattr(function, "__func__", function)
@@ -33,10 +34,12 @@ def shadowed_name(function: Any, *, any_value: bool) -> tuple[str, Any] | None:
         if name in _MODULES:
             from_notebook = getattr(value, "__module__", None) == names.get("__name__")
             is_reassigned = not inspect.ismodule(value) and (
-                not callable(value) or (any_value and from_notebook)
+                not callable(value) or (include_callables and from_notebook)
             )
         elif name in vars(builtins) and name not in _REPLACED_BY_IPYTHON:
-            is_reassigned = value is not vars(builtins)[name] and (any_value or not callable(value))
+            is_reassigned = value is not vars(builtins)[name] and (
+                include_callables or not callable(value)
+            )
         else:
             is_reassigned = False
         if is_reassigned:

@@ -199,8 +199,8 @@ class Trial:
                 return hint.of(name=name, seconds=self.seconds)
         if isinstance(error, Stopped):
             raise error
-        if (hidden := self.shadowed_name_hint(any_value=True)) is not None:
-            return hidden
+        if (shadowed := self.shadowed_name_hint(include_callables=True)) is not None:
+            return shadowed
         explanation = explanation_of(error)
         if explanation is not None:
             return hints.DEVICE_ERROR.of(name=name, explained=explanation.without_fix)
@@ -210,15 +210,16 @@ class Trial:
         where = f" {translate('It happens in `{line}`.', line=line)}" if line else ""
         return hints.RAISED.of(name=name, error=one_line(error), where=where)
 
-    def shadowed_name_hint(self, *, any_value: bool = False) -> WrongAnswer | None:
+    def shadowed_name_hint(self, *, include_callables: bool = False) -> WrongAnswer | None:
         """Return the hint for a name such as `torch` that the notebook has reassigned.
 
-        With `any_value`, a function or class assigned to the name counts too.
+        With `include_callables`, a function or class assigned to the name counts too.
         """
-        hidden = shadowed_name(self._called, any_value=any_value)
-        if hidden is None:
+        shadowed = shadowed_name(self._called, include_callables=include_callables)
+        if shadowed is None:
             return None
-        return hints.NAME_SHADOWED.of(hidden=hidden[0], what=describe(hidden[1]))
+        name, value = shadowed
+        return hints.NAME_SHADOWED.of(hidden=name, what=describe(value))
 
     def machine_with(self, gpus: int) -> AbstractContextManager[None]:
         """Run the block as if the machine had this number of GPUs."""

@@ -39,8 +39,8 @@ def load(
             does the same, but falls back to synthetic images.
         cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
         mirrors: URLs of cifar-10-python.tar.gz to download from, in this order; () disables
-            the download. By default those in the environment variable CIFAR10_MIRRORS, separated
-            by spaces, else the official server and three mirrors.
+            the download. By default, those in the environment variable CIFAR10_MIRRORS (see
+            `official.servers`), else the official server and three mirrors.
         time_limit: how long a download may take, in seconds. A server that would take longer is
             skipped within seconds.
         progress: whether to show a progress bar while downloading (default: in a terminal only).

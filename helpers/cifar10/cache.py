@@ -114,7 +114,7 @@ class Cache:
 
 
 def identity_of(source: Path) -> str:
-    """Return a hash that changes with the file at `source`, or with any image in that folder."""
+    """Return a hash that changes if the file at `source`, or any image in that folder, changes."""
     if source.is_dir():
         stats = sorted(Folder(source).stats.items())
     else:

@@ -33,15 +33,14 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Time limits of a download, in seconds.
+    """Limits of a download: times in seconds, and a rate in bytes per second.
 
     Attributes:
         total: limit for the whole download, from all servers.
         connect: limit for connecting to the servers, all at the same time.
         stall: limit for the time without new data.
         grace: how long a server's rate is measured before it is compared with `rate`.
-        rate: minimum rate in bytes per second; a slower server is used only if no other server
-            delivers the file.
+        rate: minimum rate; a slower server is used only if no other server delivers the file.
     """
 
     total: float = 300.0

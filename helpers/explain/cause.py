@@ -47,8 +47,8 @@ def find_mismatch(
                 break
             mismatch = replace(
                 cause,
-                culprits=_first_known(cause.culprits, mismatch),
-                others=_first_known(cause.others, mismatch),
+                culprits=_sort_used_first(cause.culprits, mismatch),
+                others=_sort_used_first(cause.others, mismatch),
             )
         return mismatch
     return None
@@ -77,7 +77,10 @@ def mismatch_in(
 def _infer_unknown_device(
     known: list[Operand], unknown: list[Operand], devices: tuple[str, ...]
 ) -> list[Operand]:
-    """Add the one operand of unknown device, if no operand is on a device that the message names.
+    """Return `known` and the one operand of `unknown`, with its device inferred; [] if impossible.
+
+    All known operands must be on one of the two devices that the message names; the unknown one is
+    then on the other.
 
     If `x` is on cuda:0 in `x + load()`, and the message names cuda:0 and cpu, then `load()` is on
     the CPU.
@@ -114,8 +117,8 @@ def _target(group: list[Operand]) -> torch.device:
     return network.most_common(1)[0][0] if network else accelerators[0].device
 
 
-def _first_known(group: tuple[Operand, ...], inner: DeviceMismatch) -> tuple[Operand, ...]:
-    """Return `group` with the tensors that the failing line used first."""
+def _sort_used_first(group: tuple[Operand, ...], inner: DeviceMismatch) -> tuple[Operand, ...]:
+    """Return `group` sorted so that the tensors that the failing line uses come first."""
     used = {id(o.value) for o in (*inner.culprits, *inner.others)} - {id(None)}
     return tuple(sorted(group, key=lambda o: id(o.value) not in used))
 

@@ -13,7 +13,7 @@ from helpers.explain import other_fixes
 from helpers.explain.cause import find_mismatch
 from helpers.explain.edits import Fix
 from helpers.explain.explanation import Explanation, join_with_and
-from helpers.explain.messages import MEMORY, MISMATCH, Kind, Message, mentions_devices, recognize
+from helpers.explain.messages import MEMORY, MISMATCH, Kind, Message, recognize, recognize_unknown
 from helpers.explain.mismatch_fixes import advise
 from helpers.explain.operands import Operand
 from helpers.explain.source import Site, is_raised_by_python_code, student_sites
@@ -62,7 +62,7 @@ def sites_of(error: BaseException) -> list[Site]:
 
 def _unknown_message(error: BaseException) -> Explanation | None:
     """Explain an error with an unknown message about devices, if its line mixes two devices."""
-    message = mentions_devices(error) if isinstance(error, Exception) else None
+    message = recognize_unknown(error) if isinstance(error, Exception) else None
     sites = sites_of(error) if message else []
     if not sites or is_raised_by_python_code(error, sites[0]):
         return None
@@ -81,7 +81,7 @@ def _mismatch_explanation(
 
 
 def _memory_explanation(sites: list[Site], message: Message) -> Explanation:
-    """Return how much of the GPU's memory is in use, and which variables use most of it."""
+    """Explain how much of the GPU's memory is in use, and which variables use most of it."""
     if not sites or not torch.cuda.is_available():
         return _explanation(MEMORY, sites)
     number = re.search(r"GPU (\d+)", message.text)

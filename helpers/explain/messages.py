@@ -166,7 +166,7 @@ def recognize(error: BaseException) -> Message | None:
     return Message(kind, devices, text) if kind else None
 
 
-def mentions_devices(error: Exception) -> Message | None:
+def recognize_unknown(error: Exception) -> Message | None:
     """Return a message for an unknown text that may be about devices.
 
     The text mentions a device, or two data types of tensors that may also be on two devices. An

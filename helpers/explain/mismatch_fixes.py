@@ -1,4 +1,4 @@
-"""Fix a line that mixes two devices: where the tensor was created, or else where it is used."""
+"""Build the fix for a line that mixes two devices, where the tensor was created or is used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from helpers.language import translate
 
 
 def advise(mismatch: DeviceMismatch, *, dtypes_differ: bool = False) -> Advice:
-    """Write the fix for a line that mixes two devices, where the tensor was created if possible."""
+    """Return the fix for a line that mixes devices, where the tensor was created if possible."""
     advice = _fix_at_origin(mismatch)
     if advice is not None:
         return advice
@@ -64,7 +64,7 @@ def _fix_optimizer_state(site: Site, culprit: Operand) -> Advice:
 
 
 def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
-    """Fix the line `x.to(device)` above, whose result is not assigned."""
+    """Return a fix for the line `x.to(device)` above, whose result is not assigned."""
     site = mismatch.site
     scope = site.source.scope_of(site.statement)
     for node in ast.walk(scope):
@@ -91,7 +91,7 @@ def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
 
 
 def _fix_creation_in_function(mismatch: DeviceMismatch, culprit: Operand) -> Advice | None:
-    """Create a tensor on the right device, if the failing function created it or it is trained."""
+    """Return a fix for the line that creates a tensor in the failing function, or a trained one."""
     site = mismatch.site
     definition = site.definition_of(culprit.node.id)
     if not (site.in_function or culprit.trained_leaf) or definition is None:
@@ -123,7 +123,7 @@ def _fix_creation_in_function(mismatch: DeviceMismatch, culprit: Operand) -> Adv
 
 
 def _fix_unregistered(mismatch: DeviceMismatch) -> Advice | None:
-    """Register a tensor or module that the `.to()` of its network does not move."""
+    """Return a fix that registers a tensor or module that its network's `.to()` does not move."""
     site, culprit = mismatch.site, mismatch.culprits[0]
     owner = site.names.get("self")
     if not (site.in_function and isinstance(owner, nn.Module)):
@@ -162,7 +162,7 @@ def _fix_unregistered(mismatch: DeviceMismatch) -> Advice | None:
 def _register_tensor(
     site: Site, source: Source, assignment: ast.Assign, tensor: torch.Tensor
 ) -> list[Edit]:
-    """Turn `self.scale = tensor` into a buffer, or a parameter if it is trained."""
+    """Return the edits that register `self.scale = tensor` as a buffer, or a trained parameter."""
     if tensor.requires_grad:
         return wrap(source, assignment.value, f"{_nn(site)}.Parameter(", ")")
     start, end = source.span(assignment)
@@ -207,7 +207,7 @@ def _nn(site: Site) -> str:
 
 
 def _move(mismatch: DeviceMismatch, dtypes_differ: bool) -> Fix | None:
-    """Move each culprit in a new line before the failing one, or else within the line."""
+    """Return a fix that moves each culprit in a new line before the failing one, or within it."""
     site = mismatch.site
     tensors = local_tensors(site, mismatch.target, [o.text for o in mismatch.others])
     device = device_code(site, mismatch.target, tensors)

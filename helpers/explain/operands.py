@@ -41,6 +41,7 @@ class Operand:
         text: its name in the student's code, such as `net[0].weight`.
         device: its device; None if it is the result of one of the student's functions.
         node: the part of the expression that it comes from.
+        value: the tensor or generator; None if it does not exist before the line runs.
         holder: the network, optimizer, list or dict that contains it.
         created: the expression creates it, as `torch.ones(3)` does.
         moved: the expression moves it, as `x.to(device)` does.

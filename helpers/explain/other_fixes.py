@@ -1,4 +1,4 @@
-"""Fix other device errors: NumPy, generators, files, and names of devices."""
+"""Build fixes for other device errors: NumPy, generators, files, and device names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CPU = torch.device("cpu")
 
 
 def copy_to_cpu(site: Site, message: Message) -> Advice | None:
-    """Copy to the CPU the tensors that NumPy or `pin_memory` needs there."""
+    """Return a fix that copies to the CPU the tensors that NumPy or `pin_memory` needs there."""
     known, unknown = operands(site)
     gpu_operands = [o for o in known if o.device.type != "cpu"]
     device = as_device(message.devices[0]) if message.devices else None
@@ -57,7 +57,7 @@ def copy_to_cpu(site: Site, message: Message) -> Advice | None:
 
 
 def copy_integers_to_cpu(site: Site, message: Message) -> Advice | None:
-    """Copy to the CPU the integers that torch reads there; the data stays on the GPU."""
+    """Return a fix that copies to the CPU only the integers that torch reads there."""
     integers = [
         o
         for o in operands(site)[0]
@@ -80,7 +80,7 @@ def _requires_grad(operand: Operand) -> bool:
 
 
 def create_generator(site: Site, message: Message) -> Advice | None:
-    """Create the generator on the device on which the line generates random numbers."""
+    """Return a fix that creates the generator on the device of the random numbers."""
     known, _ = operands(site)
     generator = next((o for o in known if isinstance(o.value, torch.Generator)), None)
     if generator is None:
@@ -106,7 +106,7 @@ def create_generator(site: Site, message: Message) -> Advice | None:
 
 
 def add_map_location(site: Site, message: Message) -> Advice | None:
-    """Pass `map_location` to the call that loads a file saved on a missing GPU."""
+    """Return a fix that passes `map_location` to the call that loads a file from a missing GPU."""
     for call in _calls(site):
         name = ast.unparse(call.func).split(".")[-1]
         if name in ("load", "load_state_dict_from_url") and call.args:
@@ -123,7 +123,7 @@ def add_map_location(site: Site, message: Message) -> Advice | None:
 
 
 def replace_missing_device(site: Site, message: Message) -> Advice | None:
-    """Replace a device that does not exist, or that a method does not accept."""
+    """Return a fix that replaces a device that does not exist or that a method rejects."""
     call = next(_calls(site), None)
     if call is None:
         return None

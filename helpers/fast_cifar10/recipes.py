@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 class Settings:
     """One recipe; the defaults are for a GPU.
 
-    `bias_lr` and `head_lr` are SGD's, for the mean loss and one channel before the head. Because
-    the network divides its logits by the number of these channels, the trainer multiplies by it.
+    `bias_lr` and `head_lr` are SGD's learning rates for a mean loss and a network with one channel
+    before the head. `make_optimizers` multiplies them by the number of channels, because the
+    network divides its logits by it, and divides them by the batch size, because the loss is a sum.
     """
 
     widths: tuple[int, int, int] = (64, 256, 256)  # channels of the three groups of convolutions
     kernel: int = 2  # side of the whitened patches
     stride: int = 1  # between whitened patches; 2 halves the resolution of all later layers
-    directions: int | None = None  # strongest directions of a patch to keep; None for all
+    directions: int | None = None  # how many directions to keep, strongest first; None: all
     activation: str = "gelu"  # or "relu", which is faster on a CPU
     epochs: float = 8.0
     batch_size: int = 2000

@@ -85,9 +85,11 @@ def plot_scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[in
     for (label, values), mark, color in zip(errors.items(), "os^", OTHER_COLORS, strict=False):
         finite = [(p, v) for p, v in zip(powers, values, strict=True) if math.isfinite(v)]
         axis.plot(*zip(*finite, strict=True), marker=mark, color=color, label=label)
-        over = [p for p, v in zip(powers, values, strict=True) if not math.isfinite(v)]
-        if over:
-            axis.axvline(over[0], color=color, linestyle=":", label=f"{label}: first overflow")
+        overflowing = [p for p, v in zip(powers, values, strict=True) if not math.isfinite(v)]
+        if overflowing:
+            axis.axvline(
+                overflowing[0], color=color, linestyle=":", label=f"{label}: first overflow"
+            )
     axis.set_yscale("log")
     axis.set_xticks(powers, [f"$2^{{{power}}}$" for power in powers])
     axis.set_xlabel("loss scale")

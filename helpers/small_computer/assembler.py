@@ -22,7 +22,7 @@ class ProgramError(ValueError):
 
 @dataclass(frozen=True)
 class Address:
-    """A memory cell: cell 0 of `size` cells called `name`, plus the value of register `index`."""
+    """A memory cell: `base`, the first of `size` cells called `name`, plus register `index`."""
 
     name: str
     base: int

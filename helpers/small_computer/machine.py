@@ -13,7 +13,7 @@ from helpers.small_computer.lane import Lane, MachineError, format_number
 from helpers.small_computer.tables import Cost, Step, Trace
 from helpers.tables import Table
 
-_MAX_SHOWN_CELLS = 8  # of one name; the caption has the number of the others
+_MAX_SHOWN_CELLS = 8  # per name; the caption says how many cells are not shown
 _MAX_SHOWN_LANES = 8
 
 

@@ -10,7 +10,7 @@ from helpers.checks.trial import Answer, Trial, describe
 
 @lab.exercise(4, points=2, success_message="Only the rows that are needed move; the table stays.")
 def exercise_4(trial: Trial, build_batch: Answer) -> None:
-    """`build_batch(table, rows, extra)`: rows of a large table, followed by others."""
+    """`build_batch(table, rows, extra)`: rows of a large table, followed by extra rows."""
     for device in trial.devices:
         columns = trial.random.randint(3, 6)
         table = trial.normal(trial.random.randint(800, 999), columns)

@@ -69,7 +69,7 @@ class _Mark:
 
 
 def _observe(net: nn.Module) -> tuple[list[bool], list[int]]:
-    """Return two lists that grow with every call of `net`.
+    """Return two lists that grow with every call to `net`.
 
     The first has the training mode of `net`, the second the number of earlier graphs still alive.
     """

@@ -8,7 +8,7 @@ import torch
 
 from helpers.checks.clocks import Clock, simulated_clock
 from helpers.checks.lab_05.shared import lab
-from helpers.checks.queues import Device, no_gpu_to_synchronize, simulated_gpu
+from helpers.checks.queues import AsyncDevice, no_gpu_to_synchronize, simulated_gpu
 from helpers.checks.trial import Answer, Trial, describe, is_number, one_line
 
 # Work is measured in units of simulated seconds.
@@ -84,7 +84,7 @@ def _run(
     """
     # Any five consecutive calls include one unusually fast call and one unusually slow call.
     later = [1] if runs == 1 else [0.2, 1, 12, 1, 1]
-    device = Device()
+    device = AsyncDevice()
     if runs == 1:
         device.launch(6 * unit)
     before = len(device.durations)

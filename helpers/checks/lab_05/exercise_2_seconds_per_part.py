@@ -5,7 +5,7 @@ from typing import Any
 
 from helpers.checks.clocks import simulated_clock
 from helpers.checks.lab_05.shared import lab
-from helpers.checks.queues import Device, simulated_gpu
+from helpers.checks.queues import AsyncDevice, simulated_gpu
 from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
@@ -60,7 +60,7 @@ def _run(
 ) -> tuple[Any, list[str], list[float]]:
     """Return the result, the parts in the order of their calls, and the seconds on the device."""
     calls: list[str] = []
-    device = Device()
+    device = AsyncDevice()
 
     def part(name: str, length: float) -> Callable[[], None]:
         def call() -> None:

@@ -60,7 +60,7 @@ def exercise_3(trial: Trial, predict: Answer) -> None:
 def _views(
     net: nn.Module, images: torch.Tensor
 ) -> list[tuple[str | None, dict[str, str], torch.Tensor]]:
-    """Return the right logits and those of known mistakes, with the hint for each."""
+    """Return the correct logits, and the logits of known mistakes with the hint for each."""
     plain, mirror = net(images), net(images.flip(3))
     upside_down, rotated = net(images.flip(2)), net(images.flip(2, 3))
     softmax = (plain.softmax(1) + mirror.softmax(1)) / 2

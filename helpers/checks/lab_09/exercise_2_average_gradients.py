@@ -27,7 +27,7 @@ class Net(nn.Module):
     2, points=3, success_message="The step equals that of the whole batch, however it is split."
 )
 def exercise_2(trial: Trial, average_gradients: Answer) -> None:
-    """`average_gradients(replicas, sizes)`: the gradients of the whole batch for all."""
+    """`average_gradients(replicas, sizes)`: all get the gradients of the whole batch."""
     small, large = trial.random.randint(2, 3), trial.random.randint(6, 9)
     for sizes in ([4, 4], [large, small], [small, large, 4]):
         devices = [trial.devices[i % 2] for i in range(len(sizes))]  # replicas 0 and 2 share one

@@ -9,7 +9,7 @@ _ACTIONS = ("train", "evaluate", "save", *_COLLECTIVE)
 
 @lab.exercise(5, points=3, success_message="No process hangs, and nothing is done twice.")
 def exercise_5(trial: Trial, epoch: Answer) -> None:
-    """`epoch(rank, batches, do)`: what one process does."""
+    """`epoch(rank, batches, do)`: the actions of one process in an epoch."""
     low, high = trial.random.randint(1, 3), trial.random.randint(4, 6)
     for batches in ([high, high], [low, high], [high, low, low], [0, low]):
         done = []

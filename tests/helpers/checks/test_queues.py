@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import simulated_cuda
-from helpers.checks.queues import Device, no_gpu_to_synchronize, simulated_gpu
+from helpers.checks.queues import AsyncDevice, no_gpu_to_synchronize, simulated_gpu
 
 
 @pytest.fixture(autouse=True)
@@ -14,7 +14,7 @@ def gpu():
 
 
 def test_launch_returns_before_the_work_is_done():
-    device = Device()
+    device = AsyncDevice()
     device.launch(50)
     assert device.clock.seconds < 1
     assert not device.is_done()
@@ -32,7 +32,7 @@ def test_launch_returns_before_the_work_is_done():
     ids=["cuda", "cuda:0", "accelerator", "stream", "event"],
 )
 def test_every_synchronization_waits_for_the_device(wait):
-    device = Device()
+    device = AsyncDevice()
     with simulated_gpu(device):
         device.launch(50)
         device.launch(30)
@@ -43,7 +43,7 @@ def test_every_synchronization_waits_for_the_device(wait):
 
 
 def test_work_continues_while_python_computes():
-    device = Device()
+    device = AsyncDevice()
     device.launch(50)
     device.clock.compute(20)
     device.wait()
@@ -52,7 +52,7 @@ def test_work_continues_while_python_computes():
 
 @pytest.mark.parametrize("event", [lambda: torch.cuda.Event(), lambda: torch.Event("cuda")])
 def test_events_measure_the_work_between_them(event):
-    device = Device()
+    device = AsyncDevice()
     with simulated_gpu(device):
         start, end = event(), event()
         device.launch(50)
@@ -64,7 +64,7 @@ def test_events_measure_the_work_between_them(event):
 
 
 def test_unfinished_event_has_no_elapsed_time():
-    device = Device()
+    device = AsyncDevice()
     with simulated_gpu(device):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -75,7 +75,7 @@ def test_unfinished_event_has_no_elapsed_time():
 
 
 def test_repeated_queries_take_time():
-    device = Device()
+    device = AsyncDevice()
     with simulated_gpu(device):
         device.launch(0.1)
         while not torch.cuda.current_stream().query():
@@ -85,7 +85,7 @@ def test_repeated_queries_take_time():
 
 def test_torch_functions_are_restored():
     before = torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event, torch.Event
-    with simulated_gpu(Device()):
+    with simulated_gpu(AsyncDevice()):
         assert torch.cuda.synchronize is not before[0]
     after = torch.cuda.synchronize, torch.accelerator.synchronize, torch.cuda.Event, torch.Event
     assert after == before
