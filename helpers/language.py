@@ -1,7 +1,7 @@
 """Translate the course's texts into the student's language.
 
-Texts without a translation stay in English. `translations/LANGUAGE.json` has the
-translations by English text; `course build` writes it from the PO files in `locale/`.
+Texts without a translation stay in English. `translations/LANGUAGE.json` maps English texts to
+their translations; `course build` writes it from the PO files in `locale/`.
 """
 
 import json

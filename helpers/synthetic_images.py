@@ -1,7 +1,7 @@
-"""Artificial 32 x 32 color images of ten classes, for machines without CIFAR-10.
+"""Synthetic 32 x 32 color images of ten classes, for machines without CIFAR-10.
 
 Each image shows a shape of one color on a background of another. The shape determines the class.
-Each class also has a typical background color, as CIFAR-10's ships are often on blue water: a small
+Each class also has a typical background color, like the blue water around CIFAR-10's ships: a small
 network learns the colors within a minute, and larger ones learn the shapes.
 Position, size, rotation, stretch, colors, shading, a bar behind the shape, and noise are random in
 every image.

@@ -106,7 +106,7 @@ class CodeLimits:
     """`with CodeLimits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
 
     Leaving the block restores the signal handler, timer, address limit and tracing. One object can
-    limit several blocks in a row, which share the seconds. Set `boundary` to the frame that
+    limit several blocks in a row, which share its `seconds`. Set `boundary` to the frame that
     contains the next block if it is not the caller's frame.
     """
 

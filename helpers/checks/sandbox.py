@@ -108,11 +108,11 @@ def restore_settings() -> Iterator[None]:
     current GPU, the random number generators of torch and Python, the working directory, the
     environment, signal handlers, warning filters and the recursion limit.
     """
-    restore = [_save_torch_settings(), _save_random_states(), _save_python_settings()]
+    undo_functions = [_save_torch_settings(), _save_random_states(), _save_python_settings()]
     try:
         yield
     finally:
-        for undo in restore:
+        for undo in undo_functions:
             undo()
 
 

@@ -101,7 +101,7 @@ def _memory_explanation(sites: list[Site], message: Message) -> Explanation:
     )
     used = _size_text(torch.cuda.memory_allocated(device))
     why = translate(
-        "The line needs more memory than is free: {used} are in use on {device}.",
+        "The line needs more memory than is free: {used} is in use on {device}.",
         used=used,
         device=device,
     )

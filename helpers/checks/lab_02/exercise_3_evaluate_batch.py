@@ -41,7 +41,7 @@ def _check_evaluation(
         scores = net(images)
         expected = loss(scores, labels).item()
         unweighted = F.cross_entropy(scores, labels).item()
-    right = int((scores.argmax(dim=1) == labels).sum())
+    num_correct = int((scores.argmax(dim=1) == labels).sum())
     copies = [copy_to(net, device), *(copy_to(argument, other) for argument in arguments[1:])]
     outcome = trial.try_call(evaluate_batch, *copies)
     net_device = device_of(copies[0])
@@ -58,9 +58,9 @@ def _check_evaluation(
     is_pair = isinstance(result, tuple | list) and len(result) == 2
     trial.expect(is_pair, "not-two-numbers", found=describe(result))
     mean_loss, count = result
-    accuracy = right / len(labels)
+    accuracy = num_correct / len(labels)
     if isinstance(count, float) and abs(count - accuracy) < 1e-6 and accuracy < 1:
-        raise trial.wrong("fraction-not-count", found=count, right=right)
+        raise trial.wrong("fraction-not-count", found=count, right=num_correct)
     types = f"{describe(mean_loss)} and {describe(count)}"
     right_types = isinstance(mean_loss, float) and is_int(count)
     trial.expect(right_types, "not-two-numbers", found=types)
@@ -69,7 +69,9 @@ def _check_evaluation(
     )
     trial.expect(not weights_dropped, "weights-dropped")
     trial.expect(_near(mean_loss, expected), "wrong-loss")
-    trial.expect(count == right, "wrong-count", right=right, total=len(labels), found=count)
+    trial.expect(
+        count == num_correct, "wrong-count", right=num_correct, total=len(labels), found=count
+    )
 
 
 _HINTS = {"mat1": "images-behind", "target": "labels-behind", "weight": "weights-behind"}

@@ -16,7 +16,7 @@ def exercise_4(trial: Trial, plan: Answer) -> None:
     bases: list[dict[str, Any]] = [{}, {"base_batch": 3, "base_rate": 0.002, "limit": 0.3}]
     bases += [{"base_batch": 8, "base_rate": 0.004}]
     for options in bases:
-        base_batch, base = options.get("base_batch", 4), options.get("base_rate", 0.001)
+        base_batch, base_rate = options.get("base_batch", 4), options.get("base_rate", 0.001)
         limit = options.get("limit", 0.1)
         for batch in (base_batch, draw(20, 39), 64, draw(2, 3), 4096, 512):
             for images in (batch * draw(3, 90), batch * draw(3, 90) + draw(1, batch - 1)):
@@ -29,14 +29,23 @@ def exercise_4(trial: Trial, plan: Answer) -> None:
                 images_left = images - steps * batch
                 trial.expect(images_left <= 0, "last-batch-lost", left=images_left, **details)
                 trial.expect(images_left > -batch, "step-too-many", **details)
-                linear = base * batch / base_batch
+                linear = base_rate * batch / base_batch
                 if math.isclose(rate, min(linear, limit), rel_tol=1e-6):
                     continue
-                details = {"batch": batch, "found": rate, "base": base, "base_batch": base_batch}
+                details = {
+                    "batch": batch,
+                    "found": rate,
+                    "base": base_rate,
+                    "base_batch": base_batch,
+                }
                 larger = batch > base_batch
-                trial.expect(not (larger and rate == base), "old-rate", batch=batch, found=rate)
-                trial.expect(not larger or rate > base, "wrong-way", **details)
-                square_root = math.isclose(rate, min(base * (batch / base_batch) ** 0.5, limit))
+                trial.expect(
+                    not (larger and rate == base_rate), "old-rate", batch=batch, found=rate
+                )
+                trial.expect(not larger or rate > base_rate, "wrong-way", **details)
+                square_root = math.isclose(
+                    rate, min(base_rate * (batch / base_batch) ** 0.5, limit)
+                )
                 trial.expect(not square_root, "root-rule", batch=batch, found=rate)
                 above_limit = larger and rate > limit
                 trial.expect(not above_limit, "no-limit", batch=batch, found=rate, limit=limit)

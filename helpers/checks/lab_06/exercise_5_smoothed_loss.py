@@ -13,11 +13,11 @@ from helpers.language import translate
 @lab.exercise(5, points=3, success_message="The loss no longer rewards a confidence of 100%.")
 def exercise_5(trial: Trial, smoothed_loss: Answer) -> None:
     """`smoothed_loss(logits, labels, smoothing)`: cross-entropy with smoothed labels."""
-    draw = trial.random
-    cases = [(10, 0.2, trial.device, 1), (draw.randint(4, 7), 0.3, torch.device("cpu"), 1)]
-    cases += [(10, 0.0, trial.device, 1), (draw.randint(12, 19), 0.1, trial.device, 400)]
+    draw = trial.random.randint
+    cases = [(10, 0.2, trial.device, 1), (draw(4, 7), 0.3, torch.device("cpu"), 1)]
+    cases += [(10, 0.0, trial.device, 1), (draw(12, 19), 0.1, trial.device, 400)]
     for classes, smoothing, device, scale in cases:
-        count = draw.randint(20, 30)
+        count = draw(20, 30)
         logits = (scale * trial.normal(count, classes)).to(device).requires_grad_()
         labels = trial.integers(0, classes, (count,), device)
         inputs = logits.detach().cpu().double(), labels.cpu().clone()

@@ -43,7 +43,7 @@ def test_the_largest_variables_are_named_when_memory_is_full(one_gpu, student):
         ("large", "uses 3.0 GiB"),
         ("kept", "uses 512.0 MiB"),
     )
-    assert "3.5 GiB are in use on cuda:0" in explanation.why
+    assert "3.5 GiB is in use on cuda:0" in explanation.why
 
 
 def test_out_of_memory_has_advice_and_no_fix_that_would_change_the_result(one_gpu, student):
