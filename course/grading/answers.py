@@ -15,6 +15,7 @@ from course.course_folder import CourseError
 _EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
 _CHECK = re.compile(r"check-(\d+)$")
 _LAB = re.compile(r"^[ \t]*from helpers\.checks import (lab_\w+)", re.MULTILINE)
+_LESSON = re.compile(r"notebooks/source/(\d+)_")
 # Minimum similarity for matching a cell without an id to a stub.
 _MIN_SIMILARITY = 0.5
 # Comparing is slow, so only this many cells without an id are compared to a stub.
@@ -66,13 +67,27 @@ def exercise_points(original: NotebookNode) -> dict[int, int]:
     return points
 
 
-def other_lab(original: NotebookNode, submitted: NotebookNode) -> str | None:
-    """Return the lab of `submitted`, such as "lab_03"; None if it is the lab of `original`."""
+def other_notebook(original: NotebookNode, submitted: NotebookNode) -> str | None:
+    """Return "lab 03" or "lesson 01" if `submitted` is another notebook of the course, else None.
+
+    A lesson that defines the functions of several exercises is accepted, because a student may have
+    written the answers into it. (Lesson 01 itself defines those of one exercise.)
+    """
     original_labs, submitted_labs = (
         {name for cell in notebook.cells for name in _LAB.findall(str(cell.get("source", "")))}
         for notebook in (original, submitted)
     )
-    return min(submitted_labs) if submitted_labs and not submitted_labs & original_labs else None
+    if submitted_labs:
+        return None if submitted_labs & original_labs else min(submitted_labs).replace("_", " ")
+    metadata = submitted.metadata.get("course", {})
+    lesson = _LESSON.match(str(metadata.get("source"))) if isinstance(metadata, dict) else None
+    if lesson is None:
+        return None
+    code = [cell.source for cell in submitted.cells if cell.cell_type == "code"]
+    defined = set().union(*map(_defined_names, code))
+    stubs = [c.source for c in original.cells if _EXERCISE.match(_grade_id(c))]
+    num_answers = sum(bool(_defined_names(stub) & defined) for stub in stubs)
+    return None if num_answers > 1 else f"lesson {lesson[1]}"
 
 
 def find_lab_name(cells: list[SubmittedCell]) -> str:

@@ -93,7 +93,10 @@ def _grade(options: argparse.Namespace) -> int:
             f"course: no sandbox. {_UNPROTECTED}{root_warning if is_root else ''}.", file=sys.stderr
         )
     memory = int(options.memory * 2**30)
-    print(f"{original.stem}: grading the lab's own solution, then the submissions.", flush=True)
+    print(
+        f"{original.stem}: reading the submissions; the lab's own solution is graded first.",
+        flush=True,
+    )
     results = grade(
         original,
         options.submissions,

@@ -15,7 +15,7 @@ from course.grading.answers import (
     SubmittedCell,
     exercise_points,
     merge_answers,
-    other_lab,
+    other_notebook,
 )
 from course.grading.internals import can_be_analyzed, uses_of_internals
 from course.grading.judges import Judges
@@ -136,8 +136,8 @@ def grade_submission(
     points = exercise_points(original)
     merged = merge_answers(original, submission.notebook)
     if set(merged.missing) == set(points):
-        lab = other_lab(original, submission.notebook)
-        hint = f"; it belongs to {lab.replace('_', ' ')}" if lab else ""
+        other = other_notebook(original, submission.notebook)
+        hint = f"; it is {other}" if other else ""
         reason = f"none of this lab's exercises is in the notebook{hint}"
         return make_ungraded(original, submission, MarkStatus.MISSING, reason)
     start = time.monotonic()

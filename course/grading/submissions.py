@@ -10,7 +10,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
-from course.grading.answers import merge_answers, other_lab
+from course.grading.answers import merge_answers, other_notebook
 from course.grading.students import Student, display_names, identify_student, wrapper_depth
 from course.grading.submitted_files import SubmittedFile, is_notebook, read_files
 
@@ -91,10 +91,9 @@ def _best(candidates: list[Submission], original: NotebookNode | None) -> Submis
     best = max(candidates, key=lambda candidate: _rank(candidate, original))
     others = tuple(candidate.path for candidate in candidates if candidate is not best)
     if best.notebook is not None and original is not None:
-        lab = other_lab(original, best.notebook)
-        if lab is not None:
-            problem = f"it belongs to another lab, {lab.replace('_', ' ')}"
-            best = replace(best, notebook=None, problem=problem)
+        other = other_notebook(original, best.notebook)
+        if other is not None:
+            best = replace(best, notebook=None, problem=f"it is {other}, not this lab")
     return replace(best, others=others)
 
 
@@ -105,8 +104,10 @@ def _rank(submission: Submission, original: NotebookNode | None) -> tuple[Any, .
         return (is_notebook(submission.path), False, 0, 0, modified, submission.path)
     if original is None:
         return (True, True, 0, len(submission.notebook.cells), modified, submission.path)
+    if other_notebook(original, submission.notebook) is not None:
+        # Comparing the cells is slow, and a copy of the course has over 100 notebooks.
+        return (True, False, 0, 0, modified, submission.path)
     merged = merge_answers(original, submission.notebook)
     exercises = len({cell.exercise for cell in merged.cells} - {None})
     num_answers = exercises - len(merged.missing)
-    is_this_lab = other_lab(original, submission.notebook) is None
-    return (True, is_this_lab, len(merged.answered), num_answers, modified, submission.path)
+    return (True, True, len(merged.answered), num_answers, modified, submission.path)

@@ -8,8 +8,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course.course_folder import CourseError
-from course.grading.answers import exercise_points, merge_answers, other_lab
-from tools.grade_a_class import grade_id
+from course.grading.answers import exercise_points, merge_answers, other_notebook
+from tools.grade_a_class import LABS, grade_id
 
 
 def source_of(merged, exercise, kind="student"):
@@ -84,12 +84,25 @@ def test_stubs_do_not_count_as_answers(builder):
     assert merge_answers(builder.original, builder.original).answered == []
 
 
-def test_another_lab_is_recognized(builder):
+def test_another_notebook_is_recognized(builder):
     other = nbformat.v4.new_notebook(
         cells=[new_code_cell("import torch\n\nfrom helpers.checks import lab_03 as check")]
     )
-    assert other_lab(builder.original, other) == "lab_03"
-    assert other_lab(builder.original, builder.solution) is None
+    assert other_notebook(builder.original, other) == "lab 03"
+    assert other_notebook(builder.original, builder.solution) is None
+
+
+def test_every_lesson_is_recognized(builder):
+    for file in sorted(LABS.parent.glob("notebooks/*.ipynb")):
+        lesson = nbformat.read(file, as_version=4)
+        assert other_notebook(builder.original, lesson) == f"lesson {file.name[:2]}"
+
+
+def test_lesson_with_answers_is_accepted(builder):
+    (file,) = LABS.parent.glob("notebooks/01*.ipynb")
+    lesson = nbformat.read(file, as_version=4)
+    lesson.cells += [new_code_cell(builder.answer(number)) for number in (1, 2)]
+    assert other_notebook(builder.original, lesson) is None
 
 
 def test_many_blank_lines_and_many_cells_without_ids_are_read_quickly(builder):
@@ -97,6 +110,6 @@ def test_many_blank_lines_and_many_cells_without_ids_are_read_quickly(builder):
     cells = [new_code_cell("\n" * 50_000), *(new_code_cell(f"{cell}{n}") for n in range(300))]
     notebook = new_notebook(cells=cells)
     start = time.process_time()
-    assert other_lab(builder.original, notebook) is None
+    assert other_notebook(builder.original, notebook) is None
     assert merge_answers(builder.original, notebook).missing == list(builder.max_points)
     assert time.process_time() - start < 10

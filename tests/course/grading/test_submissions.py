@@ -362,7 +362,7 @@ def test_the_notebook_of_this_lab_is_chosen(tmp_path, lab, solution):
     ada, bob = find_submissions(tmp_path, NAME, lab)
     assert ada.path == f"ada/{NAME}/{NAME}.ipynb"
     assert bob.notebook is None
-    assert bob.problem == "it belongs to another lab, lab 03"
+    assert bob.problem == "it is lab 03, not this lab"
 
 
 def test_the_lab_is_found_in_a_copy_of_the_course(tmp_path, lab, solution):
