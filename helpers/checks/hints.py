@@ -94,7 +94,7 @@ NOT_A_FUNCTION = Hint(
     "Does another cell assign something else to this name? Run the cell that defines it again.",
 )
 NAME_SHADOWED = Hint(
-    "name-hidden",
+    "name-shadowed",
     "Your notebook has reassigned `{hidden}`: it is now {what}.",
     "A line such as `{hidden} = ...` replaced it. Use another name in that line, restart the "
     "kernel, and run the cells from the top.",
@@ -146,7 +146,7 @@ NO_RESULT = Hint(
     "A function returns None unless it ends with `return` and a value.",
 )
 UNUSABLE_RESULT = Hint(
-    "strange-result",
+    "unusable-result",
     "The check could not use the value that `{name}` returns: {error}.",
     "Compare what it returns with what the exercise asks for: how many values, and of which type?",
 )

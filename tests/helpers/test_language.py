@@ -12,7 +12,7 @@ from helpers.checks.check_box import CheckBox, CheckFailed
 from helpers.language import current_language, section_title, set_language, translate
 from helpers.plots.style import new_figure, show
 
-NO_LIST = lab_01.lab.hints["exercise_1"]["no-list"]
+NO_LIST = lab_01.lab.hints["exercise_1"]["not-a-list"]
 TRANSLATIONS = {
     "This notebook runs on {device}.": "Este cuaderno calcula en {device}.",
     NO_LIST.wrong: "`move_all` devuelve {what}.",
@@ -75,7 +75,7 @@ def test_check_gives_the_same_hint_in_every_language(capsys):
     for code in ("en", "es"):
         set_language(code)
         verdicts.append(lab_01.exercise_1.judge(lambda tensors, device: 5).hint)
-    assert verdicts == ["no-list"] * 2
+    assert verdicts == ["not-a-list"] * 2
     for _ in range(3):
         with pytest.raises(CheckFailed, match="devuelve an int"):
             lab_01.exercise_1(lambda tensors, device: 5)

@@ -47,7 +47,7 @@ def exercise_6(trial: Trial, groups: Answer) -> None:
             len(first) == len(second) == LANES, "not-four-each", sizes=[len(first), len(second)]
         )
         same_numbers = sorted([*first, *second]) == sorted(x)
-        trial.expect(same_numbers, "other-numbers", x=x, found=[first, second])
+        trial.expect(same_numbers, "different-numbers", x=x, found=[first, second])
         cycles, best = _cycles(first) + _cycles(second), _fewest_cycles(x)
         details = {"x": x, "found": cycles, "best": best, "one": first, "two": second}
         trial.expect(cycles == best, "diverges", **details)

@@ -29,7 +29,9 @@ def exercise_1(trial: Trial, move_all: Answer) -> None:
             trial.expect(unchanged, "input-changed")
             is_list = isinstance(result, list) and len(result) == count
             what = describe(result)
-            trial.expect(is_list and all(map(is_tensor, result)), "no-list", what=what, count=count)
+            trial.expect(
+                is_list and all(map(is_tensor, result)), "not-a-list", what=what, count=count
+            )
             _compare_moved(trial, before, result, torch.device(target))
 
 
@@ -38,7 +40,7 @@ def _compare_moved(
 ) -> None:
     for old, new in zip(before, result, strict=True):
         if new.device != target:
-            hint = "result-dropped" if new.device == old.device else "other-device"
+            hint = "result-dropped" if new.device == old.device else "different-device"
             raise trial.wrong(hint, wanted=target, found=new.device)
     for old, new in zip(before, result, strict=True):
         trial.expect(new.dtype == old.dtype, "dtype-changed", before=old.dtype, after=new.dtype)

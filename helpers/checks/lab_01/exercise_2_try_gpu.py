@@ -49,4 +49,4 @@ def _check_device(trial: Trial, device: object, name: str) -> None:
     is_device = isinstance(device, torch.device)
     trial.expect(is_device, "not-a-device", name=name, what=describe(device))
     has_index = device.type != "cuda" or device.index is not None
-    trial.expect(has_index, "no-number", name=name)
+    trial.expect(has_index, "no-index", name=name)

@@ -21,7 +21,7 @@ def exercise_3(trial: Trial, add_ramp: Answer) -> None:
             with trial.watch() as watch:
                 result = trial.result_of(add_ramp, X)
             trial.expect(torch.equal(X, before), "input-changed")
-            trial.expect(is_tensor(result), "no-tensor", what=describe(result), shape=shape)
+            trial.expect(is_tensor(result), "not-a-tensor", what=describe(result), shape=shape)
             trial.expect(
                 result.device == device, "result-elsewhere", given=device, found=result.device
             )

@@ -39,7 +39,7 @@ def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
         for size in {1, 2, 4, 8} - {_SIZES[dtype]}:
             if result in (elements * size, _rounded(elements * size)) and elements > 512:
                 raise trial.wrong("dtype-ignored", size=size, **details)
-        hint = "wrong-pieces" if result % 512 == 0 and abs(result - exact) <= 512 else "wrong-bytes"
+        hint = "wrong-blocks" if result % 512 == 0 and abs(result - exact) <= 512 else "wrong-bytes"
         raise trial.wrong(hint, found=result, **details)
 
 

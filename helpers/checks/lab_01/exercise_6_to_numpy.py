@@ -34,7 +34,7 @@ def _check_to_numpy(trial: Trial, to_numpy: Answer, X: torch.Tensor) -> None:
         # NotImplementedError is a subclass of RuntimeError.
         is_stub = isinstance(outcome.error, NotImplementedError)
         if is_refusal and not is_stub and "numpy" in str(outcome.error):
-            raise trial.wrong("refused", kind=kind, error=one_line(outcome.error))
+            raise trial.wrong("numpy-refuses", kind=kind, error=one_line(outcome.error))
         raise trial.hint_for(outcome.error)
     array = outcome.value
     trial.expect_result(array)

@@ -103,10 +103,12 @@ def _compare_line(trial: Trial, result: Any, expected: Tensor | int, device: tor
     what = describe(result)
     if isinstance(expected, int):
         trial.expect(is_number(result), "not-a-count", what=what)
-        trial.expect(result == expected, "other-result", name=trial.name)
+        trial.expect(result == expected, "different-result", name=trial.name)
         return
     shape = tuple(expected.shape)
-    trial.expect(isinstance(result, Tensor), "no-tensor", name=trial.name, what=what, shape=shape)
+    trial.expect(
+        isinstance(result, Tensor), "not-a-tensor", name=trial.name, what=what, shape=shape
+    )
     result_device = result.device
     trial.expect(
         result_device == device,
@@ -116,7 +118,7 @@ def _compare_line(trial: Trial, result: Any, expected: Tensor | int, device: tor
         found=result_device,
     )
     same = result.shape == expected.shape and result.dtype == expected.dtype
-    trial.expect(same and close(result, expected), "other-result", name=trial.name)
+    trial.expect(same and close(result, expected), "different-result", name=trial.name)
 
 
 def _try_noise(trial: Trial, noise: Answer, X: Tensor) -> None:
@@ -130,7 +132,7 @@ def _try_noise(trial: Trial, noise: Answer, X: Tensor) -> None:
         try:
             result = trial.result_of(noise, x, generator)
             details = {"name": "noise", "what": describe(result), "shape": tuple(x.shape)}
-            trial.expect(isinstance(result, Tensor), "no-tensor", **details)
+            trial.expect(isinstance(result, Tensor), "not-a-tensor", **details)
             details = {"name": "noise", "given": device, "found": result.device}
             trial.expect(result.device == device, "result-elsewhere", **details)
         except WrongAnswer as wrong:
@@ -138,5 +140,5 @@ def _try_noise(trial: Trial, noise: Answer, X: Tensor) -> None:
                 details = {"name": "noise", "works": trial.device, "fails": device}
                 raise trial.wrong("one-device-only", **details) from None
             raise
-        trial.expect(result.shape == x.shape, "other-result", name="noise")
+        trial.expect(result.shape == x.shape, "different-result", name="noise")
         trial.expect(close(result, torch.rand(x.shape, generator=twin)), "generator-unused")

@@ -74,7 +74,7 @@ def _check_evaluation(
     )
 
 
-_HINTS = {"mat1": "images-behind", "target": "labels-behind", "weight": "weights-behind"}
+_HINTS = {"mat1": "images-not-moved", "target": "labels-not-moved", "weight": "weights-not-moved"}
 
 
 def _near(a: float, b: float) -> bool:

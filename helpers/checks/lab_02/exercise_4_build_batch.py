@@ -24,11 +24,13 @@ def exercise_4(trial: Trial, build_batch: Answer) -> None:
         with trial.watch() as watch:
             result = trial.result_of(build_batch, *copies)
         right_shape = isinstance(result, Tensor) and result.shape == expected.shape
-        trial.expect(right_shape, "no-batch", found=describe(result), shape=tuple(expected.shape))
+        trial.expect(
+            right_shape, "not-a-batch", found=describe(result), shape=tuple(expected.shape)
+        )
         result_device = result.device
         trial.expect(result_device == device, "batch-elsewhere", given=device, found=result_device)
         trial.expect(all(map(equal_values, copies, arguments)), "input-changed", name="build_batch")
-        trial.expect(close(result, expected), "other-rows")
+        trial.expect(close(result, expected), "wrong-rows")
         needed_bytes = table[rows].nbytes
         largest_move = max([move.bytes for move in watch.moves], default=0)
         details = {"rows": len(rows), "bytes": largest_move, "few": needed_bytes, "device": device}

@@ -48,7 +48,7 @@ def exercise_2(trial: Trial, Ranker: Answer) -> None:
             trial.expect(name in saved_names, "not-saved", name=name)
         for name, has_changed in trial.observe(_changes_by_training, net, X.to(device)):
             if name == "mean":
-                trial.expect(not has_changed, "learned-too")
+                trial.expect(not has_changed, "mean-is-learned")
             else:
                 trial.expect(has_changed, "not-learned", name=name)
 
@@ -56,7 +56,7 @@ def exercise_2(trial: Trial, Ranker: Answer) -> None:
 def _check_scores(trial: Trial, net: nn.Module, X: Tensor, expected: Tensor, name: str) -> None:
     scores = trial.result_of(net, X)
     same_shape = isinstance(scores, Tensor) and scores.shape == expected.shape
-    trial.expect(same_shape and close(scores, expected), "other-scores", name=name)
+    trial.expect(same_shape and close(scores, expected), "different-scores", name=name)
 
 
 def _hints_for_unmoved(trial: Trial, net: Answer, device: torch.device) -> list[tuple[str, dict]]:

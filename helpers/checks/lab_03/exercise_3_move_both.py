@@ -43,13 +43,13 @@ def _check_both_moved(
     for parameter in net.parameters():
         on_target = parameter.device == target
         trial.expect(
-            on_target, "net-stays", name="move_both", wanted=target, found=parameter.device
+            on_target, "net-not-moved", name="move_both", wanted=target, found=parameter.device
         )
     for a, b in zip(net.parameters(), twin.parameters(), strict=True):
         trial.expect(_is_unchanged(a, b), "weights-changed")
     net_ids = [id(parameter) for parameter in net.parameters()]
     optimizer_ids = [id(p) for group in optimizer.param_groups for p in group["params"]]
-    trial.expect(net_ids == optimizer_ids, "other-parameters")
+    trial.expect(net_ids == optimizer_ids, "different-parameters")
     groups = zip(optimizer.param_groups, twin_optimizer.param_groups, strict=False)
     for new_group, twin_group in groups:
         for key in sorted(set(twin_group) - {"params"}):
@@ -62,7 +62,7 @@ def _check_both_moved(
         # A step counter may stay on the CPU, as those of Adam do.
         left_behind = state[key].dim() > 0 and state[key].device != target
         details = {"wanted": target, "entry": entry, "found": state[key].device}
-        trial.expect(not left_behind, "state-behind", **details)
+        trial.expect(not left_behind, "state-not-moved", **details)
         trial.expect(_is_unchanged(state[key], expected), "state-changed", entry=entry)
 
 

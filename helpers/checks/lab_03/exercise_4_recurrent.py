@@ -53,7 +53,7 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
                 details = {"name": "net(sequence)", "found": net_device, "given": device}
                 trial.expect(net_device == device, "net-moved", **details)
                 same_shape = isinstance(result, Tensor) and result.shape == (count, hidden)
-                trial.expect(same_shape, "other-scores", name="Recurrent")
+                trial.expect(same_shape, "different-scores", name="Recurrent")
                 trial.expect(
                     result.device == device, "result-elsewhere", given=device, found=result.device
                 )
@@ -61,7 +61,7 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
                 if device != trial.device and wrong.hint.id in _ELSEWHERE:
                     raise trial.wrong("one-device-only", works=trial.device, fails=device) from None
                 raise
-            trial.expect(close(result, expected), "other-scores", name="Recurrent")
+            trial.expect(close(result, expected), "different-scores", name="Recurrent")
             copied_bytes[device] = copied_bytes.get(device, 0) + sum(
                 move.bytes for move in watch.moves
             )

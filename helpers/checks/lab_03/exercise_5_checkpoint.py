@@ -47,7 +47,7 @@ def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -
                 _check_net(trial, net, saved, other, device)
                 _check_optimizer(trial, optimizer, saved, device)
                 from_second_save = outcome.value == other.epoch != saved.epoch
-                trial.expect(not from_second_save, "not-in-the-file", what=translate("the epoch"))
+                trial.expect(not from_second_save, "not-saved-in-file", what=translate("the epoch"))
                 details = {"epoch": saved.epoch, "found": repr(outcome.value)}
                 trial.expect(outcome.value == saved.epoch, "wrong-epoch", **details)
 
@@ -91,11 +91,11 @@ def _check_net(trial: Trial, net: nn.Module, saved: _Saved, other: _Saved, devic
     for name in sorted(state, key=lambda name: name not in parameters):
         if torch.equal(state[name], saved.net[name]):
             continue
-        trial.expect(name in parameters, "buffers-left", name=name)
+        trial.expect(name in parameters, "buffers-not-restored", name=name)
         from_second_save = torch.equal(state[name], other.net[name])
-        trial.expect(not from_second_save, "not-in-the-file", what=translate("the weights"))
+        trial.expect(not from_second_save, "not-saved-in-file", what=translate("the weights"))
         rounded = torch.allclose(state[name], saved.net[name], rtol=1e-2, atol=1e-3)
-        raise trial.wrong("rounded" if rounded else "weights-not-in")
+        raise trial.wrong("rounded" if rounded else "weights-not-loaded")
 
 
 def _check_optimizer(
@@ -104,11 +104,11 @@ def _check_optimizer(
     state = state_of(optimizer)
     for key, tensor in saved.state.items():
         unchanged = key in state and torch.equal(state[key].cpu(), tensor)
-        trial.expect(unchanged, "optimizer-left", entry=key[1])
+        trial.expect(unchanged, "optimizer-not-restored", entry=key[1])
         left_behind = tensor.dim() > 0 and str(state[key].device) != device
         details = {"wanted": device, "entry": key[1], "found": state[key].device}
-        trial.expect(not left_behind, "state-behind", **details)
+        trial.expect(not left_behind, "state-not-moved", **details)
     for group, settings in zip(optimizer.param_groups, saved.settings, strict=False):
         for key, value in settings.items():
             details = {"key": key, "given": value, "found": group.get(key)}
-            trial.expect(group.get(key) == value, "settings-left", **details)
+            trial.expect(group.get(key) == value, "settings-not-restored", **details)

@@ -38,7 +38,7 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     trial.expect(not copied_bytes, "copied-back", bytes=sum(copied_bytes))
     trial.expect(not same_weights(result, net), "not-trained")
     trial.expect(not same_weights(on_gpu, net), "trained-a-copy")
-    trial.expect(same_weights(result, expected), "other-training")
+    trial.expect(same_weights(result, expected), "different-training")
     with trial.machine_with(0):
         outcome = trial.try_call(train_classic, copy.deepcopy(net), batches)
         if outcome.error is not None:

@@ -28,10 +28,10 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
         trial.expect(is_number(result), "not-a-number", what=describe(result))
         devices_after = find_devices(net)
         details = ", ".join(map(str, devices_after))
-        trial.expect(devices_after == {device}, "judged-elsewhere", before=device, after=details)
+        trial.expect(devices_after == {device}, "net-moved", before=device, after=details)
         trial.expect(not any(net.modes), "train-mode")
         mode_kept = net.training == training
-        trial.expect(mode_kept, "mode-left", before=training, after=net.training)
+        trial.expect(mode_kept, "mode-not-restored", before=training, after=net.training)
         trial.expect(not any(net.gradients), "keeps-gradients")
         trial.expect(not trial.gradients_disabled, "gradients-left-off")
         _check_accuracy(trial, float(result), correct, images, sizes, accuracies)
@@ -82,5 +82,5 @@ def _check_accuracy(
     trial.expect(not math.isclose(result, mean_of_means, rel_tol=1e-4), "mean-of-means")
     for guess in _guesses(sizes):
         matches = math.isclose(result, correct / guess, rel_tol=1e-4)
-        trial.expect(not matches, "total-guessed", guessed=guess, images=images)
+        trial.expect(not matches, "wrong-total", guessed=guess, images=images)
     raise trial.wrong("wrong-fraction", correct=correct, images=images, found=result)

@@ -63,7 +63,9 @@ def _check_classes(
     trial.expect(
         not _is_same_accuracy(result, first_four.diagonal() / first_four.sum(1)), "first-four"
     )
-    trial.expect(not _is_same_accuracy(result, correct_counts / counts.sum(0)), "by-answers")
+    trial.expect(
+        not _is_same_accuracy(result, correct_counts / counts.sum(0)), "divided-by-predictions"
+    )
     trial.expect(not _is_same_accuracy(result, correct_counts / counts.sum()), "fraction-of-all")
     for label in (*range(10), missing):
         correct, images = int(correct_counts[label]), int(counts[label].sum())

@@ -47,7 +47,7 @@ def exercise_4(trial: Trial, train_epoch: Answer) -> None:
         trial.expect(is_number(result), "keeps-the-graph", what=describe(result))
         # The graph of the previous batch may still be alive, because `loss` refers to it.
         trial.expect(max(graphs) <= 1, "graph-kept")
-        trial.expect(same_weights(net, expected), "other-steps")
+        trial.expect(same_weights(net, expected), "different-steps")
         trial.expect(not math.isclose(result, mean_of_means, rel_tol=1e-3), "mean-of-batches")
         close = math.isclose(result, exact, rel_tol=1e-3)
         trial.expect(close, "wrong-loss", exact=exact, found=float(result))

@@ -26,7 +26,7 @@ def exercise_1(trial: Trial, seconds_per_call: Answer) -> None:
     trial.expect(more_calls != calls, "runs-ignored", calls=calls)
     with trial.machine_with(0):
         result, error = trial.observe(_time_without_gpu, seconds_per_call)
-    trial.expect(not error, "wants-a-gpu", error=error)
+    trial.expect(not error, "needs-a-gpu", error=error)
     _expect_seconds(trial, result)
 
 
@@ -58,9 +58,11 @@ def _count_calls(trial: Trial, seconds_per_call: Answer, runs: int, unit: float)
     if 0.7 * exact <= seconds_per_run <= 1.3 * exact:
         return calls
     trial.expect(
-        seconds_per_run < 0.3 * 1000 * exact, "other-unit", found=seconds_per_run, exact=exact
+        seconds_per_run < 0.3 * 1000 * exact, "different-unit", found=seconds_per_run, exact=exact
     )
-    trial.expect(seconds_per_run > 1e-5 * exact, "other-unit", found=seconds_per_run, exact=exact)
+    trial.expect(
+        seconds_per_run > 1e-5 * exact, "different-unit", found=seconds_per_run, exact=exact
+    )
     # The shortest run takes 0.2 units: a smaller result means that the code did not wait.
     trial.expect(seconds_per_run > 0.1 * unit, "not-waited", **details)
     if runs == 1:

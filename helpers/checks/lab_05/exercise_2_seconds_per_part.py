@@ -30,7 +30,7 @@ def exercise_2(trial: Trial, seconds_per_part: Answer) -> None:
     trial.expect(right_parts, "not-the-parts", what=what, names=", ".join(names))
     in_order = calls == names * (len(calls) // 4)
     first_calls = ", ".join(calls[:4])
-    trial.expect(in_order, "out-of-turn", found=first_calls, names=", ".join(names))
+    trial.expect(in_order, "wrong-order", found=first_calls, names=", ".join(names))
     step_count = len(calls) // 4
     trial.expect(
         step_count == steps + 1,
@@ -51,7 +51,7 @@ def exercise_2(trial: Trial, seconds_per_part: Answer) -> None:
         first_counted = name == "forward" and any(_near(result[name], mean) for mean in with_first)
         trial.expect(not first_counted, "first-step-counted", **details)
         trial.expect(not _near(result[name], sum(part_durations[1:])), "sum-of-steps", **details)
-        trial.expect(result[name] > 0.3 * exact[name], "lands-in-another-part", **details)
+        trial.expect(result[name] > 0.3 * exact[name], "counted-in-another-part", **details)
         raise trial.wrong("wrong-mean", **details)
 
 

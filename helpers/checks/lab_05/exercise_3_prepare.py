@@ -61,8 +61,8 @@ def exercise_3(trial: Trial, prepare: Answer) -> None:
         if not torch.allclose(result, expected, atol=1e-5):
             low, high = result.min().item(), result.max().item()
             right_range = math.isclose(low, -1, abs_tol=1e-3) and high < 1.001
-            trial.expect(not right_range, "other-images")
-            raise trial.wrong("other-numbers", low=low, high=high)
+            trial.expect(not right_range, "different-images")
+            raise trial.wrong("different-numbers", low=low, high=high)
     ratios = []
     for _ in range(3):
         # Different images in each round, so that cached results do not help.

@@ -28,7 +28,7 @@ def exercise_4(trial: Trial, plan: Answer) -> None:
                 details = {"images": images, "batch": batch, "found": steps}
                 images_left = images - steps * batch
                 trial.expect(images_left <= 0, "last-batch-lost", left=images_left, **details)
-                trial.expect(images_left > -batch, "step-too-many", **details)
+                trial.expect(images_left > -batch, "too-many-steps", **details)
                 linear = base_rate * batch / base_batch
                 if math.isclose(rate, min(linear, limit), rel_tol=1e-6):
                     continue
@@ -40,13 +40,13 @@ def exercise_4(trial: Trial, plan: Answer) -> None:
                 }
                 larger = batch > base_batch
                 trial.expect(
-                    not (larger and rate == base_rate), "old-rate", batch=batch, found=rate
+                    not (larger and rate == base_rate), "rate-unchanged", batch=batch, found=rate
                 )
-                trial.expect(not larger or rate > base_rate, "wrong-way", **details)
+                trial.expect(not larger or rate > base_rate, "rate-decreased", **details)
                 square_root = math.isclose(
                     rate, min(base_rate * (batch / base_batch) ** 0.5, limit)
                 )
-                trial.expect(not square_root, "root-rule", batch=batch, found=rate)
+                trial.expect(not square_root, "square-root-rule", batch=batch, found=rate)
                 above_limit = larger and rate > limit
                 trial.expect(not above_limit, "no-limit", batch=batch, found=rate, limit=limit)
                 raise trial.wrong("wrong-rate", **details)

@@ -34,7 +34,9 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
         if count:
             count_text = translate("every image was mirrored")
         second_count = int((trial.call(random_flip, images) != images).flatten(1).any(1).sum())
-        trial.expect(not {count, second_count} <= {0, _COUNT}, "all-alike", what=count_text)
+        trial.expect(
+            not {count, second_count} <= {0, _COUNT}, "same-for-all-images", what=count_text
+        )
         for num_mirrored in (count, second_count):
             # The standard deviation of this count is 23: 150 is more than 6 standard deviations.
             near_half = abs(num_mirrored - _COUNT / 2) <= 150

@@ -28,15 +28,15 @@ def exercise_2(trial: Trial, random_shift: Answer) -> None:
         shifts = _find_shifts(images, result, max_shift)
         if (shifts < -99).any():
             wrapped = (_find_shifts(images, result, max_shift, wrap=True) > -99).all()
-            trial.expect(not wrapped, "around-the-edge")
+            trial.expect(not wrapped, "wraps-around")
             raise trial.wrong("not-a-shift", max_shift=max_shift)
         if max_shift == 0:
             continue
         down, right = shifts.unbind(1)
         all_equal = bool((shifts == shifts[0]).all())
         shift_text = translate("every image was moved by {shift}", shift=shifts[0].tolist())
-        trial.expect(not all_equal, "all-alike", what=shift_text)
-        trial.expect(not torch.equal(down, right), "tied-axes")
+        trial.expect(not all_equal, "same-for-all-images", what=shift_text)
+        trial.expect(not torch.equal(down, right), "same-shift-on-both-axes")
         _check_uniform(trial, down.tolist(), max_shift, dim=2)
         _check_uniform(trial, right.tolist(), max_shift, dim=3)
         expect_random(trial, random_shift, images, max_shift)

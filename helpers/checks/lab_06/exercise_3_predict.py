@@ -51,7 +51,7 @@ def exercise_3(trial: Trial, predict: Answer) -> None:
             views = _views(twin, before)
         hint, details = next(
             (view[:2] for view in views if _near(result, view[2])),
-            ("other-logits", dict[str, str]()),
+            ("different-logits", dict[str, str]()),
         )
         if hint is not None:
             raise trial.wrong(hint, **details)

@@ -42,6 +42,6 @@ def exercise_4(trial: Trial, lr_at: Answer) -> None:
                 "warmup_steps": warmup_steps,
                 "num_steps": num_steps,
             }
-            trial.expect(step != warmup_steps, "top-missed", **details)
+            trial.expect(step != warmup_steps, "peak-missed", **details)
             trial.expect(step != num_steps, "end-missed", **details)
-            raise trial.wrong("not-rising" if step < warmup_steps else "not-falling", **details)
+            raise trial.wrong("wrong-warmup" if step < warmup_steps else "wrong-decay", **details)

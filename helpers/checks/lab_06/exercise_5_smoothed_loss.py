@@ -62,8 +62,8 @@ def _check_loss(
     trial.expect(not math.isclose(loss, others_only, rel_tol=1e-4), "others-only", **details)
     for factor in (count, 1 / classes, 1 / count, classes):
         matches = math.isclose(loss, factor * exact, rel_tol=1e-4)
-        trial.expect(not matches, "summed", times=factor)
+        trial.expect(not matches, "wrong-reduction", times=factor)
     ten_classes = (1 - smoothing) * hard + smoothing * sum_over_classes / 10
     matches = classes != 10 and math.isclose(loss, ten_classes, rel_tol=1e-4)
     trial.expect(not matches, "ten-classes", classes=classes, what=translate("spreads over ten"))
-    raise trial.wrong("other-loss", found=loss, **details)
+    raise trial.wrong("different-loss", found=loss, **details)

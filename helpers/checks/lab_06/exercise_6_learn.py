@@ -40,7 +40,7 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
     pairs = list(zip(before.parameters(), net.parameters(), strict=True))
     trial.expect(not all(torch.equal(a, b) for a, b in pairs), "not-trained")
     trial.expect(not any(old_gradients), "old-gradients")
-    trial.expect(all(b.isfinite().all() for _, b in pairs), "blown-up")
+    trial.expect(all(b.isfinite().all() for _, b in pairs), "diverged")
     accuracy = _accuracy(net, generator, trial.device)
     details = {"accuracy": accuracy, "wanted": TARGET_ACCURACY, "steps": len(batches)}
     trial.expect(accuracy >= TARGET_ACCURACY or len(batches) >= 30, "few-steps", **details)
@@ -51,7 +51,7 @@ def exercise_6(trial: Trial, learn: Answer) -> None:
     if accuracy >= TARGET_ACCURACY:
         return
     change = max(((a - b).norm() / a.norm()).item() for a, b in pairs)
-    raise trial.wrong("too-low" if change > 0.25 else "short-steps", **details)
+    raise trial.wrong("too-low" if change > 0.25 else "small-steps", **details)
 
 
 def _train(

@@ -20,7 +20,7 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
             result = trial.result_of(training_bytes, net, states)
             devices = find_devices(net)
             trial.expect(devices == {torch.device("cpu")}, "net-moved", found=devices.pop())
-            trial.expect(is_int(result), "not-whole", found=describe(result))
+            trial.expect(is_int(result), "not-an-int", found=describe(result))
             details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
             if result == expected:
                 continue
@@ -31,7 +31,7 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
             trial.expect(not frozen, "frozen", **details)
             trial.expect(not norm, "buffers", **details)
             trial.expect(states == 0, "states", **details)
-            raise trial.wrong("other-bytes", **details)
+            raise trial.wrong("wrong-bytes", **details)
 
 
 def _network(sizes: list[int], *, norm: int, frozen: int, shared: int) -> nn.Module:

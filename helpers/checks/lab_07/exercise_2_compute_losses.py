@@ -41,7 +41,7 @@ def exercise_2(trial: Trial, compute_losses: Answer) -> None:
         for loss_value, expected_loss in zip(result, expected, strict=True):
             close = abs(loss_value - expected_loss) < 1e-2 + 1e-2 * abs(expected_loss)
             trial.expect(
-                close, "other-losses", found=f"{loss_value:.4f}", wanted=f"{expected_loss:.4f}"
+                close, "different-losses", found=f"{loss_value:.4f}", wanted=f"{expected_loss:.4f}"
             )
         modes = {module.training for module in net.modules()}
         trial.expect(modes == {training}, "mode-changed", before=training)

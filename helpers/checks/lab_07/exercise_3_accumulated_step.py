@@ -76,7 +76,7 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
 
         largest = max(net.batches, default=0)
         trial.expect(largest <= size, "too-large", size=size, found=largest)
-        trial.expect(net.max_kept <= size, "all-kept", size=size, found=net.max_kept)
+        trial.expect(net.max_kept <= size, "all-activations-kept", size=size, found=net.max_kept)
         trial.expect(optimizer.steps != 0, "no-step")
         trial.expect(optimizer.steps == 1, "many-steps", found=optimizer.steps)
         examples = sum(net.batches)
@@ -102,4 +102,4 @@ def _raise_hint(
     proportional = all(abs(ratio - scale) < 0.02 * abs(scale) for ratio in ratios)
     trial.expect(not (proportional and even), "wrong-scale", scale=f"{scale:.2f}", parts=parts)
     trial.expect(even, "uneven")
-    raise trial.wrong("other-gradient")
+    raise trial.wrong("different-gradient")

@@ -51,16 +51,18 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         expected = twin_X
         for twin in twins:
             expected = twin(expected)
-        trial.expect(order == list(range(count)), "other-order", found=order)
-        trial.expect(close(result, expected), "other-result")
+        trial.expect(order == list(range(count)), "wrong-order", found=order)
+        trial.expect(close(result, expected), "different-result")
         trial.expect(result.requires_grad, "no-gradients")
         (expected * weights).sum().backward()
-        trial.expect(same_gradients(layers, twins), "other-gradients")
-        trial.expect(not leaf or both_close(X.grad, twin_X.grad), "other-gradients")
-        trial.expect(recomputed, "nothing-again")
+        trial.expect(same_gradients(layers, twins), "different-gradients")
+        trial.expect(not leaf or both_close(X.grad, twin_X.grad), "different-gradients")
+        trial.expect(recomputed, "nothing-recomputed")
         all_recomputed = sorted(recomputed) == list(range(count))
-        trial.expect(all_recomputed, "some-again", found=sorted(set(recomputed)), count=count)
-        trial.expect(recomputed == list(reversed(range(count))), "together")
+        trial.expect(
+            all_recomputed, "not-all-recomputed", found=sorted(set(recomputed)), count=count
+        )
+        trial.expect(recomputed == list(reversed(range(count))), "recomputed-together")
         # The inputs of the layers and the result; checkpoints also save generator states.
         max_bytes = (count + 0.5) * X.nbytes
         trial.expect(

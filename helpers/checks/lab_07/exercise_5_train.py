@@ -34,7 +34,7 @@ def exercise_5(trial: Trial, train: Answer) -> None:
     devices = find_devices(net)
     trial.expect(devices == {trial.device}, "net-moved", found=devices.pop(), given=trial.device)
     dtypes = sorted({str(parameter.dtype) for parameter in net.parameters()})
-    trial.expect(dtypes == ["torch.float32"], "other-type", found=" and ".join(dtypes))
+    trial.expect(dtypes == ["torch.float32"], "different-type", found=" and ".join(dtypes))
     finite = all(parameter.isfinite().all() for parameter in net.parameters())
     trial.expect(finite, "not-finite")
     fits = peak <= LIMIT

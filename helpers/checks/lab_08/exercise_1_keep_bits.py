@@ -64,7 +64,7 @@ def _truncate(x: Tensor, mantissa: int) -> Tensor:
 def _check_type(trial: Trial, result: Any, x: Tensor) -> None:
     right_shape = isinstance(result, Tensor) and result.shape == x.shape
     trial.expect(right_shape, "not-a-tensor", what=describe(result), shape=tuple(x.shape))
-    trial.expect(result.dtype == torch.float32, "other-dtype", found=result.dtype)
+    trial.expect(result.dtype == torch.float32, "different-dtype", found=result.dtype)
     trial.expect(result.device == x.device, "elsewhere", given=x.device, found=result.device)
 
 

@@ -8,16 +8,16 @@ from helpers.checks.trial import Answer, Trial, describe
 
 # The hint for a wrong dtype of each expression.
 KINDS = {
-    "x @ w": "product-wrong",
-    "F.linear(h, w)": "product-wrong",
-    "h.softmax(1) @ w": "product-wrong",
-    "x + w": "inputs-wrong",
-    "h.relu()": "inputs-wrong",
-    "h + x": "widest-wrong",
-    "torch.cat([h, x])": "widest-wrong",
-    "h.softmax(1)": "sensitive-wrong",
-    "h.sum()": "sensitive-wrong",
-    "F.cross_entropy(h, t)": "sensitive-wrong",
+    "x @ w": "wrong-product",
+    "F.linear(h, w)": "wrong-product",
+    "h.softmax(1) @ w": "wrong-product",
+    "x + w": "wrong-input-dtype",
+    "h.relu()": "wrong-input-dtype",
+    "h + x": "wrong-widest-dtype",
+    "torch.cat([h, x])": "wrong-widest-dtype",
+    "h.softmax(1)": "wrong-sensitive-operation",
+    "h.sum()": "wrong-sensitive-operation",
+    "F.cross_entropy(h, t)": "wrong-sensitive-operation",
 }
 
 

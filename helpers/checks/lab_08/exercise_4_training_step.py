@@ -58,7 +58,7 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
         trial.expect(method in calls, hint)
     trial.expect(dtypes, "no-forward")
     trial.expect(dtypes[0] != torch.float32, "no-autocast")
-    trial.expect(dtypes[0] == torch.float16, "other-precision", found=dtypes[0])
+    trial.expect(dtypes[0] == torch.float16, "different-precision", found=dtypes[0])
     trial.expect(not any(autocast_in_backward), "backward-inside")
     weights = [parameter.detach() for parameter in net.parameters()]
     expected, expected_losses = _reference(start, batches)
@@ -167,20 +167,20 @@ def _check_weights(
     if _difference(weights, expected) < tolerance:
         return
     change = _difference(weights, start)
-    trial.expect(change > 0, "weights-kept")
-    trial.expect(change > tolerance, "clipped-scaled")
+    trial.expect(change > 0, "weights-unchanged")
+    trial.expect(change > tolerance, "clipped-before-unscaling")
     unclipped, _ = _reference(start, batches, clip=False)
     trial.expect(_difference(weights, unclipped) > 0.05 * _difference(unclipped, start), "no-clip")
     accumulated, _ = _reference(start, batches, keep_gradients=True)
     trial.expect(_difference(weights, accumulated) > tolerance, "gradients-kept")
-    raise trial.wrong("other-weights")
+    raise trial.wrong("different-weights")
 
 
 def _check_loss(trial: Trial, loss: Any, expected: float) -> None:
     is_scalar = isinstance(loss, Tensor) and loss.dim() == 0
     trial.expect(is_scalar, "not-a-tensor", what=describe(loss))
-    trial.expect(loss.dtype == torch.float32, "half-loss", found=loss.dtype)
+    trial.expect(loss.dtype == torch.float32, "loss-in-half-precision", found=loss.dtype)
     value = loss.detach().item()
     trial.expect(value < 100 * expected, "scaled-loss")
-    trial.expect(abs(value - expected) <= 0.05 * expected, "other-loss")
-    trial.expect(not loss.requires_grad, "attached")
+    trial.expect(abs(value - expected) <= 0.05 * expected, "different-loss")
+    trial.expect(not loss.requires_grad, "loss-has-graph")

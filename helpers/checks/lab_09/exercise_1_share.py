@@ -30,11 +30,11 @@ def exercise_1(trial: Trial, share: Answer) -> None:
             }
             if result == exact:
                 continue
-            trial.expect(sorted(result) != sorted(exact), "other-sequence", **details)
+            trial.expect(sorted(result) != sorted(exact), "different-sequence", **details)
             needs_no_padding = exact == [before[i] for i in range(rank, count, size)]
             in_blocks = result == padded[rank * share_size : (rank + 1) * share_size]
-            trial.expect(not in_blocks, "a-block", **details)
+            trial.expect(not in_blocks, "contiguous-block", **details)
             trial.expect(len(result) <= share_size, "too-many", **details)
             trial.expect(len(result) == share_size, "too-few", **details)
             trial.expect(needs_no_padding or result[:-1] != exact[:-1], "padded-wrongly", **details)
-            raise trial.wrong("other-examples", **details)
+            raise trial.wrong("different-examples", **details)

@@ -58,7 +58,7 @@ def _check(
 ) -> None:
     details = {"rank": rank, "sizes": sizes}
     for parameter in net.unused.parameters():
-        trial.expect(parameter.grad is None, "none-replaced", **details)
+        trial.expect(parameter.grad is None, "unused-gradient-set", **details)
     for parameter in net.used.parameters():
         trial.expect(isinstance(parameter.grad, Tensor), "gradient-lost", **details)
     if all(
@@ -70,11 +70,11 @@ def _check(
     trial.expect(not _near(grad, own_gradients[rank]), "unchanged", **details)
     trial.expect(not _near(grad, sum(own_gradients)), "the-sum", **details)
     trial.expect(
-        not _near(grad, sum(own_gradients) / len(own_gradients)), "shares-alike", **details
+        not _near(grad, sum(own_gradients) / len(own_gradients)), "unweighted-mean", **details
     )
     from_one_replica = any(_near(grad, gradient) for gradient in own_gradients)
-    trial.expect(not from_one_replica, "one-replicas", **details)
-    raise trial.wrong("other-gradient", **details)
+    trial.expect(not from_one_replica, "copied-gradients", **details)
+    raise trial.wrong("different-gradient", **details)
 
 
 def _near(a: Tensor, b: Tensor) -> bool:

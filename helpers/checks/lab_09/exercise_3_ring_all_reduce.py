@@ -76,7 +76,7 @@ def _check_sums(trial: Trial, result, before: list[Tensor], devices: list[torch.
     for rank, tensor in enumerate(result):
         details = {"rank": rank, "n": n}
         same_shape = tensor.shape == before[rank].shape
-        trial.expect(same_shape, "other-shape", **details, found=tuple(tensor.shape))
+        trial.expect(same_shape, "different-shape", **details, found=tuple(tensor.shape))
         on_device = tensor.device == devices[rank]
         trial.expect(on_device, "elsewhere", **details, found=tensor.device, wanted=devices[rank])
         if torch.equal(tensor.cpu(), total):
@@ -88,4 +88,4 @@ def _check_sums(trial: Trial, result, before: list[Tensor], devices: list[torch.
         trial.expect(
             not partly_summed, "partly-summed", **details, right=num_right, count=len(total)
         )
-        raise trial.wrong("other-sum", **details)
+        raise trial.wrong("different-sum", **details)

@@ -34,8 +34,8 @@ def _check_memory(
         return
     gpus = details["gpus"]
     details = details | {"found": f"{result:,.0f}", "exact": f"{exact:,.0f}"}
-    trial.expect(not _near(result, exact * gpus), "all-gpus", **details)
-    trial.expect(not _near(result * 1e9, exact), "other-unit", **details)
+    trial.expect(not _near(result, exact * gpus), "sum-over-gpus", **details)
+    trial.expect(not _near(result * 1e9, exact), "different-unit", **details)
     all_sharded = _near(result, 16 * parameters / gpus)
     trial.expect(not all_sharded, "all-sharded", **details)
     none_sharded = _near(result, 16 * parameters)
@@ -49,9 +49,9 @@ def _check_sent(
     if _near(result, exact):
         return
     details = details | {"found": f"{result:,.0f}", "exact": f"{exact:,.0f}"}
-    trial.expect(gpus > 1, "sends-alone", **details)
+    trial.expect(gpus > 1, "single-gpu-sends", **details)
     trial.expect(not _near(result, exact * gpus / (gpus - 1)), "large-n", **details)
-    trial.expect(not _near(result, exact / passes), "one-pass", **details)
+    trial.expect(not _near(result, exact / passes), "single-pass", **details)
     trial.expect(not _near(result, exact / 3 * 2), "fsdp-as-ddp", **details)
     raise trial.wrong("wrong-bytes", **details)
 

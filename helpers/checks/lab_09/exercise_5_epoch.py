@@ -39,7 +39,7 @@ def _check_waiting(trial: Trial, batches: list[int], done: list[list[str]]) -> N
         other = next(rank for rank, action in enumerate(current) if action != current[waiting])
         details = {"batches": batches, "waiting": waiting, "other": other, "what": current[waiting]}
         trial.expect(None not in current, "deadlock", **details)
-        raise trial.wrong("another-order", **details, found=current[other])
+        raise trial.wrong("different-order", **details, found=current[other])
 
 
 def _check_training(trial: Trial, rank: int, batches: list[int], actions: list[str]) -> None:

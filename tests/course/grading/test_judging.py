@@ -122,7 +122,7 @@ def test_no_forged_result_passes(lab, number):
 def test_malformed_reply_counts_as_a_wrong_answer(change):
     answer = first_answer("lab_01", 3, right=True)
     verdict = judge_through_messages(get_exercise("lab_01", 3), answer.arguments(), change=change)
-    assert verdict.hint == "strange-result"
+    assert verdict.hint == "unusable-result"
 
 
 # Answers that change their arguments so that the check might expect what they return.

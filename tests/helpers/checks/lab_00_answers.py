@@ -995,13 +995,13 @@ def splits_into_negative_and_other_numbers(x):
     return [v for v in x if v < 0], [v for v in x if v >= 0]
 
 
-@answers.wrong(6, "other-numbers")
+@answers.wrong(6, "different-numbers")
 def drops_a_number(x):
     ordered = sorted(x)
     return ordered[:4], ordered[3:7]
 
 
-@answers.wrong(6, "other-numbers")
+@answers.wrong(6, "different-numbers")
 def drops_the_signs(x):
     ordered = sorted(map(abs, x))
     return ordered[:4], ordered[4:]

@@ -32,12 +32,12 @@ def moves_only_the_first(tensors, device):
     return [tensors[0].to(device), *tensors[1:]] if tensors else []
 
 
-@answers.wrong(1, "other-device")
+@answers.wrong(1, "different-device")
 def always_moves_to_the_gpu(tensors, device):
     return [tensor.cuda() for tensor in tensors]
 
 
-@answers.wrong(1, "other-device")
+@answers.wrong(1, "different-device")
 def hard_codes_the_device(tensors, device):
     return [tensor.to("cuda:0") for tensor in tensors]
 
@@ -54,19 +54,19 @@ def forgets_to_return(tensors, device):
     [tensor.to(device) for tensor in tensors]
 
 
-@answers.wrong(1, "no-list")
+@answers.wrong(1, "not-a-list")
 def returns_a_generator(tensors, device):
     return (tensor.to(device) for tensor in tensors)
 
 
-@answers.wrong(1, "no-list")
+@answers.wrong(1, "not-a-list")
 def returns_from_inside_the_loop(tensors, device):
     for tensor in tensors:
         return tensor.to(device)
     return []
 
 
-@answers.wrong(1, "no-list")
+@answers.wrong(1, "not-a-list")
 def skips_the_last_tensor(tensors, device):
     return [tensors[i].to(device) for i in range(len(tensors) - 1)]
 
@@ -232,7 +232,7 @@ def returns_a_string(i=0):
     return f"cuda:{i}" if torch.cuda.device_count() > i else "cpu"
 
 
-@answers.wrong(2, "no-number", arguments=lambda f: (f, all_by_count))
+@answers.wrong(2, "no-index", arguments=lambda f: (f, all_by_count))
 def omits_the_gpu_number(i=0):
     return torch.device("cuda") if torch.cuda.device_count() > i else torch.device("cpu")
 
@@ -380,7 +380,7 @@ def drops_the_sum(X):
     X + torch.arange(X.shape[1], device=X.device)
 
 
-@answers.wrong(3, "no-tensor")
+@answers.wrong(3, "not-a-tensor")
 def returns_a_list_of_rows(X):
     return [row + torch.arange(X.shape[1], device=X.device) for row in X]
 
@@ -419,17 +419,17 @@ def does_not_round(shape, dtype):
     return math.prod(shape) * dtype.itemsize
 
 
-@answers.wrong(4, "wrong-pieces")
+@answers.wrong(4, "wrong-blocks")
 def always_adds_a_block(shape, dtype):
     return (math.prod(shape) * dtype.itemsize // 512 + 1) * 512
 
 
-@answers.wrong(4, "wrong-pieces")
+@answers.wrong(4, "wrong-blocks")
 def rounds_down(shape, dtype):
     return math.prod(shape) * dtype.itemsize // 512 * 512
 
 
-@answers.wrong(4, "wrong-pieces")
+@answers.wrong(4, "wrong-blocks")
 def returns_at_least_one_block(shape, dtype):
     return max(512, by_multiplying(shape, dtype))
 
@@ -633,17 +633,17 @@ def with_no_grad(X):
         return X.clone().cpu().numpy()
 
 
-@answers.wrong(6, "refused")
+@answers.wrong(6, "numpy-refuses")
 def calls_numpy_directly(X):
     return X.numpy().copy()
 
 
-@answers.wrong(6, "refused")
+@answers.wrong(6, "numpy-refuses")
 def forgets_detach(X):
     return X.cpu().numpy().copy()
 
 
-@answers.wrong(6, "refused")
+@answers.wrong(6, "numpy-refuses")
 def forgets_cpu(X):
     return X.detach().numpy().copy()
 

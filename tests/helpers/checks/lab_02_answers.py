@@ -155,12 +155,12 @@ def converts_words_to_float(embedding, words):
     return embedding(words.to(embedding.weight))
 
 
-@answers.wrong(1, "other-result", arguments=replace_line(multiply))
+@answers.wrong(1, "different-result", arguments=replace_line(multiply))
 def multiplies_the_sums(a, b):
     return a.sum() * b.to(a.device).sum() + torch.zeros(len(a), b.shape[1], device=a.device)
 
 
-@answers.wrong(1, "other-result", arguments=replace_line(hide))
+@answers.wrong(1, "different-result", arguments=replace_line(hide))
 def fills_with_a_small_number(scores, mask):
     return scores.masked_fill(mask.to(scores.device), -1e9)
 
@@ -175,7 +175,7 @@ def moves_x_to_the_cpu(x, total):
     return x.cpu() / total.cpu()
 
 
-@answers.wrong(1, "no-tensor", arguments=replace_line(divide))
+@answers.wrong(1, "not-a-tensor", arguments=replace_line(divide))
 def makes_a_list(x, total):
     return [row / total.item() for row in x]
 
@@ -216,7 +216,7 @@ def compares_on_two_devices(guesses, labels):
     return (guesses == labels).sum().item()
 
 
-@answers.wrong(1, "other-result", arguments=replace_line(count_correct))
+@answers.wrong(1, "different-result", arguments=replace_line(count_correct))
 def takes_the_mean(guesses, labels):
     return (guesses == labels.to(guesses.device)).float().mean().item()
 
@@ -365,14 +365,14 @@ def with_its_own_loss(net, loss, images, labels):
     return mean.item(), right
 
 
-@answers.wrong(3, "labels-behind")
+@answers.wrong(3, "labels-not-moved")
 def forgets_the_labels(net, loss, images, labels):
     device = next(net.parameters()).device
     scores = net(images.to(device))
     return loss.to(device)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
-@answers.wrong(3, "labels-behind")
+@answers.wrong(3, "labels-not-moved")
 def drops_the_moved_labels(net, loss, images, labels):
     device = next(net.parameters()).device
     images = images.to(device)
@@ -381,7 +381,7 @@ def drops_the_moved_labels(net, loss, images, labels):
     return loss.to(device)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
-@answers.wrong(3, "weights-behind")
+@answers.wrong(3, "weights-not-moved")
 def forgets_the_weights(net, loss, images, labels):
     device = next(net.parameters()).device
     labels = labels.to(device)
@@ -389,7 +389,7 @@ def forgets_the_weights(net, loss, images, labels):
     return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
-@answers.wrong(3, "images-behind")
+@answers.wrong(3, "images-not-moved")
 def forgets_the_images(net, loss, images, labels):
     device = next(net.parameters()).device
     scores = net(images)
@@ -397,7 +397,7 @@ def forgets_the_images(net, loss, images, labels):
     return loss.to(device)(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
-@answers.wrong(3, "images-behind")
+@answers.wrong(3, "images-not-moved")
 def uses_the_device_of_the_images(net, loss, images, labels):
     device = images.device
     images, labels, loss = images.to(device), labels.to(device), loss.to(device)
@@ -421,7 +421,7 @@ def moves_all_to_the_gpu(net, loss, images, labels):
     return loss(scores, labels).item(), (scores.argmax(1) == labels).sum().item()
 
 
-@answers.wrong(3, "images-behind")
+@answers.wrong(3, "images-not-moved")
 def moves_the_batch_to_the_cpu(net, loss, images, labels):
     images, labels = images.to("cpu"), labels.to("cpu")
     scores = net(images)
@@ -579,27 +579,27 @@ def concatenates_on_the_cpu_and_moves_the_batch(table, rows, extra):
     return torch.cat([table[rows.cpu()], extra.cpu()]).to(extra.device)
 
 
-@answers.wrong(4, "other-rows")
+@answers.wrong(4, "wrong-rows")
 def puts_the_extra_rows_first(table, rows, extra):
     return torch.cat([extra, table[rows.cpu()].to(extra.device)])
 
 
-@answers.wrong(4, "other-rows")
+@answers.wrong(4, "wrong-rows")
 def takes_the_first_rows(table, rows, extra):
     return torch.cat([table[: len(rows)].to(extra.device), extra])
 
 
-@answers.wrong(4, "other-rows")
+@answers.wrong(4, "wrong-rows")
 def sorts_the_rows(table, rows, extra):
     return torch.cat([table[rows.cpu().sort().values].to(extra.device), extra])
 
 
-@answers.wrong(4, "no-batch")
+@answers.wrong(4, "not-a-batch")
 def forgets_the_extra_rows(table, rows, extra):
     return table[rows.cpu()].to(extra.device)
 
 
-@answers.wrong(4, "no-batch")
+@answers.wrong(4, "not-a-batch")
 def returns_a_list(table, rows, extra):
     return [table[rows.cpu()].to(extra.device), extra]
 

@@ -286,7 +286,7 @@ class KeepsATuple(Scoring):
         self.heads = tuple(two_heads(features, classes))
 
 
-@answers.wrong(2, "learned-too")
+@answers.wrong(2, "mean-is-learned")
 class LearnsTheMean(Scoring):
     def __init__(self, features, classes):
         super().__init__()
@@ -331,7 +331,7 @@ class StoresTheMeanAsANumber(Scoring):
         self.heads = nn.ModuleList(two_heads(features, classes))
 
 
-@answers.wrong(2, "other-scores")
+@answers.wrong(2, "different-scores")
 class HasOneHeadOnly(Scoring):
     def __init__(self, features, classes):
         super().__init__()
@@ -340,7 +340,7 @@ class HasOneHeadOnly(Scoring):
         self.heads = nn.ModuleList(two_heads(features, classes)[:1])
 
 
-@answers.wrong(2, "other-scores")
+@answers.wrong(2, "different-scores")
 class InitializesTheGainAtRandom(Scoring):
     def __init__(self, features, classes):
         super().__init__()
@@ -409,18 +409,18 @@ def moves_all_but_the_counters(net, optimizer, device):
             entry[key] = entry[key].to(parameter.device)
 
 
-@answers.wrong(3, "state-behind")
+@answers.wrong(3, "state-not-moved")
 def moves_the_network_only(net, optimizer, device):
     net.to(device)
 
 
-@answers.wrong(3, "state-behind")
+@answers.wrong(3, "state-not-moved")
 def loads_before_it_moves(net, optimizer, device):
     optimizer.load_state_dict(optimizer.state_dict())
     net.to(device)
 
 
-@answers.wrong(3, "state-behind")
+@answers.wrong(3, "state-not-moved")
 def moves_and_drops_the_state(net, optimizer, device):
     net.to(device)
     for entry in optimizer.state.values():
@@ -428,14 +428,14 @@ def moves_and_drops_the_state(net, optimizer, device):
             value.to(device)
 
 
-@answers.wrong(3, "state-behind")
+@answers.wrong(3, "state-not-moved")
 def creates_its_own_optimizer(net, optimizer, device):
     net.to(device)
     optimizer = type(optimizer)(net.parameters(), lr=0.05)
     optimizer.zero_grad()
 
 
-@answers.wrong(3, "state-behind")
+@answers.wrong(3, "state-not-moved")
 def moves_a_state_dict_only(net, optimizer, device):
     net.to(device)
     state = optimizer.state_dict()["state"]
@@ -471,26 +471,26 @@ def fills_the_state_with_zeros(net, optimizer, device):
             entry[key] = torch.zeros_like(value, device=device)
 
 
-@answers.wrong(3, "net-stays")
+@answers.wrong(3, "net-not-moved")
 def moves_the_state_only(net, optimizer, device):
     for entry in optimizer.state.values():
         for key, value in entry.items():
             entry[key] = value.to(device)
 
 
-@answers.wrong(3, "net-stays")
+@answers.wrong(3, "net-not-moved")
 def moves_a_copy(net, optimizer, device):
     net = copy.deepcopy(net).to(device)
     optimizer.load_state_dict(optimizer.state_dict())
 
 
-@answers.wrong(3, "net-stays")
+@answers.wrong(3, "net-not-moved")
 def always_moves_to_the_gpu(net, optimizer, device):
     net.cuda()
     optimizer.load_state_dict(optimizer.state_dict())
 
 
-@answers.wrong(3, "other-parameters")
+@answers.wrong(3, "different-parameters")
 def creates_new_parameters(net, optimizer, device):
     for module in net:
         for name, parameter in list(module.named_parameters()):
@@ -685,7 +685,7 @@ class AssumesOneBatchSize(Stepping):
         return self.run_steps(sequence, self.state, order)
 
 
-@answers.wrong(4, "other-scores")
+@answers.wrong(4, "different-scores")
 class UsesZerosAsOrder(Stepping):
     def forward(self, sequence):
         state = sequence.new_zeros(len(sequence), self.hidden)
@@ -784,14 +784,14 @@ def moves_the_network_only_before_saving(path, net, optimizer, epoch):
     torch.save(state, path)
 
 
-@answers.wrong(5, "optimizer-left", arguments=as_load)
+@answers.wrong(5, "optimizer-not-restored", arguments=as_load)
 def forgets_the_optimizer(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
     return state["epoch"]
 
 
-@answers.wrong(5, "optimizer-left", arguments=as_load)
+@answers.wrong(5, "optimizer-not-restored", arguments=as_load)
 def loads_into_a_copy_of_the_optimizer(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
@@ -800,7 +800,7 @@ def loads_into_a_copy_of_the_optimizer(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "weights-not-in", arguments=as_load)
+@answers.wrong(5, "weights-not-loaded", arguments=as_load)
 def loads_into_a_copy(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     copy.deepcopy(net).load_state_dict(state["net"])
@@ -808,12 +808,12 @@ def loads_into_a_copy(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "weights-not-in", arguments=as_load)
+@answers.wrong(5, "weights-not-loaded", arguments=as_load)
 def reads_the_epoch_only(path, net, optimizer):
     return torch.load(path, map_location="cpu")["epoch"]
 
 
-@answers.wrong(5, "buffers-left", arguments=lambda f: (f, load_parameters))
+@answers.wrong(5, "buffers-not-restored", arguments=lambda f: (f, load_parameters))
 def saves_the_parameters_only(path, net, optimizer, epoch):
     weights = dict(net.named_parameters())
     torch.save({"net": weights, "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
@@ -864,7 +864,7 @@ def assigns_tensors_from_the_cpu(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "state-behind", arguments=as_load)
+@answers.wrong(5, "state-not-moved", arguments=as_load)
 def assigns_the_state_without_moving_it(path, net, optimizer):
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])
@@ -878,7 +878,7 @@ def assigns_the_state_without_moving_it(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "weights-not-in", arguments=as_load)
+@answers.wrong(5, "weights-not-loaded", arguments=as_load)
 def ignores_the_error(path, net, optimizer):
     with suppress(RuntimeError):
         return omits_map_location(path, net, optimizer)
@@ -902,7 +902,7 @@ def only_creates_the_file(path, net, optimizer, epoch):
 MEMORY = {}
 
 
-@answers.wrong(5, "not-in-the-file", arguments=lambda f: (f, load_from_memory))
+@answers.wrong(5, "not-saved-in-file", arguments=lambda f: (f, load_from_memory))
 def keeps_the_checkpoint_in_memory(path, net, optimizer, epoch):
     MEMORY.update(copy.deepcopy({"net": net.state_dict(), "optimizer": optimizer.state_dict()}))
     MEMORY["epoch"] = epoch
@@ -915,7 +915,7 @@ def load_from_memory(path, net, optimizer):
     return MEMORY["epoch"]
 
 
-@answers.wrong(5, "not-in-the-file", arguments=lambda f: (f, load_with_global_epoch))
+@answers.wrong(5, "not-saved-in-file", arguments=lambda f: (f, load_with_global_epoch))
 def keeps_the_epoch_in_a_global(path, net, optimizer, epoch):
     MEMORY["epoch"] = epoch
     torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
@@ -941,7 +941,7 @@ def load_by_path(path, net, optimizer):
     return state["epoch"]
 
 
-@answers.wrong(5, "settings-left", arguments=as_load)
+@answers.wrong(5, "settings-not-restored", arguments=as_load)
 def keeps_the_learning_rate_of_the_new_optimizer(path, net, optimizer):
     rates = [group["lr"] for group in optimizer.param_groups]
     epoch = load(path, net, optimizer)

@@ -160,22 +160,22 @@ def optimizes_the_network_on_the_cpu(net, batches):
     return _loop(copy.deepcopy(net).to(device), batches, device, optimizer)
 
 
-@answers.wrong(1, "other-training")
+@answers.wrong(1, "different-training")
 def changes_the_learning_rate(net, batches):
     return _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu(), lr=0.1)
 
 
-@answers.wrong(1, "other-training")
+@answers.wrong(1, "different-training")
 def leaves_out_momentum(net, batches):
     return _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu(), momentum=0)
 
 
-@answers.wrong(1, "other-training")
+@answers.wrong(1, "different-training")
 def returns_from_inside_the_loop(net, batches):
     return _loop(net.to(_gpu_or_cpu()), batches[:1], _gpu_or_cpu())
 
 
-@answers.wrong(1, "other-training")
+@answers.wrong(1, "different-training")
 def creates_the_optimizer_in_the_loop(net, batches):
     for batch in batches:
         _loop(net.to(_gpu_or_cpu()), [batch], _gpu_or_cpu())
@@ -279,12 +279,12 @@ def calls_eval_afterwards(net, batches):
     return result
 
 
-@answers.wrong(2, "mode-left")
+@answers.wrong(2, "mode-not-restored")
 def stays_in_evaluation_mode(net, batches):
     return _accuracy(net, batches, restore_mode=False)
 
 
-@answers.wrong(2, "mode-left")
+@answers.wrong(2, "mode-not-restored")
 def always_goes_back_to_training(net, batches):
     result = _accuracy(net, batches)
     net.train()
@@ -303,12 +303,12 @@ def leaves_the_no_grad_block(net, batches):
     return _accuracy(net, batches, gradients=True)
 
 
-@answers.wrong(2, "judged-elsewhere")
+@answers.wrong(2, "net-moved")
 def moves_the_network_to_the_images(net, batches):
     return _accuracy(net.cpu(), batches)
 
 
-@answers.wrong(2, "judged-elsewhere")
+@answers.wrong(2, "net-moved")
 def moves_all_to_a_gpu(net, batches):
     return _accuracy(net.to("cuda"), batches)
 
@@ -360,13 +360,13 @@ def returns_the_mean_of_batch_means(net, batches):
     return accuracies.mean().item()
 
 
-@answers.wrong(2, "total-guessed")
+@answers.wrong(2, "wrong-total")
 def assumes_batches_of_equal_size(net, batches):
     images = sum(len(y) for _, y in batches)
     return _accuracy(net, batches) * images / (len(batches) * len(batches[0][1]))
 
 
-@answers.wrong(2, "total-guessed")
+@answers.wrong(2, "wrong-total")
 def divides_by_the_number_of_batches(net, batches):
     return _accuracy(net, batches) * sum(len(y) for _, y in batches) / len(batches)
 
@@ -496,7 +496,7 @@ def returns_zero_for_an_empty_class(net, batches):
     return (counts.diagonal() / counts.sum(1).clamp(min=1)).tolist()
 
 
-@answers.wrong(3, "by-answers")
+@answers.wrong(3, "divided-by-predictions")
 def divides_by_the_predictions(net, batches):
     counts = _table(net, batches)
     return (counts.diagonal() / counts.sum(0)).tolist()
@@ -703,19 +703,19 @@ def steps_before_backward(net, batches, optimizer):
     return total / images
 
 
-@answers.wrong(4, "other-steps")
+@answers.wrong(4, "different-steps")
 def steps_once_at_the_end(net, batches, optimizer):
     loss = _epoch(net, batches, optimizer, zero=False, step=False)
     optimizer.step()
     return loss
 
 
-@answers.wrong(4, "other-steps")
+@answers.wrong(4, "different-steps")
 def takes_a_new_optimizer(net, batches, optimizer):
     return _epoch(net, batches, optim.SGD(net.parameters(), lr=0.05, momentum=0.9))
 
 
-@answers.wrong(4, "other-steps")
+@answers.wrong(4, "different-steps")
 def leaves_out_the_last_batch(net, batches, optimizer):
     return _epoch(net, batches[:-1], optimizer)
 

@@ -251,12 +251,12 @@ def times_one_call(call, device, runs):
     return _times(call, device, 1)[0]
 
 
-@answers.wrong(1, "other-unit")
+@answers.wrong(1, "different-unit")
 def returns_milliseconds(call, device, runs):
     return 1000 * statistics.median(_times(call, device, runs))
 
 
-@answers.wrong(1, "other-unit")
+@answers.wrong(1, "different-unit")
 def returns_nanoseconds(call, device, runs):
     call()
     seconds = []
@@ -274,7 +274,7 @@ def returns_all_times(call, device, runs):
     return _times(call, device, runs)
 
 
-@answers.wrong(1, "wants-a-gpu")
+@answers.wrong(1, "needs-a-gpu")
 def always_waits_for_a_gpu(call, device, runs):
     call()
     seconds = []
@@ -383,17 +383,17 @@ def with_lists_and_a_separate_warm_up(parts, device, steps):
     return {name: statistics.mean(values) for name, values in seconds.items()}
 
 
-@answers.wrong(2, "lands-in-another-part")
+@answers.wrong(2, "counted-in-another-part")
 def never_waits(parts, device, steps):
     return _parts(parts, device, steps, before=False, after=False)
 
 
-@answers.wrong(2, "lands-in-another-part")
+@answers.wrong(2, "counted-in-another-part")
 def waits_before_each_part_only(parts, device, steps):
     return _parts(parts, device, steps, after=False)
 
 
-@answers.wrong(2, "lands-in-another-part")
+@answers.wrong(2, "counted-in-another-part")
 def waits_at_the_end_of_the_step(parts, device, steps):
     total = dict.fromkeys(parts, 0.0)
     for step in range(steps + 1):
@@ -421,7 +421,7 @@ def returns_the_sum_over_steps(parts, device, steps):
     return _parts(parts, device, steps, divide=1)
 
 
-@answers.wrong(2, "out-of-turn")
+@answers.wrong(2, "wrong-order")
 def measures_one_part_after_the_other(parts, device, steps):
     result = {}
     for name, part in parts.items():
@@ -537,35 +537,35 @@ def converts_to_lists(images, chosen):
     return torch.tensor(images[chosen].tolist()) / 127.5 - 1
 
 
-@answers.wrong(3, "other-numbers")
+@answers.wrong(3, "different-numbers")
 def divides_only(images, chosen):
     return images[chosen].float() / 255
 
 
-@answers.wrong(3, "other-numbers")
+@answers.wrong(3, "different-numbers")
 def forgets_to_divide(images, chosen):
     return images[chosen].float()
 
 
-@answers.wrong(3, "other-numbers")
+@answers.wrong(3, "different-numbers")
 def subtracts_before_converting(images, chosen):
     return ((images[chosen] - 128) // 1).float() / 127.5
 
 
-@answers.wrong(3, "other-numbers")
+@answers.wrong(3, "different-numbers")
 def normalizes_by_the_batch(images, chosen):
     batch = images[chosen].float()
     return (batch - batch.mean()) / (batch.std() + 1)
 
 
-@answers.wrong(3, "other-images")
+@answers.wrong(3, "different-images")
 def takes_the_first_images(images, chosen):
     batch = normalize(images[: len(chosen)])
     batch[0, 0, 0, 0] = -1
     return batch
 
 
-@answers.wrong(3, "other-images")
+@answers.wrong(3, "different-images")
 def sorts_the_images(images, chosen):
     batch = normalize(images[chosen.sort(descending=True).values])
     batch[0, 0, 0, 0] = -1
@@ -655,7 +655,7 @@ def rounds_down(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return images // batch, min(base_rate * batch / base_batch, limit)
 
 
-@answers.wrong(4, "step-too-many")
+@answers.wrong(4, "too-many-steps")
 def always_adds_a_step(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return images // batch + 1, min(base_rate * batch / base_batch, limit)
 
@@ -670,17 +670,17 @@ def returns_only_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.
     return min(base_rate * batch / base_batch, limit)
 
 
-@answers.wrong(4, "old-rate")
+@answers.wrong(4, "rate-unchanged")
 def does_not_scale_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), base_rate
 
 
-@answers.wrong(4, "wrong-way")
+@answers.wrong(4, "rate-decreased")
 def inverts_the_fraction(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), min(base_rate * base_batch / batch, limit)
 
 
-@answers.wrong(4, "root-rule")
+@answers.wrong(4, "square-root-rule")
 def with_the_square_root(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), min(base_rate * (batch / base_batch) ** 0.5, limit)
 

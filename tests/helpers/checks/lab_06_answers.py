@@ -35,19 +35,19 @@ def with_a_gather(images):
     return images.gather(3, columns[:, None, None, :].expand_as(images))
 
 
-@answers.wrong(1, "all-alike")
+@answers.wrong(1, "same-for-all-images")
 def flips_whole_batches_at_random(images):
     if torch.rand(1).item() < 0.5:
         return images.flip(3)
     return images.clone()
 
 
-@answers.wrong(1, "all-alike")
+@answers.wrong(1, "same-for-all-images")
 def flips_all(images):
     return images.flip(3)
 
 
-@answers.wrong(1, "all-alike")
+@answers.wrong(1, "same-for-all-images")
 def flips_none(images):
     return images.clone()
 
@@ -201,7 +201,7 @@ def by_masking_wrapped_pixels(images, max_shift):
     return shift_along(shift_along(images, 2), 3)
 
 
-@answers.wrong(2, "around-the-edge")
+@answers.wrong(2, "wraps-around")
 def rolls(images, max_shift):
     height, width = images.shape[2:]
     rows = (
@@ -218,7 +218,7 @@ def rolls(images, max_shift):
     return shifted.permute(0, 3, 1, 2)
 
 
-@answers.wrong(2, "around-the-edge")
+@answers.wrong(2, "wraps-around")
 def rolls_the_whole_batch(images, max_shift):
     if max_shift == 0:
         return images.clone()
@@ -226,7 +226,7 @@ def rolls_the_whole_batch(images, max_shift):
     return images.roll((down, right), (2, 3))
 
 
-@answers.wrong(2, "all-alike")
+@answers.wrong(2, "same-for-all-images")
 def shifts_all_images_alike(images, max_shift):
     down, right = (
         _draw_shifts(images, -max_shift, max_shift + 1)[:1].expand(len(images)) for _ in range(2)
@@ -240,7 +240,7 @@ def draws_on_the_cpu_and_moves_the_shifts(images, max_shift):
     return _shift_images(images, down.to(images.device), right.to(images.device), max_shift)
 
 
-@answers.wrong(2, "tied-axes")
+@answers.wrong(2, "same-shift-on-both-axes")
 def uses_one_shift_for_both_axes(images, max_shift):
     shift = _draw_shifts(images, -max_shift, max_shift + 1)
     return _shift_images(images, shift, shift, max_shift)
@@ -433,7 +433,7 @@ def returns_both(net, images):
     return _mean(net, images), _mean(net, images.flip(3))
 
 
-@answers.wrong(3, "other-logits")
+@answers.wrong(3, "different-logits")
 def forgets_the_parentheses(net, images):
     return _mean(net, images) + _mean(net, images.flip(3)) / 2
 
@@ -486,7 +486,7 @@ def divides_by_zero_warmup_steps(step, num_steps, peak_lr, warmup_steps):
     )
 
 
-@answers.wrong(4, "top-missed")
+@answers.wrong(4, "peak-missed")
 def rises_too_slowly(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * step / (warmup_steps + 1)
@@ -495,7 +495,7 @@ def rises_too_slowly(step, num_steps, peak_lr, warmup_steps):
     )
 
 
-@answers.wrong(4, "top-missed")
+@answers.wrong(4, "peak-missed")
 def ignores_the_warmup_in_the_decay(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * step / warmup_steps
@@ -504,7 +504,7 @@ def ignores_the_warmup_in_the_decay(step, num_steps, peak_lr, warmup_steps):
     )
 
 
-@answers.wrong(4, "not-rising")
+@answers.wrong(4, "wrong-warmup")
 def counts_from_one(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * (step + 1) / warmup_steps
@@ -513,7 +513,7 @@ def counts_from_one(step, num_steps, peak_lr, warmup_steps):
     )
 
 
-@answers.wrong(4, "not-rising")
+@answers.wrong(4, "wrong-warmup")
 def starts_at_the_peak(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr
@@ -522,7 +522,7 @@ def starts_at_the_peak(step, num_steps, peak_lr, warmup_steps):
     )
 
 
-@answers.wrong(4, "not-rising")
+@answers.wrong(4, "wrong-warmup")
 def with_integer_division(step, num_steps, peak_lr, warmup_steps):
     return (
         peak_lr * (step // warmup_steps)
@@ -545,7 +545,7 @@ def reaches_zero_a_step_late(step, num_steps, peak_lr, warmup_steps):
     )
 
 
-@answers.wrong(4, "not-falling")
+@answers.wrong(4, "wrong-decay")
 def decays_quadratically(step, num_steps, peak_lr, warmup_steps):
     fraction = (num_steps - step) / (num_steps - warmup_steps)
     return peak_lr * step / warmup_steps if step < warmup_steps else peak_lr * fraction**2
@@ -603,12 +603,12 @@ def spreads_over_the_others(logits, labels, smoothing):
     return F.cross_entropy(logits, targets)
 
 
-@answers.wrong(5, "summed")
+@answers.wrong(5, "wrong-reduction")
 def sums_over_images(logits, labels, smoothing):
     return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
 
 
-@answers.wrong(5, "summed")
+@answers.wrong(5, "wrong-reduction")
 def takes_the_mean_over_both_axes(logits, labels, smoothing):
     return by_targets(logits, labels, smoothing) / logits.shape[1]
 
@@ -655,7 +655,7 @@ def returns_one_loss_per_image(logits, labels, smoothing):
     return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="none")
 
 
-@answers.wrong(5, "other-loss")
+@answers.wrong(5, "different-loss")
 def adds_smoothing_to_the_hard_loss(logits, labels, smoothing):
     nll = -logits.log_softmax(1)
     return nll.gather(1, labels[:, None]).mean() + smoothing * nll.mean()
@@ -738,17 +738,17 @@ def forgets_to_shuffle(net, images, labels, epochs):
     _learn(net, images, labels, epochs, optimizer=optimizer, batch=60, shuffled=False)
 
 
-@answers.wrong(6, "short-steps")
+@answers.wrong(6, "small-steps")
 def keeps_the_rate(net, images, labels, epochs):
     _learn(net, images, labels, epochs, optimizer=_sgd(net, 0.0005, momentum=0))
 
 
-@answers.wrong(6, "short-steps")
+@answers.wrong(6, "small-steps")
 def uses_a_tiny_learning_rate(net, images, labels, epochs):
     _learn(net, images, labels, epochs, optimizer=torch.optim.Adam(net.parameters(), lr=1e-6))
 
 
-@answers.wrong(6, "blown-up")
+@answers.wrong(6, "diverged")
 def uses_a_huge_learning_rate(net, images, labels, epochs):
     _learn(net, images, labels, epochs, optimizer=_sgd(net, 1e30))
 

@@ -104,17 +104,17 @@ def assumes_adam(net, states):
     return with_two_sums(net, 2 if states else 0)
 
 
-@answers.wrong(1, "other-bytes")
+@answers.wrong(1, "wrong-bytes")
 def forgets_the_gradients(net, states):
     return with_two_sums(net, states - 1)
 
 
-@answers.wrong(1, "other-bytes")
+@answers.wrong(1, "wrong-bytes")
 def counts_numbers_not_bytes(net, states):
     return sum(p.numel() for p in net.parameters()) * (2 + states)
 
 
-@answers.wrong(1, "not-whole")
+@answers.wrong(1, "not-an-int")
 def returns_mebibytes(net, states):
     return with_two_sums(net, states) / 2**20
 
@@ -203,7 +203,7 @@ def leaves_dropout_on(net, batches):
         return [F.cross_entropy(net(X), y).item() for X, y in batches]
 
 
-@answers.wrong(2, "other-losses")
+@answers.wrong(2, "different-losses")
 def adds_up_the_examples(net, batches):
     was_training = net.training
     net.eval()
@@ -304,7 +304,7 @@ def ignores_the_size(net, optimizer, X, y, size):
     optimizer.step()
 
 
-@answers.wrong(3, "all-kept")
+@answers.wrong(3, "all-activations-kept")
 def adds_the_losses_before_backward(net, optimizer, X, y, size):
     optimizer.zero_grad()
     parts = zip(X.split(size), y.split(size), strict=True)
@@ -313,7 +313,7 @@ def adds_the_losses_before_backward(net, optimizer, X, y, size):
     optimizer.step()
 
 
-@answers.wrong(3, "all-kept")
+@answers.wrong(3, "all-activations-kept")
 def keeps_each_graph_after_backward(net, optimizer, X, y, size):
     optimizer.zero_grad()
     losses = []
@@ -371,14 +371,14 @@ def forgets_the_step(net, optimizer, X, y, size):
         (F.cross_entropy(net(part), labels, reduction="sum") / len(X)).backward()
 
 
-@answers.wrong(3, "other-gradient")
+@answers.wrong(3, "different-gradient")
 def keeps_old_gradients(net, optimizer, X, y, size):
     for part, labels in zip(X.split(size), y.split(size), strict=True):
         (F.cross_entropy(net(part), labels, reduction="sum") / len(X)).backward()
     optimizer.step()
 
 
-@answers.wrong(3, "other-gradient")
+@answers.wrong(3, "different-gradient")
 def zeroes_the_gradients_in_the_loop(net, optimizer, X, y, size):
     for part, labels in zip(X.split(size), y.split(size), strict=True):
         optimizer.zero_grad()
@@ -436,51 +436,51 @@ def with_reentrant_checkpoints_and_input_gradients(layers, X):
     return X
 
 
-@answers.wrong(4, "other-gradients")
+@answers.wrong(4, "different-gradients")
 def detaches_the_input(layers, X):
     return one_checkpoint_per_layer(layers, X.detach())
 
 
-@answers.wrong(4, "nothing-again")
+@answers.wrong(4, "nothing-recomputed")
 def without_checkpoints(layers, X):
     for layer in layers:
         X = layer(X)
     return X
 
 
-@answers.wrong(4, "together")
+@answers.wrong(4, "recomputed-together")
 def one_checkpoint_for_all(layers, X):
     return checkpoint(without_checkpoints, layers, X, use_reentrant=False)
 
 
-@answers.wrong(4, "some-again")
+@answers.wrong(4, "not-all-recomputed")
 def leaves_out_the_last_layer(layers, X):
     return layers[-1](one_checkpoint_per_layer(layers[:-1], X))
 
 
-@answers.wrong(4, "some-again")
+@answers.wrong(4, "not-all-recomputed")
 def leaves_out_the_first_layer(layers, X):
     return one_checkpoint_per_layer(layers[1:], layers[0](X))
 
 
-@answers.wrong(4, "some-again")
+@answers.wrong(4, "not-all-recomputed")
 def in_two_segments(layers, X):
     return checkpoint_sequential(nn.Sequential(*layers), 2, X, use_reentrant=False)
 
 
-@answers.wrong(4, "other-order")
+@answers.wrong(4, "wrong-order")
 def skips_the_last_layer(layers, X):
     return one_checkpoint_per_layer(layers[:-1], X)
 
 
-@answers.wrong(4, "other-result")
+@answers.wrong(4, "different-result")
 def always_uses_the_first_input(layers, X):
     for layer in layers:
         result = checkpoint(layer, X, use_reentrant=False)
     return result
 
 
-@answers.wrong(4, "other-order")
+@answers.wrong(4, "wrong-order")
 def reverses_the_layers(layers, X):
     return one_checkpoint_per_layer(list(layers)[::-1], X)
 
@@ -498,7 +498,7 @@ def under_no_grad_only(layers, X):
         return without_checkpoints(layers, X)
 
 
-@answers.wrong(4, "other-gradients")
+@answers.wrong(4, "different-gradients")
 def detaches_in_between(layers, X):
     for layer in layers:
         X = checkpoint(layer, X.detach(), use_reentrant=False)
@@ -632,7 +632,7 @@ def learns_too_slowly(net, X, y):
     repeat(lambda: F.cross_entropy(net(X), y).backward(), sgd)
 
 
-@answers.wrong(5, "other-type")
+@answers.wrong(5, "different-type")
 def stays_in_bfloat16(net, X, y):
     net.to(torch.bfloat16)
     repeat(lambda: F.cross_entropy(net(X.bfloat16()).float(), y).backward(), adam(net), 2)

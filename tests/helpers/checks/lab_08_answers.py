@@ -106,12 +106,12 @@ def drops_the_signs(x, mantissa):
     return adds_and_shifts(x.abs(), mantissa)
 
 
-@answers.wrong(1, "other-dtype")
+@answers.wrong(1, "different-dtype")
 def forgets_to_view_as_float(x, mantissa):
     return adds_and_shifts(x, mantissa).view(torch.int32)
 
 
-@answers.wrong(1, "other-dtype")
+@answers.wrong(1, "different-dtype")
 def returns_bfloat16(x, mantissa):
     return x.to(torch.bfloat16)
 
@@ -295,47 +295,47 @@ def by_running_the_operations():
     return {name: result.dtype for name, result in results.items()}
 
 
-@answers.wrong(3, "sensitive-wrong")
+@answers.wrong(3, "wrong-sensitive-operation")
 def predicts_the_sum_in_16_bits():
     return {**as_a_dictionary(), "h.sum()": torch.float16}
 
 
-@answers.wrong(3, "sensitive-wrong")
+@answers.wrong(3, "wrong-sensitive-operation")
 def predicts_the_softmax_in_16_bits():
     return {**as_a_dictionary(), "h.softmax(1)": torch.float16}
 
 
-@answers.wrong(3, "inputs-wrong")
+@answers.wrong(3, "wrong-input-dtype")
 def predicts_16_bits_everywhere():
     return dict.fromkeys(as_a_dictionary(), torch.float16)
 
 
-@answers.wrong(3, "product-wrong")
+@answers.wrong(3, "wrong-product")
 def predicts_32_bits_everywhere():
     return dict.fromkeys(as_a_dictionary(), torch.float32)
 
 
-@answers.wrong(3, "product-wrong")
+@answers.wrong(3, "wrong-product")
 def predicts_the_product_of_a_softmax_in_32_bits():
     return {**as_a_dictionary(), "h.softmax(1) @ w": torch.float32}
 
 
-@answers.wrong(3, "inputs-wrong")
+@answers.wrong(3, "wrong-input-dtype")
 def predicts_relu_in_32_bits():
     return {**as_a_dictionary(), "h.relu()": torch.float32}
 
 
-@answers.wrong(3, "inputs-wrong")
+@answers.wrong(3, "wrong-input-dtype")
 def predicts_a_sum_of_weights_in_16_bits():
     return {**as_a_dictionary(), "x + w": torch.float16}
 
 
-@answers.wrong(3, "widest-wrong")
+@answers.wrong(3, "wrong-widest-dtype")
 def predicts_cat_in_16_bits():
     return {**as_a_dictionary(), "torch.cat([h, x])": torch.float16}
 
 
-@answers.wrong(3, "widest-wrong")
+@answers.wrong(3, "wrong-widest-dtype")
 def predicts_the_narrower_dtype():
     return {**as_a_dictionary(), "h + x": torch.float16}
 
@@ -438,7 +438,7 @@ def never_updates_the_scale(net, optimizer, scaler, X, y, max_norm):
     return loss.detach()
 
 
-@answers.wrong(4, "clipped-scaled")
+@answers.wrong(4, "clipped-before-unscaling")
 def clips_before_it_unscales(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = loss_of(net, X, y)
@@ -450,7 +450,7 @@ def clips_before_it_unscales(net, optimizer, scaler, X, y, max_norm):
     return loss.detach()
 
 
-@answers.wrong(4, "clipped-scaled")
+@answers.wrong(4, "clipped-before-unscaling")
 def never_unscales(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = loss_of(net, X, y)
@@ -489,7 +489,7 @@ def never_clears_the_gradients(net, optimizer, scaler, X, y, max_norm):
     return loss.detach()
 
 
-@answers.wrong(4, "other-weights")
+@answers.wrong(4, "different-weights")
 def clips_each_value(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = loss_of(net, X, y)
@@ -513,7 +513,7 @@ def stays_in_32_bits(net, optimizer, scaler, X, y, max_norm):
     return loss.detach()
 
 
-@answers.wrong(4, "other-precision")
+@answers.wrong(4, "different-precision")
 def uses_bfloat16(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = loss_of(net, X, y, torch.bfloat16)
@@ -552,7 +552,7 @@ def scales_under_autocast(net, optimizer, scaler, X, y, max_norm):
     return loss.detach()
 
 
-@answers.wrong(4, "half-loss")
+@answers.wrong(4, "loss-in-half-precision")
 def computes_the_loss_outside(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     with torch.autocast("cuda", dtype=torch.float16):
@@ -571,7 +571,7 @@ def returns_the_scaled_loss(net, optimizer, scaler, X, y, max_norm):
     return as_in_the_lesson(net, optimizer, scaler, X, y, max_norm) * 1024
 
 
-@answers.wrong(4, "other-loss")
+@answers.wrong(4, "different-loss")
 def returns_the_sum(net, optimizer, scaler, X, y, max_norm):
     return as_in_the_lesson(net, optimizer, scaler, X, y, max_norm) * len(y)
 
@@ -581,7 +581,7 @@ def returns_a_number(net, optimizer, scaler, X, y, max_norm):
     return as_in_the_lesson(net, optimizer, scaler, X, y, max_norm).item()
 
 
-@answers.wrong(4, "attached")
+@answers.wrong(4, "loss-has-graph")
 def keeps_the_graph(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = loss_of(net, X, y)
@@ -593,7 +593,7 @@ def keeps_the_graph(net, optimizer, scaler, X, y, max_norm):
     return loss
 
 
-@answers.wrong(4, "weights-kept")
+@answers.wrong(4, "weights-unchanged")
 def clears_the_gradients_too_late(net, optimizer, scaler, X, y, max_norm):
     loss = loss_of(net, X, y)
     scaler.scale(loss).backward()

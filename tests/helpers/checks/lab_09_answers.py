@@ -48,7 +48,7 @@ def pads_only_once(order, rank, world_size):
     return (order + order[:missing])[rank::world_size]
 
 
-@answers.wrong(1, "a-block")
+@answers.wrong(1, "contiguous-block")
 def takes_a_block(order, rank, world_size):
     count = -(-len(order) // world_size)
     return (order * world_size)[rank * count : (rank + 1) * count]
@@ -72,12 +72,12 @@ def pads_with_the_last(order, rank, world_size):
     return (order + [order[-1]] * missing)[rank::world_size]
 
 
-@answers.wrong(1, "other-sequence")
+@answers.wrong(1, "different-sequence")
 def sorts_the_result(order, rank, world_size):
     return sorted(by_positions(order, rank, world_size))
 
 
-@answers.wrong(1, "other-examples")
+@answers.wrong(1, "different-examples")
 def counts_ranks_from_one(order, rank, world_size):
     return by_positions(order, rank + 1, world_size)
 
@@ -148,7 +148,7 @@ def forgets_to_move(replicas, sizes):
             copy.grad = mean
 
 
-@answers.wrong(2, "shares-alike")
+@answers.wrong(2, "unweighted-mean")
 def ignores_the_sizes(replicas, sizes):
     for copies in copies_of(replicas):
         mean = sum(copy.grad.cpu() for copy in copies) / len(copies)
@@ -177,14 +177,14 @@ def drops_the_result(replicas, sizes):
             weighted_mean(copies, sizes).to(copy.device)
 
 
-@answers.wrong(2, "one-replicas")
+@answers.wrong(2, "copied-gradients")
 def copies_from_the_last(replicas, sizes):
     for copies in copies_of(replicas):
         for copy in copies:
             copy.grad = copies[-1].grad.to(copy.device, copy=True)
 
 
-@answers.wrong(2, "none-replaced")
+@answers.wrong(2, "unused-gradient-set")
 def replaces_none_with_zeros(replicas, sizes):
     on_the_cpu(replicas, sizes)
     for net in replicas:
@@ -218,7 +218,7 @@ def averages_the_weights_too(replicas, sizes):
                     parameter -= parameter.grad
 
 
-@answers.wrong(2, "other-gradient")
+@answers.wrong(2, "different-gradient")
 def divides_by_the_largest_shard(replicas, sizes):
     for copies in copies_of(replicas):
         pairs = zip(copies, sizes, strict=True)
@@ -361,7 +361,7 @@ def adds_in_every_round(tensors, send):
     ]
 
 
-@answers.wrong(3, "other-sum")
+@answers.wrong(3, "different-sum")
 def returns_the_input(tensors, send):
     return list(tensors)
 
@@ -371,7 +371,7 @@ def divides_by_the_world_size(tensors, send):
     return [tensor / len(tensors) for tensor in with_chunks(tensors, send)]
 
 
-@answers.wrong(3, "other-shape")
+@answers.wrong(3, "different-shape")
 def stacks_the_chunks(tensors, send):
     return [torch.stack(rank_chunks) for rank_chunks in run_ring(tensors, send)]
 
@@ -444,13 +444,13 @@ def returns_text(method, parameters, gpus):
     return tuple(f"{number} bytes" for number in with_a_table(method, parameters, gpus))
 
 
-@answers.wrong(4, "all-gpus")
+@answers.wrong(4, "sum-over-gpus")
 def sums_over_all_gpus(method, parameters, gpus):
     memory, sent = with_a_table(method, parameters, gpus)
     return memory * gpus, sent
 
 
-@answers.wrong(4, "other-unit")
+@answers.wrong(4, "different-unit")
 def returns_gigabytes(method, parameters, gpus):
     memory, sent = with_a_table(method, parameters, gpus)
     return memory / 1e9, sent / 1e9
@@ -472,7 +472,7 @@ def forgets_the_gradients(method, parameters, gpus):
     return memory - 2 * parameters, sent
 
 
-@answers.wrong(4, "sends-alone")
+@answers.wrong(4, "single-gpu-sends")
 def always_sends(method, parameters, gpus):
     memory, sent = with_a_table(method, parameters, gpus)
     return memory, sent if gpus > 1 else 4 * parameters
@@ -483,7 +483,7 @@ def assumes_many_gpus(method, parameters, gpus):
     return with_a_table(method, parameters, gpus)[0], (6 if method == "fsdp" else 4) * parameters
 
 
-@answers.wrong(4, "one-pass")
+@answers.wrong(4, "single-pass")
 def sends_only_one_pass(method, parameters, gpus):
     return with_a_table(method, parameters, gpus)[0], 2 * parameters * (gpus - 1) / gpus
 
@@ -568,7 +568,7 @@ def adds_zeros_first(rank, batches, do):
     finish(rank, do)
 
 
-@answers.wrong(5, "another-order")
+@answers.wrong(5, "different-order")
 def as_given_but_evaluates_everywhere(rank, batches, do):
     for _ in range(batches[rank]):
         do("train")

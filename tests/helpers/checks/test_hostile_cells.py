@@ -159,7 +159,7 @@ HOSTILE = {
                 raise ValueError(name)
         return Odd()
         """,
-        "strange-result",
+        "unusable-result",
     ),
     "stopped as if by Ctrl-C": ("raise KeyboardInterrupt", None),
 }
@@ -270,7 +270,7 @@ def test_reassigned_name_is_reported(notebook, statement, undo):
     result = notebook.run("check.exercise_3(hidden)")
     assert notebook.run(undo).error is None
     name = statement.split("(")[0].replace("def ", "").replace("class ", "").split()[0].rstrip(":")
-    assert result.outputs[0][CHECK_TYPE]["hint"] == "name-hidden"
+    assert result.outputs[0][CHECK_TYPE]["hint"] == "name-shadowed"
     assert f"has reassigned `{name}`: it is now" in result.outputs[0]["text/plain"]
     assert notebook.run("check.exercise_3(hidden)").error is None
 
