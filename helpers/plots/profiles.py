@@ -73,7 +73,7 @@ def draw_queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) 
 
 
 def plot_loop_parts(milliseconds: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Draw the parts of a step of several loops as stacked bars.
+    """Draw the parts of one step of each loop as a stacked bar.
 
     Args:
         milliseconds: milliseconds per step, by loop and part.

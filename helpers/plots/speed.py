@@ -119,7 +119,7 @@ def _curves_title(curves: Sequence[Curve], unit: str) -> str:
 
 
 def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> Figure:
-    """Draw single timings of a call beside a proper measurement.
+    """Draw single timings of a call next to a proper measurement.
 
     Args:
         single: seconds of the first call, without warm-up.

@@ -8,11 +8,11 @@ from helpers.checks.trial import Answer, Trial
 def exercise_3(trial: Trial, largest: Answer) -> None:
     """`largest()`: a program that stores the largest of `n` numbers in y."""
     program = program_of(trial, largest)
-    draw = trial.random.sample
-    numbers = draw(range(1, 99), 6)
+    sample = trial.random.sample
+    numbers = sample(range(1, 99), 6)
     # The first list starts with neither its smallest nor its largest number.
     lists = [[50, 0, *numbers[:3], 100, *numbers[3:]], [-100 - value for value in numbers]]
-    lists += [[200, *numbers], [*numbers, 200], [draw(range(-99, 99), 1)[0]], [5, 5, 5]]
+    lists += [[200, *numbers], [*numbers, 200], [sample(range(-99, 99), 1)[0]], [5, 5, 5]]
     for values in lists:
         computer = run(trial, program, x=values, n=len(values), y=777)
         y, expected = computer["y"], max(values)
