@@ -109,9 +109,13 @@ class Answers:
         return self._functions[value] if kind == "answer" else self._objects[value]
 
     def _callback(self, number: int) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             encoder = Encoder()
-            sent = {"callback": number, "args": [encoder.encode(item) for item in args]}
+            sent = {
+                "callback": number,
+                "args": [encoder.encode(item) for item in args],
+                "kwargs": {name: encoder.encode(item) for name, item in kwargs.items()},
+            }
             value, error = unpickle_values(self._call_back(sent)["values"], self._find)
             if error is not None:
                 raise error

@@ -180,7 +180,8 @@ class RemoteTrial(Trial):
         try:
             decoder = Decoder()
             args = [decoder.decode(item) for item in message["args"]]
-            value = self._callbacks[message["callback"]](*args)
+            kwargs = {name: decoder.decode(item) for name, item in message["kwargs"].items()}
+            value = self._callbacks[message["callback"]](*args, **kwargs)
         except WrongAnswer as wrong:
             error = wrong.with_traceback(None)
         except Exception as raised:  # the answer's code passed invalid arguments

@@ -12,7 +12,8 @@ from helpers.memory import allocated_size
 @lab.exercise(1, points=2, success_message="You know what training keeps before you start it.")
 def exercise_1(trial: Trial, training_bytes: Answer) -> None:
     """`training_bytes(net, states)`: weights, buffers, gradients and states, in blocks."""
-    sizes = [trial.random.randrange(3, 60) for _ in range(3)]
+    # The first weight is a multiple of 512 bytes, which is not rounded up further.
+    sizes = [trial.random.randrange(*bounds) for bounds in ((16, 65, 16), (8, 65, 8), (3, 60))]
     for norm, frozen, shared in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)):
         net = _network(sizes, norm=norm, frozen=frozen, shared=shared)
         for states in (0, 1, 2):
@@ -24,9 +25,11 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
             details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
             if result == expected:
                 continue
-            unrounded = _expected(net, states, block=False)
-            trial.expect(result != unrounded, "not-rounded", **details)
-            trial.expect(result != allocated_size(unrounded), "rounded-once", **details)
+            if states == 0 and not (norm or frozen or shared):
+                # In later cases, another mistake may give the same number by coincidence.
+                unrounded = _expected(net, states, block=False)
+                trial.expect(result != unrounded, "not-rounded", **details)
+                trial.expect(result != allocated_size(unrounded), "rounded-once", **details)
             trial.expect(not shared, "counted-twice", **details)
             trial.expect(not frozen, "frozen", **details)
             trial.expect(not norm, "buffers", **details)

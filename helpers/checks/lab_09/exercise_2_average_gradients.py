@@ -11,12 +11,12 @@ from helpers.checks.trial import Answer, Trial
 
 
 class Net(nn.Module):
-    """A network with one used layer and one unused layer."""
+    """A network with an unused layer before the used one."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.used = nn.Linear(4, 3)
         self.unused = nn.Linear(2, 2)
+        self.used = nn.Linear(4, 3)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map `(N, 4)` to `(N, 3)`."""

@@ -1,5 +1,7 @@
 """Lab 09, exercise 5: `epoch`."""
 
+from collections.abc import Callable
+
 from helpers.checks.lab_09.shared import lab
 from helpers.checks.trial import Answer, Trial
 
@@ -15,7 +17,7 @@ def exercise_5(trial: Trial, epoch: Answer) -> None:
         done = []
         for rank in range(len(batches)):
             actions: list[str] = []
-            trial.call(epoch, rank, list(batches), trial.callback(actions.append))
+            trial.call(epoch, rank, list(batches), trial.callback(_make_do(actions)))
             unknown = [action for action in actions if action not in _ACTIONS]
             trial.expect(not unknown, "unknown-action", found=repr(unknown[:1]))
             done.append(actions)
@@ -24,6 +26,13 @@ def exercise_5(trial: Trial, epoch: Answer) -> None:
             for rank, actions in enumerate(done):
                 check(trial, rank, batches, actions)
         _check_saving(trial, done)
+
+
+def _make_do(actions: list[str]) -> Callable[[str], None]:
+    def do(action: str) -> None:
+        actions.append(action)
+
+    return do
 
 
 def _check_waiting(trial: Trial, batches: list[int], done: list[list[str]]) -> None:

@@ -49,6 +49,10 @@ def get_exercise(lab, number):
     return LAB_ANSWERS[lab].checks.lab.exercises[number]
 
 
+# Right answers to lab 09 that pass named arguments to the function that they are given.
+NAMED_ARGUMENTS = [(3, "with_named_arguments"), (5, "with_a_named_argument")]
+
+
 def first_answer(lab, number, *, right):
     return next(
         answer
@@ -64,6 +68,13 @@ def test_right_and_wrong_answers_get_the_same_verdicts(lab, number):
         seed = zlib.crc32(answer.name.encode())
         verdict = judge_through_messages(get_exercise(lab, number), answer.arguments(), seed)
         assert verdict.hint == answer.hint, verdict.mistake and verdict.mistake.wrong
+
+
+@pytest.mark.parametrize(("number", "name"), NAMED_ARGUMENTS)
+def test_functions_of_the_check_take_named_arguments(number, name):
+    collected = LAB_ANSWERS["lab_09"].collected
+    answer = next(answer for answer in collected if answer.name == name)
+    assert judge_through_messages(get_exercise("lab_09", number), answer.arguments()).passed
 
 
 @pytest.mark.slow

@@ -58,6 +58,13 @@ def rounds_the_sum(net, states):
     return block(without_rounding(net, states))
 
 
+@answers.wrong(1, "other-bytes")
+def always_adds_a_block(net, states):
+    trained = sum(p.nbytes // 512 + 1 for p in net.parameters() if p.requires_grad)
+    blocks = sum(t.nbytes // 512 + 1 for t in [*net.parameters(), *net.buffers()])
+    return 512 * (blocks + (1 + states) * trained)
+
+
 @answers.wrong(1, "frozen")
 def counts_gradients_of_frozen_parameters(net, states):
     return bytes_of(net.buffers()) + (2 + states) * bytes_of(net.parameters())
@@ -286,6 +293,14 @@ def divides_the_gradients(net, optimizer, X, y, size):
         F.cross_entropy(net(part), labels, reduction="sum").backward()
     for parameter in net.parameters():
         parameter.grad /= len(X)
+    optimizer.step()
+
+
+@answers.wrong(3, "too-large")
+def takes_the_size_as_the_number_of_parts(net, optimizer, X, y, size):
+    optimizer.zero_grad()
+    for part_X, part_y in zip(X.chunk(size), y.chunk(size), strict=True):
+        (F.cross_entropy(net(part_X), part_y, reduction="sum") / len(X)).backward()
     optimizer.step()
 
 

@@ -713,6 +713,14 @@ def takes_first_and_last_of_the_list(kernels):
 
 
 @answers.wrong(5, "nested")
+def ends_with_the_kernel_that_starts_last(kernels):
+    if not kernels:
+        return 0
+    busy = {t for start, length in kernels for t in range(start, start + length)}
+    return len(busy) / (sum(max(kernels)) - min(kernels)[0])
+
+
+@answers.wrong(5, "nested")
 def compares_only_with_the_last_end(kernels):
     if not kernels:
         return 0

@@ -171,6 +171,16 @@ def changes_only_the_first(replicas, sizes):
 
 
 @answers.wrong(2, "unchanged")
+def returns_at_the_first_unused_parameter(replicas, sizes):
+    for copies in zip(*(net.parameters() for net in replicas), strict=True):
+        if copies[0].grad is None:
+            return
+        mean = weighted_mean(copies, sizes)
+        for copy in copies:
+            copy.grad.copy_(mean)
+
+
+@answers.wrong(2, "unchanged")
 def drops_the_result(replicas, sizes):
     for copies in copies_of(replicas):
         for copy in copies:
@@ -266,6 +276,14 @@ def in_place_on_clones(tensors, send):
             else:
                 part.copy_(message)
     return results
+
+
+@answers.right(3)
+def with_named_arguments(tensors, send):
+    def send_by_name(source, target, tensor):
+        return send(tensor=tensor, source=source, target=target)
+
+    return with_chunks(tensors, send_by_name)
 
 
 @answers.right(3)
@@ -527,6 +545,11 @@ def finish(rank, do):
 def as_in_the_solution(rank, batches, do):
     train_all(rank, batches, do)
     finish(rank, do)
+
+
+@answers.right(5)
+def with_a_named_argument(rank, batches, do):
+    as_in_the_solution(rank, batches, lambda action: do(action=action))
 
 
 @answers.right(5)
