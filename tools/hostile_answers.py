@@ -255,6 +255,23 @@ def answer(*args, **kwargs):
         return torch.zeros(3).as_subclass(Lying)
     return Always(1)
 """,
+    "claims a device through another name of the class": """\
+import torch
+T = torch.Tensor
+T.device = property(lambda self: torch.device('cuda:0'))
+T.is_cuda = property(lambda self: True)
+def answer(*args, **kwargs):
+    return args[0] if args else torch.device('cuda:0')
+""",
+    "claims the requested device through the type of a tensor": """\
+import torch
+def answer(*args, **kwargs):
+    device = args[1] if len(args) > 1 else torch.device('cuda:0')
+    T = type(torch.ones(1))
+    T.device = property(lambda self: device)
+    T.cpu = T.cuda = T.to = lambda self, *a, **k: self
+    return args[0] if args else device
+""",
     "replaces the replies to the judge": _CLAIM
     + """\
 import course.grading.answering as answering

@@ -77,6 +77,7 @@ def uses_of_internals(source: str, depth: int = 0) -> list[str]:
 
 def _find_uses(tree: ast.AST, depth: int) -> list[str]:
     imported = {name for node in ast.walk(tree) for name in _imported_names(node)} | {"torch", "nn"}
+    imported |= _aliases(tree, imported)
     calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     # Direct calls of these names are checked below. Any other use, such as an alias, is reported.
     allowed_ids = {id(function) for function in calls}
@@ -100,6 +101,7 @@ def _find_uses(tree: ast.AST, depth: int) -> list[str]:
         if (node.id in {"check", *_CALLS} and id(node) not in allowed_ids)
         or (node.id == "get_ipython" and id(node) not in magic_ids)
     }
+    uses |= {(line, f"{text} = ...") for line, text in _replaced_methods(tree)}
     uses |= {
         (getattr(node, "lineno", 1), use)
         for node in ast.walk(tree)
@@ -112,6 +114,58 @@ def _imported_names(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         for alias in node.names:
             yield (alias.asname or alias.name).split(".")[0]
+
+
+def _aliases(tree: ast.AST, imported: set[str]) -> set[str]:
+    """Return the variables that may refer to an imported module or class, such as `torch.Tensor`.
+
+    A change to one of these changes the module or class, so it can falsify measurements.
+    """
+    names = set()
+    for node in ast.walk(tree):
+        value = getattr(node, "iter" if isinstance(node, ast.For) else "value", None)
+        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For):
+            continue
+        if value is None or not _refers_to_class(value, imported):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        parts = [part for target in targets for part in ast.walk(target)]
+        names |= {part.id for part in parts if isinstance(part, ast.Name)}
+    return names
+
+
+def _refers_to_class(value: ast.expr, imported: set[str]) -> bool:
+    """Return whether an expression is a class or a module, or a list or tuple with one."""
+    if isinstance(value, ast.Tuple | ast.List):
+        return any(_refers_to_class(item, imported) for item in value.elts)
+    if isinstance(value, ast.IfExp):
+        return any(_refers_to_class(item, imported) for item in (value.body, value.orelse))
+    if isinstance(value, ast.NamedExpr):
+        return _refers_to_class(value.value, imported)
+    if isinstance(value, ast.Call):
+        return _last_name(value.func) == "type"
+    if not isinstance(value, ast.Name | ast.Attribute):
+        return False
+    return _last_name(value) == "__class__" or (
+        _root(value) in imported and _SETTINGS not in ast.unparse(value)
+    )
+
+
+def _replaced_methods(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the attributes of other objects to which the code assigns a function or a property."""
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        value = node.value
+        is_function = isinstance(value, ast.Lambda) or (
+            isinstance(value, ast.Name) and value.id in functions
+        )
+        is_property = isinstance(value, ast.Call) and _last_name(value.func) == "property"
+        for target in node.targets:
+            own = _root(target) == "self"
+            if isinstance(target, ast.Attribute) and not own and (is_function or is_property):
+                yield target.lineno, ast.unparse(target)
 
 
 def _uses(node: ast.AST, imported: set[str], depth: int) -> Iterator[str]:
@@ -130,13 +184,14 @@ def _uses(node: ast.AST, imported: set[str], depth: int) -> Iterator[str]:
             yield "sys.modules"
         elif node.attr == "checks" and _root(node) == "helpers":
             yield "helpers.checks"
-        elif node.attr.startswith("_") and getattr(node.value, "id", "os") in imported - {"os"}:
-            if not node.attr.startswith("__"):
-                yield ast.unparse(node)
+        elif _is_private(node.attr) and getattr(node.value, "id", "os") in imported - {"os"}:
+            yield ast.unparse(node)
         elif isinstance(node.ctx, ast.Store | ast.Del):
             text = ast.unparse(node)
             is_special = node.attr.startswith("__")
-            if is_special or (_root(node) in imported and f".{_SETTINGS}." not in text):
+            is_class = _refers_to_class(node.value, imported)
+            is_imported = is_class or _root(node) in imported
+            if is_special or (is_imported and f".{_SETTINGS}." not in text):
                 yield f"{text} = ..."
     elif isinstance(node, ast.Name) and node.id in _NAMES:
         yield node.id
@@ -155,6 +210,10 @@ def _uses(node: ast.AST, imported: set[str], depth: int) -> Iterator[str]:
             yield repr(node.value)
         elif "/proc/" in node.value or "helpers/checks" in node.value:
             yield "a path into the process or the checks"
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def _uses_of_call(node: ast.Call, imported: set[str], depth: int) -> Iterator[str]:

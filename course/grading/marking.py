@@ -23,6 +23,8 @@ from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.session import Session
 from course.grading.submissions import Submission
 
+_MAX_FILES_LISTED = 20
+
 
 class MarkStatus(enum.StrEnum):
     """The status of an exercise after grading."""
@@ -150,7 +152,11 @@ def grade_submission(
             session_judges.end()
     notes = [*merged.notes, *session.notes]
     if submission.others:
-        notes.append(f"also submitted, not graded: {', '.join(submission.others)}")
+        listed = ", ".join(submission.others[:_MAX_FILES_LISTED])
+        more = len(submission.others) - _MAX_FILES_LISTED
+        notes.append(
+            f"also submitted, not graded: {listed}" + (f" and {more:,} more" if more > 0 else "")
+        )
     marks = [
         _mark_of(session, n, max_points, missing=n in merged.missing)
         for n, max_points in points.items()

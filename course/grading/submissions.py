@@ -51,7 +51,7 @@ def find_submissions(
     Raises:
         CourseError: the folder does not exist, is not a valid zip, or contains no notebook.
     """
-    files = sorted(read_files(folder), key=lambda file: file.path)
+    files = sorted(read_files(folder, lab), key=lambda file: file.path)
     depth = wrapper_depth([file.path for file in files], lab)
     candidates_by_student: dict[tuple[str, str], list[Submission]] = {}
     students: dict[tuple[str, str], Student] = {}

@@ -12,6 +12,7 @@ import json
 import stat
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,13 +23,15 @@ import nbformat
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
+from course.grading.students import wrapper_depth
 
 # Maximum bytes of a file, and of all notebooks in a student's zip. A notebook with many figures is
 # tens of megabytes in size.
 MAX_FILE_BYTES = 100_000_000
 MAX_FILES_IN_ZIP = 20_000
-# Maximum notebooks in a student's zip. A copy of the course in all languages has fewer.
-MAX_NOTEBOOKS_IN_ZIP = 300
+# Maximum notebooks in a student's zip. A copy of the course in all languages has fewer. A folder may
+# be a clone of a large repository, whose notebooks would take minutes to parse.
+MAX_NOTEBOOKS = 300
 # Maximum cells of a notebook, and characters without outputs. A lab has about 40 cells and 30,000
 # characters.
 MAX_CELLS = 2_000
@@ -54,17 +57,24 @@ def is_notebook(path: str) -> bool:
     return path.lower().endswith(_NOTEBOOK_SUFFIXES)
 
 
-def read_files(folder: Path) -> Iterator[SubmittedFile]:
+def read_files(folder: Path, lab: str = "") -> Iterator[SubmittedFile]:
     """Yield the files in a folder or a zip, including those in the students' zips.
+
+    If a student's folder has more than `MAX_NOTEBOOKS` notebooks, such as a clone of a
+    large repository, only those that mention `lab` are parsed.
 
     Raises:
         CourseError: the folder does not exist, or is not a valid zip.
     """
     if folder.is_dir():
-        for file in folder.rglob("*"):
-            path = file.relative_to(folder)
-            if not _is_ignored(path.parts) and not file.is_dir():
-                yield from _read_from_disk(file, path.as_posix())
+        files = {
+            path.as_posix(): file
+            for file in folder.rglob("*")
+            if not _is_ignored((path := file.relative_to(folder)).parts) and not file.is_dir()
+        }
+        large = _large_folders(list(files), lab)
+        for path, file in files.items():
+            yield from _read_from_disk(file, path, lab if path.startswith(large) else "")
         return
     if not folder.is_file():
         raise CourseError(
@@ -79,12 +89,29 @@ def read_files(folder: Path) -> Iterator[SubmittedFile]:
         ) from None
 
 
+def _large_folders(paths: list[str], lab: str) -> tuple[str, ...]:
+    """Return the students' folders with many notebooks, each with a slash at its end."""
+    depth = wrapper_depth(paths, lab)
+    parts = [PurePosixPath(path).parts for path in paths if is_notebook(path)]
+    counts = Counter("/".join(p[: depth + 1]) + "/" for p in parts if len(p) > depth + 1)
+    return tuple(name for name, count in counts.items() if lab and count > MAX_NOTEBOOKS)
+
+
+def _may_be_lab(path: str, content: bytes, lab: str) -> bool:
+    """Return whether a notebook has the lab's file name, or contains the name of its checks."""
+    return lab in PurePosixPath(path).name or f"lab_{lab.split('_')[0]}".encode() in content
+
+
 def _is_ignored(parts: Iterable[str]) -> bool:
     """Return whether a file is hidden or was not submitted by the student."""
     return any(part.startswith(".") or part.lower() in _IGNORED_NAMES for part in parts)
 
 
-def _read_from_disk(file: Path, path: str) -> Iterator[SubmittedFile]:
+def _read_from_disk(file: Path, path: str, lab: str) -> Iterator[SubmittedFile]:
+    """Yield the file or, if it is a zip, its notebooks.
+
+    If `lab` is not empty, a notebook that cannot be this lab is not parsed.
+    """
     try:
         info = file.lstat()
         if not stat.S_ISREG(info.st_mode):
@@ -93,7 +120,11 @@ def _read_from_disk(file: Path, path: str) -> Iterator[SubmittedFile]:
             yield SubmittedFile(path, problem=_too_large(info.st_size))
         else:
             content = file.read_bytes() if _has_content(path) else b""
-            yield from _unpack(path, content, datetime.fromtimestamp(info.st_mtime))
+            modified = datetime.fromtimestamp(info.st_mtime)
+            if lab and is_notebook(path) and not _may_be_lab(path, content, lab):
+                yield SubmittedFile(path, problem="it is not a notebook of this lab")
+            else:
+                yield from _unpack(path, content, modified)
     except OSError as error:
         yield SubmittedFile(path, problem=f"it cannot be read: {error.strerror}")
 
@@ -163,8 +194,8 @@ def _unpack(path: str, content: bytes, modified: datetime | None) -> Iterator[Su
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             num_notebooks = sum(is_notebook(name) for name in archive.namelist())
-            if num_notebooks > MAX_NOTEBOOKS_IN_ZIP:
-                problem = f"it has {num_notebooks:,} notebooks; the limit is {MAX_NOTEBOOKS_IN_ZIP}"
+            if num_notebooks > MAX_NOTEBOOKS:
+                problem = f"it has {num_notebooks:,} notebooks; the limit is {MAX_NOTEBOOKS}"
                 yield SubmittedFile(path, problem=problem, modified=modified)
                 return
             for file in _read_archive(archive, path, student=path):

@@ -12,6 +12,9 @@ MIB = 2**20
 LIMIT = 11 * MIB // 2
 TEXTS = 512
 WIDTH = 256
+# The network and the data are always the same. With other ones, the same training run sometimes
+# reaches half of the loss and sometimes does not.
+SEED = 0
 
 
 def make_net() -> nn.Sequential:
@@ -25,9 +28,9 @@ def make_net() -> nn.Sequential:
 @lab.exercise(5, points=4, success_message="It fits, and it learns.", seconds=30)
 def exercise_5(trial: Trial, train: Answer) -> None:
     """`train(net, X, y)`: trains within 5.5 MiB, not counting the network and the data."""
-    torch.manual_seed(trial.random.randrange(2**31))
+    torch.manual_seed(SEED)
     net = make_net().to(trial.device)
-    X = trial.normal(TEXTS, WIDTH, device=trial.device)
+    X = torch.randn(TEXTS, WIDTH, generator=torch.Generator().manual_seed(SEED)).to(trial.device)
     y = X[:, :10].argmax(dim=1)
     before = _loss(net, X, y)
     peak = trial.observe(_peak_of, train, net, X.clone(), y.clone())

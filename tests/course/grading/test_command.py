@@ -23,6 +23,16 @@ def test_grading_without_a_sandbox_is_refused_unless_requested(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_missing_folder_is_reported_before_grading_starts(tmp_path, capsys):
+    missing = tmp_path / "submissions"
+    arguments = ["grade", "01", str(missing), "--out", str(tmp_path / "out"), "--no-sandbox"]
+    assert main(arguments) == 1
+    printed = capsys.readouterr()
+    assert f"{missing} does not exist" in printed.err
+    assert "grading" not in printed.out
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_invalid_due_date_is_rejected_with_an_example(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["grade", "01", str(tmp_path), "--due", "tomorrow"])

@@ -12,10 +12,14 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course.course_folder import CourseError
+from course.grading import submitted_files
 from course.grading.class_list import absent_students
 from course.grading.students import file_name, identify_student
 from course.grading.submissions import find_submissions
-from course.grading.submitted_files import MAX_NOTEBOOKS_IN_ZIP, read_files
+from course.grading.submitted_files import (
+    MAX_NOTEBOOKS,
+    read_files,
+)
 from tools.grade_a_class import LABS, NAME
 
 LAB = "01_tensors"
@@ -264,10 +268,26 @@ def test_a_zip_is_late_by_its_own_time_and_not_by_those_of_its_files(tmp_path):
 def test_notebooks_in_a_students_zip_have_a_limit_on_their_number(tmp_path):
     (tmp_path / "eve").mkdir()
     with zipfile.ZipFile(tmp_path / "eve" / "many.zip", "w") as archive:
-        for number in range(MAX_NOTEBOOKS_IN_ZIP + 1):
+        for number in range(MAX_NOTEBOOKS + 1):
             archive.writestr(f"{number}.ipynb", "")
     (file,) = read_files(tmp_path)
     assert file.problem == "it has 301 notebooks; the limit is 300"
+
+
+@pytest.mark.parametrize("wrapper", ["", "export/"])
+def test_only_this_lab_is_parsed_in_a_clone_with_many_notebooks(tmp_path, monkeypatch, wrapper):
+    for number in range(MAX_NOTEBOOKS + 1):
+        code = f"# compare with {LAB}\n{number}"
+        write_file(tmp_path, f"{wrapper}ada/repo/{number}.ipynb", notebook_text(code))
+    mine = notebook_text("from helpers.checks import lab_01 as check\n" + "x\n" * 3)
+    write_file(tmp_path, f"{wrapper}ada/repo/mine.ipynb", mine)
+    write_file(tmp_path, f"{wrapper}bob/other.ipynb", notebook_text())
+    parsed = []
+    monkeypatch.setattr(submitted_files, "_parse", lambda file, _: parsed.append(file) or file)
+    names = [submission.student for submission in find_submissions(tmp_path, LAB)]
+    assert names == ["ada", "bob"]
+    expected = [f"{wrapper}ada/repo/mine.ipynb", f"{wrapper}bob/other.ipynb"]
+    assert sorted(file.path for file in parsed) == expected
 
 
 def test_long_names_are_told_apart_and_fit_into_a_file_name(tmp_path):
