@@ -29,8 +29,8 @@ from course.grading.students import wrapper_depth
 # tens of megabytes in size.
 MAX_FILE_BYTES = 100_000_000
 MAX_FILES_IN_ZIP = 20_000
-# Maximum notebooks in a student's zip. A copy of the course in all languages has fewer. A folder may
-# be a clone of a large repository, whose notebooks would take minutes to parse.
+# Maximum notebooks in a student's zip. A copy of the course in all languages has fewer. A folder
+# may be a clone of a large repository, whose notebooks would take minutes to parse.
 MAX_NOTEBOOKS = 300
 # Maximum cells of a notebook, and characters without outputs. A lab has about 40 cells and 30,000
 # characters.

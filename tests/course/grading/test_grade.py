@@ -281,7 +281,7 @@ def test_submission_of_another_lab_is_reported(builder):
     assert {(m.status, m.message) for m in graded.marks} == {
         (
             MarkStatus.MISSING,
-            "none of this lab's exercises is in the notebook; it belongs to lab 03",
+            "none of this lab's exercises is in the notebook; it is lab 03",
         )
     }
 
