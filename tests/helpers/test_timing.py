@@ -156,7 +156,7 @@ def test_verdict_does_not_depend_on_the_order():
 
 
 @pytest.mark.parametrize("rounds", [3, 4, 5, 6, 7, 8, 9, 12])
-def test_fewer_than_five_percent_of_equal_functions_are_called_different(rounds):
+def test_fewer_than_five_percent_of_equal_functions_are_reported_as_different(rounds):
     generator = torch.Generator().manual_seed(rounds)
     noise = 1 + 0.05 * torch.randn(2000, 2, rounds, generator=generator)
     ratios = (noise[:, 0] / noise[:, 1]).tolist()
@@ -203,7 +203,7 @@ def test_cpu_is_measured_while_a_gpu_is_simulated(monkeypatch):
     ("seconds", "text"),
     [(2.0, "2.00 s"), (0.0345, "34.5 ms"), (0.25, "250 ms"), (17e-6, "17.0 us"), (3e-8, "0.03 us")],
 )
-def test_a_duration_is_written_in_the_unit_that_fits(seconds, text):
+def test_format_duration_chooses_the_unit(seconds, text):
     assert format_duration(seconds) == text
 
 

@@ -47,7 +47,7 @@ def test_outermost_drops_operations_inside_others():
     assert [span.name for span in outermost(spans)] == ["conv2d", "relu"]
 
 
-def test_busy_fraction_counts_overlaps_once_and_cuts_at_the_ends():
+def test_busy_fraction_counts_overlaps_once_and_clips_spans_to_the_interval():
     spans = [operation("a", -5, 2), operation("b", 1, 4), operation("c", 8, 20)]
     assert busy_fraction(spans, 0, 10) == pytest.approx(0.6)
     assert busy_fraction([], 0, 10) == 0

@@ -19,7 +19,7 @@ IMAGES, BATCH_SIZE = 48, 4
 
 
 class SmallNet(nn.Module):
-    """A small network with state other than its weights: dropout and BatchNorm buffers."""
+    """A small network that also uses random numbers (dropout) and buffers (BatchNorm)."""
 
     def __init__(self):
         super().__init__()
@@ -106,7 +106,7 @@ def test_run_resumed_after_an_epoch_gives_the_same_weights(tmp_path, make_loader
     uninterrupted, history = seeded_run(3, **options)
     file = tmp_path / "checkpoint.pt"
     seeded_run(1, **options, checkpoint=file)
-    torch.rand(100)  # random numbers drawn in between must not matter
+    torch.rand(100)  # changes the random state, which the checkpoint must restore
     resumed_net, resumed_history = seeded_run(3, **options, checkpoint=file, resume=True)
     assert same_weights(uninterrupted, resumed_net)
     assert resumed_history.losses == history.losses
@@ -134,11 +134,11 @@ def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, mo
         real_save(path, state)
         saved_steps.append(state["step"])
         if len(saved_steps) == 3:
-            raise RuntimeError("the machine is gone")
+            raise RuntimeError("simulated crash")
 
     monkeypatch.setattr(checkpoints, "save", fail_after_the_third_save)
     options = {"checkpoint": tmp_path / "checkpoint.pt", "checkpoint_seconds": 0}
-    with pytest.raises(RuntimeError, match="the machine is gone"):
+    with pytest.raises(RuntimeError, match="simulated crash"):
         seeded_run(1, **options)
     assert saved_steps == [1, 2, 3]
     monkeypatch.undo()
@@ -203,8 +203,8 @@ def test_invalid_number_of_epochs_is_refused(epochs):
 def test_resuming_without_a_checkpoint_is_refused(tmp_path):
     with pytest.raises(ValueError, match="needs a checkpoint"):
         seeded_run(1, resume=True)
-    with pytest.raises(FileNotFoundError, match=r"no checkpoint gone\.pt"):
-        seeded_run(1, resume=True, checkpoint=tmp_path / "gone.pt")
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint missing\.pt"):
+        seeded_run(1, resume=True, checkpoint=tmp_path / "missing.pt")
 
 
 def test_a_checkpoint_from_another_run_is_refused_with_the_difference(tmp_path):

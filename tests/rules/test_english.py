@@ -1,8 +1,8 @@
 """The text of the project avoids words that sound old, translated or British.
 
-The rule reads every Python file, page, template and setting that git tracks; lessons and labs are
-read as `source/*.py`. A finding names the file, the line and the wording to use instead. Add a
-word to `WORDING` when a review finds one that should stay out.
+The rule reads every Python file, page, template and configuration file that git tracks; lessons
+and labs are read as `source/*.py`. A finding names the file, the line and the wording to use
+instead. Add a word to `WORDING` when a review finds one that should stay out.
 """
 
 import re
@@ -20,7 +20,7 @@ SKIPPED = {Path(__file__).relative_to(ROOT).as_posix(), "LICENSE", "environment.
 # Translations, and the pages built from them.
 OTHER_LANGUAGES = re.compile(r"locale/|docs/[a-z]{2}/")
 
-# A case-insensitive pattern, and what to write instead. An underscore counts as a blank, so names
+# A case-insensitive pattern, and what to write instead. An underscore counts as a space, so names
 # are checked like sentences.
 WORDING = {
     r"mend(s|ed|ing)?": "fix",

@@ -272,8 +272,8 @@ def test_synthetic_images_print_a_message_without_failing(small_course, cells, c
 def test_exclusive_lesson_uses_all_slots():
     jobs = [
         Job(name, Path(), Path(), Path(), exclusive=exclusive)
-        for name, exclusive in [("together", False), ("also together", False), ("alone", True)]
+        for name, exclusive in [("shared_1", False), ("shared_2", False), ("exclusive", True)]
     ]
-    seconds = {"together": 30.0, "also together": 30.0, "alone": 40.0}
+    seconds = {"shared_1": 30.0, "shared_2": 30.0, "exclusive": 40.0}
     shares = run_module.relative_times(jobs, seconds, at_once=2)
     assert sum(shares.values()) / 2 == 30 + 40

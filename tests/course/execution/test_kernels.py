@@ -46,10 +46,10 @@ def run(forking_kernels, cells, tmp_path):
     return execute
 
 
-def test_forked_kernel_has_the_imports_and_belongs_to_the_server(forking_kernels, run):
-    parents = "import psutil, sys; [parent.pid for parent in psutil.Process().parents()]"
-    shown, imported = run(parents, "'numpy' in sys.modules")
-    assert forking_kernels.server.process.pid in eval(shown)
+def test_forked_kernel_has_the_preloaded_modules_and_descends_from_the_server(forking_kernels, run):
+    list_parents = "import psutil, sys; [parent.pid for parent in psutil.Process().parents()]"
+    parent_pids, imported = run(list_parents, "'numpy' in sys.modules")
+    assert forking_kernels.server.process.pid in eval(parent_pids)
     assert imported == "True"
 
 
@@ -142,7 +142,7 @@ def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, r
     def hang(name):
         try:
             run(f"open('{name}', 'w').close()", WAIT, kernels=batches[name])
-            outcomes[name] = "normally"
+            outcomes[name] = "finished"
         except DeadKernelError:
             outcomes[name] = "killed"
 
@@ -156,7 +156,7 @@ def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, r
     (tmp_path / "go").touch()
     threads[1].join()
     batches["mine"].close()
-    assert outcomes == {"mine": "killed", "other": "normally"}
+    assert outcomes == {"mine": "killed", "other": "finished"}
 
 
 def test_kernel_that_starts_after_end_all_is_killed(run):

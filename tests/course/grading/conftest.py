@@ -4,6 +4,7 @@ import csv
 import ctypes
 import json
 import zipfile
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -23,16 +24,16 @@ def builder():
 
 
 class GradedClass:
-    """A class of seven students, submitted as a zip file from Moodle, and its results."""
+    """A class of seven students, six of them with a submission in a zip file from Moodle."""
 
     options = GradingOptions(limits=SandboxLimits(cell_seconds=10), jobs=2)
 
     def __init__(self, builder, folder):
         self.folder, self.out, self.progress = folder, folder / "out", []
-        shown = (
+        displays_html = (
             "from IPython.display import HTML, display\ndisplay(HTML('<script>steal()</script>'))"
         )
-        script = f"{shown}\nprint('<img src=x onerror=steal()>')\n{builder.answer(1)}"
+        script = f"{displays_html}\nprint('<img src=x onerror=steal()>')\n{builder.answer(1)}"
         surrogate = json.loads(Member("", builder.solution, {}).text())
         surrogate["cells"][-1]["source"] = "half of a pair: \ud800"
         reads_frames = "import sys\n" + builder.answer(6) + "\nframe = sys._getframe()"
@@ -57,8 +58,6 @@ class GradedClass:
         self.graded = self.grade()
 
     def grade(self, **changes):
-        from dataclasses import replace
-
         self.progress = []
         options = replace(self.options, class_list=self.class_list, **changes)
         return grade(LAB, self.zip, self.out, options, lambda *event: self.progress.append(event))
@@ -67,7 +66,7 @@ class GradedClass:
         with (self.out / file).open(encoding="utf-8-sig") as lines:
             return list(csv.DictReader(lines))
 
-    def of(self, student):
+    def result_of(self, student):
         return next(graded for graded in self.graded if graded.submission.student == student)
 
 

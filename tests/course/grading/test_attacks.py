@@ -30,10 +30,10 @@ def combined_attacks():
         code = textwrap.indent(source, "    ")
         parts.append(f"try:\n{code}\n    answers.append(answer)\nexcept Exception:\n    pass")
     parts.append(
-        "def answer(*args, tried=tuple(answers), **kwargs):\n"
+        "def answer(*args, attacks=tuple(answers), **kwargs):\n"
         "    result = None\n"
-        "    for each in tried:\n"
-        "        try:\n            result = each(*args, **kwargs)\n"
+        "    for attack in attacks:\n"
+        "        try:\n            result = attack(*args, **kwargs)\n"
         "        except Exception:\n            pass\n"
         "    return result"
     )

@@ -92,7 +92,7 @@ def make_submission(builder, names):
         cell.source = source.replace("{right}", builder.answer(number))
         failing += [] if name in HARMLESS else [number]
     points = builder.full_points_except(*failing)
-    return Submission("party", "party", notebook), failing, points
+    return Submission("Eve", "Eve", notebook), failing, points
 
 
 def empty_checks():
@@ -123,17 +123,17 @@ def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, nam
 
 def test_class_has_expected_points_and_reviews(builder, graded_class):
     max_points = sum(builder.max_points.values())
-    assert graded_class.of("<b>Eve</b>").points == max_points
-    assert graded_class.of("Ada 3").points == max_points - builder.max_points[3]
-    assert graded_class.of("Ada 4").points == max_points - builder.max_points[2]
-    assert graded_class.of("Sur").points == max_points
-    assert graded_class.of("Frames").points == 0
-    assert {m.status for m in graded_class.of("Frames").marks} == {MarkStatus.TO_REVIEW}
-    assert {m.status for m in graded_class.of("Absent").marks} == {MarkStatus.MISSING}
+    assert graded_class.result_of("<b>Eve</b>").points == max_points
+    assert graded_class.result_of("Ada 3").points == max_points - builder.max_points[3]
+    assert graded_class.result_of("Ada 4").points == max_points - builder.max_points[2]
+    assert graded_class.result_of("Sur").points == max_points
+    assert graded_class.result_of("Frames").points == 0
+    assert {m.status for m in graded_class.result_of("Frames").marks} == {MarkStatus.TO_REVIEW}
+    assert {m.status for m in graded_class.result_of("Absent").marks} == {MarkStatus.MISSING}
 
 
 def test_os_exit_is_reported_as_the_end_of_the_process(graded_class):
-    stopped = next(m for m in graded_class.of("Ada 4").marks if m.exercise == 2)
+    stopped = next(m for m in graded_class.result_of("Ada 4").marks if m.exercise == 2)
     assert stopped.message == "its code ended the process with exit status 0"
 
 
@@ -222,7 +222,7 @@ def test_manual_points_are_kept_and_nothing_is_graded_again(graded_class, monkey
 
 
 def test_anonymous_feedback_has_no_names(graded_class, monkeypatch):
-    graded = graded_class.of("Ada 3")
+    graded = graded_class.result_of("Ada 3")
     assert graded.cells == graded.cells[:1]
     page = grading.write_feedback(
         graded, "A lab", graded_class.folder / "anonymous", anonymous=True
@@ -232,7 +232,7 @@ def test_anonymous_feedback_has_no_names(graded_class, monkeypatch):
 
 
 def test_feedback_of_stored_results_becomes_anonymous_and_named_again(graded_class, tmp_path):
-    named = graded_class.of("Ada 3")
+    named = graded_class.result_of("Ada 3")
     stored = replace(named, cells=[])
     folder = tmp_path / "feedback"
     grading.write_feedback(named, "A lab", tmp_path)
@@ -346,9 +346,7 @@ def test_second_timeout_is_not_graded_if_the_solution_fails_too(builder, tmp_pat
     assert "this machine was too busy" in mark.message
 
 
-def test_submissions_graded_around_a_failing_solution_are_graded_again(
-    builder, tmp_path, monkeypatch
-):
+def test_wrong_answers_are_graded_again_if_the_solution_fails(builder, tmp_path, monkeypatch):
     names = {f"s{n:02}": [None] for n in range(10)} | {"s03": [WRONG, None], "s07": [WRONG, WRONG]}
     grader = FakeGrader(
         monkeypatch, builder, tmp_path, dict(sorted(names.items())), solution_failures=[True]
@@ -360,11 +358,11 @@ def test_submissions_graded_around_a_failing_solution_are_graded_again(
 
 
 def test_unexpected_error_affects_only_one_submission(builder, tmp_path, monkeypatch):
-    error = ValueError("unforeseen")
+    error = ValueError("unexpected")
     grader = FakeGrader(monkeypatch, builder, tmp_path, {"Ada": [error, error], "Bob": [None]})
     graded = grader.grade()
     assert {m.status for m in graded["Ada"].marks} == {MarkStatus.NOT_GRADED}
-    assert "ValueError: unforeseen" in graded["Ada"].marks[0].message
+    assert "ValueError: unexpected" in graded["Ada"].marks[0].message
     assert graded["Bob"].points == graded["Bob"].max_points
 
 

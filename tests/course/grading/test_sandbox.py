@@ -19,12 +19,12 @@ from course.grading.limits import SandboxLimits, StopReason
 from course.grading.sandbox import Sandbox
 
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
-# This module reports from inside the sandbox which changes to its own package are possible.
+# This module runs in the sandbox and reports which changes to its own package succeed.
 REPORTER = """\
 import json, os, sys
 from pathlib import Path
 own = Path(__file__).parent
-done = []
+succeeded = []
 for change in (
     lambda: (own / "mine.py").write_text(""),
     lambda: (own.parent / "mine.py").write_text(""),
@@ -35,11 +35,11 @@ for change in (
 ):
     try:
         change()
-        done.append(True)
+        succeeded.append(True)
     except OSError:
-        done.append(False)
-Path("/tmp/note").write_text("there is room for a note")
-print(json.dumps({"at": str(own), "python": sys.prefix, "done": done}))
+        succeeded.append(False)
+Path("/tmp/note").write_text("/tmp is writable")
+print(json.dumps({"package": str(own), "python": sys.prefix, "succeeded": succeeded}))
 """
 
 
@@ -70,9 +70,9 @@ def test_a_course_under_tmp_is_visible_and_read_only(course_under_tmp):
     sandbox.end()
     assert error == ""
     report = json.loads(output)
-    assert report["at"] == str(course_under_tmp)
+    assert report["package"] == str(course_under_tmp)
     assert report["python"] == sys.prefix
-    assert report["done"] == [False] * 6
+    assert report["succeeded"] == [False] * 6
     assert sorted(p.name for p in course_under_tmp.iterdir()) == ["__init__.py", "reporter.py"]
 
 

@@ -290,7 +290,7 @@ def test_only_this_lab_is_parsed_in_a_clone_with_many_notebooks(tmp_path, monkey
     assert sorted(file.path for file in parsed) == expected
 
 
-def test_long_names_are_told_apart_and_fit_into_a_file_name(tmp_path):
+def test_shortened_long_names_are_unique_and_fit_into_a_file_name(tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name in ("\u6797" * 200, "\u6797" * 199 + "x", "\u6797" * 200 + "."):
             archive.writestr(f"{name}/x.ipynb", notebook_text())
@@ -300,7 +300,7 @@ def test_long_names_are_told_apart_and_fit_into_a_file_name(tmp_path):
     assert max(len(name.encode()) for name in names) < 150
 
 
-def test_names_with_equal_letters_in_different_encodings_are_told_apart(tmp_path):
+def test_names_that_differ_only_in_unicode_normalization_get_different_file_names(tmp_path):
     for name in ("Jos\u00e9", "Jose\u0301"):
         write_file(tmp_path, f"{name}/x.ipynb", notebook_text())
     first, second = find_submissions(tmp_path, LAB)

@@ -16,7 +16,7 @@ from helpers.checks.hints import Hint
 from helpers.checks.lab import Lab
 
 SMALL = Hint("too-small", "`double` gives {found}.", "Look at the factor.", "A section")
-OTHER = Hint("no-number", "`double` does not return a number.", "Look at the type.")
+OTHER = Hint("not-a-number", "`double` does not return a number.", "Look at the type.")
 HINTS = {"exercise_1": {hint.id: hint for hint in (SMALL, OTHER)}}
 
 
@@ -31,7 +31,7 @@ def lab():
         x = trial.random.randint(2, 10**9)
         inputs.append((x, trial.normal(3).tolist()))
         result = trial.call(double, x)
-        trial.expect(isinstance(result, int), "no-number")
+        trial.expect(isinstance(result, int), "not-a-number")
         trial.expect(result == 2 * x, "too-small", found="less")
 
     @lab.exercise(2, points=3, success_message="Fine.")
@@ -185,11 +185,11 @@ def test_box_sets_all_colors_with_enough_contrast(lab, outputs):
     for bundle in outputs:
         html = bundle["text/html"]
         background = re.search(r"background:(#\w{6})", html)[1]
-        light = relative_luminance(background) + 0.05
+        background_luminance = relative_luminance(background) + 0.05
         colors = re.findall(r"[;\"]color:(#\w{6})", html)
         assert colors
         for color in colors:
-            assert light / (relative_luminance(color) + 0.05) >= 4.5, color
+            assert background_luminance / (relative_luminance(color) + 0.05) >= 4.5, color
         # JupyterLab removes inherited colors from stored outputs.
         assert "inherit" not in html
         for code in re.findall(r"<code style=\"(.*?)\">", html):

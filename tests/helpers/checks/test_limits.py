@@ -121,7 +121,7 @@ def test_time_spent_waiting_for_a_processor_does_not_count():
 
 def test_endless_import_is_stopped_and_leaves_no_partial_module(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "_MAX_IMPORT_SECONDS", 0.3)
-    (tmp_path / "takes_long.py").write_text("begun = True\nwhile True:\n    pass\n")
+    (tmp_path / "takes_long.py").write_text("started = True\nwhile True:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(OutOfTime), CodeLimits(0.3):
         importlib.import_module("takes_long")
@@ -181,9 +181,9 @@ def test_memory_is_checked_if_the_system_cannot_limit_it(monkeypatch):
 
 def test_huge_tensor_is_refused_at_once():
     if not memory._STATM.exists():
-        pytest.skip("this system does not limit addresses")
+        pytest.skip("this system does not limit the address space")
     if torch.cuda.is_available():
-        pytest.skip("addresses are not limited on a machine with a real GPU")
+        pytest.skip("the address space is not limited on a machine with a real GPU")
     with CodeLimits(20), pytest.raises(RuntimeError, match="can't allocate memory"):
         torch.empty(10 << 30, dtype=torch.uint8)
 

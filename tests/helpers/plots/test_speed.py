@@ -43,7 +43,7 @@ CUMULATIVE = [
 
 
 def test_curves_cross_between_two_sizes():
-    # The GPU takes 4 times as long at 16 and a quarter as long at 64: the curves cross halfway.
+    # At 16, the GPU takes 4 times as long as the CPU; at 64, a quarter: the curves cross halfway.
     size = plots.crossing(CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4))
     assert size == pytest.approx(32)
 
