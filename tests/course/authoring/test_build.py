@@ -1,3 +1,5 @@
+"""A build stores outputs, keeps them if only text changed, and reports outdated notebooks."""
+
 import json
 
 import nbformat

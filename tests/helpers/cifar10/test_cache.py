@@ -30,7 +30,7 @@ def cache_file(cache):
 
 
 @pytest.fixture
-def disk_limited_to_2000_bytes():
+def file_size_limited_to_2000_bytes():
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     yield
@@ -95,12 +95,12 @@ def test_damaged_header_allocates_no_memory(stored_cache):
     assert stored_cache.load("a", "1") is None
 
 
-def test_full_disk_is_reported_and_leaves_no_file(cache, contents, disk_limited_to_2000_bytes):
+def test_full_disk_is_reported_and_leaves_no_file(cache, contents, file_size_limited_to_2000_bytes):
     assert Cache(cache).store("a", "1", contents) == os.strerror(errno.EFBIG)
     assert list(cache.iterdir()) == []
 
 
-def test_full_disk_keeps_previous_contents(stored_cache, contents, disk_limited_to_2000_bytes):
+def test_full_disk_keeps_previous_contents(stored_cache, contents, file_size_limited_to_2000_bytes):
     assert stored_cache.store("a", "2", contents) is not None
     assert stored_cache.load("a", "1") is not None
 
