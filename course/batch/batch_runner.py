@@ -22,6 +22,7 @@ from course.execution.jobs import Job, RunLimits, RunResult, Status
 from course.execution.kernels import make_cifar10_root_absolute, preloadable_modules
 from course.execution.local import WorkerConfig
 from course.execution.progress import BatchProgress, JobListener, format_seconds
+from course.execution.provenance import collect_facts
 from course.files import read_notebook
 from course.reports.batch_report import write_batch_report
 from course.reports.entries import Entry, make_entry, synthetic_box
@@ -90,6 +91,7 @@ class BatchRunner(JobListener):
     entries: dict[str, Entry]
     _refreshed: float = field(default_factory=monotonic)
     _progress: BatchProgress | None = None
+    _facts: dict[str, str] = field(default_factory=dict)
 
     def execute(self, pending: Sequence[PlannedRun], files: Mapping[str, Path]) -> int:
         """Execute the pending runs, write the tables and the report, and print a summary."""
@@ -97,6 +99,7 @@ class BatchRunner(JobListener):
         # nbclient logs dead kernels and timeouts, and the log lines would break the progress bar.
         for library in ("papermill", "asyncio"):
             logging.getLogger(library).addHandler(logging.NullHandler())
+        self._facts = collect_facts(next(iter(files.values()), Path()).parent)
         start = monotonic()
         results: list[RunResult] = []
         try:
@@ -195,6 +198,7 @@ class BatchRunner(JobListener):
             varied=plan.varied,
             planned=len(self.runs),
             is_running=is_running,
+            facts=self._facts,
         )
         self._refreshed = monotonic()
 

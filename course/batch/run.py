@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-import platform
 import re
-import shlex
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -26,7 +23,7 @@ from course.execution.kernels import make_cifar10_root_absolute, preloadable_mod
 from course.execution.local import WorkerConfig
 from course.execution.parameters import convert_parameters, read_parameters
 from course.execution.progress import LessonProgress, format_estimate, format_seconds
-from course.execution.provenance import versions
+from course.execution.provenance import collect_facts
 from course.files import read_notebook
 from course.reports.entries import Entry, format_value, make_entry, result_names, synthetic_box
 from course.reports.pages import write_page
@@ -157,26 +154,6 @@ def relative_times(
 def measures_time(notebook: NotebookNode) -> bool:
     """Return whether the notebook measures time and therefore must run alone."""
     return any(c.cell_type == "code" and _CLOCKS.search(c.source) for c in notebook.cells)
-
-
-def collect_facts(root: Path) -> dict[str, str]:
-    """Return facts about the run: torch version, machine, commit of the course, command."""
-    memory = f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
-    machine = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", memory]
-    facts = {
-        "torch": versions().get("torch", "not installed"),
-        "python": platform.python_version(),
-        "machine": ", ".join([*machine, *(gpu.name for gpu in gpus.installed_gpus())]),
-        "command": shlex.join(["course", *sys.argv[1:]]),
-    }
-    git = ["git", "-C", str(root), "describe", "--always", "--dirty=, with uncommitted changes"]
-    try:
-        completed = subprocess.run(git, capture_output=True, text=True, timeout=30, check=True)
-        facts["commit"] = completed.stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        # The course is not a git clone, or git is not installed.
-        pass
-    return facts
 
 
 def _earlier_seconds(runs: Path) -> dict[str, float]:

@@ -1,19 +1,25 @@
-"""Identifies the inputs of a result: code, parameters and imported packages."""
+"""Identifies what a result depends on: code, parameters, packages and machine."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
+import os
 import platform
+import shlex
+import subprocess
+import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+import psutil
 from nbformat import NotebookNode
 
 import helpers
 import simulated_cuda
+from course.execution import gpus
 
 _PACKAGES = ("torch", "torchvision", "numpy")
 
@@ -52,3 +58,23 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions_by_name
+
+
+def collect_facts(root: Path) -> dict[str, str]:
+    """Return facts about the run: torch version, machine, commit of the course, command."""
+    memory = f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
+    machine = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", memory]
+    facts = {
+        "torch": versions().get("torch", "not installed"),
+        "python": platform.python_version(),
+        "machine": ", ".join([*machine, *(gpu.name for gpu in gpus.installed_gpus())]),
+        "command": shlex.join(["course", *sys.argv[1:]]),
+    }
+    git = ["git", "-C", str(root), "describe", "--always", "--dirty=, with uncommitted changes"]
+    try:
+        completed = subprocess.run(git, capture_output=True, text=True, timeout=30, check=True)
+        facts["commit"] = completed.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        # The course is not a git clone, or git is not installed.
+        pass
+    return facts

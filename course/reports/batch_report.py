@@ -46,6 +46,7 @@ def write_batch_report(
     varied: Sequence[str],
     planned: int,
     is_running: bool,
+    facts: Mapping[str, str],
 ) -> Path:
     """Write `index.html`, a self-contained page, and return its path.
 
@@ -57,6 +58,7 @@ def write_batch_report(
         varied: names of the parameters that differ between the runs.
         planned: number of runs in the plan.
         is_running: whether the batch is still running.
+        facts: torch version, machine, commit and command of the last start of the batch.
 
     Raises:
         OSError: the disk is full. The previous page is unchanged.
@@ -80,11 +82,18 @@ def write_batch_report(
             header=header,
             rows=rows,
             charts=make_charts(entries, varied),
+            facts=_with_hosts(facts, entries),
         )
     )
     path = folder / "index.html"
     write_atomically(path, page)
     return path
+
+
+def _with_hosts(facts: Mapping[str, str], entries: Sequence[Entry]) -> dict[str, str]:
+    """Add the names of the machines if the runs were executed on several, as on a cluster."""
+    hosts = sorted({entry["host"] for entry in entries if entry["host"]})
+    return {**facts, **({"executed on": ", ".join(hosts)} if len(hosts) > 1 else {})}
 
 
 def make_table(

@@ -66,6 +66,7 @@ def page(tmp_path):
             varied=varied,
             planned=len(entries) if planned is None else planned,
             is_running=is_running,
+            facts={"torch": "2.14.1", "machine": "Linux x86_64, 2 cores", "commit": "0a1b2c3"},
         )
         return Reader(path.read_text(encoding="utf-8"))
 
@@ -81,6 +82,18 @@ def test_run_has_a_row_with_parameters_results_and_a_link(page):
     assert "1 passed 0.1 0.5123 3.0 s cpu" in report.text
     assert "notebooks/run1.ipynb" in report.links
     assert "1 of 1 runs passed" in report.text
+
+
+def test_page_names_torch_machine_and_commit(page):
+    text = page([entry(1)]).text
+    for fact in ("Torch: 2.14.1", "Machine: Linux x86_64, 2 cores", "Commit: 0a1b2c3"):
+        assert fact in text
+    assert "Executed on" not in text
+
+
+def test_page_names_the_machines_of_a_cluster(page):
+    text = page([{**entry(1), "host": "b"}, {**entry(2), "host": "a"}]).text
+    assert "Executed on: a, b" in text
 
 
 def test_common_parameters_are_above_the_table(page):
