@@ -51,11 +51,9 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         for name, trainer in trainers.items():
             seconds = round(trainer.run(seed).seconds, 3)
             evaluations = {name: True} | ({VIEWS: False} if name == FULL_RECIPE else {})
-            for without, views in evaluations.items():
+            for label, views in evaluations.items():
                 accuracy = round(trainer.accuracy(*test, views=views), 4)
-                runs.append(
-                    {"name": without, "seed": seed, "accuracy": accuracy, "seconds": seconds}
-                )
+                runs.append({"name": label, "seed": seed, "accuracy": accuracy, "seconds": seconds})
                 print(runs[-1], flush=True)
     conditions = {
         "data": dataset.provenance,
@@ -67,13 +65,13 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     }
     new_record = record(device, {})
     earlier_results = [old.results for old in records.read(NAME) if old.device == new_record.device]
-    results = results_of(runs, conditions, earlier_results[0] if earlier_results else None)
+    results = summarize_runs(runs, conditions, earlier_results[0] if earlier_results else None)
     results |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
     what = "test accuracy with one technique removed"
     return merge_records(NAME, what, [replace(new_record, results=results)])
 
 
-def results_of(
+def summarize_runs(
     runs: list[dict[str, Any]], conditions: dict[str, Any], before: Any | None = None
 ) -> dict[str, Any]:
     """Return the results of `runs` and of the runs in `before`, if its conditions are the same."""

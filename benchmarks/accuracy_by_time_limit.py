@@ -71,7 +71,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     earlier_results = [old.results for old in records.read(NAME) if old.device == new_record.device]
     results = {
         "data": dataset.provenance,
-        **results_of(runs, precision, earlier_results[0] if earlier_results else None),
+        **summarize_runs(runs, precision, earlier_results[0] if earlier_results else None),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "command": f"python -m benchmarks {NAME}",
     }
@@ -79,7 +79,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     return merge_records(NAME, what, [replace(new_record, results=results)])
 
 
-def results_of(
+def summarize_runs(
     runs: list[dict[str, Any]], precision: str, before: Any | None = None
 ) -> dict[str, Any]:
     """Return the results of `runs`, and of earlier runs in `before` with the same settings."""

@@ -53,8 +53,8 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     num_runs = int(os.environ.get("AIRBENCH_RUNS", "20"))
     with _images_for_airbench(dataset):
         makers: dict[str, Callable[[], Callable[[int], Run]]] = {
-            "airbench": lambda: _airbench(script, device),
-            "course": lambda: _course(dataset, device),
+            "airbench": lambda: _prepare_airbench(script, device),
+            "course": lambda: _prepare_course(dataset, device),
         }
         recipes, warm_up_seconds = {}, {}
         for name in makers:
@@ -68,11 +68,11 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
                 runs[name].append(recipe(number))
                 print(number, name, runs[name][-1], flush=True)
     return merge_records(
-        NAME, WHAT, [record(device, results_of(runs, warm_up_seconds, dataset.provenance))]
+        NAME, WHAT, [record(device, summarize_runs(runs, warm_up_seconds, dataset.provenance))]
     )
 
 
-def results_of(
+def summarize_runs(
     runs: dict[str, list[Run]], warm_up_seconds: dict[str, float], provenance: str
 ) -> dict[str, Any]:
     """Return the results of the comparison; runs of both recipes with the same number are pairs."""
@@ -97,7 +97,7 @@ def results_of(
     }
 
 
-def _course(
+def _prepare_course(
     dataset: Dataset, device: torch.device, settings: Settings = GPU
 ) -> Callable[[int], Run]:
     trainer = Trainer(settings, *dataset.train, device)
@@ -117,7 +117,7 @@ def _course(
     return run
 
 
-def _airbench(script: Path, device: torch.device) -> Callable[[int], Run]:
+def _prepare_airbench(script: Path, device: torch.device) -> Callable[[int], Run]:
     module = load_script(script)
     reported: dict[str, Any] = {}
     # The script passes its local variables to this function, including its measured time.

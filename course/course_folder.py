@@ -55,7 +55,7 @@ class CourseFolder:
 
     @property
     def runs(self) -> Path:
-        """Folder that `course run` writes into."""
+        """Folder of the results of `course run` and `course batch`."""
         return self.root / "runs"
 
     def lesson_names(self) -> list[str]:

@@ -44,7 +44,7 @@ def read_notebook(path: Path) -> NotebookNode:
     """Read a notebook file.
 
     Raises:
-        CourseError: the file is not a notebook, for example because of an unresolved merge.
+        CourseError: the file is not a notebook, for example because of unresolved merge conflicts.
     """
     try:
         return nbformat.read(path, as_version=4)

@@ -82,7 +82,7 @@ def colab_environment(**changes: str) -> dict[str, str]:
     return variables | settings | {"COLAB_RELEASE_TAG": "release-colab"} | changes
 
 
-def publish(folder: Path) -> str:
+def write_course_archive(folder: Path) -> str:
     """Write the course archive of a release to `folder`; return its URL."""
     path = folder / "course.zip"
     command = ["git", "archive", "--format=zip", "--prefix=course/", "-o", str(path), "HEAD"]
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
     failed = 0
     print("bootstrap    total  notebook", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        online = colab_environment(COURSE_SOURCE=publish(Path(folder)))
+        online = colab_environment(COURSE_SOURCE=write_course_archive(Path(folder)))
         for path in notebooks:
             outcome = run_alone(path, python, online)
             expected = STUB if path.parent == ROOT / "labs" else ""
@@ -114,12 +114,12 @@ def main(arguments: list[str]) -> int:
 
 def report(name: str, run: ColabRun, expected: str) -> bool:
     """Print a run's result; return True if its error does not start with `expected`."""
-    is_wrong = not run.error.startswith(expected) if expected else bool(run.error)
-    verdict = "  WRONG" if is_wrong else ""
+    is_unexpected = not run.error.startswith(expected) if expected else bool(run.error)
+    verdict = "  WRONG" if is_unexpected else ""
     print(f"{run.bootstrap:7.1f} s {run.total:6.1f} s  {name}{verdict}", flush=True)
     if run.error:
         print(f"                     {run.error}", flush=True)
-    return is_wrong
+    return is_unexpected
 
 
 if __name__ == "__main__":

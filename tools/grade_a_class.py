@@ -1,4 +1,4 @@
-"""A test class of 70 students for lab 01, with right, wrong, broken and hostile submissions.
+"""A made-up class of 70 students for lab 01, with right, wrong, broken and hostile submissions.
 
 `python -m tools.grade_a_class` grades the class and compares every mark with the expected one. The
 tests use a few of the submissions.
@@ -25,7 +25,7 @@ from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, REVIEWED
 
 LABS = Path(__file__).parents[1] / "labs"
 NAME = "01_tensors_and_devices"
-SEVERAL_FUNCTIONS = 2  # the exercise whose check takes two answers
+EXERCISE_WITH_TWO_FUNCTIONS = 2
 
 
 @dataclass
@@ -97,7 +97,9 @@ class ClassBuilder:
 
         members = []
         for answer in answers.collected:
-            if answer.exercise == SEVERAL_FUNCTIONS or not inspect.isfunction(answer.answer):
+            if answer.exercise == EXERCISE_WITH_TWO_FUNCTIONS or not inspect.isfunction(
+                answer.answer
+            ):
                 continue
             # Skip answers that use other functions of their module, which need more than one cell.
             globals_used = {

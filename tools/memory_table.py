@@ -142,7 +142,7 @@ def measure_memory(
 
 
 def table() -> Iterator[str]:
-    """Return the lines of the table."""
+    """Yield the lines of the table."""
     yield f"{'network':22}{'optimizer':12}" + "".join(f"{part:>26}" for part in PARTS)
     for name, case in CASES.items():
         for optimizer, (make_optimizer, states) in OPTIMIZERS.items():

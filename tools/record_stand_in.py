@@ -123,7 +123,9 @@ class ComputeOnCPU(TorchDispatchMode):
         cpu_leaves = [_to_cpu(leaf, mutable) for leaf in leaves]
         try:
             values = _call(func, cpu_leaves, spec)
-        except Exception as error:  # invalid on the CPU too, or CUDA only: CUDA raises below
+        except Exception as error:
+            # The operation is also invalid on the CPU, or it exists only on CUDA. Use the result of
+            # the call on CUDA below.
             values = error
         devices = {x.device for x in leaves if isinstance(x, torch.Tensor) and x.dim()}
         has_dynamic_size = torch.Tag.dynamic_output_shape in func.tags and len(devices) == 1

@@ -34,12 +34,12 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _NO_LIBRARY = re.compile("CUBLAS|CUDNN|CUSOLVER|CUSPARSE|CUFFT|MAGMA|nvrtc|driver|cudnn|no kernel")
 
 
-def mixes(tensors: int) -> Iterator[tuple[str, ...]]:
-    """Yield the devices of `tensors` tensors, with one tensor on a different device."""
+def mixes(num_tensors: int) -> Iterator[tuple[str, ...]]:
+    """Yield the devices of `num_tensors` tensors, with one tensor on a different device."""
     for device, other_device in (("cpu", "cuda"), ("cuda", "cpu")):
-        for number in range(tensors):
-            yield tuple(device if n == number else other_device for n in range(tensors))
-        if tensors == 2:
+        for number in range(num_tensors):
+            yield tuple(device if n == number else other_device for n in range(num_tensors))
+        if num_tensors == 2:
             return
 
 
@@ -89,12 +89,12 @@ def run_child(kind: str, after: str, only: str) -> None:
         from tools.record_stand_in import ComputeOnCPU
 
         mode = ComputeOnCPU()
-    has_passed = not after
+    is_after_start = not after
     for operator in op_db:
         name = operator.full_name
         if not re.search(only, name) or "jiterator" in name:
             continue
-        if has_passed:
+        if is_after_start:
             print(json.dumps([name, None]), flush=True)
             with mode, torch.no_grad():
                 try:
@@ -102,7 +102,7 @@ def run_child(kind: str, after: str, only: str) -> None:
                 except Exception as error:  # a sample that cannot be created
                     results = {"": f"{type(error).__name__}: {error}"}
             print(json.dumps([name, results]), flush=True)
-        has_passed = has_passed or name == after
+        is_after_start = is_after_start or name == after
     sys.stdout.flush()
     # The stand-in's device threads never end.
     os._exit(0)
@@ -185,11 +185,11 @@ def main() -> int:
     counts, lines = compare(real, simulated)
     print(f"torch {torch.__version__}: {len(real)} operators, {dict(sorted(counts.items()))}")
     if options.report:
-        head = [
+        header = [
             "| operator | sample: devices | disagreement | CUDA | simulated |",
             "|" + "---|" * 5,
         ]
-        options.report.write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+        options.report.write_text("\n".join([*header, *lines]) + "\n", encoding="utf-8")
     return 0
 
 

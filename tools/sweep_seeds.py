@@ -30,14 +30,14 @@ def count_inconsistent_answers(lab: str, seeds: range, machine: str) -> int:
     return count
 
 
-def main(times: str = "20", *labs: str) -> None:
+def main(num_seeds: str = "20", *labs: str) -> None:
     """Check the answers of the labs, on the simulated GPU and on this machine's devices."""
     torch.set_num_threads(1)
     count = 0
     for lab in labs or LABS:
         with simulated_cuda.simulated(devices=2, over_real=True):
-            count += count_inconsistent_answers(lab, range(int(times)), "simulated GPU")
-        count += count_inconsistent_answers(lab, range(int(times)), "this machine")
+            count += count_inconsistent_answers(lab, range(int(num_seeds)), "simulated GPU")
+        count += count_inconsistent_answers(lab, range(int(num_seeds)), "this machine")
     sys.exit(f"{count} answers do not always get the expected hint." if count else None)
 
 

@@ -146,11 +146,11 @@ def _update_urls(path: Path, course: CourseFolder, repository: str, tag: str) ->
         new_text,
     )
     if path == course.root / "pyproject.toml":
-        new_text = _with_new_table(new_text, repository, tag)
+        new_text = _update_course_table(new_text, repository, tag)
     return new_text if new_text != text else None
 
 
-def _with_new_table(pyproject: str, repository: str, tag: str) -> str:
+def _update_course_table(pyproject: str, repository: str, tag: str) -> str:
     """Return pyproject.toml with new values under [tool.course]."""
     before, header, after_header = pyproject.partition("[tool.course]")
     table, next_table, after = after_header.partition("\n[")

@@ -112,8 +112,10 @@ def assemble_from_source(
 ) -> NotebookNode:
     """Build the notebook of one lesson from its current source, without outputs."""
     names = course.lesson_names()
-    index = names.index(name) + 1
-    next_lesson = read_source(course.source_path(names[index])) if index < len(names) else None
+    next_index = names.index(name) + 1
+    next_lesson = None
+    if next_index < len(names):
+        next_lesson = read_source(course.source_path(names[next_index]))
     return assemble_lesson(course, read_source(course.source_path(name)), next_lesson, translator)
 
 
@@ -122,8 +124,8 @@ def find_outdated(
 ) -> list[str]:
     """Return a sentence for each notebook that is not up to date, with the command to fix it.
 
-    Does not execute notebooks. If the list is empty, every notebook is up to date. `read` is the
-    same as for `targets`.
+    Does not execute notebooks. If the list is empty, every notebook is up to date. `read` is
+    described in `targets`.
     """
     read = read or partial(read_translation, course)
     findings = []

@@ -1,1 +1,1 @@
-"""`course batch`: many notebook runs with different parameters, which can be resumed."""
+"""`course run` executes the lessons once; `course batch`, with many sets of parameters."""

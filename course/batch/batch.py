@@ -60,21 +60,21 @@ def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) ->
             remaining = f"{len(pending)} remaining"
             number = len(finished_entries)
             verb = "is" if number == 1 else "are"
-            print(f"{number} of {_runs(len(runs))} {verb} already finished; {remaining}.")
+            print(f"{number} of {_runs_text(len(runs))} {verb} already finished; {remaining}.")
         return runner.execute(pending, files)
 
 
-def _find_notebooks(course: CourseFolder, words: Sequence[str]) -> dict[str, Path]:
-    """Return the notebook files in a plan, which lists paths of notebooks or names of lessons."""
+def _find_notebooks(course: CourseFolder, names_or_paths: Sequence[str]) -> dict[str, Path]:
+    """Return the notebook files by unique name, given names of lessons or paths of notebooks."""
     files: dict[str, Path] = {}
-    for word in words:
-        path = Path(word).expanduser()
+    for name_or_path in names_or_paths:
+        path = Path(name_or_path).expanduser()
         if path.suffix == ".ipynb" and path.is_file():
             matches = {path.stem: path.absolute()}
         elif path.suffix == ".ipynb" and len(path.parts) > 1:
-            raise CourseError(f"There is no notebook {word}.")
+            raise CourseError(f"There is no notebook {name_or_path}.")
         else:
-            names = pick(course.built_names(), [word], "Notebook")
+            names = pick(course.built_names(), [name_or_path], "Notebook")
             matches = {lesson: course.notebook_path(lesson) for lesson in names}
         for stem, file in matches.items():
             # Students' copies of a lab have the same file name in different folders.
@@ -141,7 +141,10 @@ def _show_plan(
     if len(runs) > _MAX_SHOWN:
         print(f"... and {len(runs) - _MAX_SHOWN} more")
     jobs = num_parallel_jobs(plan)
-    print(f"{_runs(len(runs))}, {len(pending)} to execute, {jobs} at a time. Nothing was started.")
+    print(
+        f"{_runs_text(len(runs))}, {len(pending)} to execute, {jobs} at a time. "
+        "Nothing was started."
+    )
     unknown = sorted({run.notebook for run in pending} - set(earlier_seconds))
     if unknown:
         print(f"No estimate: there is no earlier run of {', '.join(unknown)}.")
@@ -152,10 +155,11 @@ def _show_plan(
         seconds = sum(medians[run.notebook] for run in pending) / min(jobs, len(pending))
         count = sum(len(earlier_seconds[name]) for name in {run.notebook for run in pending})
         print(
-            f"Estimate: {format_estimate(seconds)}, from the median of {_runs(count, 'earlier ')}"
+            f"Estimate: {format_estimate(seconds)}, from the median of "
+            f"{_runs_text(count, 'earlier ')}"
             f"{' with any parameters' if plan.varied else ''}."
         )
 
 
-def _runs(count: int, kind: str = "") -> str:
+def _runs_text(count: int, kind: str = "") -> str:
     return f"{count} {kind}run{'s' if count != 1 else ''}"

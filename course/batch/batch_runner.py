@@ -55,7 +55,7 @@ class Folders:
         """Folder of the executed notebooks and their pages."""
         return self.out / "notebooks"
 
-    def files(self, run: PlannedRun) -> Path:
+    def working_folder(self, run: PlannedRun) -> Path:
         """The working folder of a run."""
         return self.out / "files" / run.name
 
@@ -89,7 +89,7 @@ class BatchRunner(JobListener):
     notebooks: Mapping[str, NotebookNode]
     options: BatchOptions
     entries: dict[str, Entry]
-    _refreshed: float = field(default_factory=monotonic)
+    _last_refresh: float = field(default_factory=monotonic)
     _progress: BatchProgress | None = None
     _facts: dict[str, str] = field(default_factory=dict)
 
@@ -153,7 +153,7 @@ class BatchRunner(JobListener):
             self.finished_runs.write(entry)
         if self._progress is not None:
             self._progress.on_job_finished(result)
-        if monotonic() - self._refreshed > _REFRESH_SECONDS:
+        if monotonic() - self._last_refresh > _REFRESH_SECONDS:
             self._refresh(is_running=True)
 
     def _job(self, run: PlannedRun, file: Path) -> Job:
@@ -162,7 +162,7 @@ class BatchRunner(JobListener):
         folder = (
             Path(shared_folder).expanduser().absolute()
             if shared_folder
-            else self.folders.files(run)
+            else self.folders.working_folder(run)
         )
         if shared_folder and not folder.is_dir():
             raise CourseError(f"The working folder {folder} does not exist.")
@@ -200,7 +200,7 @@ class BatchRunner(JobListener):
             is_running=is_running,
             facts=self._facts,
         )
-        self._refreshed = monotonic()
+        self._last_refresh = monotonic()
 
     def _clean_up(self) -> None:
         """Remove empty working folders, and the notebooks of runs that were stopped."""

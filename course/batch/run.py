@@ -145,10 +145,10 @@ def jobs_for_this_machine() -> int:
 
 
 def relative_times(
-    jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int
+    jobs: Sequence[Job], seconds: Mapping[str, float], num_workers: int
 ) -> dict[str, float]:
     """Return the worker time of each job; an exclusive job occupies all workers."""
-    return {job.name: seconds[job.name] * (at_once if job.exclusive else 1) for job in jobs}
+    return {job.name: seconds[job.name] * (num_workers if job.exclusive else 1) for job in jobs}
 
 
 def measures_time(notebook: NotebookNode) -> bool:

@@ -47,10 +47,10 @@ def doctor(root: Path | None = None) -> list[Finding]:
 
 def format_findings(findings: list[Finding]) -> str:
     """Format the findings as lines for a terminal."""
-    marks = {Level.OK: "ok      ", Level.NOTE: "note    ", Level.PROBLEM: "PROBLEM "}
+    labels = {Level.OK: "ok      ", Level.NOTE: "note    ", Level.PROBLEM: "PROBLEM "}
     lines = []
     for finding in findings:
-        lines.append(f"{marks[finding.level]} {finding.name}: {finding.text}")
+        lines.append(f"{labels[finding.level]} {finding.name}: {finding.text}")
         if finding.fix:
             lines.append(f"{'':9} to fix it: {finding.fix}")
     problems = sum(finding.level == Level.PROBLEM for finding in findings)
@@ -78,10 +78,10 @@ def _probe_torch() -> dict[str, object]:
         return {"error": f"Python cannot be started ({error})"}
     for line in reversed(completed.stdout.splitlines()):
         try:
-            answer = json.loads(line)
+            report = json.loads(line)
         except ValueError:
             continue
-        if isinstance(answer, dict):
-            return answer
+        if isinstance(report, dict):
+            return report
     message = (completed.stderr.strip().splitlines() or ["no message"])[-1]
     return {"error": f"importing it ends the process with status {completed.returncode}: {message}"}

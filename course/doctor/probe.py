@@ -11,7 +11,7 @@ def main() -> None:
     # Do not import from the folder of this file.
     del sys.path[0]
     torch = importlib.import_module("torch")
-    answer = {
+    report = {
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "threads": torch.get_num_threads(),
@@ -21,23 +21,23 @@ def main() -> None:
         warnings.simplefilter("always")
         if torch.cuda.is_available():
             indices = range(torch.cuda.device_count())
-            answer["devices"] = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in indices]
-            answer["capabilities"] = [torch.cuda.get_device_capability(n) for n in indices]
-            answer["architectures"] = torch.cuda.get_arch_list()
+            report["devices"] = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in indices]
+            report["capabilities"] = [torch.cuda.get_device_capability(n) for n in indices]
+            report["architectures"] = torch.cuda.get_arch_list()
         elif torch.backends.mps.is_available():
-            answer["devices"] = ["mps"]
+            report["devices"] = ["mps"]
     if caught:
-        answer["cuda_error"] = str(caught[-1].message).splitlines()[0]
+        report["cuda_error"] = str(caught[-1].message).splitlines()[0]
     # Printed now, because loading the dataset may crash the process.
-    print(json.dumps(answer), flush=True)
+    print(json.dumps(report), flush=True)
     cifar10 = importlib.import_module("helpers.cifar10")
     try:
         # Without mirrors, nothing is downloaded.
-        answer["data"] = cifar10.load("cifar10", mirrors=(), progress=False).provenance
+        report["data"] = cifar10.load("cifar10", mirrors=(), progress=False).provenance
     except cifar10.DataError as error:
-        answer["data_error"] = str(error)
-        answer["unreachable"] = unreachable()
-    print(json.dumps(answer))
+        report["data_error"] = str(error)
+        report["unreachable"] = unreachable()
+    print(json.dumps(report))
 
 
 def unreachable() -> bool:

@@ -1,1 +1,1 @@
-"""Executes notebooks: kernels, GPUs, parameters, and the command `course run`."""
+"""Executes notebooks: kernels, GPUs, parameters, limits and progress."""

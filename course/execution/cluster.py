@@ -42,13 +42,15 @@ class ClusterExecutor:
             ) from None
         self._workers = workers
         self._batch = uuid.uuid4().hex
-        self._tasks = self._client.get_executor(pure=False)
+        self._dask_executor = self._client.get_executor(pure=False)
         self.stopped = False
 
     def submit(self, job: Job, limits: RunLimits, listener: JobListener) -> Future:
         """Execute the job on any worker. `listener` is not notified."""
         notebook = job.notebook.read_bytes()
-        return self._tasks.submit(_execute, job, notebook, limits, self._workers, self._batch)
+        return self._dask_executor.submit(
+            _execute, job, notebook, limits, self._workers, self._batch
+        )
 
     def result(self, job: Job, future: Future) -> RunResult:
         """Return the result of a finished job and write its executed notebook to `job.output`.

@@ -64,7 +64,7 @@ class KernelServer:
 
 
 class ForkedKernel:
-    """A kernel of the server, with the parts of the `subprocess.Popen` interface that Jupyter uses.
+    """A forked kernel, with the parts of the `subprocess.Popen` interface that Jupyter uses.
 
     Attributes:
         remaining_processes: names of the processes that were still running when the kernel exited.

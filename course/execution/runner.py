@@ -100,7 +100,9 @@ def run_job(
             job.folder.mkdir(parents=True, exist_ok=True)
         start_time = datetime.now().astimezone().isoformat(timespec="seconds")
         result = _execute_once(job, limits, kernels, stopping, on_cell_done)
-        result = replace(result, attempts=attempt, started=start_time, note=_note(kernels))
+        result = replace(
+            result, attempts=attempt, started=start_time, note=_remaining_processes_note(kernels)
+        )
         if result.status == Status.PASSED:
             return result
         if stopping.is_set():
@@ -124,7 +126,7 @@ def _execute_once(
             raise _Stopped
         current = cell_index
 
-    def seconds_for(cell: NotebookNode) -> float | None:
+    def cell_time_limit(cell: NotebookNode) -> float | None:
         """Return the time limit of the next cell. nbclient calls this before each cell."""
         remaining = None if limits.run is None else max(0.1, start + limits.run - monotonic())
         return min((limit for limit in (limits.cell, remaining) if limit is not None), default=None)
@@ -133,7 +135,7 @@ def _execute_once(
         seconds = monotonic() - start
         if status in (Status.PASSED, Status.COULD_NOT_RUN) or current is None:
             return RunResult(job, status, seconds, error=error)
-        return _show_failure(RunResult(job, status, seconds, current, error=unstyle(error)))
+        return _record_failure(RunResult(job, status, seconds, current, error=unstyle(error)))
 
     try:
         execute_notebook(
@@ -146,7 +148,7 @@ def _execute_once(
             engine_name=_ENGINE,
             progress_bar=False,
             start_timeout=180,
-            timeout_func=seconds_for,
+            timeout_func=cell_time_limit,
             kernel_manager_class=kernels,
             # papermill's `cwd` argument would change the working directory of all threads.
             resources={"metadata": {"path": str(job.folder)}},
@@ -190,7 +192,7 @@ def _kernel_death_reason(kernels: type[CurrentPythonKernelManager]) -> str:
     )
 
 
-def _note(kernels: type[CurrentPythonKernelManager]) -> str:
+def _remaining_processes_note(kernels: type[CurrentPythonKernelManager]) -> str:
     processes = getattr(kernels.process, "remaining_processes", [])
     if not processes:
         return ""
@@ -200,7 +202,7 @@ def _note(kernels: type[CurrentPythonKernelManager]) -> str:
     )
 
 
-def _show_failure(result: RunResult) -> RunResult:
+def _record_failure(result: RunResult) -> RunResult:
     """Add the failure to the executed notebook, and the failing cell to the result."""
     notebook = remove_error_markers(read_notebook(result.job.output))
     cell = notebook.cells[result.cell]

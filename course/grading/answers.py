@@ -108,10 +108,10 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     """
     submitted_cells = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
     stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
-    answers, notes = _answers(stubs, submitted_cells)
+    answers, notes = _find_answers(stubs, submitted_cells)
     known_indices = set(answers.values())
     known_indices |= {n for n, cell in enumerate(submitted_cells) if _grade_id(cell) in stubs}
-    extras = _extras(original, submitted_cells, known_indices)
+    extras = _find_extra_cells(original, submitted_cells, known_indices)
     cells, missing, used_indices = [], [], set()
     last_index = -1
     for cell in original.cells:
@@ -162,7 +162,7 @@ def _student_cells(
     return [SubmittedCell(CellKind.STUDENT, submitted_cells[n].source, number) for n in indices]
 
 
-def _answers(
+def _find_answers(
     stubs: dict[str, str], submitted_cells: list[NotebookNode]
 ) -> tuple[dict[str, int], list[str]]:
     """Return the index of the answer to each exercise cell, and notes for the instructor."""
@@ -206,7 +206,7 @@ def _answers(
     return answers, notes
 
 
-def _extras(
+def _find_extra_cells(
     original: NotebookNode, submitted_cells: list[NotebookNode], known_indices: set[int]
 ) -> list[int]:
     """Return the indices of the cells that the student added, other than answers."""

@@ -36,8 +36,8 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
     add("--class-list", type=Path, metavar="CSV", help="add a row for each absent student")
     add("--due", type=_time, metavar="TIME", help="deadline, such as '2026-11-20 23:59'")
-    add("--anonymous", action="store_true", help="no names in the feedback pages")
-    add("--regrade", action="store_true", help="grade unchanged submissions again too")
+    add("--anonymous", action="store_true", help="omit the names from the feedback pages")
+    add("--regrade", action="store_true", help="also grade unchanged submissions again")
     add(
         "--jobs",
         type=positive_int,
@@ -87,7 +87,7 @@ def _grade(options: argparse.Namespace) -> int:
     if options.no_sandbox:
         is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         root_warning = (
-            ", and change files if this program, running as root, cannot run it as nobody"
+            ", and change files if this program, running as root, cannot run it as the user nobody"
         )
         print(
             f"course: no sandbox. {_UNPROTECTED}{root_warning if is_root else ''}.", file=sys.stderr
@@ -125,7 +125,7 @@ def _grade(options: argparse.Namespace) -> int:
             f"Write the names as in {out / 'totals.csv'}.",
             file=sys.stderr,
         )
-    if names := [graded.submission.student for graded in results if graded.to_review]:
+    if names := [graded.submission.student for graded in results if graded.needs_review]:
         print(
             f"course: review the answers of {', '.join(names)}: they use Python's internals, so "
             f"they have no points yet. Enter the points in {out / 'manual.csv'} and grade again.",

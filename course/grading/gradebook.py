@@ -74,7 +74,7 @@ def write_tables(
         _write_csv(out / "gradebook.csv", exercises),
         _write_csv(out / "totals.csv", totals),
     ]
-    for platform, write in {"moodle": _moodle, "canvas": _canvas}.items():
+    for platform, write in {"moodle": _moodle_rows, "canvas": _canvas_rows}.items():
         platform_submissions = [
             graded for graded in submissions if graded.submission.identity.platform == platform
         ]
@@ -87,7 +87,7 @@ def _total(graded: GradedSubmission) -> object:
     return graded.points if all(mark.status.has_points for mark in graded.marks) else ""
 
 
-def _comment(graded: GradedSubmission) -> str:
+def _feedback_comment(graded: GradedSubmission) -> str:
     """Return a line for each exercise that did not get full points."""
     return "\n".join(
         f"Exercise {mark.exercise}: {mark.description}"
@@ -96,7 +96,7 @@ def _comment(graded: GradedSubmission) -> str:
     )
 
 
-def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
+def _moodle_rows(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
     """Return the rows of a Moodle offline grading worksheet.
 
     Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
@@ -115,13 +115,13 @@ def _moodle(submissions: list[GradedSubmission], title: str) -> list[Sequence[ob
                 _total(graded),
                 graded.max_points,
                 now,
-                _comment(graded),
+                _feedback_comment(graded),
             )
         )
     return rows
 
 
-def _canvas(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
+def _canvas_rows(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
     """Return the rows of a Canvas gradebook with a column for this lab.
 
     Canvas matches students by ID and requires Section as the last column before the assignments
@@ -156,18 +156,18 @@ def write_class_page(
 ) -> Path:
     """Write `index.html`: results by exercise, frequent hints, and all marks."""
     environment = page_environment()
-    environment.filters["code"] = _with_code
+    environment.filters["code"] = _to_html
     exercises = sorted({mark.exercise for graded in submissions for mark in graded.marks})
     page = environment.get_template("grades.html.j2").render(
         title=title,
         lab=lab,
         now=datetime.now(),
         submissions=submissions,
-        exercises=[_exercise(number, submissions) for number in exercises],
+        exercises=[_exercise_summary(number, submissions) for number in exercises],
         hints=most_common_hints(submissions),
         not_isolated=any(graded.cells and not graded.isolated for graded in submissions),
         ungraded=[graded.submission.student for graded in submissions if not graded.is_graded],
-        to_review=[graded.submission.student for graded in submissions if graded.to_review],
+        to_review=[graded.submission.student for graded in submissions if graded.needs_review],
         points=[graded.points for graded in submissions],
         files=[path.name for path in files],
         feedback_zip=FEEDBACK_ZIP if (out / FEEDBACK_ZIP).is_file() else "",
@@ -178,12 +178,12 @@ def write_class_page(
     return file
 
 
-def _with_code(text: str) -> Markup:
+def _to_html(text: str) -> Markup:
     """Convert a message to HTML; text in backticks becomes code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _exercise(number: int, submissions: Sequence[GradedSubmission]) -> dict[str, Any]:
+def _exercise_summary(number: int, submissions: Sequence[GradedSubmission]) -> dict[str, Any]:
     marks = [mark for graded in submissions for mark in graded.marks if mark.exercise == number]
     passed = sum(mark.status is MarkStatus.PASSED for mark in marks)
     others = Counter(str(mark.status) for mark in marks if mark.status is not MarkStatus.PASSED)

@@ -54,7 +54,7 @@ class Judge:
         return self._is_judging
 
     def exchange(self, message: bytes, cancel: threading.Event) -> dict[str, Any]:
-        """Send a line to the judge; return its response, a request to the answer or a verdict.
+        """Send a line to the judge; return a request to the answer process, or a verdict.
 
         Raises:
             JudgeFailed: the judge did not respond.

@@ -98,7 +98,7 @@ class GradedSubmission:
         return all(mark.status is not MarkStatus.NOT_GRADED for mark in self.marks)
 
     @property
-    def to_review(self) -> bool:
+    def needs_review(self) -> bool:
         """Whether the instructor has to review an answer before it gets points."""
         return any(mark.status is MarkStatus.TO_REVIEW for mark in self.marks)
 
@@ -158,7 +158,7 @@ def grade_submission(
             f"also submitted, not graded: {listed}" + (f" and {more:,} more" if more > 0 else "")
         )
     marks = [
-        _mark_of(session, n, max_points, missing=n in merged.missing)
+        _make_mark(session, n, max_points, missing=n in merged.missing)
         for n, max_points in points.items()
     ]
     if problem := _describe_internals(merged.cells):
@@ -170,12 +170,12 @@ def grade_submission(
 
 
 def _describe_internals(cells: list[SubmittedCell]) -> str:
-    written = [cell for cell in cells if cell.kind is CellKind.STUDENT]
-    if not can_be_analyzed(cell.source for cell in written):
+    student_cells = [cell for cell in cells if cell.kind is CellKind.STUDENT]
+    if not can_be_analyzed(cell.source for cell in student_cells):
         return "has too much code to be analyzed"
     uses = [
         f"exercise {cell.exercise}, {use}"
-        for cell in written
+        for cell in student_cells
         for use in uses_of_internals(cell.source)
     ]
     return f"uses Python's or the checks' internals: {'; '.join(uses[:8])}" if uses else ""
@@ -188,7 +188,7 @@ def _withhold_points(mark: Mark, problem: str) -> Mark:
     return replace(mark, points=0, status=MarkStatus.TO_REVIEW, message=text)
 
 
-def _mark_of(session: Session, number: int, max_points: int, *, missing: bool) -> Mark:
+def _make_mark(session: Session, number: int, max_points: int, *, missing: bool) -> Mark:
     """Return the mark of exercise `number`, which is worth `max_points` points."""
     indices = [index for index, cell in enumerate(session.cells) if cell.exercise == number]
     verdict = session.verdicts.get(number)

@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 from course.grading.answers import CellKind, merge_answers
 from course.grading.submissions import Submission
 
-_N = 4
+_NGRAM_LENGTH = 4
 _SKIP = {tokenize.ENCODING, tokenize.ENDMARKER, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT}
 # Minimum weight of a common n-gram. It is not 0 because the whole class may have copied the code.
 _MIN_WEIGHT = 0.1
@@ -54,7 +54,7 @@ def similar(
     sources = [cell.source for cells in notebooks for cell in cells if cell.cell_type == "code"]
     lab_ngrams = set(_ngrams(sources))
     ngrams_by_student = {
-        submission.student: _ngrams(_answers(original, submission))
+        submission.student: _ngrams(_student_sources(original, submission))
         for submission in submissions
         if submission.notebook is not None
     }
@@ -87,7 +87,7 @@ def similar(
     return sorted(pairs, key=lambda pair: -pair.similarity)
 
 
-def _answers(original: NotebookNode, submission: Submission) -> list[str]:
+def _student_sources(original: NotebookNode, submission: Submission) -> list[str]:
     merged = merge_answers(original, submission.notebook)
     return [cell.source for cell in merged.cells if cell.kind is CellKind.STUDENT]
 
@@ -97,8 +97,8 @@ def _ngrams(sources: Iterable[str]) -> dict[tuple[str, ...], str]:
     texts: dict[tuple[str, ...], str] = {}
     for source in sources:
         tokens = _tokens(source)
-        for start in range(len(tokens) - _N + 1):
-            ngram = tokens[start : start + _N]
+        for start in range(len(tokens) - _NGRAM_LENGTH + 1):
+            ngram = tokens[start : start + _NGRAM_LENGTH]
             texts.setdefault(
                 tuple(normalized for normalized, _ in ngram), " ".join(text for _, text in ngram)
             )

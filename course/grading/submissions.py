@@ -62,20 +62,20 @@ def find_submissions(
             continue  # for example, a class list next to the submissions
         student = students.setdefault(identity.key, identity)
         students[identity.key] = replace(student, late=student.late or identity.late)
-        candidates_by_student.setdefault(identity.key, []).append(_read(identity, file))
+        candidates_by_student.setdefault(identity.key, []).append(_make_submission(identity, file))
     if not any(is_notebook(file.path) for file in files):
         raise CourseError(f"There is no notebook (.ipynb) in {folder}.")
     names = display_names(students.values())
     submissions = []
     for key, candidates in candidates_by_student.items():
-        best = _best(candidates, original)
+        best = _choose_best(candidates, original)
         late = students[key].late or bool(due and best.modified and best.modified > due)
         identity = replace(students[key], late=late)
         submissions.append(replace(best, student=names[key], identity=identity, late=late))
     return sorted(submissions, key=lambda submission: submission.student.casefold())
 
 
-def _read(student: Student, file: SubmittedFile) -> Submission:
+def _make_submission(student: Student, file: SubmittedFile) -> Submission:
     return Submission(
         student.name,
         file.path,
@@ -87,7 +87,7 @@ def _read(student: Student, file: SubmittedFile) -> Submission:
     )
 
 
-def _best(candidates: list[Submission], original: NotebookNode | None) -> Submission:
+def _choose_best(candidates: list[Submission], original: NotebookNode | None) -> Submission:
     best = max(candidates, key=lambda candidate: _rank(candidate, original))
     others = tuple(candidate.path for candidate in candidates if candidate is not best)
     if best.notebook is not None and original is not None:

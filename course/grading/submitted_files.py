@@ -221,7 +221,7 @@ def _parse(file: SubmittedFile, content: bytes) -> SubmittedFile:
         if len(text) > MAX_CHARACTERS:
             problem = f"it has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}"
             return replace(file, problem=problem)
-        notebook = _notebook(text)
+        notebook = _parse_notebook(text)
     except Exception as error:  # nbformat raises many types of exceptions
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         return replace(file, problem=f"it is not a readable notebook: {reason}")
@@ -246,7 +246,7 @@ def _remove_outputs(data: dict[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
-def _notebook(text: str) -> NotebookNode:
+def _parse_notebook(text: str) -> NotebookNode:
     with warnings.catch_warnings():
         # nbformat warns about problems that it fixes automatically, such as duplicate cell ids.
         warnings.simplefilter("ignore")

@@ -129,7 +129,7 @@ class CellRunner:
                 assert answers is not None
                 try:
                     reply = answers.reply(request)
-                except Exception as error:  # raised by an object of the student
+                except Exception as error:  # raised by one of the student's objects
                     reply = {"failed": type(error).__name__}
             self.send(reply=reply)
         if answers is not None:

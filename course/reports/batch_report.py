@@ -28,7 +28,7 @@ class TableCell:
         text: the text shown.
         key: the sort key.
         link: URL of a link on the text; empty for no link.
-        kind: CSS class: `number`, `good`, `bad` or none.
+        kind: CSS class: `number`, `good` or `bad`; empty for none.
     """
 
     text: str

@@ -47,7 +47,7 @@ def update_all(course: CourseFolder, names: list[str]) -> None:
     """Update all PO files of the languages; create those of a new language."""
     selected = names or languages(course)
     if not selected:
-        raise CourseError("there are no languages yet. To add one: course translate update es")
+        raise CourseError("There are no languages yet. To add one: course translate update es")
     for language in selected:
         if not re.fullmatch("[a-z]{2}", language):
             raise CourseError(
@@ -138,7 +138,7 @@ def _select(course: CourseFolder, names: list[str]) -> list[Catalog]:
         if not matches:
             codes = ", ".join(languages(course)) or "none yet"
             raise CourseError(
-                f"no translation matches {word!r}. Pass a language ({codes}), or a PO file "
+                f"No translation matches {word!r}. Pass a language ({codes}), or a PO file "
                 "such as es/notebooks/00."
             )
         selection += matches

@@ -92,7 +92,7 @@ def read_translation(course: CourseFolder, language: str) -> CourseTranslation:
     """
     if language not in languages(course):
         known = ", ".join(languages(course)) or "none"
-        raise CourseError(f"there is no folder locale/{language}. Known languages: {known}.")
+        raise CourseError(f"There is no folder locale/{language}. Known languages: {known}.")
     return CourseTranslation(
         course, language, {c.document.name: c for c in catalogs(course, language)}
     )

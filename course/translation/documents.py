@@ -67,7 +67,7 @@ def read_document(course: CourseFolder, name: str) -> Document:
             return _document(name, name, _helpers_messages(course.root / "helpers"))
         case "pages":
             return _document(name, "docs", _pages_messages(course))
-    raise CourseError(f"there is no document {name!r} to translate.")
+    raise CourseError(f"There is no document {name!r} to translate.")
 
 
 def student_sections(readme: str) -> str:

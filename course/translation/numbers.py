@@ -22,7 +22,7 @@ _NUMBER = re.compile(
     r"(?P<digits>\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     rf"(?:\s?(?P<scale>(?:{'|'.join(_WORD_SCALES)})\b|[{''.join(_CJK_SCALES)}]))?"
 )
-_SMALL = [
+_BELOW_TWENTY = [
     "zero",
     "one",
     "two",
@@ -98,8 +98,8 @@ def words_as_numbers(text: str) -> set[Decimal]:
 
 def _values_of(word: str) -> list[int]:
     values = [number for number, words in _WORDS.items() if word in words.split()]
-    if word in _SMALL:
-        values.append(_SMALL.index(word))
+    if word in _BELOW_TWENTY:
+        values.append(_BELOW_TWENTY.index(word))
     if word in _TENS:
         values.append(10 * _TENS.index(word) + 20)
     # A third is "1/3" in digits.

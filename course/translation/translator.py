@@ -31,19 +31,19 @@ class Translator:
     Attributes:
         language: the language code.
         catalogs: the catalogs to look up texts in, in this order.
-        others: the catalogs of the documents that this one links to, by name.
+        linked_catalogs: the catalogs of the documents that this one links to, by name.
         pages: the English paths of the notebooks and pages that exist in this language.
         missing: the texts that were looked up but have no reviewed translation.
     """
 
     language: str = ENGLISH
     catalogs: tuple[Catalog, ...] = ()
-    others: Mapping[str, Catalog] = field(default_factory=dict)
+    linked_catalogs: Mapping[str, Catalog] = field(default_factory=dict)
     pages: Collection[str] = ()
     missing: list[str] = field(default_factory=list)
 
     def translate(self, text: str, /, **values: Any) -> str:
-        """Return a text in the language, with `{name}` replaced by the values."""
+        """Return the translation of a text, with `{name}` replaced by the values."""
         translated = _first_translation(self.catalogs, text)
         if translated is None:
             if self.catalogs and text not in self.missing:
@@ -53,7 +53,7 @@ class Translator:
 
     def title(self, document: str, text: str) -> str:
         """Return the title or promise of another notebook, in the language of the linked file."""
-        catalog = f"{document}.ipynb" in self.pages and self.others.get(document)
+        catalog = f"{document}.ipynb" in self.pages and self.linked_catalogs.get(document)
         return (catalog and catalog.translation_of(text)) or text
 
     def markdown(self, text: str) -> str:
@@ -68,7 +68,7 @@ class Translator:
         if structure(translated) != structure(text):
             raise CourseError(
                 f"{self.catalogs[0].file}: with the translations, the structure of headings, lists "
-                f"and tables differs from the English one:\\n{translated}"
+                f"and tables differs from the English one:\n{translated}"
             )
         return translated
 

@@ -22,24 +22,28 @@ def make_runs(ablation, seed, *, everything, without):
 
 
 def test_earlier_runs_are_kept(ablation):
-    before = ablation.results_of(make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS)
+    before = ablation.summarize_runs(
+        make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS
+    )
     runs = make_runs(ablation, 1, everything=0.9, without=0.6)
-    results = ablation.results_of(runs, CONDITIONS, before)
+    results = ablation.summarize_runs(runs, CONDITIONS, before)
     rows = {row["name"]: row for row in results["rows"]}
     assert rows["salt"] == {"name": "salt", "accuracy": [0.7, 0.6], "seconds": [2.0, 2.0]}
     assert results["points_lost_median"] == {ablation.FULL_RECIPE: 0.0, "salt": 20.0}
 
 
 def test_repeated_seed_replaces_earlier_run(ablation):
-    before = ablation.results_of(make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS)
+    before = ablation.summarize_runs(
+        make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS
+    )
     runs = make_runs(ablation, 0, everything=0.8, without=0.6)
-    rows = ablation.results_of(runs, CONDITIONS, before)["rows"]
+    rows = ablation.summarize_runs(runs, CONDITIONS, before)["rows"]
     assert [row["accuracy"] for row in rows] == [[0.8], [0.6]]
 
 
 def test_earlier_runs_under_other_conditions_are_dropped(ablation):
-    before = ablation.results_of(
+    before = ablation.summarize_runs(
         make_runs(ablation, 0, everything=0.8, without=0.7), CONDITIONS | {"epochs": 1.0}
     )
     runs = make_runs(ablation, 1, everything=0.9, without=0.6)
-    assert ablation.results_of(runs, CONDITIONS, before)["runs"] == runs
+    assert ablation.summarize_runs(runs, CONDITIONS, before)["runs"] == runs

@@ -31,10 +31,10 @@ def json_round_trip(results):
 
 def test_earlier_runs_are_kept(benchmark):
     before = json_round_trip(
-        benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
+        benchmark.summarize_runs([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
     )
     runs = [run_entry(benchmark.COURSE, "60", 1, 0.7), run_entry(benchmark.BASELINE, "300", 0, 0.6)]
-    results = benchmark.results_of(runs, "float32", before)
+    results = benchmark.summarize_runs(runs, "float32", before)
     assert [run["seed"] for run in results["runs"]] == [0, 1, 0]
     assert results["medians"][f"{benchmark.COURSE}, 60 s"]["runs"] == 2
     assert results["medians"][f"{benchmark.COURSE}, 60 s"]["accuracy_one_view"] == pytest.approx(
@@ -45,15 +45,19 @@ def test_earlier_runs_are_kept(benchmark):
 
 def test_repeated_seed_replaces_earlier_run(benchmark):
     before = json_round_trip(
-        benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
+        benchmark.summarize_runs([run_entry(benchmark.COURSE, "60", 0, 0.5)], "float32")
     )
-    results = benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.7)], "float32", before)
+    results = benchmark.summarize_runs(
+        [run_entry(benchmark.COURSE, "60", 0, 0.7)], "float32", before
+    )
     assert [run["accuracy_one_view"] for run in results["runs"]] == [0.7]
 
 
 def test_earlier_runs_with_other_settings_are_dropped(benchmark):
     before = json_round_trip(
-        benchmark.results_of([run_entry(benchmark.COURSE, "60", 0, 0.5)], "bfloat16")
+        benchmark.summarize_runs([run_entry(benchmark.COURSE, "60", 0, 0.5)], "bfloat16")
     )
-    results = benchmark.results_of([run_entry(benchmark.COURSE, "60", 1, 0.7)], "float32", before)
+    results = benchmark.summarize_runs(
+        [run_entry(benchmark.COURSE, "60", 1, 0.7)], "float32", before
+    )
     assert [run["seed"] for run in results["runs"]] == [1]

@@ -69,14 +69,14 @@ def test_script_finds_the_datasets_images_in_its_download_folder(benchmark, data
 def test_airbench_run_returns_time_and_accuracy_from_the_script(benchmark, tmp_path):
     path = tmp_path / "airbench94_muon.py"
     path.write_text(SCRIPT)
-    run = benchmark._airbench(path, torch.device("cpu"))
+    run = benchmark._prepare_airbench(path, torch.device("cpu"))
     assert run(0) == {"accuracy": 0.94, "seconds": 2.0}
     assert run(1) == {"accuracy": 0.94, "seconds": 3.0}
 
 
 def test_course_run_returns_accuracy_and_positive_seconds(benchmark, dataset):
     settings = Settings(widths=(8, 8, 8), activation="relu", batch_size=10, epochs=1)
-    result = benchmark._course(dataset, torch.device("cpu"), settings)(0)
+    result = benchmark._prepare_course(dataset, torch.device("cpu"), settings)(0)
     assert 0 <= result["accuracy"] <= 1
     assert result["seconds"] > 0
 
@@ -107,8 +107,10 @@ def test_runs_alternate_and_all_are_stored(benchmark, dataset, monkeypatch, tmp_
     monkeypatch.setattr(benchmark, "devices", lambda: [torch.device("cuda", 0)])
     monkeypatch.setattr(benchmark, "synchronize", lambda device: None)
     monkeypatch.setattr(benchmark.cifar10, "load", lambda source: dataset)
-    monkeypatch.setattr(benchmark, "_airbench", lambda path, device: recipe("airbench", 2.0))
-    monkeypatch.setattr(benchmark, "_course", lambda images, device: recipe("course", 1.0))
+    monkeypatch.setattr(
+        benchmark, "_prepare_airbench", lambda path, device: recipe("airbench", 2.0)
+    )
+    monkeypatch.setattr(benchmark, "_prepare_course", lambda images, device: recipe("course", 1.0))
     monkeypatch.setattr(benchmark, "record", lambda device, results: results)
     monkeypatch.setattr(benchmark, "merge_records", lambda name, description, result: result[0])
     results = benchmark.measure(tmp_path)

@@ -93,7 +93,7 @@ def test_page_lists_students_who_could_not_be_graded(make_page):
         graded_submission("Ada", Mark(1, 0, 3, NOT_GRADED)),
         graded_submission("Bob", Mark(1, 3, 3, MarkStatus.PASSED)),
     )
-    assert "1 could not be graded" in page
+    assert "1 submission could not be graded" in page
     assert "only these are graded again: Ada." in page
 
 

@@ -137,7 +137,7 @@ def test_a_submission_that_uses_internals_is_marked_for_review(builder, monkeypa
     submission = Submission("a", "a", builder.with_answer(1, answer))
     graded = grade_submission(builder.original, submission, SandboxLimits())
     assert graded.points == 0
-    assert graded.to_review
+    assert graded.needs_review
     assert any("internals" in note for note in graded.notes)
     assert {mark.status for mark in graded.marks} == {MarkStatus.TO_REVIEW}
 

@@ -94,11 +94,11 @@ def test_recorded_figure_names_device_and_date(draw):
 
 def test_time_ratio_is_computed_per_pair(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[3])  # benchmarks/ is not installed
-    results_of = importlib.import_module("benchmarks.against_airbench").results_of
+    summarize_runs = importlib.import_module("benchmarks.against_airbench").summarize_runs
     runs = {
         "airbench": [{"accuracy": 0.94, "seconds": s} for s in (2.0, 4.0, 10.0)],
         "course": [{"accuracy": 0.95, "seconds": s} for s in (1.0, 4.0, 1.0)],
     }
-    results = results_of(runs, {}, "made-up images")
+    results = summarize_runs(runs, {}, "made-up images")
     assert results["ratio_of_times_median"] == 0.5
     assert results["ratio_of_times_range"] == [0.1, 1.0]
