@@ -367,5 +367,6 @@ REVIEWED = {
     "overwrites the checks",
     "replaces the comparison functions",
     "replaces the comparison functions while it is judged",
+    "imitates a tensor under another name",
     *ATTACKS,
 }
