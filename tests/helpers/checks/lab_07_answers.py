@@ -58,7 +58,7 @@ def rounds_the_sum(net, states):
     return block(without_rounding(net, states))
 
 
-@answers.wrong(1, "other-bytes")
+@answers.wrong(1, "wrong-bytes")
 def always_adds_a_block(net, states):
     trained = sum(p.nbytes // 512 + 1 for p in net.parameters() if p.requires_grad)
     blocks = sum(t.nbytes // 512 + 1 for t in [*net.parameters(), *net.buffers()])
