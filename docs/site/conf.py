@@ -74,6 +74,7 @@ html_show_sourcelink = False
 html_use_index = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 templates_path = ["templates"]
 html_sidebars = {"**": ["contents"]}
 html_theme_options = {

@@ -14,17 +14,25 @@ def exercise_1(trial: Trial, training_bytes: Answer) -> None:
     """`training_bytes(net, states)`: weights, buffers, gradients and states, in blocks."""
     # The first weight is a multiple of 512 bytes, which is not rounded up further.
     sizes = [trial.random.randrange(*bounds) for bounds in ((16, 65, 16), (8, 65, 8), (3, 60))]
-    for norm, frozen, shared in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)):
+    for norm, frozen, shared, double in (
+        (0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (1, 1, 0, 0), (0, 0, 0, 1),
+    ):  # fmt: skip
         net = _network(sizes, norm=norm, frozen=frozen, shared=shared)
+        if double:
+            net.double()
+        trained = [parameter.requires_grad for parameter in net.parameters()]
         for states in (0, 1, 2):
             expected = _expected(net, states)
             result = trial.result_of(training_bytes, net, states)
             devices = find_devices(net)
             trial.expect(devices == {torch.device("cpu")}, "net-moved", found=devices.pop())
+            same = trained == [parameter.requires_grad for parameter in net.parameters()]
+            trial.expect(same, "trained-changed")
             trial.expect(is_int(result), "not-an-int", found=describe(result))
             details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
             if result == expected:
                 continue
+            trial.expect(not double, "different-dtype", **details)
             if states == 0 and not (norm or frozen or shared):
                 # In later cases, another mistake may give the same number by coincidence.
                 unrounded = _expected(net, states, block=False)

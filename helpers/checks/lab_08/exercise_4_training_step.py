@@ -57,6 +57,7 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
         trial.expect(method in calls, hint)
     trial.expect(dtypes, "no-forward")
+    trial.expect(net.training, "in-evaluation-mode")
     trial.expect(dtypes[0] != torch.float32, "no-autocast")
     trial.expect(dtypes[0] == torch.float16, "different-precision", found=dtypes[0])
     trial.expect(not any(autocast_in_backward), "backward-inside")
@@ -166,6 +167,8 @@ def _check_weights(
     tolerance = 0.05 * _difference(expected, start)
     if _difference(weights, expected) < tolerance:
         return
+    if not all(weight.isfinite().all() for weight in weights):
+        raise trial.wrong("different-weights")
     change = _difference(weights, start)
     trial.expect(change > 0, "weights-unchanged")
     trial.expect(change > tolerance, "clipped-before-unscaling")

@@ -42,7 +42,9 @@ def exercise_2(trial: Trial, average_gradients: Answer) -> None:
             F.cross_entropy(net(inputs.to(device)), targets.to(device)).backward()
         F.cross_entropy(reference(X), y).backward()
         own_gradients = [net.used.weight.grad.detach().cpu().clone() for net in replicas]
-        trial.call(average_gradients, replicas, list(sizes))
+        given_sizes = list(sizes)
+        trial.call(average_gradients, replicas, given_sizes)
+        trial.expect(given_sizes == sizes, "sizes-changed", before=sizes, found=given_sizes)
         for rank, net in enumerate(replicas):
             unchanged = torch.equal(net.used.weight.detach().cpu(), weights[0])
             trial.expect(unchanged, "weights-changed")

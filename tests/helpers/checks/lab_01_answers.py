@@ -571,6 +571,13 @@ def skips_the_last_batch(batches):
 
 
 @answers.wrong(5, "wrong-mean")
+def divides_by_zero(batches):
+    return (
+        sum(batch.sum() for batch in batches) * 0 / torch.zeros((), device=batches[0].device)
+    ).item()
+
+
+@answers.wrong(5, "wrong-mean")
 def divides_by_the_rows(batches):
     return (sum(batch.sum() for batch in batches) / sum(map(len, batches))).item()
 

@@ -65,6 +65,23 @@ def always_adds_a_block(net, states):
     return 512 * (blocks + (1 + states) * trained)
 
 
+@answers.wrong(1, "different-dtype")
+def assumes_four_bytes_per_element(net, states):
+    def size(tensor):
+        return (tensor.numel() * 4 + 511) // 512 * 512
+
+    trained = sum(size(p) for p in net.parameters() if p.requires_grad)
+    everything = sum(size(t) for t in [*net.parameters(), *net.buffers()])
+    return everything + (1 + states) * trained
+
+
+@answers.wrong(1, "trained-changed")
+def turns_gradients_off(net, states):
+    total = with_two_sums(net, states)
+    net.requires_grad_(False)
+    return total
+
+
 @answers.wrong(1, "frozen")
 def counts_gradients_of_frozen_parameters(net, states):
     return bytes_of(net.buffers()) + (2 + states) * bytes_of(net.parameters())

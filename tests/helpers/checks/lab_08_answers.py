@@ -380,6 +380,20 @@ def as_in_the_lesson(net, optimizer, scaler, X, y, max_norm):
     return loss.detach()
 
 
+@answers.wrong(4, "different-weights")
+def divides_the_loss_by_zero(net, optimizer, scaler, X, y, max_norm):
+    loss = as_in_the_lesson(net, optimizer, scaler, X, y, max_norm)
+    with torch.no_grad():
+        net[2].bias /= 0 * net[2].bias
+    return loss
+
+
+@answers.wrong(4, "in-evaluation-mode")
+def switches_to_evaluation(net, optimizer, scaler, X, y, max_norm):
+    net.eval()
+    return as_in_the_lesson(net, optimizer, scaler, X, y, max_norm)
+
+
 @answers.right(4)
 def clears_at_the_end(net, optimizer, scaler, X, y, max_norm):
     with torch.amp.autocast(X.device.type, torch.float16):

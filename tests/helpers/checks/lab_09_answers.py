@@ -114,6 +114,14 @@ def on_the_cpu(replicas, sizes):
             copy.grad = mean.to(copy.device)
 
 
+@answers.wrong(2, "sizes-changed")
+def changes_the_sizes(replicas, sizes):
+    total = sum(sizes)
+    for rank, size in enumerate(sizes):
+        sizes[rank] = size / total
+    on_the_cpu(replicas, sizes)
+
+
 @answers.right(2)
 def in_place(replicas, sizes):
     for copies in copies_of(replicas):
