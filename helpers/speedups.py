@@ -123,13 +123,20 @@ class SpeedupStudy:
 
     def _compare(self, base: StepConfig, config: StepConfig) -> Comparison:
         variants, units, warm_ups = {}, {}, {}
-        for label, setting in (("without", base), ("with", config)):
-            step = TrainingStep(setting, self.images, self.labels, self.device)
-            # While one setting runs, the workers of the other prefetch four batches. With two steps
-            # per call, the two untimed calls use them up.
-            steps = 1 if setting.resident else 2
-            variants[label] = _RepeatedStep(step, steps)
-            units[label] = steps * setting.batch_size
+        # While one setting runs, the workers of another loader prefetch four batches. With two
+        # steps per call, the two untimed calls use them up. A shared loader has no such batches.
+        shared = (base.resident, base.batch_size) == (config.resident, config.batch_size)
+        steps = {
+            label: TrainingStep(setting, self.images, self.labels, self.device)
+            for label, setting in (("without", base), ("with", config))
+        }
+        if shared:
+            steps["with"].batches = steps["without"].batches
+        for label, step in steps.items():
+            setting = step.config
+            count = 1 if setting.resident or shared else 2
+            variants[label] = _RepeatedStep(step, count)
+            units[label] = count * setting.batch_size
             # A large batch does not fit in the caches, so there is nothing to warm up.
             warm_ups[label] = 0 if setting.resident and setting.batch_size >= LARGE_BATCH else 2
         return compare(
