@@ -123,8 +123,9 @@ check.exercise_2(accuracy)
 # that the network classifies correctly, then the same for class 1, and so on. For a class without
 # images, the value is nan, "not a number": `float("nan")`.
 #
-# The network is in evaluation mode; do not change it. Batches may have any size, including a single
-# image. Read the results from the GPU at the end, at most twice.
+# The network is in evaluation mode; do not change it. As before, no gradients are tracked. Batches
+# may have any size, including a single image. Read the results from the GPU at the end, at most
+# twice.
 
 
 # %% exercise=3

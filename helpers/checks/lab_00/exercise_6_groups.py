@@ -34,8 +34,8 @@ def exercise_6(trial: Trial, groups: Answer) -> None:
         sizes = trial.random.sample(range(1, 99), 8)
         x = [-size if i < negatives else size for i, size in enumerate(sizes)]
         if negatives == 4:
-            # Alternating signs: splitting the list in its given order is the worst choice.
-            x = [x[i // 2 + 4 * (i % 2)] for i in range(8)]
+            # Neither the halves of the list nor every second number have one sign.
+            x = [x[i] for i in (0, 4, 5, 1, 2, 6, 7, 3)]
         else:
             trial.random.shuffle(x)
         result = trial.result_of(groups, list(x))

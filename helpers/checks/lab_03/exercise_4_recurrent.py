@@ -43,7 +43,13 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
     copied_bytes = {}
     for device in [*trial.devices, trial.device]:
         trial.observe(_move, net, device)
-        for count, steps in ((trial.random.randint(2, 5), trial.random.randint(2, 6)), (1, 1)):
+        same_count = trial.random.randint(2, 5)
+        # Two calls with equally many sequences: nothing may be left over from the first.
+        for count, steps in (
+            (same_count, trial.random.randint(2, 6)),
+            (same_count, 2),
+            (1, 1),
+        ):
             sequence = trial.normal(count, steps, inputs)
             inputs_on_device, expected = sequence.to(device), given(sequence)
             try:
@@ -62,6 +68,7 @@ def exercise_4(trial: Trial, Recurrent: Answer) -> None:
                     raise trial.wrong("one-device-only", works=trial.device, fails=device) from None
                 raise
             trial.expect(close(result, expected), "different-scores", name="Recurrent")
+            trial.expect(close(inputs_on_device, sequence), "input-changed")
             copied_bytes[device] = copied_bytes.get(device, 0) + sum(
                 move.bytes for move in watch.moves
             )

@@ -40,10 +40,13 @@ def exercise_5(trial: Trial, save_checkpoint: Answer, load_checkpoint: Answer) -
             with trial.machine_with(gpus):
                 seed = trial.random.randrange(2**31)
                 net, optimizer = net_and_optimizer(seed, name, torch.device(device), scale=3.0)
+                training = gpus > 0
+                net.train(training)
                 outcome = trial.try_call(load_checkpoint, new_path, net, optimizer)
                 if outcome.error is not None:
                     raise _hint_for_load_error(trial, outcome.error, new_path, saved_on, gpus)
-                trial.expect(net.training, "mode-changed", name="load_checkpoint")
+                mode_hint = "mode-changed" if training else "mode-changed-to-training"
+                trial.expect(net.training == training, mode_hint, name="load_checkpoint")
                 _check_net(trial, net, saved, other, device)
                 _check_optimizer(trial, optimizer, saved, device)
                 from_second_save = outcome.value == other.epoch != saved.epoch
@@ -62,10 +65,20 @@ def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, device: 
     saved = _Saved(on_cpu(net.state_dict()), on_cpu(state_of(optimizer)), settings, epoch)
     trial.call(save_checkpoint, path, net, optimizer, epoch)
     trial.expect(path.is_file(), "no-file")
+    if classes := _pickled_classes(path):
+        raise trial.wrong("whole-objects", error=f"Unsupported global: {max(classes)}")
     trial.expect(net.training, "mode-changed", name="save_checkpoint")
     # Further training must not change what was saved.
     take_steps(net, optimizer, batch, 1)
     return saved
+
+
+def _pickled_classes(path: Path) -> list[str]:
+    """Return the classes in a checkpoint that `torch.load` refuses by default; unpickle nothing."""
+    try:
+        return torch.serialization.get_unsafe_globals_in_checkpoint(path)
+    except Exception:  # a file that was not written by `torch.save`
+        return []
 
 
 def _hint_for_load_error(

@@ -23,7 +23,13 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     expected = _classic_reference(copy.deepcopy(net), batches)
     on_gpu = copy.deepcopy(net)
     devices: set[torch.device] = set()
-    on_gpu.register_forward_pre_hook(lambda net, inputs: devices.add(inputs[0].device))
+    modes: set[bool] = set()
+
+    def observe(net: nn.Module, inputs: tuple[torch.Tensor]) -> None:
+        devices.add(inputs[0].device)
+        modes.add(net.training)
+
+    on_gpu.register_forward_pre_hook(observe)
     with trial.watch() as watch:
         result = trial.result_of(train_classic, on_gpu, batches)
     trial.expect(isinstance(result, nn.Module), "not-the-network", what=describe(result))
@@ -33,6 +39,7 @@ def exercise_1(trial: Trial, train_classic: Answer) -> None:
     )
     device_names = ", ".join(sorted(map(str, devices))) or translate("another network")
     trial.expect(not any(d.type == "cpu" for d in devices), "trained-on-cpu", found=device_names)
+    trial.expect(False not in modes, "evaluation-mode")
     # Reading the loss copies four or eight bytes.
     copied_bytes = [m.bytes for m in watch.moves if m.source.type == "cuda" and m.bytes > 8]
     trial.expect(not copied_bytes, "copied-back", bytes=sum(copied_bytes))

@@ -29,6 +29,9 @@ def exercise_2(trial: Trial, accuracy: Answer) -> None:
         devices_after = find_devices(net)
         details = ", ".join(map(str, devices_after))
         trial.expect(devices_after == {device}, "net-moved", before=device, after=details)
+        others = set(net.devices) - {device}
+        details = ", ".join(sorted(map(str, others)))
+        trial.expect(not others, "predicted-elsewhere", before=device, after=details)
         trial.expect(not any(net.modes), "train-mode")
         mode_kept = net.training == training
         trial.expect(mode_kept, "mode-not-restored", before=training, after=net.training)

@@ -16,7 +16,7 @@ Batches = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 class ObservedNet(nn.Module):
-    """A network to evaluate that records its mode and gradient tracking at each call."""
+    """A network to evaluate that records its mode, gradient tracking and device at each call."""
 
     def __init__(self, features: int, classes: int = 10) -> None:
         super().__init__()
@@ -24,11 +24,13 @@ class ObservedNet(nn.Module):
         self.linear = nn.Linear(features, classes)
         self.modes: list[bool] = []
         self.gradients: list[bool] = []
+        self.devices: list[torch.device] = []
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Map `(N, 3, 2, 2)` to `(N, classes)`."""
         self.modes.append(self.training)
         self.gradients.append(torch.is_grad_enabled())
+        self.devices.append(images.device)
         return self.linear(self.drop(images.flatten(1)))
 
 
@@ -52,15 +54,16 @@ def observed_network(
         batches.append((images, labels))
     net.modes.clear()
     net.gradients.clear()
+    net.devices.clear()
     return net, batches
 
 
 @torch.no_grad()
 def confusion(net: ObservedNet, batches: Batches, classes: int = 10) -> torch.Tensor:
     """Return the confusion matrix, row = true class, column = prediction; `net` is on the CPU."""
-    modes, gradients = list(net.modes), list(net.gradients)
+    modes, gradients, devices = list(net.modes), list(net.gradients), list(net.devices)
     pairs = torch.cat([labels * classes + net(images).argmax(1) for images, labels in batches])
-    net.modes[:], net.gradients[:] = modes, gradients
+    net.modes[:], net.gradients[:], net.devices[:] = modes, gradients, devices
     return torch.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
 
 

@@ -22,6 +22,7 @@ _COUNT = 2048
 def exercise_1(trial: Trial, random_flip: Answer) -> None:
     """`random_flip(images)`: each image mirrored horizontally with probability 1/2."""
     torch.manual_seed(trial.seed)
+    counts = []
     for device in (trial.device, torch.device("cpu")):
         size = trial.random.randint(5, 9)
         images = trial.normal(_COUNT, 3, size, size + 1).to(device)
@@ -37,9 +38,12 @@ def exercise_1(trial: Trial, random_flip: Answer) -> None:
         trial.expect(
             not {count, second_count} <= {0, _COUNT}, "same-for-all-images", what=count_text
         )
+        counts += [count, second_count]
         for num_mirrored in (count, second_count):
             # The standard deviation of this count is 23: 150 is more than 6 standard deviations.
             near_half = abs(num_mirrored - _COUNT / 2) <= 150
             trial.expect(near_half, "wrong-fraction", count=_COUNT, mirrored=num_mirrored)
         expect_random(trial, random_flip, images)
         expect_batch_operations(trial, random_flip, images)
+    # With independent draws, exactly half of the images every time happens in 1 of 10 million runs.
+    trial.expect(set(counts) != {_COUNT // 2}, "always-half", calls=len(counts), count=_COUNT)

@@ -979,6 +979,11 @@ def keeps_the_given_order(x):
 
 
 @answers.wrong(6, "diverges")
+def takes_every_second_number(x):
+    return x[::2], x[1::2]
+
+
+@answers.wrong(6, "diverges")
 def alternates_sorted_numbers(x):
     ordered = sorted(x)
     return ordered[::2], ordered[1::2]

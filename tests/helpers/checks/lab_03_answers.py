@@ -597,6 +597,29 @@ class StoresTheDeviceInInit(Stepping):
         return self.run_steps(sequence, state, torch.arange(steps, device=self.device))
 
 
+@answers.wrong(4, "input-changed")
+class AddsTheOrderInPlace(Stepping):
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        state = sequence.new_zeros(count, self.hidden)
+        sequence += torch.arange(steps, device=sequence.device).reshape(-1, 1) / steps
+        order = torch.zeros(steps, device=sequence.device)
+        return self.run_steps(sequence, state, order)
+
+
+@answers.wrong(4, "different-scores")
+class ContinuesFromTheLastCall(Stepping):
+    state = None
+
+    def forward(self, sequence):
+        count, steps, _ = sequence.shape
+        if self.state is None or self.state.shape[0] != count:
+            self.state = sequence.new_zeros(count, self.hidden)
+        order = torch.arange(steps, device=sequence.device)
+        self.state = self.run_steps(sequence, self.state, order).detach()
+        return self.state
+
+
 @answers.wrong(4, "one-device-only")
 class StoresTheDeviceInTheFirstCall(Stepping):
     device = None
@@ -748,7 +771,7 @@ def load_a_tuple(path, net, optimizer):
     return epoch
 
 
-@answers.right(5, arguments=lambda f: (f, load_whole_objects))
+@answers.wrong(5, "whole-objects", arguments=lambda f: (f, load_whole_objects))
 def saves_and_loads_whole_objects(path, net, optimizer, epoch):
     with path.open("wb") as file:
         torch.save([net, optimizer, epoch], file)
@@ -969,3 +992,10 @@ def leaves_the_network_in_evaluation_mode(path, net, optimizer):
 @answers.wrong(5, "mode-changed", arguments=as_save)
 def switches_to_evaluation_mode_to_save(path, net, optimizer, epoch):
     save(path, net.eval(), optimizer, epoch)
+
+
+@answers.wrong(5, "mode-changed-to-training", arguments=as_load)
+def switches_to_training_mode_after_loading(path, net, optimizer):
+    epoch = load(path, net, optimizer)
+    net.train()
+    return epoch

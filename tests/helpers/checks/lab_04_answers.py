@@ -93,6 +93,12 @@ def moves_the_network_back(net, batches):
     return _loop(net.to(_gpu_or_cpu()), batches, _gpu_or_cpu()).cpu()
 
 
+@answers.wrong(1, "evaluation-mode")
+def trains_in_evaluation_mode(net, batches):
+    device = _gpu_or_cpu()
+    return _loop(net.to(device).eval(), batches, device)
+
+
 @answers.wrong(1, "device-error")
 def moves_the_network_only(net, batches):
     net.to(_gpu_or_cpu())
@@ -306,6 +312,14 @@ def leaves_the_no_grad_block(net, batches):
 @answers.wrong(2, "net-moved")
 def moves_the_network_to_the_images(net, batches):
     return _accuracy(net.cpu(), batches)
+
+
+@answers.wrong(2, "predicted-elsewhere")
+def evaluates_on_the_cpu_and_moves_the_network_back(net, batches):
+    device = next(net.parameters()).device
+    result = _accuracy(net.cpu(), batches)
+    net.to(device)
+    return result
 
 
 @answers.wrong(2, "net-moved")
@@ -537,6 +551,16 @@ def counts_image_by_image(net, batches):
                 right[label] += answer.item() == label.item()
                 total[label] += 1
     return [r / t if t else math.nan for r, t in zip(right, total, strict=True)]
+
+
+@answers.wrong(3, "not-ten-numbers")
+def counts_without_minlength(net, batches):
+    device = _device_of(net)
+    with torch.no_grad():
+        labels = torch.cat([targets.to(device) for _, targets in batches])
+        predictions = torch.cat([net(inputs.to(device)).argmax(1) for inputs, _ in batches])
+    correct = labels[predictions == labels]
+    return (torch.bincount(correct) / torch.bincount(labels)).tolist()
 
 
 @answers.wrong(3, "keeps-gradients")

@@ -88,6 +88,14 @@ def flips_most_images(images):
     return torch.where(toss, images.flip(3), images)
 
 
+@answers.wrong(1, "always-half")
+def flips_a_random_half(images):
+    result = images.clone()
+    chosen = torch.randperm(len(images), device=images.device)[: len(images) // 2]
+    result[chosen] = images[chosen].flip(3)
+    return result
+
+
 @answers.wrong(1, "not-random")
 def flips_every_second_image(images):
     result = images.clone()
