@@ -108,13 +108,13 @@ def test_mirrored_image_is_flipped(numbered_image):
 
 @pytest.mark.parametrize("shift", [(2, 0), (0, -2), (-1, 2)])
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_shifted_image_is_a_window_of_the_padded_one(numbered_image, shift, mirrored):
+def test_shifted_image_is_a_crop_of_the_padded_image(numbered_image, shift, mirrored):
     image = numbered_image[:, :, :, 0].float()
     image = image.flip(2) if mirrored else image
     padded = torch.nn.functional.pad(image[None], (2,) * 4, "reflect")[0, 0]
     top, left = 2 + shift[0], 2 + shift[1]
-    window = padded[top : top + 32, left : left + 32].to(torch.uint8)
-    assert torch.equal(augmented_pixels(numbered_image, mirrored, shift), window)
+    crop = padded[top : top + 32, left : left + 32].to(torch.uint8)
+    assert torch.equal(augmented_pixels(numbered_image, mirrored, shift), crop)
 
 
 def test_batches_are_channels_last(numbered_image):
@@ -130,8 +130,8 @@ def mirrored_per_epoch(flip):
     stream = batches(images, torch.arange(40), settings)
     epochs = []
     for _ in range(2):
-        x, number = next(stream)
-        epochs.append((x[:, 0, 0, 0] > 0)[number.argsort()])
+        x, numbers = next(stream)
+        epochs.append((x[:, 0, 0, 0] > 0)[numbers.argsort()])
     return epochs
 
 

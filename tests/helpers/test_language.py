@@ -12,11 +12,11 @@ from helpers.checks.check_box import CheckBox, CheckFailed
 from helpers.language import current_language, section_title, set_language, translate
 from helpers.plots.style import new_figure, show
 
-NO_LIST = lab_01.lab.hints["exercise_1"]["not-a-list"]
+NOT_A_LIST = lab_01.lab.hints["exercise_1"]["not-a-list"]
 TRANSLATIONS = {
     "This notebook runs on {device}.": "Este cuaderno calcula en {device}.",
-    NO_LIST.wrong: "`move_all` devuelve {what}.",
-    NO_LIST.look: "Devuelve una lista.",
+    NOT_A_LIST.wrong: "`move_all` devuelve {what}.",
+    NOT_A_LIST.look: "Devuelve una lista.",
     "Where to look: {look}": "Dónde mirar: {look}",
     "Read again: lesson {lesson}, “{section}”.": "Vuelve a leer: lección {lesson}, «{section}».",
     "01: Moving a tensor": "Mover un tensor",

@@ -69,7 +69,7 @@ def test_killed_process_is_named_and_training_resumes_after_a_restart(tmp_path, 
     program = PROGRAMS / "restart.py"
     lines = torchrun_lines(capsys, "--nproc-per-node 2", program, checkpoint, expect_failure=True)
     assert lines[-1] == "torchrun: rank 1 failed first, with exit code -9"
-    assert not any("SignalException" in line for line in lines)  # not shown in a terminal
+    assert not any("SignalException" in line for line in lines)  # as with the command `torchrun`
     lines = torchrun_lines(capsys, "--nproc-per-node 2 --max-restarts 1", program, checkpoint)
     for rank in (0, 1):
         assert f"[rank {rank}, restart 1] starts at step 5" in lines

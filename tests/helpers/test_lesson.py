@@ -125,7 +125,6 @@ def test_progress_is_one_line_updated_in_place(notebook):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_practice_without_a_gpu_simulates_one_and_the_banner_names_it(notebook):
     try:
-        device = None
         with capture_output() as captured:
             device = lesson.start(practice=True, gpus=2)
         banner = captured.outputs[0].data

@@ -13,8 +13,6 @@ from helpers.memory import (
     warm_up,
 )
 
-MIB = 2**20
-
 
 @pytest.fixture
 def gpu():

@@ -1,3 +1,5 @@
+"""`helpers.packages.require` names missing and outdated packages and says how to install them."""
+
 import tomllib
 from importlib import metadata
 from pathlib import Path

@@ -52,10 +52,10 @@ def test_damaged_record_is_an_error(tmp_path, text):
 def test_records_from_other_machines_are_kept(recording, tmp_path):
     other = entry("a GPU", "cuda", "2026-01-02")
     (tmp_path / "curves.json").write_text(json.dumps({"records": [other]}))
-    latest = recording.merge_records(
+    merged = recording.merge_records(
         "curves", "what it is", [recording.record(torch.device("cpu"), {"x": 2})]
     )
-    (tmp_path / "curves.json").write_text(json.dumps(latest))
+    (tmp_path / "curves.json").write_text(json.dumps(merged))
     assert records.latest("curves", "cpu").results == {"x": 2}
     assert records.latest("curves", "cuda").device == "a GPU"
 

@@ -15,7 +15,7 @@ from helpers.evaluation import evaluate
 from helpers.loaders import ResidentLoader, normalize, worker_loader
 from helpers.training import train
 
-IMAGES, BATCH_SIZE = 48, 4
+IMAGE_COUNT, BATCH_SIZE = 48, 4
 
 
 class SmallNet(nn.Module):
@@ -37,7 +37,7 @@ class SmallNet(nn.Module):
         return self.layers(x)
 
 
-def make_images(count: int = IMAGES) -> tuple[torch.Tensor, torch.Tensor]:
+def make_images(count: int = IMAGE_COUNT) -> tuple[torch.Tensor, torch.Tensor]:
     """Return images with a bright region whose position depends on the class, and their labels."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.arange(count) % 10
@@ -95,7 +95,7 @@ def test_history_holds_mean_losses_and_their_steps():
     _, history = seeded_run(2, loss_steps=5)
     assert history.steps == [5, 10, 12, 17, 22, 24]
     assert history.steps_per_epoch == 12
-    assert history.images == 2 * IMAGES
+    assert history.images == 2 * IMAGE_COUNT
     assert history.seconds > 0
 
 
@@ -162,7 +162,7 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path):
     finished_net, _ = seeded_run(2, checkpoint=file)
     resumed_net, history = seeded_run(2, checkpoint=file, resume=True)
     assert same_weights(finished_net, resumed_net)
-    assert history.images == 2 * IMAGES
+    assert history.images == 2 * IMAGE_COUNT
 
 
 def test_ctrl_c_waits_for_the_end_of_the_step():

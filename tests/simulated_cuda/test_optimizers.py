@@ -90,11 +90,11 @@ def test_mode_calls_per_parameter_are_few(gpu):
 
         step()
         numbers.append(count_mode_calls(step))
-    # One call detaches a parameter.
+    # `p.detach()` in `step` is one call per parameter.
     assert numbers[1] - numbers[0] <= 50
 
 
-def test_parameters_on_two_devices_use_the_cpu_loop(gpu):
+def test_parameters_on_two_devices_use_the_for_loop_implementation(gpu):
     choose = sys.modules["torch.optim.sgd"]._default_to_fused_or_foreach
     on_gpu, on_cpu = nn.Parameter(torch.ones(2, device=gpu)), nn.Parameter(torch.ones(2))
     assert choose([on_gpu, on_gpu], differentiable=False) == (False, True)

@@ -12,7 +12,7 @@ import simulated_cuda
 PROGRAMS = {path.stem: path.read_text() for path in Path(__file__).parent.glob("programs/*.py")}
 MOVE = ".to(device)"
 
-# The forms of CUDA's messages about mixed devices; every recorded message has one of them.
+# CUDA's messages about mixed devices in the operations of these programs.
 MISMATCH = (
     r"Expected all tensors to be on the same device, but (found at least two devices|got )"
     r"|Input type \(.*\) and weight type \(.*\) should be the same"

@@ -46,7 +46,7 @@ def test_devices():
 @needs_gpu
 def test_devices_are_reset():
     assert torch.cuda.current_device() == 0
-    torch.empty(6 << 30, dtype=torch.uint8, device="meta")
+    assert torch.cuda.get_per_process_memory_fraction(1) == 1
     assert torch.cuda.mem_get_info(1)[1] == 16 << 30
 
 @needs_gpu

@@ -30,7 +30,7 @@ def cache_file(cache):
 
 
 @pytest.fixture
-def file_size_limited_to_2000_bytes():
+def limit_file_size():
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     yield
@@ -89,18 +89,18 @@ def test_corrupt_file_returns_none(stored_cache, offset):
     assert stored_cache.load("a", "1") is None
 
 
-def test_damaged_header_allocates_no_memory(stored_cache):
+def test_damaged_header_with_a_huge_count_returns_none(stored_cache):
     path = cache_file(stored_cache)
     path.write_bytes(path.read_bytes().replace(b'"counts": [50', b'"counts": [500000000000'))
     assert stored_cache.load("a", "1") is None
 
 
-def test_full_disk_is_reported_and_leaves_no_file(cache, contents, file_size_limited_to_2000_bytes):
+def test_write_error_is_returned_and_leaves_no_file(cache, contents, limit_file_size):
     assert Cache(cache).store("a", "1", contents) == os.strerror(errno.EFBIG)
     assert list(cache.iterdir()) == []
 
 
-def test_full_disk_keeps_previous_contents(stored_cache, contents, file_size_limited_to_2000_bytes):
+def test_write_error_keeps_old_contents(stored_cache, contents, limit_file_size):
     assert stored_cache.store("a", "2", contents) is not None
     assert stored_cache.load("a", "1") is not None
 

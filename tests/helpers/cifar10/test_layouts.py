@@ -1,6 +1,7 @@
 """Every layout gives the same pixels, labels and order as torchvision for the same files."""
 
 import gzip
+import hashlib
 import shutil
 import tarfile
 
@@ -102,8 +103,6 @@ def torchvision_datasets(monkeypatch):
     """A function that loads the small batches with torchvision, which checks their checksums."""
 
     def load(root):
-        import hashlib
-
         folder = root / CIFAR10.base_folder
         md5 = {n: hashlib.md5((folder / n).read_bytes()).hexdigest() for n in OFFICIAL_BATCHES}
         names = list(OFFICIAL_BATCHES)

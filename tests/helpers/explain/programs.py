@@ -94,7 +94,7 @@ sample = generate(model, torch.zeros(1, 1, dtype=torch.long, device=device), 3)
 sampled = sample.cpu().numpy()
 """
 
-GENERATIVE = """\
+GAN = """\
 G = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to(device)
 D = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1)).to(device)
 g_opt = torch.optim.SGD(G.parameters(), lr=1e-3)
@@ -117,7 +117,7 @@ for step in range(2):
 points = G(fixed).detach().cpu().numpy()
 """
 
-REGRESSION_BY_HAND = """\
+REGRESSION_FROM_SCRATCH = """\
 w = torch.randn(3, 1, device=device, requires_grad=True)
 b = torch.zeros(1, device=device, requires_grad=True)
 X = torch.randn(10, 3).to(device)
@@ -235,8 +235,8 @@ opt.zero_grad(); loss.backward(); opt.step()
 PROGRAMS = {
     "a classifier": CLASSIFIER,
     "a transformer": TRANSFORMER,
-    "a GAN": GENERATIVE,
-    "a regression by hand": REGRESSION_BY_HAND,
+    "a GAN": GAN,
+    "a regression from scratch": REGRESSION_FROM_SCRATCH,
     "a trainer with batches in dictionaries": TRAINER,
     "an autoencoder": AUTOENCODER,
     "a policy": POLICY,

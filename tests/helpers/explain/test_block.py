@@ -6,13 +6,13 @@ import torch
 from helpers.explain import explain
 
 
-def mix():
+def mix_devices():
     return torch.ones(3, device="meta") + torch.ones(3)
 
 
 def test_a_caught_error_is_explained():
     with pytest.raises(RuntimeError) as caught:
-        mix()
+        mix_devices()
     assert explain(caught.value).culprit == "torch.ones(3)"
 
 
@@ -29,7 +29,7 @@ def test_other_errors_have_no_explanation():
 def test_an_error_caused_by_a_device_error_is_explained():
     with pytest.raises(ValueError, match="training failed") as caught:
         try:
-            mix()
+            mix_devices()
         except RuntimeError as error:
             raise ValueError("training failed") from error
     assert explain(caught.value).culprit == "torch.ones(3)"
@@ -42,13 +42,13 @@ def test_an_argument_that_is_not_an_error_raises_type_error():
 
 def test_the_block_shows_the_box_and_raises_the_error(capsys):
     with pytest.raises(RuntimeError, match="expected device"), explain():
-        mix()
+        mix_devices()
     assert "Two devices in one operation" in capsys.readouterr().err
 
 
 def test_the_block_continues_with_suppress(capsys):
     with explain(suppress=True) as block:
-        mix()
+        mix_devices()
     assert block.explanation.culprit == "torch.ones(3)"
     captured = capsys.readouterr()
     assert captured.out.startswith("RuntimeError: Tensor on device cpu")
@@ -66,7 +66,7 @@ def test_a_bug_in_the_explainer_never_hides_the_error(monkeypatch, capsys):
 
     monkeypatch.setattr("helpers.explain.notebook.diagnose", broken)
     with pytest.raises(RuntimeError, match="expected device"), explain(suppress=True):
-        mix()
+        mix_devices()
     assert capsys.readouterr().err == ("(The explainer failed on this error: KeyError: 'a bug')\n")
 
 

@@ -220,7 +220,7 @@ def test_a_folder_named_like_a_library_belongs_to_the_student(folder):
     assert is_library(str(course / "helpers" / "devices.py"))
 
 
-def test_no_student_code_is_run(student):
+def test_explaining_an_error_runs_no_student_code(student):
     names = student.names() | {"calls": []}
     code = (
         "class Batch:\n    @property\n    def x(self):\n        calls.append(1)\n"

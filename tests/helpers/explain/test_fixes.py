@@ -6,12 +6,12 @@ MISMATCH = "x = torch.ones(3, device=device)\ny = torch.ones(3)\n"
 ADDED = [
     ("a line before", MISMATCH + "z = x + y", "y = y.to(device)"),
     (
-        "the device by name",
+        "a device name instead of a variable",
         MISMATCH.replace("=device", "='meta'") + "del device\nz = x + y",
         "y = y.to('meta')",
     ),
     (
-        "a variable of another name for the device",
+        "a device variable with another name",
         "place = torch.device(device)\ndel device\n"
         "x = torch.ones(3, device=place)\ny = torch.ones(3)\nz = x + y",
         "y = y.to(place)",
@@ -49,7 +49,7 @@ ADDED = [
         "batch = {key: value.to(device) for key, value in batch.items()}",
     ),
     (
-        "both names of a loop",
+        "both variables of a loop",
         "net = nn.Linear(3, 2).to(device)\n"
         "for X, y in [(torch.ones(1, 3), torch.ones(1, 2))]:\n    h = net(X)\n    h - y",
         "X, y = X.to(device), y.to(device)",
@@ -200,7 +200,7 @@ def test_fix_rewrites_line(student, name, code, line):
         assert student.error_of(explanation.fix.text) is None
 
 
-def test_a_mix_in_an_f_string_is_fixed_on_the_line_before(student):
+def test_a_mismatch_in_an_f_string_is_fixed_on_the_line_before(student):
     code = MISMATCH + "text = f'{(x + y).shape}'"
     assert student.error_of(student.apply_fix(code)) is None
 

@@ -7,7 +7,7 @@ from helpers.explain.messages import recognize, recognize_unknown
 from tests.simulated_cuda.record.all_cases import all_cases
 from tests.simulated_cuda.record.record import load
 
-MIXES = [
+MIXED_DEVICES = [
     "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "
     "cpu!",
     "Expected all tensors to be on the same device, but got mat1 is on cpu, different from other "
@@ -78,8 +78,8 @@ NOT_DEVICE_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("text", MIXES)
-def test_a_mix_of_devices_is_recognized(text):
+@pytest.mark.parametrize("text", MIXED_DEVICES)
+def test_mixed_devices_are_recognized(text):
     assert recognize(RuntimeError(text)).kind.name == "mix"
 
 
@@ -109,7 +109,7 @@ def test_errors_about_something_else_are_not_recognized(text):
 
 
 def test_the_devices_are_read_from_the_text():
-    assert recognize(RuntimeError(MIXES[0])).devices == ("cuda:0", "cpu")
+    assert recognize(RuntimeError(MIXED_DEVICES[0])).devices == ("cuda:0", "cpu")
 
 
 def test_different_dtypes_are_recognized_along_with_the_devices():

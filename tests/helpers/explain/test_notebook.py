@@ -18,13 +18,13 @@ CELLS = {
     "before": MISMATCH,
     "install": "explain.install()\nexplain.install()",
     "after a device error": "print('fine')",
-    "mix": MISMATCH,
+    "device error": MISMATCH,
     "other": "1 / 0",
     "syntax": "1 +",
     "timed": f"%%time\n{MISMATCH}",
     "timed line": "%time torch.cat([t, x])",
     "awaited": f"import asyncio\nawait asyncio.sleep(0)\n{MISMATCH}",
-    "shown by hand": f"with explain.explain():\n    {MISMATCH.splitlines()[1]}",
+    "explained in a block": f"with explain.explain():\n    {MISMATCH.splitlines()[1]}",
     "fine": "print('fine')",
     "break the explainer": BREAK_EXPLAINER,
     "broken": MISMATCH,
@@ -71,22 +71,22 @@ def errors(cell_outputs):
 
 
 def test_the_box_is_under_the_traceback(outputs):
-    assert [o.output_type for o in outputs["mix"]] == ["error", "display_data"]
-    assert "`x` is on cpu" in outputs["mix"][1].data["text/plain"]
+    assert [o.output_type for o in outputs["device error"]] == ["error", "display_data"]
+    assert "`x` is on cpu" in outputs["device error"][1].data["text/plain"]
 
 
 def test_a_second_install_shows_no_second_box(outputs):
-    assert len(boxes(outputs["mix"])) == 1
+    assert len(boxes(outputs["device error"])) == 1
 
 
 def test_the_traceback_is_the_same_as_without_the_explainer(outputs):
-    before, after = errors(outputs["before"])[0], errors(outputs["mix"])[0]
+    before, after = errors(outputs["before"])[0], errors(outputs["device error"])[0]
     assert (before.ename, before.evalue) == (after.ename, after.evalue)
     assert len(before.traceback) == len(after.traceback)
 
 
 def test_the_kernel_still_reports_the_cell_as_failed(run):
-    assert {"mix", "other", "syntax", "timed", "awaited", "shown by hand"} <= run[1]
+    assert {"device error", "other", "syntax", "timed", "awaited", "explained in a block"} <= run[1]
 
 
 @pytest.mark.parametrize("cell", ["other", "syntax"])
@@ -101,10 +101,10 @@ def test_a_cell_with_a_magic_or_await_has_a_box(outputs, cell):
 
 
 def test_an_error_explained_in_a_block_gets_no_second_box(outputs):
-    assert len(boxes(outputs["shown by hand"])) == 1
+    assert len(boxes(outputs["explained in a block"])) == 1
 
 
-def test_a_successful_cell_shows_nothing_more(outputs):
+def test_a_successful_cell_has_no_box(outputs):
     assert [o.output_type for o in outputs["fine"]] == ["stream"]
 
 

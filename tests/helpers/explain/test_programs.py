@@ -1,4 +1,4 @@
-"""If one move is missing from a complete program, the fixes of at most three boxes repair it."""
+"""If one move is missing from a complete program, the fixes in at most three boxes repair it."""
 
 import re
 

@@ -1,16 +1,14 @@
-"""The titles of lesson 04's figures state the finding, and the figures have alt text."""
+"""The titles of lesson 04's figures state the finding."""
 
 import matplotlib.pyplot as plt
 import pytest
 import torch
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
 from matplotlib.colors import to_hex
 
 from helpers.evaluation import Evaluation
 from helpers.history import History
 from helpers.plots import classification as plots
-from helpers.plots.style import CPU_COLOR, GPU_COLOR, show
+from helpers.plots.style import CPU_COLOR, GPU_COLOR
 
 CLASSES = ("ant", "bee", "cow")
 
@@ -20,24 +18,6 @@ def no_window():
     plt.switch_backend("agg")
     yield
     plt.close("all")
-
-
-def test_show_displays_the_alt_text_and_closes_the_figure():
-    shell = InteractiveShell.instance()
-    figure = plots.plot_loss_curve(History([1, 2], [2.0, 1.0], 2))
-    with capture_output() as captured:
-        show(figure, alt="A falling line.")
-    InteractiveShell.clear_instance()
-    (output,) = captured.outputs
-    assert shell is not None
-    assert output.data["text/plain"] == "A falling line."
-    assert output.metadata["image/png"]["alt"] == "A falling line."
-    assert not plt.get_fignums()
-
-
-def test_figure_without_alt_text_is_an_error():
-    with pytest.raises(ValueError, match="needs alt text"):
-        show(plots.plot_loss_curve(History([1], [2.0], 1)), alt=" ")
 
 
 @pytest.mark.parametrize(

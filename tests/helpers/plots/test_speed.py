@@ -83,8 +83,8 @@ def test_title_states_size_from_which_gpu_is_faster():
 
 def test_recorded_gpu_curve_is_drawn_with_the_cpu_curve():
     seconds = [[median, 0.9 * median, 1.1 * median] for median in (32e-4, 16e-4, 0.5e-4, 0.1e-4)]
-    figures = {"batch": {"sizes": list(SIZES), "seconds": seconds}}
-    record = Record("made-up GPU", "cuda", "9.9", "2000-01-01", figures)
+    results = {"batch": {"sizes": list(SIZES), "seconds": seconds}}
+    record = Record("made-up GPU", "cuda", "9.9", "2000-01-01", results)
     figure = plots.plot_curves(
         [CPU, plots.recorded_curve(record, "batch")], "images per batch", unit="batch"
     )

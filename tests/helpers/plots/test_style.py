@@ -10,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
@@ -63,6 +63,10 @@ def test_exported_page_has_the_figure_once_with_its_alt_text(output):
     page, _ = HTMLExporter().from_notebook_node(notebook)
     (image,) = BeautifulSoup(page, "html.parser").find_all("img")
     assert image["alt"] == 'x < y & "z"'
+
+
+def test_show_closes_the_figure(output):
+    assert not plt.get_fignums()
 
 
 def test_rejects_figure_without_alt_text():
@@ -169,8 +173,11 @@ def test_box_stands_out_in_both_themes(style, theme):
     assert max(contrast(border_color, theme), contrast(values["background"], theme)) >= 3
 
 
-def test_lines_and_bars_without_a_color_do_not_get_a_devices_color():
+def test_default_colors_of_lines_and_bars_are_not_device_colors():
     figure, axis = new_figure()
-    drawn = {axis.plot([0, 1])[0].get_color() for _ in range(2 * len(COLORS))}
+    drawn = set()
+    for _ in range(2 * len(COLORS)):
+        (line,), (bar,) = axis.plot([0, 1]), axis.bar([0], [1])
+        drawn |= {to_hex(line.get_color()).upper(), to_hex(bar.get_facecolor()).upper()}
     plt.close(figure)
     assert not drawn & {CPU_COLOR, GPU_COLOR}

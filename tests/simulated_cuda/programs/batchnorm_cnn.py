@@ -1,4 +1,4 @@
-"""A convolutional network with BatchNorm and dropout, a schedule, and gradient clipping."""
+"""A residual network with BatchNorm, class weights, a one-cycle schedule and gradient clipping."""
 
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ net = nn.Sequential(
 net = net.to(device)
 weights = torch.linspace(0.5, 1.5, 10).to(device)
 optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
-schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=6)
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=6)
 
 images = torch.rand(12, 3, 16, 16).to(device)
 labels = torch.arange(12).remainder(10).to(device)
@@ -36,7 +36,7 @@ for _step in range(6):
     loss.backward()
     norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
-    schedule.step()
+    scheduler.step()
     result += [loss.item(), norm.item()]
 
 net.eval()

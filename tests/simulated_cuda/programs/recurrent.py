@@ -1,4 +1,4 @@
-"""An LSTM over sequences of different lengths, with a hidden state passed on explicitly."""
+"""An LSTM over sequences of different lengths, and a GRU cell, with explicit initial states."""
 
 import torch
 from torch import nn

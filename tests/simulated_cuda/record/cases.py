@@ -7,7 +7,7 @@ A case is a few lines that a student could write. They run with `torch`, `nn`, `
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -41,7 +41,6 @@ class Case:
     replaces: str = ""
     inside: str = ""
     gpus: int = 1
-    memory: bool = field(default=False)
 
     @property
     def code(self) -> str:
@@ -73,7 +72,7 @@ def mix(name: str, setup: str, line: str, culprit: str, fix: str, **options: obj
 def refused(
     name: str, kind: str, setup: str, line: str, culprit: str, fix: str, **options: object
 ) -> Case:
-    """A case of a different kind that raises an error."""
+    """A case that raises an error of another kind than mixed devices."""
     return Case(name, kind, setup, line, "raises", culprit=culprit, fix=fix, **options)
 
 

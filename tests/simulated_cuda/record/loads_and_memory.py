@@ -103,7 +103,7 @@ _LOADS: tuple[Case, ...] = (
         "sorted({(k, str(v.device)) for s in opt.state.values() for k, v in s.items()})",
     ),
     works(
-        "views-share-after-loading",
+        "views-share-memory-after-loading",
         "load",
         "x = torch.zeros(4, device=device)\nfile = io.BytesIO()\n"
         "torch.save({'all': x, 'half': x[:2]}, file)\nplace = file.seek(0)\n"
@@ -129,7 +129,6 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "x = torch.empty(1000, 1000, device=device)",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-is-rounded-up",
@@ -137,15 +136,13 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "x = torch.empty(1, device=device)",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
-        "memory-is-given-back",
+        "memory-is-freed",
         "memory",
         _BEFORE + "x = torch.empty(1000, 1000, device=device)\ndel x",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-of-a-view",
@@ -153,7 +150,6 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "x = torch.empty(1000, 1000, device=device)\ny = x[:10]",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-held-by-a-view",
@@ -161,7 +157,6 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "x = torch.empty(1000, 1000, device=device)\ny = x[:10]\ndel x",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-of-cpu-is-not-counted",
@@ -169,7 +164,6 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "x = torch.empty(1000, 1000)",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-of-a-move",
@@ -177,7 +171,6 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "x = torch.empty(256).to(device)",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-peak",
@@ -187,7 +180,6 @@ _MEMORY: tuple[Case, ...] = (
         "y = torch.empty(1024, 1024, device=device)\ndel y",
         "peak = torch.cuda.max_memory_allocated() - before",
         "peak",
-        memory=True,
     ),
     works(
         "memory-of-a-network",
@@ -195,7 +187,6 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "net = nn.Linear(128, 128).to(device)",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-of-gradients",
@@ -203,7 +194,6 @@ _MEMORY: tuple[Case, ...] = (
         _BEFORE + "w = torch.ones(256, 256, device=device, requires_grad=True)\nw.sum().backward()",
         "used = torch.cuda.memory_allocated() - before",
         "used",
-        memory=True,
     ),
     works(
         "memory-reserved-includes-freed-memory",
@@ -211,7 +201,6 @@ _MEMORY: tuple[Case, ...] = (
         "x = torch.empty(1000, 1000, device=device)\ndel x",
         "y = torch.cuda.memory_reserved() >= 4_000_000",
         "y",
-        memory=True,
     ),
     refused(
         "out-of-memory",
@@ -220,7 +209,6 @@ _MEMORY: tuple[Case, ...] = (
         "x = torch.empty(1 << 48, dtype=torch.uint8, device=device)",
         "",
         "x = torch.empty(1 << 20, dtype=torch.uint8, device=device)",
-        memory=True,
     ),
     works(
         "out-of-memory-is-caught",
@@ -232,7 +220,6 @@ _MEMORY: tuple[Case, ...] = (
         "        return (type(error).__name__, isinstance(error, RuntimeError), same)\n",
         "y = [attempt(1 << 28), attempt(1)]",
         "y",
-        memory=True,
     ),
 )
 

@@ -94,7 +94,7 @@ _ELEMENTWISE: tuple[Case, ...] = (
         "x * factor.to(device)",
     ),
     mix(
-        "function-made-on-cpu",
+        "tensor-created-in-a-function",
         "def add_noise(x):\n    noise = torch.zeros(3)\n    return x + noise\n\n"
         "x = torch.ones(3, device=device)",
         "add_noise(x)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cases import Case, mix, refused
+from .cases import Case, mix
 
 _TARGETS = "scores = torch.zeros(2, 3, device=device)\ntargets = torch.tensor([0, 2])"
 _VALUES = "predicted = torch.zeros(2, device=device)\ntargets = torch.ones(2)"
@@ -139,7 +139,7 @@ _LAYERS: tuple[Case, ...] = (
         "net(images.to(device))",
     ),
     mix(
-        "batchnorm-evaluating",
+        "batchnorm-in-eval-mode",
         "net = nn.BatchNorm1d(2).to(device).eval()\nx = torch.ones(4, 2)",
         "net(x)",
         "x",
@@ -177,7 +177,7 @@ _LAYERS: tuple[Case, ...] = (
         also_culprits=("net",),
     ),
     mix(
-        "embedding-words-on-cpu",
+        "embedding-indices-on-cpu",
         "net = nn.Embedding(10, 4).to(device)\nwords = torch.tensor([1, 2, 3])",
         "net(words)",
         "words",
@@ -280,7 +280,7 @@ _LAYERS: tuple[Case, ...] = (
 
 _OWN_MODULES: tuple[Case, ...] = (
     mix(
-        "tensor-made-in-forward",
+        "tensor-created-in-forward",
         "class Shift(nn.Module):\n    def forward(self, x):\n"
         "        shift = torch.tensor([1.0, 2.0, 3.0])\n        return x + shift\n\n"
         "net = Shift().to(device)\nx = torch.ones(4, 3, device=device)",
@@ -316,7 +316,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         also_culprits=("layer", "layer.bias", "self.layers", "self.layers[0]"),
     ),
     mix(
-        "positions-made-in-forward",
+        "positions-created-in-forward",
         "class Positions(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.table = nn.Embedding(8, 4)\n\n    def forward(self, x):\n"
         "        places = torch.arange(x.shape[1])\n        return x + self.table(places)\n\n"
@@ -328,7 +328,7 @@ _OWN_MODULES: tuple[Case, ...] = (
         inside="        return x + self.table(places)",
     ),
     mix(
-        "hidden-state-made-in-forward",
+        "hidden-state-created-in-forward",
         "class Reader(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.rnn = nn.GRU(3, 4)\n\n    def forward(self, x):\n"
         "        h0 = torch.zeros(1, x.shape[1], 4)\n        return self.rnn(x, h0)\n\n"
@@ -509,7 +509,7 @@ _LOSSES: tuple[Case, ...] = (
 
 _OPTIMIZERS: tuple[Case, ...] = (
     mix(
-        "momentum-stayed-behind",
+        "momentum-left-on-cpu",
         "net = nn.Linear(3, 1)\n"
         "optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)\n"
         "net(torch.ones(2, 3)).sum().backward()\noptimizer.step()\nnet.to(device)\n"
@@ -520,7 +520,7 @@ _OPTIMIZERS: tuple[Case, ...] = (
         also_culprits=("optimizer", "optimizer.state"),
     ),
     mix(
-        "adam-state-stayed-behind",
+        "adam-state-left-on-cpu",
         "net = nn.Linear(3, 1)\noptimizer = torch.optim.Adam(net.parameters())\n"
         "net(torch.ones(2, 3)).sum().backward()\noptimizer.step()\nnet.to(device)\n"
         "optimizer.zero_grad()\nnet(torch.ones(2, 3, device=device)).sum().backward()",
@@ -529,24 +529,22 @@ _OPTIMIZERS: tuple[Case, ...] = (
         "optimizer.load_state_dict(optimizer.state_dict()); optimizer.step()",
         also_culprits=("optimizer", "optimizer.state"),
     ),
-    refused(
-        "gradient-from-the-other-device",
-        "mix",
+    mix(
+        "gradient-on-another-device",
         "w = torch.ones(3, device=device, requires_grad=True)\ngradient = torch.ones(3)",
         "w.grad = gradient",
         "gradient",
         "w.grad = gradient.to(device)",
     ),
-    refused(
+    mix(
         "backward-with-cpu-gradient",
-        "mix",
         "x = torch.ones(3, device=device, requires_grad=True)\ny = x * 2\ngradient = torch.ones(3)",
         "y.backward(gradient)",
         "gradient",
         "y.backward(gradient.to(device))",
     ),
     mix(
-        "weight-decay-by-hand",
+        "manual-weight-decay",
         "w = torch.ones(3, device=device, requires_grad=True)\ndecay = torch.full((3,), 0.1)\n"
         "loss = (w * w).sum()",
         "loss + (w * decay).sum()",

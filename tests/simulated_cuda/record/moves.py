@@ -22,27 +22,27 @@ CASES: tuple[Case, ...] = (
         "y = x.to(torch.device('cuda', 0))",
         "(y.device, y.device.index)",
     ),
-    _works("to-number", "x = torch.ones(2)", "y = x.to(0)", "str(y.device)"),
+    _works("to-index", "x = torch.ones(2)", "y = x.to(0)", "str(y.device)"),
     _works(
-        "to-keyword-and-type",
+        "to-keyword-device-and-dtype",
         "x = torch.ones(2)",
         "y = x.to(device=device, dtype=torch.float16)",
         "(str(y.device), y.dtype)",
     ),
     _works(
-        "to-both-positional",
+        "to-positional-device-and-dtype",
         "x = torch.ones(2)",
         "y = x.to('cuda', torch.int64)",
         "(str(y.device), y.dtype)",
     ),
     _works(
-        "to-like-another",
+        "to-another-tensor",
         "x = torch.ones(2)\nother = torch.zeros(1, dtype=torch.float64, device=device)",
         "y = x.to(other)",
         "(str(y.device), y.dtype)",
     ),
     _works(
-        "to-type-only-stays",
+        "to-dtype-keeps-the-device",
         "x = torch.ones(2, device=device)",
         "y = x.to(torch.float16)",
         "(str(y.device), y.dtype)",
@@ -62,7 +62,7 @@ CASES: tuple[Case, ...] = (
     _works("cpu-of-cpu-is-the-same-object", "x = torch.ones(2)", "y = x.cpu()", "y is x"),
     _works("cuda-method", "x = torch.ones(2)", "y = x.cuda(non_blocking=True)", "str(y.device)"),
     _works(
-        "there-and-back",
+        "to-gpu-and-back",
         "x = torch.arange(3.0)",
         "y = x.to(device).cpu()",
         "(str(y.device), y.tolist(), y is x)",
@@ -84,14 +84,14 @@ CASES: tuple[Case, ...] = (
         "{str(x.device) for x in made}",
     ),
     _works(
-        "likes-and-news",
+        "like-and-new-functions",
         "x = torch.ones(2, device=device)",
         "made = [torch.zeros_like(x), torch.randn_like(x), x.new_zeros(3), x.new_tensor([1.0]), "
         "x.new_full((1,), 2.0), x.new_empty(1), torch.zeros_like(x, device='cpu')]",
         "[str(y.device) for y in made]",
     ),
     _works(
-        "views-stay",
+        "views-stay-on-the-device",
         "x = torch.ones(2, 3, device=device)",
         "made = [x[0], x[:, 1:], x.T, x.view(6), x.reshape(3, 2), x.detach(), x.data, "
         "x.unbind()[1], x.chunk(2)[1]]",
@@ -104,7 +104,7 @@ CASES: tuple[Case, ...] = (
         "x.tolist()",
     ),
     _works(
-        "results-stay",
+        "results-stay-on-the-device",
         "x = torch.arange(4.0, device=device)",
         "made = [x + 1, -x, x.sum(), x.max(dim=0).values, x.sort().indices, x.argmax(), "
         "x.long(), x.clone(), x.exp()]",
@@ -142,7 +142,7 @@ CASES: tuple[Case, ...] = (
     ),
     _works("tensor-does-not-move-in-place", "x = torch.ones(2)", "x.to(device)", "str(x.device)"),
     _works(
-        "module-made-on-the-device",
+        "module-created-on-the-device",
         "",
         "net = nn.Linear(2, 1, device=device)",
         "(str(net.weight.device), net.weight.is_leaf)",
@@ -215,7 +215,7 @@ CASES: tuple[Case, ...] = (
         "y = torch.accelerator.current_accelerator()",
         "(y, torch.accelerator.is_available())",
     ),
-    _works("gpu-scalar-get_device-of-cpu", "x = torch.ones(1)", "y = x.get_device()", "y"),
+    _works("get_device-of-cpu-tensor", "x = torch.ones(1)", "y = x.get_device()", "y"),
     refused(
         "ordinal-out-of-range",
         "move",
@@ -225,13 +225,13 @@ CASES: tuple[Case, ...] = (
         "x.to('cuda:0')",
     ),
     refused(
-        "make-on-missing-gpu",
+        "create-on-missing-gpu",
         "move",
         "",
         "torch.zeros(1, device='cuda:99')",
         "",
         "torch.zeros(1, device='cuda:0')",
     ),
-    refused("nonsense-device", "move", "x = torch.ones(2)", "x.to('gpu')", "x", "x.to('cuda')"),
+    refused("unknown-device-name", "move", "x = torch.ones(2)", "x.to('gpu')", "x", "x.to('cuda')"),
     refused("cuda-to-cpu", "move", "x = torch.ones(2)", "x.cuda('cpu')", "x", "x.to('cpu')"),
 )

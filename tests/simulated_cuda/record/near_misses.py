@@ -215,7 +215,7 @@ CASES: tuple[Case, ...] = (
         "(str(net.weight.device), net.weight.tolist())",
     ),
     _works(
-        "optimizer-made-before-the-move",
+        "optimizer-created-before-the-move",
         "net = nn.Linear(2, 1)\n"
         "optimizer = torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.9)\n"
         "net.to(device)\nnet(torch.ones(1, 2, device=device)).sum().backward()",
@@ -238,7 +238,7 @@ CASES: tuple[Case, ...] = (
         "(str(norm.device), str(net.weight.grad.device))",
     ),
     _works(
-        "data-across-devices",
+        "data-assigned-from-cpu",
         "w = nn.Parameter(torch.ones(2, device=device))",
         "w.data = torch.zeros(2)",
         "(str(w.device), w.tolist())",
@@ -275,13 +275,13 @@ CASES: tuple[Case, ...] = (
         "(str(packed.data.device), str(packed.batch_sizes.device), packed.batch_sizes.tolist())",
     ),
     _works(
-        "repeat-interleave-of-shape",
+        "repeat-and-reshape",
         "x = torch.ones(2, device=device)",
         "y = x.repeat(3).reshape(3, 2).sum(0)",
         "(str(y.device), y.tolist())",
     ),
     _works(
-        "random-of-the-same-kind",
+        "rand_like",
         "x = torch.ones(2, device=device)",
         "y = torch.rand_like(x)",
         "(str(y.device), tuple(y.shape))",
@@ -305,7 +305,7 @@ CASES: tuple[Case, ...] = (
         "(str(y.device), y.item())",
     ),
     _works(
-        "python-sum-with-cpu-start",
+        "cpu-scalar-total",
         "x = torch.ones(2, device=device)\ntotal = torch.tensor(0.0)",
         "total = total + x.sum()",
         "(str(total.device), total.item())",

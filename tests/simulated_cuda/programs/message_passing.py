@@ -1,4 +1,4 @@
-"""A program without a network: linear algebra, indexing, scatter and a hand-written update rule."""
+"""Message passing on a graph without `nn.Module`: indexing, linear algebra and a manual update."""
 
 import torch
 
