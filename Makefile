@@ -39,10 +39,10 @@ ROOT_OPTION := $(if $(filter 0,$(shell id -u)),--allow-root)
 lab: $(READY)
 	$(BIN)/jupyter lab --config=docs/jupyterlab/config.json $(ROOT_OPTION) $(LAB_OPTIONS)
 
-# Three workers with one thread each, because a worker often waits for a process that it started; with
-# more threads they slow each other down. Notebooks run first because they take longest; short
-# tests keep all workers busy at the end.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Two workers with one thread each. A third worker on 2 cores made the tests 100 s slower: lesson 05
+# then measured no speed-up from resident data, and loaded images with PIL in its other measurements.
+# Notebooks run first because they take longest; short tests keep all workers busy at the end.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
 	$(BIN)/ruff check

@@ -14,6 +14,7 @@ multiplication, division and square root, one at a time.
 import hashlib
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,11 @@ def generate(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Sp
     if train < 0 or test < 0:
         raise ValueError(f"train={train}, test={test}: the number of images cannot be negative.")
     return _draw(train, f"train {seed}"), _draw(test, f"test {seed}")
+
+
+def version() -> str:
+    """Return a hash of this module, which changes with the images that it draws."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def _draw(count: int, name: str) -> Split:

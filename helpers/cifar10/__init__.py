@@ -55,7 +55,7 @@ def load(
     """
     store = Cache(default_folder() if cache is None else Path(cache))
     if source == "synthetic":
-        return _synthetic_dataset(translate("as requested"))
+        return _synthetic_dataset(translate("as requested"), store)
     if source not in ("auto", "cifar10"):
         return _load_path(Path(source).expanduser(), store)
     if root := os.environ.get("CIFAR10_ROOT"):
@@ -77,7 +77,7 @@ def load(
                 f"CIFAR-10 is not available: {reason}. Set CIFAR10_ROOT to the path of a copy, "
                 "increase time_limit, or load 'synthetic' images."
             ) from error
-        return _synthetic_dataset(translate("instead of CIFAR-10: {reason}", reason=reason))
+        return _synthetic_dataset(translate("instead of CIFAR-10: {reason}", reason=reason), store)
 
 
 def _load_path(path: Path, store: Cache) -> Dataset:
@@ -142,10 +142,16 @@ def _real_dataset(contents: Contents, origin: str, cached: str) -> Dataset:
     return Dataset("CIFAR-10", CLASSES, contents.train, contents.test, provenance, synthetic=False)
 
 
-def _synthetic_dataset(reason: str) -> Dataset:
-    train, test = (Images(*split) for split in synthetic_images.generate())
-    count = len(train.labels) + len(test.labels)
+def _synthetic_dataset(reason: str, store: Cache) -> Dataset:
+    # Drawing takes seconds, and four lessons need the same images.
+    key, identity = "synthetic images", synthetic_images.version()
+    contents = store.load(key, identity)
+    if contents is None:
+        splits = (Images(*split) for split in synthetic_images.generate())
+        contents = Contents(*splits, layout=key)
+        store.store(key, identity, contents)
+    count = len(contents.train.labels) + len(contents.test.labels)
     provenance = translate("{count:,} synthetic images, {reason}", count=count, reason=reason)
     return Dataset(
-        "synthetic images", synthetic_images.CLASSES, train, test, provenance, synthetic=True
+        key, synthetic_images.CLASSES, contents.train, contents.test, provenance, synthetic=True
     )

@@ -201,6 +201,19 @@ def test_synthetic_ignores_other_sources(small_cifar10, cache, monkeypatch):
     assert dataset.provenance == "60 synthetic images, as requested"
 
 
+def test_synthetic_images_are_drawn_once_until_their_code_changes(cache, monkeypatch):
+    drawn = load("synthetic", cache=cache)
+    generate = synthetic_images.generate
+    monkeypatch.setattr(synthetic_images, "generate", lambda: pytest.fail("drawn again"))
+    cached = load("synthetic", cache=cache)
+    assert torch.equal(cached.test.images, drawn.test.images)
+    assert torch.equal(cached.train.labels, drawn.train.labels)
+    assert cached.provenance == drawn.provenance
+    monkeypatch.setattr(synthetic_images, "version", lambda: "newer")
+    monkeypatch.setattr(synthetic_images, "generate", lambda: generate(seed=1))
+    assert not torch.equal(load("synthetic", cache=cache).test.images, drawn.test.images)
+
+
 def test_recent_slow_failure_is_not_repeated(published_archive, serve, cache):
     slow = serve(published_archive, rate=len(published_archive) // 100)
     load("auto", cache=cache, mirrors=[slow.url], time_limit=1.2)
