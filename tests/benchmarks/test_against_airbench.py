@@ -117,3 +117,13 @@ def test_runs_alternate_and_all_are_stored(benchmark, dataset, monkeypatch, tmp_
     assert order == [("airbench", 0), ("course", 0), ("airbench", 1), ("course", 1)]
     assert results["ratio_of_times_median"] == 0.5
     assert len(results["runs"]["airbench"]) == 2
+
+
+def test_time_ratio_is_computed_per_pair(benchmark):
+    runs = {
+        "airbench": [{"accuracy": 0.94, "seconds": s} for s in (2.0, 4.0, 10.0)],
+        "course": [{"accuracy": 0.95, "seconds": s} for s in (1.0, 4.0, 1.0)],
+    }
+    results = benchmark.summarize_runs(runs, {}, "made-up images")
+    assert results["ratio_of_times_median"] == 0.5
+    assert results["ratio_of_times_range"] == [0.1, 1.0]

@@ -82,7 +82,7 @@ def test_used_memory_of_device_includes_tensors(gpu):
 
 
 @pytest.mark.parametrize("function", ["device_count", "memory_allocated", "synchronize"])
-def test_functions_can_be_sent_to_another_process(gpu, function):
+def test_functions_can_be_pickled(gpu, function):
     attribute = getattr(torch.cuda, function)
     assert pickle.loads(pickle.dumps(attribute)) is attribute
 

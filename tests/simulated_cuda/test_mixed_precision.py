@@ -13,7 +13,7 @@ def x(gpu):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize(
-    ("operation", "low"),
+    ("operation", "is_lower"),
     [
         (lambda x: x @ x, True),
         (lambda x: F.linear(x, x), True),
@@ -28,9 +28,9 @@ def x(gpu):
         (lambda x: x + x, False),
     ],
 )  # fmt: skip
-def test_autocast_selects_the_same_dtypes_as_cuda(x, operation, low, dtype):
+def test_autocast_selects_the_same_dtypes_as_cuda(x, operation, is_lower, dtype):
     with torch.autocast("cuda", dtype=dtype):
-        assert operation(x).dtype == (dtype if low else torch.float32)
+        assert operation(x).dtype == (dtype if is_lower else torch.float32)
     assert (x @ x).dtype == torch.float32
 
 
@@ -45,11 +45,11 @@ def test_autocast_affects_only_its_device_type(x):
 
 
 def test_step_with_grad_scaler_equals_plain_step(gpu):
-    def train(scale):
+    def train(use_scaler):
         torch.manual_seed(0)
         net = nn.Linear(3, 1).to(gpu)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        scaler = torch.amp.GradScaler("cuda", enabled=scale)
+        scaler = torch.amp.GradScaler("cuda", enabled=use_scaler)
         scaler.scale(net(torch.ones(2, 3, device=gpu)).sum()).backward()
         scaler.unscale_(optimizer)
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)

@@ -78,7 +78,7 @@ def test_momentum_left_behind_on_the_gpu_is_refused(gpu):
 
 
 def test_mode_calls_per_parameter_are_few(gpu):
-    numbers = []
+    call_counts = []
     for count in (10, 60):
         parameters = [nn.Parameter(torch.ones(2, device=gpu)) for _ in range(count)]
         optimizer = OPTIMIZERS["sgd"](parameters)
@@ -89,9 +89,9 @@ def test_mode_calls_per_parameter_are_few(gpu):
             optimizer.step()
 
         step()
-        numbers.append(count_mode_calls(step))
+        call_counts.append(count_mode_calls(step))
     # `p.detach()` in `step` is one call per parameter.
-    assert numbers[1] - numbers[0] <= 50
+    assert call_counts[1] - call_counts[0] <= 50
 
 
 def test_parameters_on_two_devices_use_the_for_loop_implementation(gpu):

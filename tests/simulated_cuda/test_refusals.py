@@ -190,13 +190,13 @@ def test_advice_in_cuda_errors_matches_the_torch_version(
     monkeypatch, version, assertion_advice, ordinal_advice
 ):
     monkeypatch.setattr(messages, "_VERSION", version)
-    for error, starts in (
+    for error, prefixes in (
         (messages.device_assertion(), assertion_advice),
         (messages.invalid_ordinal(), ordinal_advice),
     ):
         advice = str(error).splitlines()[1:]
-        assert len(advice) == len(starts)
-        assert all(line.startswith(start) for line, start in zip(advice, starts, strict=True))
+        assert len(advice) == len(prefixes)
+        assert all(line.startswith(prefix) for line, prefix in zip(advice, prefixes, strict=True))
 
 
 def test_python_index_out_of_range_is_an_index_error(gpu):

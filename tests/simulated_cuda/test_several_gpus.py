@@ -8,7 +8,7 @@ from simulated_cuda.messages import NotSimulatedError
 
 
 @pytest.fixture
-def halves(two_gpus):
+def split_parameters(two_gpus):
     """The parameters of a network with one half on each GPU, after a backward pass."""
     first, second = nn.Linear(2, 2).to("cuda:0"), nn.Linear(2, 2).to("cuda:1")
     hidden = first(torch.ones(1, 2, device="cuda:0")).to("cuda:1")
@@ -18,24 +18,25 @@ def halves(two_gpus):
 
 @pytest.mark.parametrize("options", [{}, {"foreach": True}, {"fused": True}, {"foreach": False}])
 @pytest.mark.parametrize("optimizer_class", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
-def test_optimizer_updates_parameters_on_two_gpus(halves, optimizer_class, options):
-    before = [parameter.tolist() for parameter in halves]
-    optimizer = optimizer_class(halves, lr=0.1, **options)
+def test_optimizer_updates_parameters_on_two_gpus(split_parameters, optimizer_class, options):
+    before = [parameter.tolist() for parameter in split_parameters]
+    optimizer = optimizer_class(split_parameters, lr=0.1, **options)
     optimizer.step()
-    assert all(parameter.tolist() != old for parameter, old in zip(halves, before, strict=True))
-    for parameter in halves:
+    after = [parameter.tolist() for parameter in split_parameters]
+    assert all(new != old for new, old in zip(after, before, strict=True))
+    for parameter in split_parameters:
         state = optimizer.state[parameter].values()
         large = [value for value in state if isinstance(value, torch.Tensor) and value.dim()]
         assert {value.device for value in large} <= {parameter.device}
 
 
 @pytest.mark.parametrize("foreach", [None, True, False])
-def test_gradient_clipping_works_on_two_gpus(halves, foreach):
-    norm = nn.utils.clip_grad_norm_(halves, 0.1, foreach=foreach)
-    assert norm.device == halves[0].device
-    total = torch.stack([parameter.grad.cpu().norm() for parameter in halves]).norm()
+def test_gradient_clipping_works_on_two_gpus(split_parameters, foreach):
+    norm = nn.utils.clip_grad_norm_(split_parameters, 0.1, foreach=foreach)
+    assert norm.device == split_parameters[0].device
+    total = torch.stack([parameter.grad.cpu().norm() for parameter in split_parameters]).norm()
     assert total <= 0.1 + 1e-6
-    assert halves[-1].grad.device == torch.device("cuda:1")
+    assert split_parameters[-1].grad.device == torch.device("cuda:1")
 
 
 def test_data_parallel_equals_one_gpu(two_gpus):

@@ -50,15 +50,15 @@ def test_devices_are_reset():
     assert torch.cuda.mem_get_info(1)[1] == 16 << 30
 
 @needs_gpu
-def test_mix():
+def test_mixed_devices():
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(2, device="cuda") + torch.ones(2)
 
 @needs_gpu
 def test_child_process():
     program = "import torch; print(torch.ones(1, device='cuda:1').device)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "cuda:1\\n", done.stderr
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert child.stdout == "cuda:1\\n", child.stderr
 
 @pytest.mark.simulated_cuda(gpus=3, memory="1GiB")
 def test_marked():

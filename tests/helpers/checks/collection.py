@@ -74,5 +74,5 @@ class Answers:
 
     def count(self, exercise: int) -> tuple[int, int]:
         """Return the numbers of wrong and right answers to `exercise`."""
-        wrong = [a.hint is not None for a in self.collected if a.exercise == exercise]
-        return sum(wrong), len(wrong) - sum(wrong)
+        hints = [a.hint for a in self.collected if a.exercise == exercise]
+        return len(hints) - hints.count(None), hints.count(None)

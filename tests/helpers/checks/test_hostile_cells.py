@@ -45,7 +45,7 @@ def settings():
 before = settings()
 """
 
-# What the function does, and the hint it must get (None: the answer is right).
+# What the function does, and the hint it must get (None: no hint).
 HOSTILE = {
     "an endless loop": ("while True: pass", "takes-too-long"),
     "a loop that catches errors": (

@@ -103,10 +103,10 @@ def test_only_optimizers_and_checkpoints_import_the_compiler(lab):
     results = call_in_new_process(judge_right_answers, lab)
     assert {number: hint for number, (hint, _) in results.items() if hint} == {}
     for number, (_, importers) in results.items():
-        assert not importers or imported_by_torch(importers), (number, importers[-25:])
+        assert not importers or is_allowed_import(importers), (number, importers[-25:])
 
 
-def imported_by_torch(importers):
+def is_allowed_import(importers):
     """Return whether an optimizer, or an answer's checkpoint, imported the compiler."""
     pairs = itertools.pairwise(importers)
     checkpoint = any(a.endswith("_answers.py") and b.endswith("_compile.py") for a, b in pairs)

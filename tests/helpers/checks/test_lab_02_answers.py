@@ -18,10 +18,10 @@ class TestLab02(AnswerTests):
 def test_the_lab_quotes_the_message_of_each_line(letter):
     lab = ROOT / "labs" / "source" / "02_device_mismatch_errors.py"
     text = " ".join(re.sub(r"^#", "", lab.read_text(), flags=re.MULTILINE).split())
-    mixed = LINES[letter]
+    line = LINES[letter]
     with simulated_cuda.simulated(devices=2, over_real=True):
         with pytest.raises((RuntimeError, TypeError)) as caught:
-            mixed.run(**mixed.values())
+            line.run(**line.values())
         message = " ".join(str(caught.value).split())
-    quoted = text.split(f"**{letter}.** `{mixed.code}`")[1].split("**")[0]
+    quoted = text.split(f"**{letter}.** `{line.code}`")[1].split("**")[0]
     assert message in quoted

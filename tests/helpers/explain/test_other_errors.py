@@ -1,4 +1,4 @@
-"""Device errors other than mixed devices: memory, generators, device indices, files, no GPU."""
+"""Memory, generators, device indices, lengths and files; and which of two tensors a fix moves."""
 
 import pytest
 import torch

@@ -1,6 +1,5 @@
 """The titles of lesson 04's figures state the finding."""
 
-import matplotlib.pyplot as plt
 import pytest
 import torch
 from matplotlib.colors import to_hex
@@ -11,13 +10,6 @@ from helpers.plots import classification as plots
 from helpers.plots.style import CPU_COLOR, GPU_COLOR
 
 CLASSES = ("ant", "bee", "cow")
-
-
-@pytest.fixture(autouse=True)
-def no_window():
-    plt.switch_backend("agg")
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize(

@@ -3,22 +3,11 @@
 The records here are made up.
 """
 
-import importlib
-from pathlib import Path
-
-import matplotlib.pyplot as plt
 import pytest
 import torch
 
 from helpers.plots import fast_cifar10 as plots
 from helpers.records import Record
-
-
-@pytest.fixture(autouse=True)
-def no_window():
-    plt.switch_backend("agg")
-    yield
-    plt.close("all")
 
 
 def fake_record(results):
@@ -90,15 +79,3 @@ def test_recorded_figure_names_device_and_date(draw):
     figure = draw()
     shown = title(figure) + " ".join(text.get_text() for text in figure.texts)
     assert "made-up device, torch 9.9, recorded 2000-01-01" in shown
-
-
-def test_time_ratio_is_computed_per_pair(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[3])  # benchmarks/ is not installed
-    summarize_runs = importlib.import_module("benchmarks.against_airbench").summarize_runs
-    runs = {
-        "airbench": [{"accuracy": 0.94, "seconds": s} for s in (2.0, 4.0, 10.0)],
-        "course": [{"accuracy": 0.95, "seconds": s} for s in (1.0, 4.0, 1.0)],
-    }
-    results = summarize_runs(runs, {}, "made-up images")
-    assert results["ratio_of_times_median"] == 0.5
-    assert results["ratio_of_times_range"] == [0.1, 1.0]

@@ -1,6 +1,5 @@
 """The figures of lesson 02 match its text, and all their labels fit."""
 
-import matplotlib.pyplot as plt
 import pytest
 
 from helpers.plots import mismatch
@@ -9,11 +8,9 @@ from helpers.plots import mismatch
 @pytest.fixture
 def shown_figures(monkeypatch):
     """Collect figures and their alt texts instead of displaying them."""
-    plt.switch_backend("agg")
     figures = []
     monkeypatch.setattr(mismatch, "show", lambda figure, alt: figures.append((figure, alt)))
-    yield figures
-    plt.close("all")
+    return figures
 
 
 def texts_of(figure):

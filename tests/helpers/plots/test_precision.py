@@ -2,19 +2,10 @@
 
 import math
 
-import matplotlib.pyplot as plt
-import pytest
 import torch
 
 from helpers.plots import precision, profiles
 from helpers.traces import Span
-
-
-@pytest.fixture(autouse=True)
-def no_window():
-    plt.switch_backend("agg")
-    yield
-    plt.close("all")
 
 
 def test_draw_bit_fields_draws_one_square_per_bit():

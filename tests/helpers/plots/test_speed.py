@@ -1,6 +1,5 @@
 """The titles of lesson 05's figures state the finding, live or recorded."""
 
-import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
 
@@ -15,13 +14,6 @@ from helpers.timing import Measurement
 
 SIZES = (4, 16, 64, 256)
 CPU = Curve("a CPU", "cpu", SIZES, (8e-4, 4e-4, 2e-4, 2e-4))
-
-
-@pytest.fixture(autouse=True)
-def no_window():
-    plt.switch_backend("agg")
-    yield
-    plt.close("all")
 
 
 def gpu(*seconds):

@@ -17,11 +17,11 @@ def result(code: str, **data: float) -> float:
 
 @pytest.mark.parametrize(("x", "y"), [(-3, 0), (0, 0), (5, 5), (-0.5, 0), (2.5, 2.5)])
 def test_relu_gives_the_same_result_with_and_without_its_instruction(relu, x, y):
-    wired = SmallComputer("LOAD A, x\nRELU A\nSTORE A, y\nHALT", special=["RELU"], x=x, y=7)
+    special = SmallComputer("LOAD A, x\nRELU A\nSTORE A, y\nHALT", special=["RELU"], x=x, y=7)
     plain = SmallComputer(relu, x=x, y=7)
-    wired.run()
+    special.run()
     plain.run()
-    assert wired["y"] == plain["y"] == y
+    assert special["y"] == plain["y"] == y
 
 
 @pytest.mark.parametrize(

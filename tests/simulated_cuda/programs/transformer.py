@@ -10,13 +10,13 @@ torch.manual_seed(0)
 
 
 class Model(nn.Module):
-    def __init__(self, words=20, width=16, length=8):
+    def __init__(self, vocabulary=20, width=16, length=8):
         super().__init__()
-        self.embedding = nn.Embedding(words, width)
+        self.embedding = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(length, width)
         layer = nn.TransformerEncoderLayer(width, 4, 32, dropout=0.0, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.head = nn.Linear(width, words)
+        self.head = nn.Linear(width, vocabulary)
         self.register_buffer("scale", torch.tensor([math.sqrt(width)]))
 
     def forward(self, tokens):

@@ -1,7 +1,7 @@
 """Small programs whose behavior on CUDA is recorded in `record.json`.
 
 A case is a few lines that a student could write. They run with `torch`, `nn`, `F`, `np`, `io` and
-`device = "cuda"` defined. The last line, `line`, either raises or must work.
+`device = "cuda"` defined. The last line, `line`, either raises or works.
 """
 
 from __future__ import annotations

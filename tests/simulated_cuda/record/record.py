@@ -19,7 +19,6 @@ RECORD = Path(__file__).with_name("record.json")
 
 REAL_GPU = "real GPU"
 COMPILED_CHECKS = "PyTorch's own CUDA code, run without a GPU"
-READ_IN_SOURCE = "PyTorch's source"
 
 
 @dataclass(frozen=True)
