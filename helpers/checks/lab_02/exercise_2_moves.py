@@ -103,7 +103,7 @@ def exercise_2(trial: Trial, moves: Answer) -> None:
     names = ", ".join(LINES)
     what = describe(result)
     if isinstance(result, Mapping):
-        what = translate("one with the keys {keys}", keys=sorted(map(str, result)))
+        what = translate("a dictionary with the keys {keys}", keys=sorted(map(str, result)))
     trial.expect(is_plan, "not-a-plan", what=what, names=names)
     for line, mixed in LINES.items():
         is_pair = isinstance(result[line], tuple | list) and len(result[line]) == 2

@@ -59,10 +59,12 @@ def _check_sets(trial: Trial, result: Any) -> None:
     has_all_keys = isinstance(result, Mapping) and set(result) == {"parameters", "buffers", "state"}
     description = describe(result)
     if isinstance(result, Mapping):
-        description = translate("one with the keys {keys}", keys=_join_with_and(result))
+        description = translate("a dictionary with the keys {keys}", keys=_join_with_and(result))
     trial.expect(has_all_keys, "not-three-sets", found=description)
     for kind, devices in result.items():
-        description = translate("one whose `{kind}` is {what}", kind=kind, what=describe(devices))
+        description = translate(
+            "a dictionary whose `{kind}` is {what}", kind=kind, what=describe(devices)
+        )
         trial.expect(isinstance(devices, set | frozenset), "not-three-sets", found=description)
         for device in devices:
             is_device = isinstance(device, torch.device)

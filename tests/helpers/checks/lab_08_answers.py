@@ -42,6 +42,11 @@ def adds_a_large_number_and_subtracts_it(x, mantissa):
     return (x + large) - large
 
 
+@answers.wrong(1, "raised")
+def shifts_floats(x, mantissa):
+    return x >> mantissa
+
+
 @answers.wrong(1, "truncated")
 def truncates_the_bits(x, mantissa):
     dropped = 23 - mantissa
