@@ -180,12 +180,12 @@ def test_orthogonalize_keeps_the_singular_vectors():
     assert torch.allclose(inner, inner.diagonal().diag(), atol=1e-9)
 
 
-def test_step_without_orthogonalization_has_the_same_norm():
+def test_normalized_update_has_the_norm_of_an_orthogonal_matrix():
     matrix = torch.randn(1, 6, 10)
     assert normalize_updates(matrix).norm().item() == pytest.approx(6**0.5)
 
 
-def test_muon_keeps_the_norm_of_a_filter_and_scales_its_step():
+def test_learning_rate_of_muon_is_the_relative_size_of_a_step():
     weight = torch.nn.Parameter(torch.randn(6, 4, 3, 3))
     weight.grad = torch.randn(6, 4, 3, 3)
     before = weight.detach() * (6**0.5 / weight.detach().norm())

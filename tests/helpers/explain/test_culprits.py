@@ -86,14 +86,14 @@ CULPRITS = [
         "net(torch.ones(5, 2, 2, device=device))",
     ),
     (
-        "a layer of a sequence by its number",
+        "a layer of nn.Sequential, by its index",
         "net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))\nnet[0].to(device)\n"
         "net(torch.ones(1, 3, device=device))",
         "net[1].weight",
         "net(torch.ones(1, 3, device=device))",
     ),
     (
-        "a layer of a dictionary of layers by its key",
+        "a layer of nn.ModuleDict, by its key",
         "net = nn.ModuleDict({'a': nn.Linear(3, 2)})\nnet['a'](torch.ones(1, 3, device=device))",
         "net['a'].weight",
         "net['a'](torch.ones(1, 3, device=device))",

@@ -1,4 +1,4 @@
-"""Training under autocast with a gradient scaler, with pinned batches and non-blocking copies."""
+"""Training under autocast with a gradient scaler, gradient clipping and pinned batches."""
 
 import torch
 from torch import nn
