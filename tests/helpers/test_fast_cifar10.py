@@ -281,7 +281,7 @@ def test_learning_rates_end_near_zero_unless_they_are_constant(
 
 def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(synthetic_data):
     trainer = Trainer(replace(TINY, head_lr=float("inf")), *synthetic_data[0], "cpu")
-    with pytest.raises(FloatingPointError, match="diverged"):
+    with pytest.raises(FloatingPointError, match=r"diverged\. Choose a muon_lr below 0\.1"):
         trainer.run(steps=4)
 
 

@@ -1,5 +1,6 @@
 """The sources that `load` tries, their order, and the provenance it reports."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -8,17 +9,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from torchvision.datasets import CIFAR10
 
 from helpers import cifar10, synthetic_images
 from helpers.cifar10 import DataError, load, official
+from helpers.cifar10.dataset import OFFICIAL_ARCHIVE, OFFICIAL_BATCHES
 from helpers.cifar10.download import File
 
 
 @pytest.fixture
 def published_archive(small_cifar10, monkeypatch):
     """The bytes of a small archive that replaces the official one."""
-    import hashlib
-
     data = small_cifar10.official_archive().read_bytes()
     monkeypatch.setattr(official, "ARCHIVE", File(len(data), hashlib.md5(data).hexdigest()))
     return data
@@ -164,12 +165,8 @@ def test_official_server_comes_first_by_default(monkeypatch):
 
 
 def test_address_checksums_and_names_match_torchvision():
-    from torchvision.datasets import CIFAR10
-
     assert official.SERVERS[0] == CIFAR10.url
     assert official.ARCHIVE.md5 == CIFAR10.tgz_md5
-    from helpers.cifar10.dataset import OFFICIAL_ARCHIVE, OFFICIAL_BATCHES
-
     assert CIFAR10.filename == OFFICIAL_ARCHIVE
     batches = [*CIFAR10.train_list, *CIFAR10.test_list]
     meta = {CIFAR10.meta["filename"]: CIFAR10.meta["md5"]}

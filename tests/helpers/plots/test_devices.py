@@ -69,6 +69,6 @@ def test_network_without_tensors_is_drawn(alt_text_of):
 
 
 def test_stages_alt_text_has_the_device_of_every_tensor(alt_text_of):
-    stages = {"made": table(weight="cpu"), "trained": table(weight="cuda:0", grad="cuda:0")}
+    stages = {"created": table(weight="cpu"), "trained": table(weight="cuda:0", grad="cuda:0")}
     alt = alt_text_of(devices.plot_stages, stages, title="t")
-    assert alt.endswith("made: weight on cpu; trained: weight on cuda:0, grad on cuda:0.")
+    assert alt.endswith("created: weight on cpu; trained: weight on cuda:0, grad on cuda:0.")

@@ -18,10 +18,12 @@ def error_message(program: str, **data: float) -> str:
 
 
 def test_ignores_comments_blank_lines_and_spacing():
-    program = "\n  # a comment\n\tset a1 : \n"
-    assert "a1" in error_message(program)
     computer = run("load A,x ; first\n\n  add   A ,1\nSTORE A, y # last\nHALT", x=2, y=0)
     assert computer["y"] == 3
+
+
+def test_line_numbers_include_comments_and_blank_lines():
+    assert error_message("\n  # a comment\nSET A\n").startswith("line 3: ")
 
 
 def test_accepts_a_label_on_its_own_line():
