@@ -67,31 +67,49 @@ class OutOfMemory(Stopped):
     """The code exceeded its memory limit."""
 
 
-def thread_seconds(thread: threading.Thread | None = None) -> float:
-    """Return the time of a clock that stops while `thread` waits for a processor, in seconds.
+class _FallbackClock:
+    """For systems that do not report how long a thread waited for a processor."""
 
-    `thread` defaults to the current thread. Only differences between two calls are meaningful.
+    def __init__(self) -> None:
+        self._seconds, self._last = 0.0, (process_time(), monotonic())
+
+    def __call__(self) -> float:
+        now = process_time(), monotonic()
+        processor, wall = (new - old for new, old in zip(now, self._last, strict=True))
+        self._seconds += max(processor, wall / _WALL_TIME_FACTOR)
+        self._last = now
+        return self._seconds
+
+
+_fallback_clock = _FallbackClock()
+
+
+def thread_seconds(native_id: int | None = None) -> float:
+    """Return the time of a clock that stops while a thread waits for a processor, in seconds.
+
+    `native_id` defaults to the current thread's. Only differences between two calls are meaningful.
     """
-    thread = thread or threading.current_thread()
+    # Not the attribute of the `Thread` object: in a forked process, it is the id before the fork.
+    native_id = native_id or threading.get_native_id()
     try:
-        waits = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text()
+        waits = Path(f"/proc/self/task/{native_id}/schedstat").read_text()
         # The second field is the time spent waiting on a run queue, in nanoseconds.
         return monotonic() - int(waits.split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
-        return max(process_time(), monotonic() / _WALL_TIME_FACTOR)
+        return _fallback_clock()
 
 
 class _ThreadTime:
     """Time a thread spent running or sleeping, excluding imports and waits for a processor."""
 
-    def __init__(self, thread: threading.Thread) -> None:
-        self._thread = thread
-        self._started = self._last = thread_seconds(thread)
+    def __init__(self, native_id: int) -> None:
+        self._native_id = native_id
+        self._started = self._last = thread_seconds(native_id)
         self.importing = 0.0
 
     def tick(self, *, importing: bool) -> None:
         """Record the time since the last tick, as import time if `importing`."""
-        now = thread_seconds(self._thread)
+        now = thread_seconds(self._native_id)
         if importing:
             self.importing += now - self._last
         self._last = now
@@ -121,7 +139,7 @@ class CodeLimits:
         self._handling_signal = self._over = self._stopped = False
         self._trace = sys.gettrace()
         self._max_bytes = bytes_in_use() + min(self.memory, free_bytes() // 2)
-        self._time = _ThreadTime(threading.current_thread())
+        self._time = _ThreadTime(threading.get_native_id())
         self._old_address_limit = limit_address_space(max(ADDRESS_SPACE_LIMIT, 2 * self.memory))
         on_main = threading.current_thread() is threading.main_thread()
         self._watchdog = None
