@@ -18,16 +18,15 @@ from helpers.language import ENGLISH, languages, set_language
 from tests.helpers.checks.collection import Answers
 
 ROOT = Path(__file__).parents[3]
-SIMULATED = "simulated GPU"
-MACHINES = (SIMULATED, "this machine")
+MACHINES = SIMULATED, THIS_MACHINE = ("simulated GPU", "this machine")
 
 
 class AnswerTests:
     """Every answer in `answers` gets the right verdict and hint on every machine.
 
     The machines are the simulated GPU, as in a notebook with `practice=True`, and this machine. If
-    this machine has no GPU, and the lab has `practice=True`, a check simulates GPUs by itself:
-    then only right answers are checked on both.
+    this machine has no GPU, wrong answers are checked only where students without a GPU check them:
+    on the simulated GPU if the lab has `practice=True`, and otherwise on this machine.
     """
 
     answers: ClassVar[Answers]
@@ -39,12 +38,12 @@ class AnswerTests:
     def pytest_generate_tests(self, metafunc):
         if "answer" in metafunc.fixturenames:
             source = ROOT / "labs" / "source" / f"{self.answers.checks.lab.name}.py"
-            simulates = "practice=True" in source.read_text() and not torch.cuda.is_available()
+            usual = SIMULATED if "practice=True" in source.read_text() else THIS_MACHINE
             cases = [
                 pytest.param(machine, a, id=f"{a.exercise}-{a.hint or 'right'}-{a.name}-{machine}")
                 for machine in MACHINES
                 for a in self.answers.collected
-                if machine == SIMULATED or not simulates or a.hint is None
+                if machine == usual or a.hint is None or torch.cuda.is_available()
             ]
             metafunc.parametrize(("machine", "answer"), cases, indirect=["machine"], scope="class")
         if "number" in metafunc.fixturenames:
