@@ -14,8 +14,8 @@ def dataset():
     return torch.zeros(512, 3, 32, 32, dtype=torch.uint8), torch.zeros(512, dtype=torch.int64)
 
 
-def fake_speeds(monkeypatch, seconds):
-    """Replace the measurements with `seconds(config)`."""
+def fake_measurements(monkeypatch, seconds):
+    """Replace the measured times with those of `seconds(config)`."""
 
     def compare(self, base, config):
         times = {"without": seconds(base), "with": seconds(config)}
@@ -30,17 +30,17 @@ def fake_seconds(config):
 
 
 def test_changes_that_help_are_kept_and_others_are_not(dataset, monkeypatch):
-    fake_speeds(monkeypatch, fake_seconds)
-    cumulative, top = SpeedupStudy(*dataset, "cpu").measure_cumulative()
+    fake_measurements(monkeypatch, fake_seconds)
+    cumulative, config = SpeedupStudy(*dataset, "cpu").measure_cumulative()
     assert [speedup.name for speedup in cumulative if speedup.helps] == [
         "resident data",
         "what helped",
     ]
-    assert top == StepConfig(resident=True)
+    assert config == StepConfig(resident=True)
 
 
 def test_last_two_speedups_are_relative_to_the_classic_script(dataset, monkeypatch):
-    fake_speeds(monkeypatch, fake_seconds)
+    fake_measurements(monkeypatch, fake_seconds)
     helped, everything = SpeedupStudy(*dataset, "cpu").measure_cumulative()[0][-2:]
     assert (helped.ratio, everything.ratio) == pytest.approx((2.0, 2 / 3))
 
@@ -65,7 +65,7 @@ def test_failed_compilation_affects_its_own_change_only(dataset, monkeypatch):
             raise RuntimeError("cc1plus: no such thing\nand a long trace")
         return fake_seconds(config)
 
-    fake_speeds(monkeypatch, seconds)
+    fake_measurements(monkeypatch, seconds)
     cumulative, _ = SpeedupStudy(*dataset, "cpu").measure_cumulative()
     notes = {speedup.name: speedup.note for speedup in cumulative if speedup.note}
     assert notes == {"torch.compile": "torch.compile failed here: cc1plus: no such thing"}
@@ -76,13 +76,13 @@ def test_any_other_failure_is_raised(dataset, monkeypatch):
     def seconds(config):
         raise RuntimeError("out of memory")
 
-    fake_speeds(monkeypatch, seconds)
+    fake_measurements(monkeypatch, seconds)
     with pytest.raises(RuntimeError, match="out of memory"):
         SpeedupStudy(*dataset, "cpu").measure_cumulative()
 
 
 def test_a_change_can_be_skipped_with_a_reason(dataset, monkeypatch):
-    fake_speeds(monkeypatch, fake_seconds)
+    fake_measurements(monkeypatch, fake_seconds)
     cumulative, _ = SpeedupStudy(
         *dataset, "cpu", skip={"torch.compile": "takes a minute"}
     ).measure_cumulative()

@@ -110,7 +110,7 @@ def test_missing_compiler_is_reported_before_compiling(monkeypatch):
     assert not unsupported_reason(StepConfig(), "cpu")
 
 
-def test_windows_is_reported_before_compiling(monkeypatch):
+def test_compiling_on_windows_is_reported_as_unsupported(monkeypatch):
     monkeypatch.setattr(platform, "system", lambda: "Windows")
     assert "Windows" in unsupported_reason(StepConfig(compiled=True), "cpu")
 

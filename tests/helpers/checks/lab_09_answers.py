@@ -249,7 +249,7 @@ def divides_by_the_largest_shard(replicas, sizes):
 
 
 def run_ring(tensors, send, *, add=None, copy=None):
-    """Run the ring with a different number of add or copy rounds."""
+    """Return the chunks of each rank after the given numbers of add and copy rounds."""
     n = len(tensors)
     add, copy = n - 1 if add is None else add, n - 1 if copy is None else copy
     chunks = [list(tensor.clone().chunk(n)) for tensor in tensors]

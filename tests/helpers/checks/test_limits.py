@@ -1,4 +1,4 @@
-"""Time and memory limits work on every thread and restore all settings."""
+"""Limits of time and memory stop code on any thread, and restore timers and signal handlers."""
 
 import importlib
 import multiprocessing

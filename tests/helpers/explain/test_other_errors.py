@@ -55,9 +55,9 @@ def test_out_of_memory_has_advice_and_no_fix_that_would_change_the_result(one_gp
 
 def test_a_generator_from_an_earlier_cell_is_not_seeded_again(one_gpu, student):
     names = student.names() | {"device": "cuda"}
-    assert student.error_of("dice = torch.Generator().manual_seed(7)", names) is None
-    explanation = student.explain("x = torch.rand(3, device=device, generator=dice)", names)
-    assert (explanation.culprit, explanation.fix) == ("dice", None)
+    assert student.error_of("generator = torch.Generator().manual_seed(7)", names) is None
+    explanation = student.explain("x = torch.rand(3, device=device, generator=generator)", names)
+    assert (explanation.culprit, explanation.fix) == ("generator", None)
     assert "torch.Generator(device=device)" in explanation.advice[0]
 
 

@@ -1,4 +1,4 @@
-"""Cases of operations on tensors from two devices."""
+"""Cases of operations on tensors from two devices, NumPy conversions and generators."""
 
 from __future__ import annotations
 

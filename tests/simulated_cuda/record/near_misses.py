@@ -1,4 +1,4 @@
-"""Cases that look like mixed devices but work on CUDA."""
+"""Cases that look like errors but work on CUDA: CPU scalars, indices, copies, reading values."""
 
 from __future__ import annotations
 
