@@ -38,7 +38,7 @@ def test_alt_text_of_a_move_describes_a_copy(alt_text_of):
     assert "copies 32 bytes" in alt_text_of(devices.draw_move)
 
 
-def test_sizes_are_in_megabytes_of_a_million_bytes(alt_text_of):
+def test_sizes_are_in_decimal_megabytes(alt_text_of):
     sizes = {"one": 1_000_000, "many": 1_234_567_890}
     alt = alt_text_of(devices.plot_bytes, sizes, title="t", xlabel="x")
     assert alt == "Bar chart of bytes: one 1.0 MB, many 1,234.6 MB."

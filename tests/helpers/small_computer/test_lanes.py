@@ -76,8 +76,8 @@ def test_narrow_memory_makes_lanes_wait(relu_all):
 
 
 def test_memory_as_wide_as_the_lanes_costs_nothing(relu_all):
-    narrow = run_relu(relu_all, 8, memory_width=8).cost.cycles
-    assert narrow == run_relu(relu_all, 8).cost.cycles
+    limited = run_relu(relu_all, 8, memory_width=8).cost.cycles
+    assert limited == run_relu(relu_all, 8).cost.cycles
 
 
 def test_lanes_that_read_one_cell_share_one_access():
