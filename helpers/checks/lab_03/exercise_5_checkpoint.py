@@ -1,6 +1,8 @@
 """Lab 03, exercise 5: `save_checkpoint` and `load_checkpoint`."""
 
 import pickle
+import pickletools
+import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -12,6 +14,8 @@ from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_03.shared import lab, net_and_optimizer, on_cpu, state_of, take_steps
 from helpers.checks.trial import Answer, Trial, format_gpu_count, one_line
 from helpers.language import translate
+
+_WHOLE_OBJECTS = ("torch.nn.modules.", "torch.optim.", "__main__.")
 
 
 class _Saved(NamedTuple):
@@ -66,7 +70,7 @@ def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, device: 
     trial.call(save_checkpoint, path, net, optimizer, epoch)
     trial.expect(path.is_file(), "no-file")
     if classes := _pickled_classes(path):
-        raise trial.wrong("whole-objects", error=f"Unsupported global: {max(classes)}")
+        raise trial.wrong("whole-objects", error=f"Unsupported global: {classes[0]}")
     trial.expect(net.training, "mode-changed", name="save_checkpoint")
     # Further training must not change what was saved.
     take_steps(net, optimizer, batch, 1)
@@ -74,11 +78,20 @@ def _save(trial: Trial, save_checkpoint: Answer, path: Path, name: str, device: 
 
 
 def _pickled_classes(path: Path) -> list[str]:
-    """Return the classes in a checkpoint that `torch.load` refuses by default; unpickle nothing."""
+    """Return the classes of modules and optimizers in a checkpoint.
+
+    Nothing is unpickled, and at most a megabyte is decompressed: when a submission is graded, the
+    file comes from a student, and the check runs outside the sandbox.
+    """
     try:
-        return torch.serialization.get_unsafe_globals_in_checkpoint(path)
+        with zipfile.ZipFile(path) as archive:
+            member = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
+            with archive.open(member) as file:
+                operations = pickletools.genops(file.read(1 << 20))
+                names = [arg.replace(" ", ".") for op, arg, _ in operations if op.name == "GLOBAL"]
     except Exception:  # a file that was not written by `torch.save`
         return []
+    return [name for name in names if name.startswith(_WHOLE_OBJECTS)]
 
 
 def _hint_for_load_error(
