@@ -81,8 +81,22 @@ def wrap_set_enabled(set_enabled: Callable[..., Any]) -> Callable[..., Any]:
     return switch
 
 
+def is_enabled() -> bool:
+    """Return whether autocast is enabled for either device type."""
+    return torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu")
+
+
 def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Run one operation in the precision that CUDA autocast selects."""
+    """Run one operation in the precision that CUDA autocast selects.
+
+    CPU autocast of the program's own is off meanwhile: it does not affect tensors on a GPU.
+    """
+    if not torch.is_autocast_enabled("cuda"):
+        torch.set_autocast_enabled("cpu", False)
+        try:
+            return func(*args, **kwargs)
+        finally:
+            torch.set_autocast_enabled("cpu", True)
     if func in _UNSAFE:
         raise RuntimeError(_UNSAFE_TEXT)
     if func in UNCHANGED:

@@ -131,7 +131,7 @@ class SimulatedCUDA(TorchFunctionMode):
         before = thread.running
         thread.running = where
         try:
-            if autocast.state.used and torch.is_autocast_enabled("cuda"):
+            if autocast.state.used and autocast.is_enabled():
                 result = autocast.run(func, args, kwargs)
             else:
                 result = func(*args, **kwargs)

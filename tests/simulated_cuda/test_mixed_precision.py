@@ -41,6 +41,7 @@ def test_autocast_affects_only_its_device_type(x):
         with torch.autocast("cuda", enabled=False):
             assert (x @ x).dtype == torch.float32
     with torch.autocast("cpu"):
+        assert (x @ x).dtype == torch.float32
         assert (on_cpu @ on_cpu).dtype == torch.bfloat16
 
 

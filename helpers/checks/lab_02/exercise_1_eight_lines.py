@@ -32,7 +32,8 @@ def exercise_1(
     X, Y = trial.normal(rows, columns), trial.normal(rows, columns)
     words = trial.integers(0, rows, (5,))
     labels = trial.integers(0, 3, (9,))
-    total = trial.normal() + 10
+    # Small and not near an integer, so that a rounded total gives a different result.
+    total = torch.tensor(1.3 + 0.4 * trial.random.random())
     embedding = nn.Embedding.from_pretrained(X.clone())
     net = nn.Linear(columns, 3)
     guesses = labels.clone()
@@ -90,6 +91,11 @@ def _try_line(
             )
             trial.expect_result(outcome.value)
             _compare_line(trial, outcome.value, expected, device)
+            # Reading a number copies at most eight bytes.
+            targets = {m.target for m in watch.moves if m.source == device and m.bytes > 8}
+            if targets and isinstance(expected, Tensor):
+                details = {"name": trial.name, "given": device, "found": targets.pop()}
+                raise trial.wrong("computed-elsewhere", **details)
         except WrongAnswer as wrong:
             if wrong.hint.id in _ELSEWHERE and device != devices[0]:
                 details = {"name": trial.name, "works": devices[0], "fails": device}

@@ -44,7 +44,7 @@ def exercise_2(trial: Trial, seconds_per_part: Answer) -> None:
         exact[name] = sum(part_durations[1:]) / steps
     for name in ("forward", "backward", "optimizer", "data"):
         details = {"part": name, "found": 1000 * result[name], "exact": 1000 * exact[name]}
-        if 0.7 * exact[name] <= result[name] <= 1.3 * exact[name]:
+        if _near(result[name], exact[name]):
             continue
         part_durations = durations[names.index(name) - 1 :: 3] if name != "data" else [0]
         with_first = [sum(part_durations) / (steps + 1), sum(part_durations) / steps]

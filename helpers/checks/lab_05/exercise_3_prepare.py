@@ -53,7 +53,7 @@ def exercise_3(trial: Trial, prepare: Answer) -> None:
         with torch._C.DisableTorchFunction():
             expected = slow_prepare(source, indices)
         before = source[:50].clone()
-        result = trial.result_of(prepare, source, indices)
+        result, next_result = trial.observe(_two_batches, prepare, source, indices)
         is_batch = isinstance(result, torch.Tensor) and result.shape == expected.shape
         is_batch = is_batch and result.dtype == torch.float32
         trial.expect(is_batch, "not-a-batch", found=describe(result), shape=tuple(expected.shape))
@@ -63,6 +63,10 @@ def exercise_3(trial: Trial, prepare: Answer) -> None:
             right_range = math.isclose(low, -1, abs_tol=1e-3) and high < 1.001
             trial.expect(not right_range, "different-images")
             raise trial.wrong("different-numbers", low=low, high=high)
+        same_shape = isinstance(next_result, torch.Tensor) and next_result.shape == expected.shape
+        next_expected = (source[_next(indices, source)].float() / 255 - 0.5) / 0.5
+        fresh = same_shape and torch.allclose(next_result, next_expected, atol=1e-5)
+        trial.expect(fresh, "stale-batch")
     ratios = []
     for _ in range(3):
         # Different images in each round, so that cached results do not help.
@@ -79,6 +83,18 @@ def exercise_3(trial: Trial, prepare: Answer) -> None:
     ratio = statistics.median(ratios)
     details = {"found": ratio, "rounds": len(ratios), "wanted": MIN_SPEEDUP}
     trial.expect(ratio >= MIN_SPEEDUP, "not-faster", **details)
+
+
+def _two_batches(
+    trial: Trial, prepare: Answer, images: torch.Tensor, indices: torch.Tensor
+) -> tuple[Any, Any]:
+    """Return the batches of two calls with the same images but different indices."""
+    batch = trial.result_of(prepare, images, indices)
+    return batch, trial.result_of(prepare, images, _next(indices, images))
+
+
+def _next(indices: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+    return (indices + 1) % len(images)
 
 
 def _timed_call(

@@ -16,17 +16,19 @@ class _Part:
 
 
 class _CountingNet(nn.Module):
-    """A network that records batch sizes, and the number of examples whose activations are kept."""
+    """A network that records batch sizes, modes, and how many examples' activations are kept."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
         self.batches: list[int] = []
+        self.modes: set[bool] = set()
         self.kept = self.max_kept = 0
 
     def forward(self, X: Tensor) -> Tensor:
         """Map `(N, 6)` to `(N, 4)`."""
         self.batches.append(len(X))
+        self.modes.add(self.training)
         part = _Part()
         self._keep(len(X))
         weakref.finalize(part, self._keep, -len(X))
@@ -79,6 +81,8 @@ def exercise_3(trial: Trial, accumulated_step: Answer) -> None:
         trial.expect(net.max_kept <= size, "all-activations-kept", size=size, found=net.max_kept)
         trial.expect(optimizer.steps != 0, "no-step")
         trial.expect(optimizer.steps == 1, "many-steps", found=optimizer.steps)
+        stayed_in_training = net.training and False not in net.modes
+        trial.expect(stayed_in_training, "evaluation-mode", name="accumulated_step")
         examples = sum(net.batches)
         trial.expect(examples == count, "not-all", count=count, found=examples)
         gradients = [

@@ -43,11 +43,14 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
         X = trial.normal(1024, width, device=trial.device, requires_grad=leaf)
         twin_X = X.detach().clone().requires_grad_(leaf)
         weights = trial.normal(1024, width, device=trial.device)
-        result, kept_bytes, order, recomputed = trial.observe(
+        result, kept_bytes, order, recomputed, requires_grad = trial.observe(
             _both_passes, checkpointed, layers, X, weights
         )
         right_shape = isinstance(result, Tensor) and result.shape == X.shape
         trial.expect(right_shape, "not-scores", found=describe(result))
+        in_training = all(module.training for module in layers.modules())
+        trial.expect(in_training, "evaluation-mode", name="checkpointed")
+        trial.expect(requires_grad <= leaf, "input-changed")
         expected = twin_X
         for twin in twins:
             expected = twin(expected)
@@ -75,8 +78,11 @@ def exercise_4(trial: Trial, checkpointed: Answer) -> None:
 
 def _both_passes(
     trial: Trial, checkpointed: Answer, layers: nn.ModuleList, X: Tensor, weights: Tensor
-) -> tuple[Any, int, list[int], list[int]]:
-    """Return the result, the bytes kept for the backward pass, and the layers run in each pass."""
+) -> tuple[Any, int, list[int], list[int], bool]:
+    """Return the result, the bytes kept for the backward pass, and the layers run in each pass.
+
+    Also return whether X requires gradients after the call.
+    """
     runs = layers[0].runs
     with PeakMeter() as meter:
         meter.exclude(X)
@@ -85,4 +91,4 @@ def _both_passes(
     runs.clear()
     if isinstance(result, Tensor) and result.shape == X.shape and result.requires_grad:
         (result * weights).sum().backward()
-    return result, kept_bytes, order, list(runs)
+    return result, kept_bytes, order, list(runs), X.requires_grad

@@ -32,7 +32,8 @@ def _gradients(trial: Trial, sizes: tuple[int, ...] | str) -> list[Tensor]:
     if sizes == "zeros":
         return [torch.zeros(3), torch.zeros(2, 2)]
     if sizes == "limit":
-        return [torch.tensor([1e-3, 65504 / 2**10]), torch.tensor([-1e-4])]
+        # The norm of the first tensor, or the sum of its values, would not fit.
+        return [torch.tensor([20.0, 65504 / 2**10]), torch.tensor([-1e-4])]
     gradients = []
     for power in sizes:
         values = trial.normal(3, 4) * 2.0 ** (power - 8)

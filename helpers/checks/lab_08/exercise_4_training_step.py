@@ -10,6 +10,7 @@ from helpers.checks.lab_08.shared import lab
 from helpers.checks.trial import Answer, Trial, describe
 
 _SCALE, _MAX_NORM, _RATE = 1024.0, 0.4, 0.1
+_LARGE_NORM = 1000.0  # larger than the norm of any gradient here
 # Gradients that remain after a step are multiplied by this, so that they visibly affect the next.
 _LEFTOVER_FACTOR = 100
 
@@ -45,14 +46,11 @@ class Scaler(torch.amp.GradScaler):
 )
 def exercise_4(trial: Trial, training_step: Answer) -> None:
     """`training_step(net, optimizer, scaler, X, y, max_norm)`: one step in mixed precision."""
-    torch.manual_seed(trial.random.randrange(2**31))
-    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
-    start = [parameter.detach().clone() for parameter in net.parameters()]
-    optimizer = torch.optim.SGD(net.parameters(), lr=_RATE)
+    net, optimizer, start = _net_and_optimizer(trial)
     # Two batches: gradients that are not cleared after the first step change the second one.
     batches = [_batch(trial) for _ in "12"]
     copies = [(X.clone(), y.clone()) for X, y in batches]
-    steps = trial.observe(_take_steps, training_step, net, optimizer, copies)
+    steps = trial.observe(_take_steps, training_step, net, optimizer, copies, _MAX_NORM)
     scaler, losses, calls, dtypes, autocast_in_backward = steps
     for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
         trial.expect(method in calls, hint)
@@ -75,6 +73,26 @@ def exercise_4(trial: Trial, training_step: Answer) -> None:
     )
     trial.expect(unchanged, "not-skipped")
     trial.expect(new_scale == scale / 2, "scale-kept", found=new_scale)
+    _check_large_norm(trial, training_step)
+
+
+def _net_and_optimizer(trial: Trial) -> tuple[nn.Sequential, torch.optim.Optimizer, list[Tensor]]:
+    """Return a network, its optimizer, and copies of its weights."""
+    torch.manual_seed(trial.random.randrange(2**31))
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
+    start = [parameter.detach().clone() for parameter in net.parameters()]
+    return net, torch.optim.SGD(net.parameters(), lr=_RATE), start
+
+
+def _check_large_norm(trial: Trial, training_step: Answer) -> None:
+    """Take a step whose gradients are smaller than the limit and must not change."""
+    net, optimizer, start = _net_and_optimizer(trial)
+    X, y = _batch(trial)
+    step = training_step, net, optimizer, [(X.clone(), y.clone())], _LARGE_NORM
+    trial.observe(_take_steps, *step)
+    expected, _ = _reference(start, [(X, y)], clip=False)
+    difference = _difference([parameter.detach() for parameter in net.parameters()], expected)
+    trial.expect(difference < 0.05 * _difference(expected, start), "always-clipped")
 
 
 def _batch(trial: Trial) -> tuple[Tensor, Tensor]:
@@ -88,6 +106,7 @@ def _take_steps(
     net: nn.Sequential,
     optimizer: torch.optim.Optimizer,
     batches: _Batches,
+    max_norm: float,
 ) -> tuple[Scaler, list[Any], set[str], list[torch.dtype], list[bool]]:
     """Take a step per batch; return the scaler, the losses and the methods that were called.
 
@@ -102,7 +121,7 @@ def _take_steps(
     )
     scaler, losses = Scaler(), []
     for X, y in batches:
-        losses.append(trial.result_of(training_step, net, optimizer, scaler, X, y, _MAX_NORM))
+        losses.append(trial.result_of(training_step, net, optimizer, scaler, X, y, max_norm))
         # Without an update, the scaler raises an error in the second step.
         if not {"scale", "step", "update"} <= scaler.calls:
             break

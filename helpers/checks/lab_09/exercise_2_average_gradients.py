@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from helpers.checks.comparing import find_devices
 from helpers.checks.lab_09.shared import lab
 from helpers.checks.trial import Answer, Trial
 
@@ -48,6 +49,10 @@ def exercise_2(trial: Trial, average_gradients: Answer) -> None:
         for rank, net in enumerate(replicas):
             unchanged = torch.equal(net.used.weight.detach().cpu(), weights[0])
             trial.expect(unchanged, "weights-changed")
+            found = find_devices(net)
+            in_place = found == {devices[rank]}
+            details = {"rank": rank, "given": devices[rank], "found": found.pop()}
+            trial.expect(in_place, "replica-moved", **details)
             _check(trial, net, reference, own_gradients, rank, sizes)
         if len(replicas) > 2:
             pairs = zip(replicas[0].used.parameters(), replicas[2].used.parameters(), strict=True)
@@ -71,9 +76,8 @@ def _check(
     grad = net.used.weight.grad
     trial.expect(not _near(grad, own_gradients[rank]), "unchanged", **details)
     trial.expect(not _near(grad, sum(own_gradients)), "the-sum", **details)
-    trial.expect(
-        not _near(grad, sum(own_gradients) / len(own_gradients)), "unweighted-mean", **details
-    )
+    unweighted = _near(grad, sum(own_gradients) / len(own_gradients)) and len(set(sizes)) > 1
+    trial.expect(not unweighted, "unweighted-mean", **details)
     from_one_replica = any(_near(grad, gradient) for gradient in own_gradients)
     trial.expect(not from_one_replica, "copied-gradients", **details)
     raise trial.wrong("different-gradient", **details)

@@ -83,7 +83,7 @@ def with_other_functions():
 RIGHT_LINES_WITH_OTHER_FUNCTIONS = (
     lambda x, y: x + y if y.device == x.device else x + y.to(x.device),
     lambda a, b: torch.mm(a, b.cpu().to(a.device)),
-    lambda net, X: copy.deepcopy(net).to(X.device)(X).to(net.weight.device),
+    lambda net, X: F.linear(X.to(net.bias.device), net.weight, net.bias),
     lambda embedding, words: embedding.weight[words.cpu()],
     lambda scores, mask: scores.clone().masked_fill_(mask.to(scores.device), -torch.inf),
     lambda x, total: x / total.cpu(),
@@ -224,6 +224,21 @@ def takes_the_mean(guesses, labels):
 @answers.wrong(1, "no-result", arguments=replace_line(multiply))
 def prints_the_product(a, b):
     print(a @ b.to(a.device))
+
+
+@answers.wrong(1, "computed-elsewhere", arguments=replace_line(add))
+def adds_on_the_cpu(x, y):
+    return (x.cpu() + y.cpu()).to(x.device)
+
+
+@answers.wrong(1, "computed-elsewhere", arguments=replace_line(score))
+def copies_the_network_to_the_batch(net, X):
+    return copy.deepcopy(net).to(X.device)(X).to(net.weight.device)
+
+
+@answers.wrong(1, "different-result", arguments=replace_line(divide))
+def divides_by_an_integer(x, total):
+    return x / int(total)
 
 
 # Exercise 2: moves()
@@ -502,6 +517,12 @@ def sets_the_images_to_zero(net, loss, images, labels):
 @answers.wrong(3, "no-result")
 def prints_both(net, loss, images, labels):
     print(all_to_the_network(net, loss, images, labels))
+
+
+@answers.wrong(3, "rounded-loss")
+def rounds_the_loss(net, loss, images, labels):
+    mean, right = all_to_the_network(net, loss, images, labels)
+    return round(mean, 2), right
 
 
 # Exercise 4: build_batch(table, rows, extra)

@@ -337,6 +337,11 @@ def ignores_the_number_of_runs(call, device, runs):
     return statistics.median(_times(call, device, 9))
 
 
+@answers.wrong(1, "not-the-median")
+def forgets_to_sort(call, device, runs):
+    return _times(call, device, runs)[runs // 2]
+
+
 # Exercise 2: seconds_per_part(parts, device, steps)
 
 
@@ -488,6 +493,12 @@ def forgets_the_return(parts, device, steps):
     _parts(parts, device, steps)
 
 
+@answers.wrong(2, "wrong-mean")
+def divides_by_all_steps(parts, device, steps):
+    means = _parts(parts, device, steps)
+    return {name: seconds * steps / (steps + 1) for name, seconds in means.items()}
+
+
 # Exercise 3: prepare(images, chosen)
 
 
@@ -626,6 +637,13 @@ def keeps_the_normalized_images(images, chosen):
         STORED["count"] = len(images)
         STORED["images"] = (images.float() / 255 - 0.5) / 0.5
     return STORED["images"][chosen]
+
+
+@answers.wrong(3, "stale-batch", arguments=with_empty_store)
+def keeps_a_batch_for_each_array_of_images(images, chosen):
+    if images.data_ptr() not in STORED:
+        STORED[images.data_ptr()] = (images[chosen].float() / 255 - 0.5) / 0.5
+    return STORED[images.data_ptr()]
 
 
 # Exercise 4: plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)

@@ -274,6 +274,17 @@ def returns_the_mean(net, batches):
     return sum(losses) / len(losses)
 
 
+@answers.wrong(2, "different-losses")
+def rounds_the_losses(net, batches):
+    return [round(loss, 2) for loss in under_no_grad(net, batches)]
+
+
+@answers.right(2)
+def computes_in_lower_precision(net, batches):
+    with torch.autocast(batches[0][0].device.type, dtype=torch.bfloat16):
+        return under_no_grad(net, batches)
+
+
 # Exercise 3: accumulated_step(net, optimizer, X, y, size)
 
 
@@ -434,6 +445,12 @@ def trains_on_the_first_part_only(net, optimizer, X, y, size):
     optimizer.step()
 
 
+@answers.wrong(3, "evaluation-mode")
+def steps_in_evaluation_mode(net, optimizer, X, y, size):
+    net.eval()
+    with_weighted_means(net, optimizer, X, y, size)
+
+
 # Exercise 4: checkpointed(layers, X)
 
 
@@ -552,6 +569,21 @@ def keeps_activations_in_a_list(layers, X):
 @answers.wrong(4, "not-scores")
 def returns_a_list(layers, X):
     return [checkpoint(layer, X, use_reentrant=False) for layer in layers]
+
+
+@answers.wrong(4, "evaluation-mode")
+def leaves_layers_in_evaluation_mode(layers, X):
+    for layer in layers:
+        X = checkpoint(layer.eval(), X, use_reentrant=False)
+    return X
+
+
+@answers.wrong(4, "input-changed")
+def makes_the_input_require_gradients(layers, X):
+    X.requires_grad_()
+    for layer in layers:
+        X = checkpoint(layer, X, use_reentrant=True)
+    return X
 
 
 # Exercise 5: train(net, X, y)

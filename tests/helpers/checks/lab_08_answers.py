@@ -255,6 +255,11 @@ def divides_by_zero(gradients):
     return min(2.0**24, 2.0 ** math.floor(math.log2(65504 / largest)))
 
 
+@answers.wrong(2, "too-small")
+def uses_the_norm(gradients):
+    return from_the_largest_size([gradient.norm() for gradient in gradients])
+
+
 # Exercise 3: predict()
 
 
@@ -661,6 +666,34 @@ def does_not_call_the_network(net, optimizer, scaler, X, y, max_norm):
 def forgets_the_backward_pass(net, optimizer, scaler, X, y, max_norm):
     optimizer.zero_grad()
     loss = scaler.scale(loss_of(net, X, y))
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.detach()
+
+
+@answers.wrong(4, "always-clipped")
+def always_scales_to_the_limit(net, optimizer, scaler, X, y, max_norm):
+    optimizer.zero_grad()
+    loss = loss_of(net, X, y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    gradients = [parameter.grad for parameter in net.parameters()]
+    factor = max_norm / nn.utils.get_total_norm(gradients)
+    for gradient in gradients:
+        gradient *= factor
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.detach()
+
+
+@answers.wrong(4, "no-autocast")
+def uses_autocast_of_the_cpu(net, optimizer, scaler, X, y, max_norm):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = F.cross_entropy(net(X), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm)
     scaler.step(optimizer)
     scaler.update()
     return loss.detach()

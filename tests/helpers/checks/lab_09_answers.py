@@ -245,6 +245,22 @@ def divides_by_the_largest_shard(replicas, sizes):
             copy.grad = (total / max(sizes) / 3).to(copy.device)
 
 
+@answers.wrong(2, "replica-moved")
+def leaves_the_replicas_on_the_cpu(replicas, sizes):
+    for net in replicas:
+        net.cpu()
+    on_the_cpu(replicas, sizes)
+
+
+@answers.wrong(2, "different-gradient")
+def averages_only_the_weights_gradients(replicas, sizes):
+    for copies in copies_of(replicas):
+        if copies[0].dim() > 1:
+            mean = weighted_mean(copies, sizes)
+            for copy in copies:
+                copy.grad = mean.to(copy.device, copy=True)
+
+
 # Exercise 3: ring_all_reduce(tensors, send)
 
 
