@@ -370,6 +370,11 @@ def converts_to_float(X):
     return X.float() + torch.arange(X.shape[1], device=X.device)
 
 
+@answers.wrong(3, "dtype-changed")
+def creates_a_float32_ramp(X):
+    return X + torch.arange(X.shape[1], dtype=torch.float32, device=X.device)
+
+
 @answers.wrong(3, "raised")
 def assumes_three_columns(X):
     return X + torch.tensor([0, 1, 2], device=X.device)
