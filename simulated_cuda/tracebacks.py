@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 
-_PACKAGE_FOLDER = str(Path(__file__).parent)
+_PACKAGE_FOLDER = str(Path(__file__).parent) + os.sep
 
 
 def without_simulator(traceback: TracebackType | None) -> TracebackType | None:
