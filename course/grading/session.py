@@ -112,7 +112,7 @@ class Session:
             index, stop = self._run_with_judge(sandbox)
             if stop is not None and not self._student_code_ran:
                 error = f": {sandbox.last_error}" if sandbox.last_error else ""
-                text = f"its process {stop.text} before any student code could run{error}"
+                text = f"its setup {stop.text} before any student code could run{error}"
                 self.fault = Stop(stop.reason, text)
             return index, stop
         finally:

@@ -118,7 +118,7 @@ def import_files(course: CourseFolder, files: list[Path]) -> int:
         count = len(stored.document.messages)
         print(f"{name}: {len(translations)} stored; {count - len(stored.missing)} of {count} done")
         if outdated:
-            print(f"{name}: {len(outdated)} English texts have changed; export them again")
+            print(f"{name}: English texts that have changed: {len(outdated)}; export them again")
         findings += problems(course, stored)
     for problem in findings:
         print(problem, file=sys.stderr)

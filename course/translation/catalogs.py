@@ -196,7 +196,7 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     missing = [text for text in texts if text not in catalog.entries]
     if missing:
         findings.append(
-            f"{file}: {len(missing)} English texts are not in the file. To fix it: "
+            f"{file}: English texts that are not in the file: {len(missing)}. To fix it: "
             "course translate update"
         )
     return findings

@@ -1,4 +1,4 @@
-"""Bytes predict_memory from shapes equal those counted by the allocator."""
+"""The bytes that `predict_memory` computes from shapes equal those that the allocator counts."""
 
 import pytest
 

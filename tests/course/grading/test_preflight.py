@@ -38,7 +38,7 @@ def test_submission_is_not_graded_if_the_sandbox_does_not_start(builder, broken_
     assert {mark.status for mark in graded.marks} == {MarkStatus.NOT_GRADED}
     assert not graded.is_graded
     for mark in graded.marks:
-        assert mark.message.startswith("its process ended the process with exit status 1")
+        assert mark.message.startswith("its setup ended the process with exit status 1")
         assert mark.message.endswith(f"before any student code could run: {FORBIDDEN}")
 
 
@@ -49,7 +49,7 @@ def test_class_is_not_graded_if_the_sandbox_does_not_start(builder, broken_bubbl
         grade(LABS / f"{NAME}.ipynb", tmp_path / "in", tmp_path / "out", GradingOptions())
     message = str(caught.value)
     assert "no submission was graded" in message
-    assert "exercises 1, 2, 3, 4, 5, 6: not graded: its process ended" in message
+    assert "exercises 1, 2, 3, 4, 5, 6: not graded: its setup ended" in message
     assert FORBIDDEN in message
     # The solution passes without bubblewrap, so bubblewrap is the cause.
     assert "add --no-sandbox" in message

@@ -11,11 +11,11 @@ from tools.grade_a_class import ClassBuilder, grade_id
 builder = ClassBuilder()
 COPIED = """def compute_mean(batches):
     # the runningg total of all teh numbers
-    zwischensumme, wieviele = 0.0, 0
-    for brocken in batches:
-        zwischensumme = zwischensumme + brocken.double().sum()
-        wieviele += brocken.numel()
-    return (zwischensumme / wieviele).item()"""
+    subtotal, how_many = 0.0, 0
+    for chunk in batches:
+        subtotal = subtotal + chunk.double().sum()
+        how_many += chunk.numel()
+    return (subtotal / how_many).item()"""
 RENAMED = COPIED.replace("def compute_mean", "def  compute_mean")
 INDEPENDENT = {
     "a": """def compute_mean(batches):
@@ -57,7 +57,7 @@ def test_code_from_the_lab_itself_does_not_count():
 
 
 def test_invalid_code_is_compared_word_by_word():
-    broken = "def compute_mean(batches:\n  eins zwei drei vier fuenf sechs sieben acht neun zehn"
+    broken = "def compute_mean(batches:\n  one two three four five six seven eight nine ten"
     pairs = similar(builder.original, [submission("a", broken), submission("b", broken)])
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
 
@@ -90,7 +90,7 @@ def test_the_published_solution_does_not_count():
 
 def test_copy_with_renamed_variables_is_found():
     renamed = COPIED
-    for n, name in enumerate(("zwischensumme", "wieviele", "brocken")):
+    for n, name in enumerate(("subtotal", "how_many", "chunk")):
         renamed = renamed.replace(name, f"v{n}")
     others = [submission(name, answer) for name, answer in INDEPENDENT.items()]
     pairs = similar(

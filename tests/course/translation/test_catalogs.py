@@ -104,7 +104,7 @@ def test_reports_texts_missing_from_the_file(course):
     course.write("01_first", CELLS + "\n# %% [markdown]\n# One more sentence.\n")
     findings = problems(course.folder, read_catalog(course.folder, NAME, "es"))
     assert [p.split(": ", 1)[1] for p in findings] == [
-        "1 English texts are not in the file. To fix it: course translate update"
+        "English texts that are not in the file: 1. To fix it: course translate update"
     ]
 
 
@@ -146,7 +146,7 @@ def test_imported_translation_of_a_changed_text_is_fuzzy(course, capsys):
     course.write("01_first", CELLS.replace("in the next version", "in a later version"))
     run(course, "update", "es")
     run(course, "import", file)
-    assert "1 English texts have changed" in capsys.readouterr().out
+    assert "English texts that have changed: 1" in capsys.readouterr().out
     catalog = read_catalog(course.folder, NAME, "es")
     [text] = [text for text in catalog.missing if "later version" in text]
     assert catalog.entries[text].msgstr == "Con `code`"
