@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from helpers.checks.lab_05.shared import lab
-from helpers.checks.limits import thread_seconds
+from helpers.checks.thread_time import thread_seconds
 from helpers.checks.trial import Answer, Trial, describe
 
 MIN_SPEEDUP = 10

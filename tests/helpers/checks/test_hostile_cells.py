@@ -262,7 +262,8 @@ def changed_settings(notebook):
 def test_reassigned_name_is_reported(notebook, statement, undo):
     answer = """
     def hidden(X):
-        return X + torch.tensor([float(i) for i in range(len(X[0]))], device=X.device)
+        ramp = torch.tensor([float(i) for i in range(len(X[0]))], device=X.device)
+        return X + ramp.to(X.dtype)
     """
     notebook.run(answer)
     assert notebook.run("check.exercise_3(hidden)").error is None

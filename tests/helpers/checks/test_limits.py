@@ -119,26 +119,6 @@ def test_time_spent_waiting_for_a_processor_does_not_count():
             process.wait()
 
 
-def test_a_forked_process_measures_its_own_thread(monkeypatch):
-    # After a fork, the `Thread` object still has the id of the thread that forked.
-    monkeypatch.setattr(threading.current_thread(), "_native_id", 1)
-    monkeypatch.setattr(limits, "_fallback_clock", lambda: pytest.fail("no such thread"))
-    before = limits.thread_seconds()
-    time.sleep(0.1)
-    assert limits.thread_seconds() - before > 0.05
-
-
-def test_clock_without_waiting_times_counts_processor_time_and_a_part_of_wall_time(monkeypatch):
-    processor, wall = [5.0], [90_000.0]
-    monkeypatch.setattr(limits, "process_time", lambda: processor[0])
-    monkeypatch.setattr(limits, "monotonic", lambda: wall[0])
-    clock = limits._FallbackClock()
-    processor[0], wall[0] = 6.0, 90_001.0  # a loop
-    assert clock() == pytest.approx(1.0)
-    wall[0] += 6 * 2.0  # a call that sleeps
-    assert clock() == pytest.approx(3.0)
-
-
 def test_endless_import_is_stopped_and_leaves_no_partial_module(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "_MAX_IMPORT_SECONDS", 0.3)
     (tmp_path / "takes_long.py").write_text("started = True\nwhile True:\n    pass\n")
