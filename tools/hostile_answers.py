@@ -162,7 +162,7 @@ HOSTILE: dict[str, tuple[int, str]] = {
 _CLAIM = """\
 right = {'passed': True, 'error': '', 'hint': None, 'message': '', 'outputs': [], 'traceback': '',
          'stop': ''}
-reply = {'value': True, 'error': None, 'hint': None, 'why': None, 'stopped': '', 'state': [],
+reply = {'value': True, 'error': None, 'hint': None, 'error_hint': None, 'stopped': '', 'state': [],
          'printed': ['', False], 'gradients_disabled': False, 'moves': [], 'fetched': 0, 'calls': 1}
 """
 # Attacks that try to get points for wrong answers in any lab. The source defines `answer`, which is
@@ -348,7 +348,7 @@ class Bomb:
         return os.system, ('touch /tmp/the-judge-unpickled-this',)
 text = base64.b64encode(pickle.dumps((Bomb(), []))).decode()
 def answer(*args, **kwargs):
-    for name in ('values', 'value', 'state', 'error', 'why', 'hint'):
+    for name in ('values', 'value', 'state', 'error', 'error_hint', 'hint'):
         send(reply=reply | {name: text})
     send(reply={'callback': 0, 'args': [text], 'values': text})
     return pickle.dumps(Bomb())

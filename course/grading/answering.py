@@ -53,7 +53,7 @@ class Answers:
 
     def reply(self, request: dict[str, Any]) -> dict[str, Any]:
         """Handle one request from the judge and return the reply."""
-        if request["do"] == "hidden":
+        if request["do"] == "find shadowed name":
             wrong_answer = self._trial.shadowed_name_hint()
             return {"hint": None if wrong_answer is None else hint_as_data(wrong_answer)}
         gpus = request["gpus"]
@@ -93,7 +93,7 @@ class Answers:
             "value": result.value,
             "error": None if error is None else _error_description(error),
             "hint": None if wrong_answer is None else hint_as_data(wrong_answer),
-            "why": None if error is None else hint_as_data(trial.hint_for(error)),
+            "error_hint": None if error is None else hint_as_data(trial.hint_for(error)),
             "stopped": stopped,
             "printed": [printed.text, printed.truncated],
             "gradients_disabled": trial.gradients_disabled,

@@ -93,12 +93,12 @@ class RemoteTrial(Trial):
 
     def hint_for(self, error: BaseException) -> WrongAnswer:
         """Return the hint for an error; use the answer process's hint if it sent one."""
-        why = getattr(error, "why", None)
-        return why if isinstance(why, WrongAnswer) else super().hint_for(error)
+        hint = getattr(error, "hint", None)
+        return hint if isinstance(hint, WrongAnswer) else super().hint_for(error)
 
     def shadowed_name_hint(self, *, include_callables: bool = False) -> WrongAnswer | None:
         """Return the hint for a name that the notebook has reassigned."""
-        tree = self._channel({"do": "hidden"}, self._run_callback).get("hint")
+        tree = self._channel({"do": "find shadowed name"}, self._run_callback).get("hint")
         try:
             return None if tree is None else self._hint(tree)
         except Malformed:
@@ -151,7 +151,7 @@ class RemoteTrial(Trial):
             if reply["error"] is None:
                 raise
         if reply["error"] is not None:
-            return CallResult(error=_make_error(reply["error"], self._hint(reply["why"])))
+            return CallResult(error=_make_error(reply["error"], self._hint(reply["error_hint"])))
         return CallResult(value=value)
 
     def _hint(self, tree: Any) -> WrongAnswer:
@@ -217,14 +217,14 @@ class _ReportedWatch(Watch):
         self.calls += int(reply["calls"])
 
 
-def _make_error(tree: dict[str, Any], why: WrongAnswer) -> Exception:
+def _make_error(tree: dict[str, Any], hint: WrongAnswer) -> Exception:
     """Create an exception with the type name and message of the student's exception."""
     kinds = [str(error_type) for error_type in tree["kinds"]]
     base = next((_ERRORS[error_type] for error_type in kinds if error_type in _ERRORS), Exception)
     text = str(tree["text"])
     name = kinds[0] if kinds[0].isidentifier() else "Exception"
-    methods = {"__init__": lambda self: None, "__str__": lambda self: text, "why": why}
-    error_type = type(name, (base,), methods)
+    attributes = {"__init__": lambda self: None, "__str__": lambda self: text, "hint": hint}
+    error_type = type(name, (base,), attributes)
     return error_type.__new__(error_type)
 
 
