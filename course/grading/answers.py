@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import difflib
 import enum
 import re
 from dataclasses import dataclass
@@ -11,15 +9,11 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
+from course.grading.matching import CHECK, defined_names, find_answers, grade_id_of
 
 _EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
-_CHECK = re.compile(r"check-(\d+)$")
 _LAB = re.compile(r"^[ \t]*from helpers\.checks import (lab_\w+)", re.MULTILINE)
 _LESSON = re.compile(r"notebooks/source/(\d+)_")
-# Minimum similarity for matching a cell without an id to a stub.
-_MIN_SIMILARITY = 0.5
-# Comparing is slow, so only this many cells without an id are compared to a stub.
-_MAX_COMPARED = 100
 
 
 class CellKind(enum.StrEnum):
@@ -59,7 +53,7 @@ def exercise_points(original: NotebookNode) -> dict[int, int]:
     """Return the points of each exercise of a built lab."""
     points = {}
     for cell in original.cells:
-        match = _CHECK.match(_grade_id(cell))
+        match = CHECK.match(grade_id_of(cell))
         if match:
             points[int(match[1])] = int(cell.metadata.nbgrader.points)
     if not points:
@@ -84,9 +78,9 @@ def other_notebook(original: NotebookNode, submitted: NotebookNode) -> str | Non
     if lesson is None:
         return None
     code = [cell.source for cell in submitted.cells if cell.cell_type == "code"]
-    defined = set().union(*map(_defined_names, code))
-    stubs = [c.source for c in original.cells if _EXERCISE.match(_grade_id(c))]
-    num_answers = sum(bool(_defined_names(stub) & defined) for stub in stubs)
+    defined = set().union(*map(defined_names, code))
+    stubs = [c.source for c in original.cells if _EXERCISE.match(grade_id_of(c))]
+    num_answers = sum(bool(defined_names(stub) & defined) for stub in stubs)
     return None if num_answers > 1 else f"lesson {lesson[1]}"
 
 
@@ -107,15 +101,15 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     original, so changes to a check have no effect.
     """
     submitted_cells = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
-    stubs = {_grade_id(c): c.source for c in original.cells if _EXERCISE.match(_grade_id(c))}
-    answers, notes = _find_answers(stubs, submitted_cells)
+    stubs = {grade_id_of(c): c.source for c in original.cells if _EXERCISE.match(grade_id_of(c))}
+    answers, notes = find_answers(stubs, submitted_cells)
     known_indices = set(answers.values())
-    known_indices |= {n for n, cell in enumerate(submitted_cells) if _grade_id(cell) in stubs}
+    known_indices |= {n for n, cell in enumerate(submitted_cells) if grade_id_of(cell) in stubs}
     extras = _find_extra_cells(original, submitted_cells, known_indices)
     cells, missing, used_indices = [], [], set()
     last_index = -1
     for cell in original.cells:
-        grade_id = _grade_id(cell)
+        grade_id = grade_id_of(cell)
         if cell.cell_type != "code":
             cells.append(SubmittedCell(CellKind.TEXT, cell.source))
         elif exercise := _EXERCISE.match(grade_id):
@@ -130,7 +124,7 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
                 last_index = max(last_index, index)
                 used_indices.add(index)
                 cells += _student_cells(submitted_cells, [index], number)
-        elif check := _CHECK.match(grade_id):
+        elif check := CHECK.match(grade_id):
             number = int(check[1])
             end = _index_of(
                 grade_id,
@@ -162,56 +156,12 @@ def _student_cells(
     return [SubmittedCell(CellKind.STUDENT, submitted_cells[n].source, number) for n in indices]
 
 
-def _find_answers(
-    stubs: dict[str, str], submitted_cells: list[NotebookNode]
-) -> tuple[dict[str, int], list[str]]:
-    """Return the index of the answer to each exercise cell, and notes for the instructor."""
-    answers: dict[str, int] = {}
-    notes: list[str] = []
-    code = [n for n, cell in enumerate(submitted_cells) if cell.cell_type == "code"]
-    copies = {
-        grade_id: [n for n in code if _grade_id(submitted_cells[n]) == grade_id]
-        for grade_id in stubs
-    }
-    if repeated_ids := [grade_id for grade_id, indices in copies.items() if len(indices) > 1]:
-        notes.append(f"{', '.join(repeated_ids)}: in several cells; the last changed one counts")
-    for grade_id, indices in copies.items():
-        changed_indices = [
-            n for n in indices if submitted_cells[n].source.strip() != stubs[grade_id].strip()
-        ]
-        if changed_indices:
-            answers[grade_id] = changed_indices[-1]
-    matched_ids = []
-    for grade_id, stub in stubs.items():
-        if grade_id in answers:
-            continue
-        # A student may put several answers into one cell, even one with another exercise's id.
-        index = _find_by_names(
-            stub, submitted_cells, [n for n in code if _can_be_answer(submitted_cells[n], stubs)]
-        )
-        if index is None and not copies[grade_id]:
-            candidates = [n for n in code if n not in answers.values()]
-            candidates = [n for n in candidates if _can_be_answer(submitted_cells[n], stubs)]
-            index = _find_by_similarity(stub, submitted_cells, candidates)
-        if index is not None:
-            answers[grade_id] = index
-            matched_ids.append(grade_id)
-        elif copies[grade_id]:
-            answers[grade_id] = copies[grade_id][-1]
-    if matched_ids:
-        notes.append(
-            f"{', '.join(matched_ids)}: not in its own cell; "
-            "matched by the names that the cell defines"
-        )
-    return answers, notes
-
-
 def _find_extra_cells(
     original: NotebookNode, submitted_cells: list[NotebookNode], known_indices: set[int]
 ) -> list[int]:
     """Return the indices of the cells that the student added, other than answers."""
     lab_sources = {cell.source.strip() for cell in original.cells}
-    grade_ids = {_grade_id(cell) for cell in original.cells} - {""}
+    grade_ids = {grade_id_of(cell) for cell in original.cells} - {""}
     return [
         n
         for n, cell in enumerate(submitted_cells)
@@ -219,67 +169,24 @@ def _find_extra_cells(
         and n not in known_indices
         and cell.source.strip()
         and cell.source.strip() not in lab_sources
-        and _grade_id(cell) not in grade_ids
+        and grade_id_of(cell) not in grade_ids
     ]
 
 
 def _index_of(grade_id: str, submitted_cells: list[NotebookNode], limit: int) -> int:
     """Return the index of the student's copy of a check if it is below `limit`, else `limit`."""
     return next(
-        (n for n, c in enumerate(submitted_cells[:limit]) if _grade_id(c) == grade_id), limit
+        (n for n, c in enumerate(submitted_cells[:limit]) if grade_id_of(c) == grade_id), limit
     )
 
 
 def _changed_checks(original: NotebookNode, submitted_cells: list[NotebookNode]) -> list[str]:
-    checks = {_grade_id(c): c.source for c in original.cells if _CHECK.match(_grade_id(c))}
+    checks = {grade_id_of(c): c.source for c in original.cells if CHECK.match(grade_id_of(c))}
     return sorted(
         {
-            _grade_id(cell)
+            grade_id_of(cell)
             for cell in submitted_cells
-            if _grade_id(cell) in checks and cell.source.strip() != checks[_grade_id(cell)].strip()
+            if grade_id_of(cell) in checks
+            and cell.source.strip() != checks[grade_id_of(cell)].strip()
         }
     )
-
-
-def _can_be_answer(cell: NotebookNode, stubs: dict[str, str]) -> bool:
-    is_unchanged = cell.source.strip() == stubs.get(_grade_id(cell), "").strip()
-    return bool(cell.source.strip()) and not is_unchanged and not _CHECK.match(_grade_id(cell))
-
-
-def _find_by_names(
-    stub: str, submitted_cells: list[NotebookNode], indices: list[int]
-) -> int | None:
-    names = _defined_names(stub)
-    if not names:
-        return None
-    matches = [n for n in indices if names <= _defined_names(submitted_cells[n].source)]
-    return matches[-1] if matches else None
-
-
-def _find_by_similarity(
-    stub: str, submitted_cells: list[NotebookNode], indices: list[int]
-) -> int | None:
-    scores = {}
-    for n in indices[:_MAX_COMPARED]:
-        matcher = difflib.SequenceMatcher(None, stub, submitted_cells[n].source)
-        # These upper bounds are much faster to compute than the ratio.
-        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= _MIN_SIMILARITY:
-            scores[n] = matcher.ratio()
-    best = max(scores, key=lambda n: scores[n], default=None)
-    return best if best is not None and scores[best] >= _MIN_SIMILARITY else None
-
-
-def _defined_names(source: str) -> set[str]:
-    """Return the names of a cell's top-level functions and classes, even in invalid code."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(re.findall(r"^(?:async )?(?:def|class) (\w+)", source, re.MULTILINE))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return {node.name for node in body if isinstance(node, kinds)}
-
-
-def _grade_id(cell: NotebookNode) -> str:
-    nbgrader = cell.get("metadata", {}).get("nbgrader", {})
-    grade_id = nbgrader.get("grade_id", "") if isinstance(nbgrader, dict) else ""
-    return grade_id if isinstance(grade_id, str) else ""
