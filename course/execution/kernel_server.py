@@ -28,6 +28,10 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ipykernel.kernelapp import IPKernelApp
 
 # Modules that a kernel imports when it starts.
 KERNEL_MODULES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.ipkernel", "IPython.lib")
@@ -150,17 +154,22 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
         kernelapp.launch_new_instance()
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
-    end_kernel(kernelapp.IPKernelApp.instance().shell.user_ns, status)
+    end_kernel(kernelapp.IPKernelApp.instance(), status)
 
 
-def end_kernel(variables: dict[str, object], status: int) -> None:
+def end_kernel(app: IPKernelApp, status: int) -> None:
     """Exit as Python does, but without destroying the imported modules.
 
     Destroying them would take a second and copy most of the shared memory. The notebook's variables
     are deleted first, so that open files are flushed and closed.
     """
-    variables.clear()
+    app.shell.user_ns.clear()
     gc.collect()
+    # ipykernel's own exit function closes the IOPub channel first. If the control thread is still
+    # publishing that it is idle, it then waits forever, and the client kills the kernel after 2.5 s.
+    if (control := app.control_thread) is not None and control.is_alive():
+        control.stop()
+        control.join()
     threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):

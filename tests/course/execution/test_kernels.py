@@ -103,6 +103,19 @@ def test_atexit_functions_run_when_the_kernel_ends(run, tmp_path):
     assert (tmp_path / "end.txt").read_text() == "done"
 
 
+CONTROL_THREAD_AT_EXIT = """\
+import atexit, pathlib
+from ipykernel.kernelapp import IPKernelApp
+def save(control=IPKernelApp.instance().control_thread, file=pathlib.Path("alive.txt")):
+    file.write_text(str(control.is_alive()))
+atexit.register(save)"""
+
+
+def test_control_thread_ends_before_exit_functions_close_its_channels(run, tmp_path):
+    run(CONTROL_THREAD_AT_EXIT)
+    assert (tmp_path / "alive.txt").read_text() == "False"
+
+
 def test_notebook_can_start_processes(run):
     call = "import subprocess; subprocess.run(['echo', 'hello'], capture_output=True).stdout"
     pool = "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool:\n"

@@ -52,6 +52,7 @@ def run():
         allow_errors=True,
         on_cell_error=on_cell_error,
         kernel_manager_class=CurrentPythonKernelManager,
+        shutdown_kernel="immediate",
     ).execute()
     outputs = [cell.outputs for cell in notebook.cells]
     return dict(zip(names, outputs, strict=True)), failed
