@@ -42,8 +42,8 @@ def find_differences(original: str, translation: str, comment: str = "") -> list
     ]
 
 
-# Most checks read the tokens of the same two texts.
-@lru_cache(maxsize=64)
+# Most checks read the tokens of the same two texts, and each language has the same English text.
+@lru_cache(maxsize=8192)
 def _tokens(text: str) -> tuple[Token, ...]:
     """Return all inline tokens, including those in an image's alt text."""
     tokens, queue = [], deque(PARSER.parseInline(text))
@@ -95,7 +95,10 @@ def _same_parts(
     """Return a check that compares the parts of two texts, in any order."""
 
     def check(original: str, translation: str) -> Iterator[str]:
-        expected, actual = Counter(extract(original)), Counter(extract(translation))
+        english, translated = list(extract(original)), list(extract(translation))
+        if english == translated:
+            return
+        expected, actual = Counter(english), Counter(translated)
         missing, extra = (expected - actual).elements(), (actual - expected).elements()
         for problem, parts in (("is missing", missing), ("is not in the English text", extra)):
             if names := ", ".join(parts):
@@ -109,8 +112,8 @@ def _numbers(original: str, translation: str) -> Iterator[str]:
     expected, actual = numbers_in(english), numbers_in(translated)
     if missing := ", ".join(f"{value:f}" for value in (expected - actual).elements()):
         yield f"{missing} is missing. Write numbers in digits, as in English: 3.5, 1,024."
-    extra = set(actual) - set(expected) - words_as_numbers(english)
-    if extra:
+    extra = set(actual) - set(expected)
+    if extra and (extra := extra - words_as_numbers(english)):
         extra_numbers = ", ".join(f"{value:f}" for value in sorted(extra))
         yield f"{extra_numbers} is not in the English text."
 

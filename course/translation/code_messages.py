@@ -45,16 +45,17 @@ def module_messages(module: Path, location: str) -> tuple[Message, ...]:
     return _helper_messages(module.read_text(encoding="utf-8"), location)
 
 
-# Cached so that a module is parsed once for all languages.
-@lru_cache(maxsize=256)
+# Modules and cells are parsed once for all languages.
+@lru_cache(maxsize=512)
 def _helper_messages(code: str, location: str) -> tuple[Message, ...]:
     return tuple(_messages(code, _HELPER_ARGUMENTS, location))
 
 
-def cell_messages(code: str, location: str) -> Iterator[Message]:
-    """Yield the captions and boxes of a code cell."""
+@lru_cache(maxsize=1024)
+def cell_messages(code: str, location: str) -> tuple[Message, ...]:
+    """Return the captions and boxes of a code cell."""
     lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines())
-    return _messages("\n".join(lines), _CELL_ARGUMENTS, location)
+    return tuple(_messages("\n".join(lines), _CELL_ARGUMENTS, location))
 
 
 def hint_messages(file: Path) -> Iterator[Message]:

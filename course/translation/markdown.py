@@ -60,7 +60,7 @@ def translate_markdown(markdown: str, translate: Callable[[str], str]) -> str:
     return markdown
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def structure(markdown: str) -> tuple[tuple[str, int], ...]:
     """Return type and level of each block, to compare a translation with its original."""
     return tuple((token.type, token.level) for token in _BLOCK_PARSER.parse(markdown))

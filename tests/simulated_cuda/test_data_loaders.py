@@ -7,6 +7,14 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 DATA = TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_wait_for_workers():
+    """After an error in a worker, a loader waits 5 seconds for it to exit, and then ends it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.5)
+        yield
+
+
 class GpuDataset(Dataset):
     """Creates its items on the GPU, which only the main process can do."""
 
