@@ -166,7 +166,7 @@ def end_kernel(app: IPKernelApp, status: int) -> None:
     app.shell.user_ns.clear()
     gc.collect()
     # ipykernel's own exit function closes the IOPub channel first. If the control thread is still
-    # publishing that it is idle, it then waits forever, and the client kills the kernel after 2.5 s.
+    # publishing that it is idle, it waits forever, and the client kills the kernel after 2.5 s.
     if (control := app.control_thread) is not None and control.is_alive():
         control.stop()
         control.join()
