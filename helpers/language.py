@@ -35,11 +35,6 @@ def set_language(code: str) -> None:
     _current = code
 
 
-def current_language() -> str:
-    """Return the code of the current language."""
-    return _current
-
-
 def translate(text: str, /, **values: Any) -> str:
     """Return an English text in the student's language, with `{name}` replaced by the values.
 

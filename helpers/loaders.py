@@ -1,16 +1,14 @@
-"""Two data loaders: one with worker processes that prepare single images, and one with all images
-already on the device.
+"""A data loader of images that are already on the device, and the order of an epoch.
 
-Both yield float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`. In both,
-the order of an epoch depends only on the seed and the epoch number, so a run that resumes at any
-step sees the same batches as an uninterrupted run.
+The order depends only on the seed and the epoch number, so a run that resumes at any step sees the
+same batches as an uninterrupted run.
 """
 
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import Sampler
 
 # Number of images converted at once. On a CPU, a chunk should fit in the caches: the loader is then
 # 3 to 6 times as fast as with 4096. On a GPU, larger chunks need fewer kernel launches; 4096 float
@@ -53,6 +51,8 @@ class EpochOrder(Sampler[int]):
 
 class ResidentLoader:
     """Yields batches of a dataset that is entirely on `device`, so batches need no transfer.
+
+    A batch is float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`.
 
     Args:
         images: uint8 `(N, 3, 32, 32)`; kept as uint8 on the device (50,000 take 154 MB).
@@ -98,48 +98,6 @@ class ResidentLoader:
 
     def __len__(self) -> int:
         return -(-self.sampler.count // self.batch_size)
-
-
-class NormalizedImages(Dataset[tuple[Tensor, int]]):
-    """A dataset of single images that are normalized when they are requested."""
-
-    def __init__(self, images: Tensor, labels: Tensor) -> None:
-        self.images = images
-        self.labels = labels.tolist()
-
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        return normalize(self.images[index]), self.labels[index]
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-
-def worker_loader(
-    images: Tensor,
-    labels: Tensor,
-    batch_size: int,
-    *,
-    workers: int = 2,
-    shuffle: bool = True,
-    seed: int = 0,
-    pin_memory: bool = False,
-) -> DataLoader[tuple[Tensor, Tensor]]:
-    """Return a `DataLoader` of the images with `workers` processes; its batches are on the CPU.
-
-    Args:
-        workers: number of worker processes; 0 loads the images in the calling process.
-        pin_memory: whether the batches are in pinned memory, for faster copies to a GPU.
-
-    The other arguments, and the errors, are those of `ResidentLoader`.
-    """
-    _check(images, labels, batch_size)
-    return DataLoader(
-        NormalizedImages(images, labels),
-        batch_size=batch_size,
-        sampler=EpochOrder(len(labels), shuffle=shuffle, seed=seed),
-        num_workers=workers,
-        pin_memory=pin_memory,
-    )
 
 
 def _check(images: Tensor, labels: Tensor, batch_size: int) -> None:

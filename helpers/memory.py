@@ -19,14 +19,6 @@ def allocated_size(nbytes: int) -> int:
     return (nbytes + BLOCK - 1) // BLOCK * BLOCK
 
 
-def bytes_on_gpu(*tensors: torch.Tensor) -> int:
-    """Return the bytes that PyTorch allocates for these tensors; shared storage counts once."""
-    storages = {
-        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors
-    }
-    return sum(allocated_size(nbytes) for nbytes in storages.values())
-
-
 def warm_up(device: torch.device) -> None:
     """Run forward and backward passes once, so that CUDA's libraries allocate their workspaces.
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
-from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 from course.translation.catalogs import Catalog
@@ -129,20 +128,6 @@ def with_language(code: str, language: str) -> str:
             argument = f'{comma}language="{language}"'.encode()
             lines[call.end_lineno - 1] = (line[:end] + argument + line[end:]).decode()
     return "\n".join(lines)
-
-
-def without_language(code: str) -> str:
-    """Remove the arguments that `with_language` added."""
-    return re.sub(r'(lesson\.start\([^\n]*?)(?:, )?language="[\w-]+"\)', r"\1)", code)
-
-
-def is_same_code(original: NotebookNode, translation: NotebookNode) -> bool:
-    """Return whether two notebooks have the same code, except for the language."""
-    original_code, translated_code = (
-        [without_language(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
-        for notebook in (original, translation)
-    )
-    return original_code == translated_code
 
 
 def _first_translation(catalogs: tuple[Catalog, ...], text: str) -> str | None:

@@ -9,7 +9,7 @@ import simulated_cuda
 from helpers import explain, language, lesson
 from helpers.checks import lab_01
 from helpers.checks.check_box import CheckBox, CheckFailed
-from helpers.language import current_language, section_title, set_language, translate
+from helpers.language import section_title, set_language, translate
 from helpers.plots.style import new_figure, show
 
 NOT_A_LIST = lab_01.lab.hints["exercise_1"]["not-a-list"]
@@ -39,7 +39,6 @@ def spanish(tmp_path, monkeypatch):
 def test_start_uses_the_language_argument(capsys):
     lesson.start("cpu", language="es")
     assert "Este cuaderno calcula en cpu" in capsys.readouterr().out
-    assert current_language() == "es"
 
 
 def test_start_uses_the_language_from_the_environment(monkeypatch, capsys):

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from helpers import checkpoints
 from helpers.evaluation import evaluate
-from helpers.loaders import ResidentLoader, normalize, worker_loader
+from helpers.loaders import EpochOrder, ResidentLoader, normalize
 from helpers.training import train
 
 IMAGE_COUNT, BATCH_SIZE = 48, 4
@@ -81,6 +81,13 @@ OPTIMIZERS = {
 }
 
 
+def loader_with_workers(images, labels, batch_size):
+    """A `DataLoader` whose batches `train` can repeat."""
+    dataset = TensorDataset(normalize(images), labels)
+    order = EpochOrder(len(labels))
+    return DataLoader(dataset, batch_size, sampler=order, num_workers=2)
+
+
 def other_net() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
 
@@ -100,7 +107,7 @@ def test_history_holds_mean_losses_and_their_steps():
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("make_loader", [ResidentLoader, worker_loader])
+@pytest.mark.parametrize("make_loader", [ResidentLoader, loader_with_workers])
 def test_run_resumed_after_an_epoch_gives_the_same_weights(tmp_path, make_loader, optimizer):
     options = {"make_loader": make_loader, "make_optimizer": OPTIMIZERS[optimizer]}
     uninterrupted, history = seeded_run(3, **options)

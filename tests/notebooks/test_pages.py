@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from course.course_folder import open_course
-from course.translation.translator import is_same_code
+from tests.course.translation.same_code import is_same_code
 from tests.rules.links import Links
 from tests.rules.lint import (
     headings,

@@ -10,8 +10,8 @@ from course.authoring.targets import find_outdated
 from course.translation.catalogs import catalogs, update
 from course.translation.course_translation import read_translation
 from course.translation.documents import read_document
-from course.translation.translator import is_same_code
 from tests.course.translation.pseudo import LANGUAGE, pseudo, translate_all
+from tests.course.translation.same_code import is_same_code
 
 CELLS = """\
 # %% tags=["parameters"]

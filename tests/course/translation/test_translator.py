@@ -8,8 +8,8 @@ from course.translation.translator import (
     language_name,
     translated_path,
     with_language,
-    without_language,
 )
+from tests.course.translation.same_code import without_language
 
 COLAB = "https://colab.research.google.com/github/o/r/blob/main"
 PAGES = {"notebooks/01_next.ipynb", "labs/00_first.ipynb", "docs/help.md", "index.md"}

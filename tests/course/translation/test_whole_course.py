@@ -14,9 +14,9 @@ from course.translation.catalogs import Catalog
 from course.translation.checks import find_differences
 from course.translation.course_translation import CourseTranslation
 from course.translation.documents import document_names, read_document
-from course.translation.translator import is_same_code
 from helpers.checks.hints import read_hints
 from tests.course.translation.pseudo import LANGUAGE, pseudo
+from tests.course.translation.same_code import is_same_code
 
 COURSE = open_course(Path(__file__).parents[3])
 HELPERS = COURSE.root / "helpers"
