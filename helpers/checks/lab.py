@@ -10,11 +10,12 @@ import torch
 
 from helpers.checks import hints
 from helpers.checks.check_box import CheckBox, CheckFailed
+from helpers.checks.descriptions import one_line
 from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.limits import CodeLimits, Stopped
 from helpers.checks.machines import machine_for_checks
 from helpers.checks.sandbox import PrintedText, sandbox
-from helpers.checks.trial import Trial, one_line
+from helpers.checks.trial import Trial
 from helpers.language import section_title, translate
 
 

@@ -1,7 +1,8 @@
 """Lab 00, exercise 4: `cycles`."""
 
+from helpers.checks.descriptions import describe, is_int
 from helpers.checks.lab_00.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_int
+from helpers.checks.trial import Answer, Trial
 from helpers.small_computer import SmallComputer
 
 # The program shown in the lab.

@@ -3,8 +3,9 @@
 from itertools import combinations
 from typing import Any
 
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_00.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 from helpers.small_computer import SmallComputer
 
 # The program shown in the lab: the two branches execute different instructions.

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from helpers.checks.descriptions import describe, one_line
 from helpers.checks.hints import read_hints
 from helpers.checks.lab import Lab
-from helpers.checks.trial import Answer, Trial, describe, one_line
+from helpers.checks.trial import Answer, Trial
 from helpers.small_computer import MachineError, ProgramError, SmallComputer
 
 lab = Lab("00_cpu_and_gpu", read_hints(Path(__file__).parent))

@@ -2,9 +2,10 @@
 
 import torch
 
+from helpers.checks.descriptions import describe, format_gpu_count
 from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, format_gpu_count
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 

@@ -3,8 +3,9 @@
 import torch
 
 from helpers.checks.comparing import is_tensor
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(

@@ -3,8 +3,9 @@
 import numpy as np
 import torch
 
+from helpers.checks.descriptions import is_int
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, is_int
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(

@@ -2,8 +2,9 @@
 
 import torch
 
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(5, points=3, success_message="The mean is right, and the CPU waits for the GPU once.")

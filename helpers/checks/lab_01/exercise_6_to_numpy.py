@@ -3,8 +3,9 @@
 import numpy as np
 import torch
 
+from helpers.checks.descriptions import describe, one_line
 from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_stub_error, one_line
+from helpers.checks.trial import Answer, Trial, is_stub_error
 from helpers.language import translate
 
 

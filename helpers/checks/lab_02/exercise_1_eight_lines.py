@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from helpers.checks import hints
 from helpers.checks.comparing import close, copy_to, device_of, equal_values
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 _ELSEWHERE = ("device-error", "result-elsewhere", "result-dropped")
 

@@ -5,8 +5,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from helpers.checks.comparing import copy_to, device_of, equal_values
+from helpers.checks.descriptions import describe, is_int
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_int
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(

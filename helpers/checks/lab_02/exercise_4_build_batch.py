@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 
 from helpers.checks.comparing import close, equal_values
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(4, points=2, success_message="Only the rows that are needed move; the table stays.")

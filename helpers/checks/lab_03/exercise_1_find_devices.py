@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_03.shared import lab, make_optimizer, state_of
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 

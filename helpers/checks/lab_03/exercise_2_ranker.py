@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.comparing import close
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_03.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 
 class GivenRanker(nn.Module):

@@ -4,9 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.comparing import close
+from helpers.checks.descriptions import describe
 from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_03.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 
 class GivenRecurrent(nn.Module):

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from helpers.checks.descriptions import format_gpu_count, one_line
 from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_03.shared import lab, net_and_optimizer, on_cpu, state_of, take_steps
-from helpers.checks.trial import Answer, Trial, format_gpu_count, one_line
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 _WHOLE_OBJECTS = ("torch.nn.modules.", "torch.optim.", "__main__.")

@@ -7,8 +7,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from helpers.checks.comparing import find_devices, same_weights
+from helpers.checks.descriptions import describe, one_line
 from helpers.checks.lab_04.shared import Batches, lab
-from helpers.checks.trial import Answer, Trial, describe, one_line
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 from helpers.networks import ClassicNet
 

@@ -5,8 +5,9 @@ import math
 import torch
 
 from helpers.checks.comparing import find_devices
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_04.shared import Batches, ObservedNet, confusion, lab, observed_network
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 

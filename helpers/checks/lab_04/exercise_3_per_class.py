@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
+from helpers.checks.descriptions import describe, is_number, one_line
 from helpers.checks.lab_04.shared import confusion, lab, observed_network
-from helpers.checks.trial import Answer, Trial, describe, is_number, one_line
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 

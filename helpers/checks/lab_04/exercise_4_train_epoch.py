@@ -10,8 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from helpers.checks.comparing import same_weights
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_04.shared import Batches, epoch_reference, lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(4, points=3, success_message="All three mistakes are fixed.")

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 
 from helpers.checks.clocks import Clock, simulated_clock
+from helpers.checks.descriptions import describe, is_number, one_line
 from helpers.checks.lab_05.shared import lab
 from helpers.checks.queues import AsyncDevice, no_gpu_to_synchronize, simulated_gpu
-from helpers.checks.trial import Answer, Trial, describe, is_number, one_line
+from helpers.checks.trial import Answer, Trial
 
 # Work is measured in units of simulated seconds.
 _UNIT = 0.1

@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_05.shared import lab
 from helpers.checks.thread_time import thread_seconds
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 MIN_SPEEDUP = 10
 # This clock is not affected by other programs, and includes work done in other threads. On Windows,

@@ -5,8 +5,9 @@ import copy
 import torch
 from torch import nn
 
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_06.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 

@@ -2,8 +2,9 @@
 
 import math
 
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_06.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(

@@ -5,9 +5,10 @@ from typing import Any
 
 import torch
 
+from helpers.checks.descriptions import describe
 from helpers.checks.hints import read_hints
 from helpers.checks.lab import Lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 from helpers.language import translate
 
 lab = Lab("06_cifar10_in_seconds", read_hints(Path(__file__).parent), seconds=20)

@@ -4,8 +4,9 @@ import torch
 from torch import nn
 
 from helpers.checks.comparing import find_devices
+from helpers.checks.descriptions import describe, is_int
 from helpers.checks.lab_07.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_int
+from helpers.checks.trial import Answer, Trial
 from helpers.memory import allocated_size
 
 

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_07.shared import PeakMeter, lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(2, points=2, success_message="Only numbers are left, and no graph was built.")

@@ -6,8 +6,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from helpers.checks.comparing import close
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_07.shared import PeakMeter, both_close, lab, same_gradients
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 
 class _Layer(nn.Module):

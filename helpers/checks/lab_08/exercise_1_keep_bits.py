@@ -5,9 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.checks.descriptions import describe
 from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(1, points=3, success_message="You can round a number to any length of mantissa.")

@@ -5,8 +5,9 @@ import math
 import torch
 from torch import Tensor
 
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 _LIMIT = 2.0**24
 

@@ -3,8 +3,9 @@
 import torch
 import torch.nn.functional as F
 
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 # The hint for a wrong dtype of each expression.
 KINDS = {

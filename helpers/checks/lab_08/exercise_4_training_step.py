@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from helpers.checks.descriptions import describe
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 _SCALE, _MAX_NORM, _RATE = 1024.0, 0.4, 0.1
 _LARGE_NORM = 1000.0  # larger than the norm of any gradient here

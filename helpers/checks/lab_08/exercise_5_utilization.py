@@ -1,7 +1,8 @@
 """Lab 08, exercise 5: `utilization`."""
 
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 Kernels = list[tuple[int, int]]
 

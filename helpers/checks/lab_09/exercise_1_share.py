@@ -1,7 +1,8 @@
 """Lab 09, exercise 1: `share`."""
 
+from helpers.checks.descriptions import describe, is_int
 from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_int
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(1, points=2, success_message="Every process gets the same number of examples.")

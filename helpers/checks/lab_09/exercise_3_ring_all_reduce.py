@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor
 
+from helpers.checks.descriptions import describe
 from helpers.checks.hints import WrongAnswer
 from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial, describe
+from helpers.checks.trial import Answer, Trial
 
 
 @lab.exercise(

@@ -2,8 +2,9 @@
 
 import math
 
+from helpers.checks.descriptions import describe, is_number
 from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial, describe, is_number
+from helpers.checks.trial import Answer, Trial
 
 # Bytes per parameter that each method shards.
 _SHARDED = {"ddp": 0, "zero1": 12, "zero2": 14, "fsdp": 16}
