@@ -93,7 +93,7 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
 def _build(options: argparse.Namespace) -> int:
     # Imported here so that each command imports only what it needs.
     from course.authoring.build import build
-    from course.authoring.targets import find_outdated
+    from course.authoring.up_to_date import find_outdated
 
     course = open_course(options.root)
     if options.check:

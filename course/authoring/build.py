@@ -15,7 +15,8 @@ from nbformat import NotebookNode
 
 from course.authoring.start_page import start_page
 from course.authoring.stored_outputs import output_problems, outputs_digest, plain_text, tidy
-from course.authoring.targets import Target, differences, read_stored, targets
+from course.authoring.targets import Target, targets
+from course.authoring.up_to_date import differences, read_stored
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import CurrentPythonKernelManager, make_cifar10_root_absolute
 from course.files import write_atomically

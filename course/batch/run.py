@@ -15,7 +15,7 @@ from time import monotonic
 import psutil
 from nbformat import NotebookNode
 
-from course.authoring.targets import find_outdated
+from course.authoring.up_to_date import find_outdated
 from course.course_folder import CourseError, CourseFolder, pick
 from course.execution import engine, gpus
 from course.execution.jobs import Job, RunLimits, RunResult, Status

@@ -8,7 +8,7 @@ import pytest
 from course import cli
 from course.authoring.assemble import METADATA
 from course.authoring.build import build
-from course.authoring.targets import find_outdated
+from course.authoring.up_to_date import find_outdated
 from course.course_folder import CourseError
 
 LESSON = """\

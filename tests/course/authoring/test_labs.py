@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from course.authoring.build import build
-from course.authoring.targets import find_outdated
+from course.authoring.up_to_date import find_outdated
 from course.course_folder import CourseError
 from tests.conftest import HEADER
 

@@ -11,7 +11,7 @@ import pytest
 from course import cli
 from course.authoring.build import build
 from course.authoring.release import release
-from course.authoring.targets import find_outdated
+from course.authoring.up_to_date import find_outdated
 from course.course_folder import CourseError, open_course
 from tests.rules.links import Links
 

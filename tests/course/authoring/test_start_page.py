@@ -5,7 +5,7 @@ from pathlib import Path
 
 from course.authoring.build import build
 from course.authoring.start_page import start_page
-from course.authoring.targets import find_outdated
+from course.authoring.up_to_date import find_outdated
 from course.course_folder import open_course
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course.authoring.build import build
-from course.authoring.targets import find_outdated
+from course.authoring.up_to_date import find_outdated
 from course.translation.catalogs import catalogs, update
 from course.translation.course_translation import read_translation
 from course.translation.documents import read_document
