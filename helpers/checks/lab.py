@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from helpers.checks.limits import CodeLimits, Stopped
 from helpers.checks.machines import machine_for_checks
 from helpers.checks.sandbox import PrintedText, sandbox
 from helpers.checks.trial import Trial
+from helpers.explain.source import is_library
 from helpers.language import section_title, translate
 
 
@@ -62,7 +64,11 @@ class Exercise:
         Raises:
             CheckFailed: an answer is wrong. The exception stops the cell.
         """
-        verdict = self.judge(*answers)
+        __tracebackhide__ = True  # IPython leaves this function out of the traceback.
+        try:
+            verdict = self.judge(*answers)
+        except KeyboardInterrupt as error:
+            raise error.with_traceback(_students_frames(error.__traceback__)) from None
         self.record(verdict).show()
         if verdict.mistake is not None:
             raise CheckFailed(f"exercise {self.number}: {verdict.mistake.wrong}") from None
@@ -162,6 +168,13 @@ class Exercise:
 
     def __str__(self) -> str:
         return f"exercise_{self.number}"
+
+
+def _students_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback from the student's code on; None if it is not in there."""
+    while traceback is not None and is_library(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    return traceback
 
 
 @dataclass

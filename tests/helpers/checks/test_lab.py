@@ -4,13 +4,14 @@ import json
 import os
 import random
 import re
+import traceback
 from pathlib import Path
 
 import pytest
 import torch
 
 import simulated_cuda
-from helpers.checks import check_box
+from helpers.checks import check_box, lab_00
 from helpers.checks.check_box import CHECK_TYPE, CheckFailed
 from helpers.checks.hints import Hint
 from helpers.checks.lab import Lab
@@ -55,6 +56,10 @@ def identity(x):
     return x
 
 
+def interrupted():
+    raise KeyboardInterrupt
+
+
 def twice(x):
     return 2 * x
 
@@ -62,6 +67,13 @@ def twice(x):
 def run_wrong_answer(exercise, *answers):
     with pytest.raises(CheckFailed):
         exercise(*answers)
+
+
+def test_traceback_of_an_interrupted_check_has_no_functions_of_the_check():
+    with pytest.raises(KeyboardInterrupt) as caught:
+        lab_00.exercise_1(interrupted)
+    names = [entry.name for entry in traceback.extract_tb(caught.tb)]
+    assert names[1:] == ["__call__", "interrupted"]
 
 
 def test_repeated_mistake_gets_more_help(lab, outputs):
