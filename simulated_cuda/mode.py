@@ -99,10 +99,10 @@ class SimulatedCUDA(TorchFunctionMode):
             error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
             raise
 
-    def wrap_handling(self, handle: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the function with which `torch.nn.functional` calls modes, to call this one faster.
+    def wrap_handle_torch_function(self, handle: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap `handle_torch_function` of `torch.nn.functional` to call this mode faster.
 
-        PyTorch's function searches the arguments for subclasses and uses a context manager.
+        PyTorch's version searches the arguments for subclasses and uses a context manager.
         """
 
         def handle_torch_function(
@@ -128,7 +128,7 @@ class SimulatedCUDA(TorchFunctionMode):
         """Run an operation whose tensors are all on device `where`; set its result's device."""
         if self.machine.forked:
             raise messages.initialization_error()
-        before = thread.running
+        previous = thread.running
         thread.running = where
         try:
             if autocast.state.used and autocast.is_enabled():
@@ -141,17 +141,17 @@ class SimulatedCUDA(TorchFunctionMode):
             refusals.explain_missing_kernel(error)
             raise
         finally:
-            thread.running = before
+            thread.running = previous
         if type(result) is torch.Tensor:
             # A faster version of `put_all`, since this code runs for every operation.
             try:
                 storage = storage_of(result)
                 if storage.place is not UNKNOWN:
                     return result
-                simple = result.is_cpu
+                has_cpu_storage = result.is_cpu
             except (NotImplementedError, RuntimeError):
-                simple = False
-            if simple:
+                has_cpu_storage = False
+            if has_cpu_storage:
                 move_storage(storage, where, self.memories, thread.backward_depth > 0)
                 return result
         elif isinstance(result, list | tuple) and result and args:

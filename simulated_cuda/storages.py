@@ -1,4 +1,4 @@
-"""Storages: their device, creating and resizing them, and sharing them with other tensors."""
+"""Device handling of storages: creating, resizing and sharing them, and `Tensor.set_`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .places import CPU, Place, index_of, move_storage, put_all, storage_of
 
 Tensor = torch.Tensor
 # The position of the argument `device` of `Tensor._make_wrapper_subclass`.
-_DEVICE_OF_WRAPPER = 7
+_DEVICE_POSITION = 7
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -53,14 +53,14 @@ def wrap_make_wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[
     """Wrap `Tensor._make_wrapper_subclass`, which would create a tensor on a real GPU."""
 
     def make_wrapper_subclass(*args: Any, **kwargs: Any) -> Tensor:
-        # The device is positional in the calls of torch.nested.
-        positional = len(args) > _DEVICE_OF_WRAPPER
-        device = args[_DEVICE_OF_WRAPPER] if positional else kwargs.get("device")
+        # torch.nested passes the device as a positional argument.
+        positional = len(args) > _DEVICE_POSITION
+        device = args[_DEVICE_POSITION] if positional else kwargs.get("device")
         where = None if device is None else mode.machine.resolve(device)
         if where is None or where == CPU:
             return create(*args, **kwargs)
         if positional:
-            args = (*args[:_DEVICE_OF_WRAPPER], "cpu", *args[_DEVICE_OF_WRAPPER + 1 :])
+            args = (*args[:_DEVICE_POSITION], "cpu", *args[_DEVICE_POSITION + 1 :])
         else:
             kwargs["device"] = "cpu"
         result = create(*args, **kwargs)
@@ -71,7 +71,7 @@ def wrap_make_wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[
     return staticmethod(make_wrapper_subclass)
 
 
-def subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def wrap_make_subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Wrap `Tensor._make_subclass` to reject a FakeTensor on CUDA, which needs the driver."""
 
     # The signature must match PyTorch's, or importing its compiler fails.
