@@ -163,9 +163,10 @@ def _report(root: Path, moves: list[Move], is_detected: Callable[[Move], bool]) 
     missed = []
     for number, move in enumerate(moves, 1):
         place = f"{move.path.resolve().relative_to(root)}:{move.line}: {move.text}"
-        noticed = is_detected(move)
-        print(f"[{number}/{len(moves)}] {'noticed' if noticed else 'MISSED '} {place}", flush=True)
-        if not noticed:
+        detected = is_detected(move)
+        outcome = "detected" if detected else "MISSED  "
+        print(f"[{number}/{len(moves)}] {outcome} {place}", flush=True)
+        if not detected:
             missed.append(place)
     print(f"\n{len(moves) - len(missed)} of {len(moves)} removals were detected by a test.")
     if missed:
