@@ -58,10 +58,10 @@ def resolve_device_index(machine: Machine, device: Any = None) -> int:
     """Return the index of `device`, an argument of `torch.cuda` functions; None means current."""
     if device is None:
         return machine.current
-    where = machine.resolve(device)
-    if where is None or where == CPU:
+    device_index = machine.resolve(device)
+    if device_index is None or device_index == CPU:
         raise ValueError(f"Expected a cuda device, but got: {device}")
-    return where
+    return device_index
 
 
 def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:

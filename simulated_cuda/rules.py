@@ -31,7 +31,7 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
         return foreach.check(machine, func, args, kwargs)
     arguments = list(tensor_arguments(func, args, kwargs))
     if base in MULTI_DEVICE or base.rstrip("_") in MULTI_DEVICE:
-        return arguments[0].where
+        return arguments[0].device_index
     base_name = base.removesuffix("_")
     full_name = (
         f"{base_name}.{func._schema.overload_name}" if func._schema.overload_name else base_name
