@@ -1,6 +1,6 @@
-"""Recording files: one file per benchmark, with one recording per device.
+"""Record files: one file per benchmark, with one record per device.
 
-A benchmark run replaces only the recordings of its own device.
+A benchmark run replaces only the record of its own device.
 """
 
 import datetime

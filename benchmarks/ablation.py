@@ -5,7 +5,7 @@ CPU it is the course's CPU recipe, trained for two epochs on a tenth of the trai
 evaluated on a third of the test images. Every run has the same number of steps. Runs of the recipes
 alternate, so a change in the machine's speed affects all of them. ABLATION_SEEDS sets the seeds of
 each recipe; the default is "0,1,2" on a CPU and ten seeds on a GPU. Earlier runs on this device
-with the same settings are kept, so the runs can be split over several calls.
+with the same settings are kept, so the runs can be split over several commands.
 """
 
 import json
@@ -60,24 +60,31 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
         "images": len(labels),
         "test_images": len(test[1]),
         "epochs": settings.epochs,
-        # Convert tuples to lists, to compare equal to the recorded settings.
+        # Convert tuples to lists, so that the settings compare equal to the recorded ones.
         "settings": json.loads(json.dumps(asdict(settings))),
     }
     new_record = record(device, {})
-    earlier_results = [old.results for old in records.read(NAME) if old.device == new_record.device]
-    results = summarize_runs(runs, conditions, earlier_results[0] if earlier_results else None)
+    same_device_results = [
+        old.results for old in records.read(NAME) if old.device == new_record.device
+    ]
+    results = summarize_runs(
+        runs, conditions, same_device_results[0] if same_device_results else None
+    )
     results |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
     what = "test accuracy with one technique removed"
     return merge_records(NAME, what, [replace(new_record, results=results)])
 
 
 def summarize_runs(
-    runs: list[dict[str, Any]], conditions: dict[str, Any], before: Any | None = None
+    runs: list[dict[str, Any]], conditions: dict[str, Any], earlier_results: Any | None = None
 ) -> dict[str, Any]:
-    """Return the results of `runs` and of the runs in `before`, if its conditions are the same."""
-    if before and all(before[key] == value for key, value in conditions.items()):
+    """Return the results of `runs` and of `earlier_results`, if the conditions are the same."""
+    if earlier_results and all(earlier_results[key] == value for key, value in conditions.items()):
         keys = {(run["name"], run["seed"]) for run in runs}
-        runs = [*(old for old in before["runs"] if (old["name"], old["seed"]) not in keys), *runs]
+        runs = [
+            *(old for old in earlier_results["runs"] if (old["name"], old["seed"]) not in keys),
+            *runs,
+        ]
     rows: dict[str, dict[str, Any]] = {}
     for run in runs:
         row = rows.setdefault(run["name"], {"name": run["name"], "accuracy": [], "seconds": []})

@@ -16,10 +16,10 @@ from helpers.loaders import normalize
 from helpers.networks import ScaledClassicNet
 from helpers.timing import measure as measure_time
 
-BATCHES = (4, 16, 64, 256, 1024, 4096)
+BATCH_SIZES = (4, 16, 64, 256, 1024, 4096)
 WIDTHS = {"cpu": (1, 2, 4, 8, 16), "other": (1, 2, 4, 8, 16, 32)}
 DEPTHS = (1, 2, 4, 8)
-BATCH = 64  # for the width and depth curves
+BATCH_SIZE = 64  # for the width and depth curves
 ROUNDS = 5
 SECONDS = 0.5
 
@@ -33,8 +33,10 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         results = {
             "rounds": ROUNDS,
             "command": "python -m benchmarks batch_and_width",
-            "batch_of_width_and_depth": BATCH,
-            "batch": _curve(BATCHES, lambda size, d=device: _step(images, labels, d, batch=size)),
+            "batch_of_width_and_depth": BATCH_SIZE,
+            "batch": _curve(
+                BATCH_SIZES, lambda size, d=device: _step(images, labels, d, batch=size)
+            ),
             "width": _curve(widths, lambda size, d=device: _step(images, labels, d, width=size)),
             "depth": _curve(DEPTHS, lambda size, d=device: _step(images, labels, d, depth=size)),
         }
@@ -51,7 +53,7 @@ def _curve(sizes: tuple[int, ...], make: Callable) -> dict[str, list]:
     return {"sizes": list(sizes), "seconds": points}
 
 
-def _step(images, labels, device: torch.device, *, batch: int = BATCH, width=1, depth=1):
+def _step(images, labels, device: torch.device, *, batch: int = BATCH_SIZE, width=1, depth=1):
     net = ScaledClassicNet(width, depth).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
     inputs, targets = normalize(images[:batch]).to(device), labels[:batch].to(device)

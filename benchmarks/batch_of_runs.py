@@ -64,8 +64,8 @@ def measure(cifar10_root: Path) -> dict[str, object]:
 
 def _papermill(scratch: Path, seed: int) -> float:
     """Run one command; return its wall-clock seconds."""
-    words = [ROOT / "notebooks" / f"{LESSON}.ipynb", scratch / f"{seed}.ipynb"]
-    command = [sys.executable, "-m", "papermill", *map(str, words), "-p", "seed", str(seed)]
+    paths = [ROOT / "notebooks" / f"{LESSON}.ipynb", scratch / f"{seed}.ipynb"]
+    command = [sys.executable, "-m", "papermill", *map(str, paths), "-p", "seed", str(seed)]
     return _run_seconds([*command, "-k", "python3", "--no-progress-bar"], scratch)
 
 

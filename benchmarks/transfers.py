@@ -1,7 +1,7 @@
 """Copies from the CPU to a GPU, from pageable and pinned memory, blocking and non-blocking.
 
-Baseline: a blocking copy from pageable memory. Needs a CUDA GPU; without one, the recordings of
-other machines are kept.
+Baseline: a blocking copy from pageable memory. Needs a CUDA GPU; without one, the records
+from other machines are kept.
 """
 
 import time
@@ -22,7 +22,7 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     """Return GB/s for each kind of memory, the time until a call returns, and stream timings."""
     device = devices()[-1]
     if device.type != "cuda":
-        print("not measured: this needs a CUDA GPU; recordings of other machines are kept")
+        print("not measured: this needs a CUDA GPU; records from other machines are kept")
         return merge_records("transfers", "copies from the host to a GPU", [])
     rates: dict[str, list[float]] = {"pageable": [], "pinned": []}
     for size in SIZES:

@@ -118,7 +118,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "run",
         help="execute the lessons and write a report",
-        description="Execute the built notebooks through papermill and write the executed "
+        description="Execute the built notebooks with papermill and write the executed "
         "notebooks, their pages and index.html into runs/DATE-TIME (runs/latest links to it).",
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
@@ -177,7 +177,7 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         "--repo",
         required=True,
         metavar="OWNER/NAME",
-        help="the repository on GitHub, or its address",
+        help="the repository on GitHub, or its URL",
     )
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
     command.set_defaults(command=_release)

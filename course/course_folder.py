@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-# The repository before the first `course release`; it does not exist.
+# Stands for the repository until the first `course release`. No repository has this name.
 PLACEHOLDER_REPOSITORY = "gpu-course-kit/gpu-course-kit"
 
 
@@ -84,7 +84,7 @@ class CourseFolder:
 
 
 def open_course(root: Path | None = None) -> CourseFolder:
-    """Open the course in `root`, or in the working directory or its nearest parent with one.
+    """Open the course in `root`, or the nearest one at or above the working directory.
 
     Falls back to the copy that this package was installed from.
 

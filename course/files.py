@@ -11,8 +11,9 @@ from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
-# A write that is killed leaves a file whose name starts with a dot and ends with this suffix.
-PARTIAL = ".partial"
+# If the process is killed during a write, it leaves a file whose name starts with a dot and ends
+# with this suffix.
+PARTIAL_SUFFIX = ".partial"
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -25,7 +26,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     """
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL_SUFFIX)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -61,7 +61,7 @@ class Table:
 
 
 class TableDisplay:
-    """Displays itself as the table that its method `_table` returns."""
+    """Base class of objects that are displayed as the table that `_table` returns."""
 
     def _table(self) -> Table:
         raise NotImplementedError

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .cuda_api import CAPABILITY, device_number
+from .cuda_api import CAPABILITY, resolve_device_index
 from .machine import Machine
 
 
@@ -23,7 +23,7 @@ def replacements(
         return lambda device=None: cuda["memory_stats"](device)[name]
 
     def get_device_capability(device: Any = None) -> dict[str, Any]:
-        device_number(machine, device)
+        resolve_device_index(machine, device)
         return {"major": CAPABILITY[0], "minor": CAPABILITY[1]}
 
     return {
@@ -62,7 +62,7 @@ def _device_index(machine: Machine) -> type:
         def __enter__(self) -> None:
             self.before = machine.current
             if self.index is not None:
-                machine.current = device_number(machine, self.index)
+                machine.current = resolve_device_index(machine, self.index)
 
         def __exit__(self, *details: object) -> None:
             machine.current = self.before

@@ -34,11 +34,11 @@ class EveryAllocation(TorchDispatchMode):
         # must not handle it.
         with torch._C.DisableTorchFunction():
             result = operation(*args, **(kwargs or {}))
-            where = thread.running
-            if where == CPU and thread.backward_depth:
-                where = max((index_of(tensor) for tensor in _tensors(args)), default=CPU)
-            if where != CPU:
-                put_all(result, where, self.memories, guess=thread.backward_depth > 0)
+            device_index = thread.running
+            if device_index == CPU and thread.backward_depth:
+                device_index = max((index_of(tensor) for tensor in _tensors(args)), default=CPU)
+            if device_index != CPU:
+                put_all(result, device_index, self.memories, guess=thread.backward_depth > 0)
             return result
 
 

@@ -25,7 +25,7 @@ class Argument:
 
     name: str
     tensor: torch.Tensor
-    where: int
+    device_index: int
     written: bool
 
 
@@ -50,17 +50,21 @@ def check_elementwise(
     machine: Machine, arguments: list[Argument], takes_scalars: bool = True
 ) -> int:
     """Perform TensorIterator's check (`compute_types` in aten/src/ATen/TensorIterator.cpp)."""
-    common = next((argument.where for argument in arguments if argument.where != CPU), CPU)
+    common = next(
+        (argument.device_index for argument in arguments if argument.device_index != CPU), CPU
+    )
     scalars = 0
     # Outputs come first in TensorIterator's list of operands.
     for argument in sorted(arguments, key=lambda argument: not argument.written):
-        is_scalar = argument.where == CPU and argument.tensor.dim() == 0 and not argument.written
+        is_scalar = (
+            argument.device_index == CPU and argument.tensor.dim() == 0 and not argument.written
+        )
         if takes_scalars and is_scalar:
             if scalars == 1:
                 raise RuntimeError("Trying to pass too many CPU scalars to CUDA kernel!")
             scalars += 1
-        elif argument.where != common:
-            names = machine.name(common), machine.name(argument.where)
+        elif argument.device_index != common:
+            names = machine.name(common), machine.name(argument.device_index)
             raise RuntimeError(messages.two_devices(*map(str, names)))
     return common
 
@@ -70,21 +74,21 @@ def check_each(
     method: str | None = None,
 ) -> int:  # fmt: skip
     """Perform the check of the generated wrappers (torchgen/dest/register_dispatch_key.py)."""
-    first = arguments[0].where
+    first = arguments[0].device_index
     for argument in arguments[1:]:
-        if argument.where != first:
+        if argument.device_index != first:
             raise RuntimeError(
                 messages.wrong_argument(
-                    argument.name, str(machine.name(argument.where)), str(machine.name(first)),
-                    *_method(func, method),
+                    argument.name, str(machine.name(argument.device_index)),
+                    str(machine.name(first)), *_method(func, method),
                 )
             )  # fmt: skip
     return first
 
 
-def refuse(machine: Machine, name: str, where: int, others: int, method: str) -> None:
+def refuse(machine: Machine, name: str, device_index: int, others: int, method: str) -> None:
     """Raise the error of PyTorch's generated CUDA wrapper for the argument `name`."""
-    places = str(machine.name(where)), str(machine.name(others))
+    places = str(machine.name(device_index)), str(machine.name(others))
     raise RuntimeError(messages.wrong_argument(name, *places, method))
 
 
@@ -95,15 +99,15 @@ def check_same_device_as_first(machine: Machine, method: str, tensors: dict[str,
     """
     places = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
     first = next(iter(places.values()))
-    for name, where in places.items():
-        if where != first:
-            refuse(machine, name, where, first, method)
+    for name, device_index in places.items():
+        if device_index != first:
+            refuse(machine, name, device_index, first, method)
     return first
 
 
 def two_devices(machine: Machine, *places: int) -> RuntimeError:
     """Return TensorIterator's error for two device indices; a GPU comes first in its text."""
-    first, second = sorted(places, key=lambda where: where == CPU)[:2]
+    first, second = sorted(places, key=lambda device_index: device_index == CPU)[:2]
     return RuntimeError(messages.two_devices(str(machine.name(first)), str(machine.name(second))))
 
 

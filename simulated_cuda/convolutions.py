@@ -29,7 +29,7 @@ def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) ->
         for name, tensor in (("self", signal), ("weight", weight), ("bias", bias))
         if tensor is not None
     ]
-    input_index = arguments[0].where
+    input_index = arguments[0].device_index
     if input_index == CPU:
         backend = torch._C._select_conv_backend(*args[:9]).name
         if backend in _CPU_CONVOLUTIONS:
@@ -54,9 +54,10 @@ def _same_types(arguments: list[Argument], ending: str) -> None:
     """Check that the tensor types, such as `torch.cuda.FloatTensor`, are equal."""
     signal = arguments[0]
     for other in arguments[1:]:
-        if (other.where >= 0) != (signal.where >= 0) or other.tensor.dtype != signal.tensor.dtype:
+        same_device_type = (other.device_index >= 0) == (signal.device_index >= 0)
+        if not same_device_type or other.tensor.dtype != signal.tensor.dtype:
             raise different_types(
-                signal.tensor, signal.where, other.name, other.tensor, other.where,
+                signal.tensor, signal.device_index, other.name, other.tensor, other.device_index,
                 ending.format(other.name),
             )  # fmt: skip
 

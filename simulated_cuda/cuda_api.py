@@ -54,14 +54,14 @@ class DeviceProperties:
         )
 
 
-def device_number(machine: Machine, device: Any = None) -> int:
+def resolve_device_index(machine: Machine, device: Any = None) -> int:
     """Return the index of `device`, an argument of `torch.cuda` functions; None means current."""
     if device is None:
         return machine.current
-    where = machine.resolve(device)
-    if where is None or where == CPU:
+    device_index = machine.resolve(device)
+    if device_index is None or device_index == CPU:
         raise ValueError(f"Expected a cuda device, but got: {device}")
-    return where
+    return device_index
 
 
 def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
@@ -69,26 +69,26 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
 
     def get_device_properties(device: Any = None) -> DeviceProperties:
         try:
-            device_number(machine, device)
+            resolve_device_index(machine, device)
         except messages.CUDA_ERROR:
             raise AssertionError("Invalid device id") from None
         return DeviceProperties(NAME, *CAPABILITY, machine.total)
 
     def set_device(device: Any) -> None:
         if not (isinstance(device, int) and device < 0):
-            machine.current = device_number(machine, device)
+            machine.current = resolve_device_index(machine, device)
 
     def exchange_device(index: int) -> int:
-        before = machine.current
+        previous = machine.current
         if index >= 0:
-            machine.current = device_number(machine, index)
-        return before
+            machine.current = resolve_device_index(machine, index)
+        return previous
 
     def synchronize(device: Any = None) -> None:
-        device_number(machine, device)
+        resolve_device_index(machine, device)
 
     def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-        return device_number(machine, device) != device_number(machine, peer_device)
+        return resolve_device_index(machine, device) != resolve_device_index(machine, peer_device)
 
     return {
         "is_available": lambda: True,
@@ -121,7 +121,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
     }
 
 
-def set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[Any], None]:
+def wrap_set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[Any], None]:
     """Wrap `torch.set_default_tensor_type` to support types such as `torch.cuda.FloatTensor`."""
 
     def set_default(t: Any, /) -> None:

@@ -26,23 +26,23 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 def dlpack(mode, func, args, kwargs):
     """`Tensor.__dlpack__`: a GPU tensor can only be exported as a copy on the CPU."""
     tensor = args[0]
-    where = index_of(tensor)
-    if where < 0:
+    device_index = index_of(tensor)
+    if device_index < 0:
         return func(*args, **kwargs)
     target = kwargs.get("dl_device")
     if target is None or target[0] != _CPU:
         _refuse(tensor)
     if kwargs.get("copy") is False:
         raise ValueError(
-            f"cannot move (i.e. copy=False) tensor from cuda:{where} to cpu without copying."
+            f"cannot move (i.e. copy=False) tensor from cuda:{device_index} to cpu without copying."
         )
     return func(tensor.clone(), **{**kwargs, "stream": None})
 
 
 def dlpack_device(mode, func, args, kwargs):
     """`Tensor.__dlpack_device__`: the DLPack device type and the device index."""
-    where = index_of(args[0])
-    return (_CUDA, where) if where >= 0 else func(*args, **kwargs)
+    device_index = index_of(args[0])
+    return (_CUDA, device_index) if device_index >= 0 else func(*args, **kwargs)
 
 
 def wrap_export(export: Callable[..., Any]) -> Callable[..., Any]:

@@ -32,26 +32,26 @@ def make(mode, func, args, kwargs):
     requested = kwargs.get("device")
     source = args[0] if args and isinstance(args[0], torch.Tensor) else None
     resolve = mode.machine.resolve
-    where = _default_place(mode, func, source) if requested is None else resolve(requested)
-    if where is None:
+    device_index = _default_place(mode, func, source) if requested is None else resolve(requested)
+    if device_index is None:
         # Another device type, such as meta, or an invalid argument: PyTorch handles both.
         return func(*args, **kwargs)
-    if func in _MEMORY_SHARING and source is not None and index_of(source) != where:
-        source = copy_to_device(mode, source, where)
+    if func in _MEMORY_SHARING and source is not None and index_of(source) != device_index:
+        source = copy_to_device(mode, source, device_index)
         args = (source, *args[1:])
     pinned = kwargs.pop("pin_memory", False)
     generator = kwargs.get("generator")
     if generator is not None:
-        check_generator(generator, where)
+        check_generator(generator, device_index)
     kwargs["device"] = "cpu"
-    if where >= 0 and func not in _FROM_DATA and not _is_small(args, kwargs):
-        _check_memory(mode, func, args, kwargs, where)
-    if where >= 0 and generator is None and func in generators.FACTORIES:
-        with generators.use_default_generator(mode.machine, where):
+    if device_index >= 0 and func not in _FROM_DATA and not _is_small(args, kwargs):
+        _check_memory(mode, func, args, kwargs, device_index)
+    if device_index >= 0 and generator is None and func in generators.FACTORIES:
+        with generators.use_default_generator(mode.machine, device_index):
             result = func(*args, **kwargs)
     else:
         result = func(*args, **kwargs)
-    if where == CPU:
+    if device_index == CPU:
         if pinned:
             place = Place(CPU)
             place.pinned = True
@@ -59,7 +59,7 @@ def make(mode, func, args, kwargs):
         return result
     if func in _MEMORY_SHARING and result is not source:
         result = result.clone()
-    put_all(result, where, mode.memories)
+    put_all(result, device_index, mode.memories)
     return result
 
 
@@ -72,29 +72,29 @@ def wrap_factory(mode, function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(first, torch.Tensor) and kwargs.get("device") is None:
             kwargs["device"] = first.device
         result = make(mode, function, args, kwargs)
-        where = index_of(result)
-        if where >= 0 and result.layout == torch.jagged:
-            put_all(result.offsets(), where, mode.memories)
+        device_index = index_of(result)
+        if device_index >= 0 and result.layout == torch.jagged:
+            put_all(result.offsets(), device_index, mode.memories)
         return result
 
     return make_on_device
 
 
-def copy_to_device(mode, tensor: torch.Tensor, where: int, dtype: torch.dtype | None = None):
-    """Return a copy of `tensor` on device `where`. Like `.to`, the copy is differentiable."""
-    if where >= 0:
-        mode.memories[where].check(bytes_of(tensor, dtype))
+def copy_to_device(mode, tensor: torch.Tensor, device_index: int, dtype: torch.dtype | None = None):
+    """Return a differentiable copy of `tensor` on the device with this index, as `.to` does."""
+    if device_index >= 0:
+        mode.memories[device_index].check(bytes_of(tensor, dtype))
     result = tensor.to(dtype or tensor.dtype, copy=True)
-    if where >= 0:
-        put_all(result, where, mode.memories)
+    if device_index >= 0:
+        put_all(result, device_index, mode.memories)
     return result
 
 
-def check_generator(generator: torch.Generator, where: int) -> None:
+def check_generator(generator: torch.Generator, device_index: int) -> None:
     """Raise RuntimeError for a generator of another device type, as random operations do."""
     of_gpu = generator.device.type == "cuda"
-    if of_gpu != (where >= 0):
-        expected, found = ("cuda", "cpu") if where >= 0 else ("cpu", "cuda")
+    if of_gpu != (device_index >= 0):
+        expected, found = ("cuda", "cpu") if device_index >= 0 else ("cpu", "cuda")
         raise RuntimeError(f"Expected a '{expected}' device type for generator but found '{found}'")
 
 
@@ -120,7 +120,7 @@ def _is_small(args: tuple, kwargs: dict) -> bool:
     return max_elements <= 1_000_000
 
 
-def _check_memory(mode, func, args, kwargs, where: int) -> None:
+def _check_memory(mode, func, args, kwargs, device_index: int) -> None:
     """Raise `torch.OutOfMemoryError` before the CPU allocates a tensor that does not fit."""
     if "generator" in kwargs or "out" in kwargs:
         return
@@ -134,7 +134,7 @@ def _check_memory(mode, func, args, kwargs, where: int) -> None:
     except (ArithmeticError, RuntimeError, TypeError, ValueError, NotImplementedError):
         # An invalid argument, which the real call will report, or a function without a meta kernel.
         return
-    mode.memories[where].check(nbytes)
+    mode.memories[device_index].check(nbytes)
 
 
 def _nbytes_of_range(func, args, kwargs) -> int | None:

@@ -22,8 +22,8 @@ def install(machine: Machine) -> None:
 
     def tag(storage: Any) -> str | None:
         inner = getattr(storage, "_untyped_storage", storage)
-        where = inner.place.index
-        return None if where == CPU else f"cuda:{where}"
+        device_index = inner.place.index
+        return None if device_index == CPU else f"cuda:{device_index}"
 
     def restore(storage: Any, location: str) -> Any:
         if not str(location).startswith("cuda"):

@@ -52,8 +52,8 @@ def check_fused_step(
     arguments = list(tensor_arguments(func, args, kwargs))
     if func._schema.overload_name == "tensor_lr":
         for argument in arguments:
-            is_lr_on_cpu = argument.name == "lr" and argument.where == CPU
-            is_wrong = argument.where != arguments[0].where and not is_lr_on_cpu
+            is_lr_on_cpu = argument.name == "lr" and argument.device_index == CPU
+            is_wrong = argument.device_index != arguments[0].device_index and not is_lr_on_cpu
             if argument.name in _SCALARS_OF_STEP and is_wrong:
                 raise RuntimeError(f"{argument.name} must be on the same GPU device as the params")
         arguments = [a for a in arguments if a.name not in _SCALARS_OF_STEP]

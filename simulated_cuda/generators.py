@@ -68,9 +68,9 @@ def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
 
 
 @contextmanager
-def use_default_generator(machine: Machine, where: int) -> Iterator[None]:
-    """Use the default generator of device `where` instead of the CPU's inside a `with` block."""
-    cpu, own = torch.default_generator, default_generators(machine)[where]
+def use_default_generator(machine: Machine, device_index: int) -> Iterator[None]:
+    """Use the default generator of this device instead of the CPU's inside a `with` block."""
+    cpu, own = torch.default_generator, default_generators(machine)[device_index]
     before = cpu.get_state()
     cpu.set_state(own.get_state())
     try:
@@ -89,11 +89,11 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     return dict.fromkeys(functions, _draw)
 
 
-def _draw(mode, func, args, kwargs, where):
+def _draw(mode, func, args, kwargs, device_index):
     if kwargs.get("generator") is not None:
-        return mode.run(func, args, kwargs, where)
-    with use_default_generator(mode.machine, where):
-        return mode.run(func, args, kwargs, where)
+        return mode.run(func, args, kwargs, device_index)
+    with use_default_generator(mode.machine, device_index):
+        return mode.run(func, args, kwargs, device_index)
 
 
 class _Factory(type):
@@ -102,13 +102,13 @@ class _Factory(type):
     machine: Machine
 
     def __call__(cls, device: Any = "cpu") -> torch.Generator:
-        where = cls.machine.resolve(device)
-        if where is None or where == CPU:
+        device_index = cls.machine.resolve(device)
+        if device_index is None or device_index == CPU:
             return _RealGenerator(device)
         generator = SimulatedGenerator()
         # In PyTorch, the device of a generator created with "cuda" has no index.
         generator.device = (
-            torch.device(device) if isinstance(device, str) else cls.machine.name(where)
+            torch.device(device) if isinstance(device, str) else cls.machine.name(device_index)
         )
         return generator
 
@@ -128,10 +128,10 @@ def replacements(machine: Machine) -> dict[str, Any]:
     """Return the replacements for seed and generator functions of `torch.cuda`, by name."""
 
     def generator_of(device: Any) -> SimulatedGenerator:
-        where = machine.resolve(device)
-        if where is None or where == CPU:
+        device_index = machine.resolve(device)
+        if device_index is None or device_index == CPU:
             raise ValueError(f"Expected a cuda device, but got: {device}")
-        return default_generators(machine)[where]
+        return default_generators(machine)[device_index]
 
     def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
         for generator, state in zip(default_generators(machine), new_states, strict=False):

@@ -44,19 +44,19 @@ def get_gradient(mode, func, args, kwargs):
     return gradient
 
 
-def set_device_of_gradient(mode, gradient: Tensor, where: int) -> None:
+def set_device_of_gradient(mode, gradient: Tensor, device_index: int) -> None:
     """Set the device of a gradient that autograd computed, unless it is already known."""
     try:
         storage = storage_of(gradient)
     except (NotImplementedError, RuntimeError):
         storage = None
     place = place_of(gradient) if storage is None else storage.place
-    if place.sure and (not place.guessed or place.index == where):
+    if place.sure and (not place.guessed or place.index == device_index):
         return
     if storage is None:
-        put_all(gradient, where, mode.memories, guess=True)
-    elif where >= 0:
-        move_storage(storage, where, mode.memories, guess=True)
+        put_all(gradient, device_index, mode.memories, guess=True)
+    elif device_index >= 0:
+        move_storage(storage, device_index, mode.memories, guess=True)
     else:
         storage.place = UNKNOWN
 
@@ -133,10 +133,10 @@ def _as_tuple(values: object) -> tuple:
 def register_hook(mode, func, args, kwargs):
     """`tensor.register_hook(hook)`: passes the hook a gradient on the tensor's device."""
     tensor, hook = args
-    where = index_of(tensor)
+    device_index = index_of(tensor)
 
     def hook_on_device(gradient: Tensor) -> Any:
-        set_device_of_gradient(mode, gradient, where)
+        set_device_of_gradient(mode, gradient, device_index)
         return hook(gradient)
 
     return func(tensor, hook_on_device)
@@ -145,15 +145,15 @@ def register_hook(mode, func, args, kwargs):
 def get_grad_fn(mode, func, args, kwargs):
     """`tensor.grad_fn`: hooks of the node receive gradients on the tensor's device."""
     node = func(*args)
-    where = index_of(args[0])
-    if node is None or where < 0 or _HOOKED in node.metadata:
+    device_index = index_of(args[0])
+    if node is None or device_index < 0 or _HOOKED in node.metadata:
         return node
-    node.metadata[_HOOKED] = where
+    node.metadata[_HOOKED] = device_index
 
     def set_devices(gradients: Any) -> None:
         for gradient in gradients:
             if isinstance(gradient, Tensor):
-                set_device_of_gradient(mode, gradient, where)
+                set_device_of_gradient(mode, gradient, device_index)
 
     node.register_prehook(set_devices)
     node.register_hook(lambda inputs, outputs: set_devices(inputs))
@@ -220,9 +220,11 @@ def wrap_backward(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a custom function's `backward` to set each gradient's device to its output's."""
 
     def apply_with_devices(node: Any, *gradients: Any) -> Any:
-        for gradient, where in zip(gradients, getattr(node, "places_of_outputs", ()), strict=False):
+        for gradient, device_index in zip(
+            gradients, getattr(node, "places_of_outputs", ()), strict=False
+        ):
             if isinstance(gradient, Tensor):
-                set_device_of_gradient(mode, gradient, where)
+                set_device_of_gradient(mode, gradient, device_index)
         return apply(node, *gradients)
 
     return apply_with_devices

@@ -47,8 +47,8 @@ def run_unchanged(mode, func, args, kwargs):
 
 def device(mode, func, args, kwargs):
     """`Tensor.device`."""
-    where = index_of(args[0])
-    return mode.machine.devices[where] if where >= 0 else func(*args)
+    device_index = index_of(args[0])
+    return mode.machine.devices[device_index] if device_index >= 0 else func(*args)
 
 
 def is_cuda(mode, func, args, kwargs):
@@ -64,14 +64,14 @@ def is_cpu(mode, func, args, kwargs):
 def get_device(mode, func, args, kwargs):
     """`Tensor.get_device()`: the index of the GPU, or -1 for the CPU."""
     tensor = args[0] if args else kwargs["input"]
-    where = index_of(tensor)
-    return where if where >= 0 else func(tensor)
+    device_index = index_of(tensor)
+    return device_index if device_index >= 0 else func(tensor)
 
 
 def item(mode, func, args, kwargs):
     """`Tensor.item()`: returns a Python number."""
-    where = index_of(args[0])
-    return mode.run(func, args, kwargs, where) if where >= 0 else func(*args)
+    device_index = index_of(args[0])
+    return mode.run(func, args, kwargs, device_index) if device_index >= 0 else func(*args)
 
 
 def repr_(mode, func, args, kwargs):
@@ -89,21 +89,21 @@ def format_(mode, func, args, kwargs):
         return object.__format__(tensor, spec)
 
 
-def _refuse_numpy(tensor: Tensor, where: int) -> None:
-    if where >= 0:
+def _refuse_numpy(tensor: Tensor, device_index: int) -> None:
+    if device_index >= 0:
         raise TypeError(
-            f"can't convert cuda:{where} device type tensor to numpy. Use Tensor.cpu() to copy the "
-            "tensor to host memory first."
+            f"can't convert cuda:{device_index} device type tensor to numpy. Use Tensor.cpu() to "
+            "copy the tensor to host memory first."
         )
 
 
 def numpy(mode, func, args, kwargs):
     """`Tensor.numpy(force=False)`: returns a copy if `force` is set."""
-    where = index_of(args[0])
+    device_index = index_of(args[0])
     if not kwargs.get("force", False):
-        _refuse_numpy(args[0], where)
+        _refuse_numpy(args[0], device_index)
         return func(*args, **kwargs)
-    return func(*args, **kwargs).copy() if where >= 0 else func(*args, **kwargs)
+    return func(*args, **kwargs).copy() if device_index >= 0 else func(*args, **kwargs)
 
 
 def array(mode, func, args, kwargs):
@@ -114,11 +114,11 @@ def array(mode, func, args, kwargs):
 
 def cuda_array_interface(mode, func, args, kwargs):
     """`Tensor.__cuda_array_interface__`: an AttributeError, so that `hasattr` returns False."""
-    where = index_of(args[0])
-    if where >= 0:
+    device_index = index_of(args[0])
+    if device_index >= 0:
         raise AttributeError(
-            f"Not simulated: __cuda_array_interface__ of a tensor on cuda:{where}. Other libraries "
-            "cannot use the simulated GPU. Call Tensor.cpu() before you pass the tensor to another "
-            "library."
+            f"Not simulated: __cuda_array_interface__ of a tensor on cuda:{device_index}. "
+            "Other libraries cannot use the simulated GPU. Call Tensor.cpu() before you pass the "
+            "tensor to another library."
         )
     return func(*args, **kwargs)

@@ -177,7 +177,7 @@ class Installation:
         self._wrap(torch.jit, "script", compilers.wrap_script)
         self._replace(torch.jit, "trace", compilers.identity_compiler("torch.jit.trace"))
         self._wrap(torch.autograd.profiler.profile, "__init__", compilers.wrap_profiler)
-        self._wrap(torch, "set_default_tensor_type", cuda_api.set_default_tensor_type)
+        self._wrap(torch, "set_default_tensor_type", cuda_api.wrap_set_default_tensor_type)
         for name in ("nested_tensor", "as_nested_tensor"):
             self._wrap(torch.nested, name, lambda function: factories.wrap_factory(mode, function))
         for owner in (torch, torch.utils.dlpack):
@@ -189,13 +189,13 @@ class Installation:
         self._wrap(torch.Tensor, "set_", lambda set_: storages.wrap_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
                    lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip
-        self._wrap(torch.Tensor, "_make_subclass", storages.subclass)
+        self._wrap(torch.Tensor, "_make_subclass", storages.wrap_make_subclass)
         for name, replacement in storages.replacements(machine).items():
             self._replace(torch.UntypedStorage, name, replacement)
         for name, replacement in parallel.replacements().items():
             self._replace(torch.nn.parallel.comm, name, replacement)
         self._wrap(torch, "set_autocast_enabled", autocast.wrap_set_enabled)
-        self._wrap(torch.nn.functional, "handle_torch_function", mode.wrap_handling)
+        self._wrap(torch.nn.functional, "handle_torch_function", mode.wrap_handle_torch_function)
         if torch.distributed.is_available():
             self._wrap(torch.distributed, "init_process_group", parallel.wrap_init_process_group)
 

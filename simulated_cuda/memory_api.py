@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from . import messages
-from .cuda_api import device_number
+from .cuda_api import resolve_device_index
 from .machine import Machine
 from .memory import DeviceMemory
 
@@ -52,7 +52,7 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
 
     def memory_of(device: Any) -> DeviceMemory:
         try:
-            return machine.memories[device_number(machine, device)]
+            return machine.memories[resolve_device_index(machine, device)]
         except messages.CUDA_ERROR:
             text = "Invalid device argument : did you call init?"
             raise RuntimeError(text) from None
@@ -106,6 +106,6 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "mem_get_info": mem_get_info,
         "device_memory_used": lambda device=None: memory_of(device).current("reserved_bytes"),
         "list_gpu_processes": lambda device=None: (
-            f"GPU:{device_number(machine, device)}\nsimulated"
+            f"GPU:{resolve_device_index(machine, device)}\nsimulated"
         ),
     }

@@ -140,10 +140,10 @@ def size(nbytes: int) -> str:
     return f"{nbytes / (1 << 30):.2f} GiB"
 
 
-def tensor_type(tensor: torch.Tensor, where: int) -> str:
-    """Return a tensor's type, such as `torch.cuda.FloatTensor`; `where` is -1 for the CPU."""
+def tensor_type(tensor: torch.Tensor, device_index: int) -> str:
+    """Return a tensor's type, such as `torch.cuda.FloatTensor`; index -1 is the CPU."""
     name = tensor.type()
-    return name.replace("torch.", "torch.cuda.", 1) if where >= 0 else name
+    return name.replace("torch.", "torch.cuda.", 1) if device_index >= 0 else name
 
 
 def no_kernel(operation: str) -> str:

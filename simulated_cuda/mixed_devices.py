@@ -77,17 +77,17 @@ class CheckedSteps(TorchDispatchMode):
         kwargs = kwargs or {}
         places = {index_of(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
         if len(places) > 1:
-            where = rules.check(self.mode.machine, func, args, kwargs)
+            device_index = rules.check(self.mode.machine, func, args, kwargs)
         elif places:
-            where = places.pop()
+            device_index = places.pop()
         else:
             # PyTorch passes a device only if it creates a tensor with the options of an argument.
-            where = self.home if kwargs.get("device") is not None else CPU
+            device_index = self.home if kwargs.get("device") is not None else CPU
         result = func(*args, **kwargs)
         if func._schema.name.startswith(f"aten::{foreach.PREFIX}"):
             foreach.set_result_devices(result, args, self.mode.memories)
         elif func._schema.name == "aten::_pack_padded_sequence":
-            put_all(result[0], where, self.mode.memories)
-        elif where >= 0:
-            put_all(result, where, self.mode.memories, guess=thread.backward_depth > 0)
+            put_all(result[0], device_index, self.mode.memories)
+        elif device_index >= 0:
+            put_all(result, device_index, self.mode.memories, guess=thread.backward_depth > 0)
         return result

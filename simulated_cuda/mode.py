@@ -42,7 +42,7 @@ DeviceHandler = Callable[
     ["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any], int], Any
 ]
 
-# Results of `_common_place` other than a device index or `CPU`.
+# Results of `_common_device_index` other than a device index or `CPU`.
 _NO_TENSOR = -2
 _MIXED = -3
 # The types of most arguments that are not tensors.
@@ -80,18 +80,18 @@ class SimulatedCUDA(TorchFunctionMode):
             if kwargs:
                 if "device" in kwargs:
                     return factories.make(self, func, args, kwargs)
-                where = _common_place((*args, *kwargs.values()))
+                device_index = _common_device_index((*args, *kwargs.values()))
                 if kwargs.get("generator") is not None:
-                    factories.check_generator(kwargs["generator"], where)
+                    factories.check_generator(kwargs["generator"], device_index)
             else:
                 kwargs = {}
-                where = _common_place(args)
-            if where >= 0:
+                device_index = _common_device_index(args)
+            if device_index >= 0:
                 special = self.device_handlers.get(func)
                 if special is not None:
-                    return special(self, func, args, kwargs, where)
-                return self.run(func, args, kwargs, where)
-            if where == _MIXED:
+                    return special(self, func, args, kwargs, device_index)
+                return self.run(func, args, kwargs, device_index)
+            if device_index == _MIXED:
                 return mixed_devices.run(self, func, args, kwargs)
             return func(*args, **kwargs)
         except Exception as error:
@@ -99,10 +99,10 @@ class SimulatedCUDA(TorchFunctionMode):
             error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
             raise
 
-    def wrap_handling(self, handle: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the function with which `torch.nn.functional` calls modes, to call this one faster.
+    def wrap_handle_torch_function(self, handle: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap `handle_torch_function` of `torch.nn.functional` to call this mode faster.
 
-        PyTorch's function searches the arguments for subclasses and uses a context manager.
+        PyTorch's version searches the arguments for subclasses and uses a context manager.
         """
 
         def handle_torch_function(
@@ -124,46 +124,46 @@ class SimulatedCUDA(TorchFunctionMode):
 
         return handle_torch_function
 
-    def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, where: int) -> Any:
-        """Run an operation whose tensors are all on device `where`; set its result's device."""
+    def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, device_index: int) -> Any:
+        """Run an operation whose tensors are all on the same device; set its result's device."""
         if self.machine.forked:
             raise messages.initialization_error()
-        before = thread.running
-        thread.running = where
+        previous = thread.running
+        thread.running = device_index
         try:
             if autocast.state.used and autocast.is_enabled():
                 result = autocast.run(func, args, kwargs)
             else:
                 result = func(*args, **kwargs)
         except (IndexError, RuntimeError) as error:
-            self.memories[where].explain_failed_allocation(error)
+            self.memories[device_index].explain_failed_allocation(error)
             refusals.explain_failed_index(func, args, error)
             refusals.explain_missing_kernel(error)
             raise
         finally:
-            thread.running = before
+            thread.running = previous
         if type(result) is torch.Tensor:
             # A faster version of `put_all`, since this code runs for every operation.
             try:
                 storage = storage_of(result)
                 if storage.place is not UNKNOWN:
                     return result
-                simple = result.is_cpu
+                has_cpu_storage = result.is_cpu
             except (NotImplementedError, RuntimeError):
-                simple = False
-            if simple:
-                move_storage(storage, where, self.memories, thread.backward_depth > 0)
+                has_cpu_storage = False
+            if has_cpu_storage:
+                move_storage(storage, device_index, self.memories, thread.backward_depth > 0)
                 return result
         elif isinstance(result, list | tuple) and result and args:
             # A list that the operation changed in place.
             first = args[0][0] if isinstance(args[0], list | tuple) and args[0] else None
             if result[0] is first:
                 return result
-        put_all(result, where, self.memories, guess=thread.backward_depth > 0)
+        put_all(result, device_index, self.memories, guess=thread.backward_depth > 0)
         return result
 
 
-def _common_place(values: Any) -> int:
+def _common_device_index(values: Any) -> int:
     """Return the index of the common device of all tensors in `values`.
 
     Returns `_NO_TENSOR` if there are no tensors, and `_MIXED` if they are on several devices.
@@ -173,21 +173,21 @@ def _common_place(values: Any) -> int:
         kind = type(value)
         if kind in PLAIN:
             try:
-                where = storage_of(value).place.index
+                device_index = storage_of(value).place.index
             except (NotImplementedError, RuntimeError):
-                where = place_of(value).index
+                device_index = place_of(value).index
         elif kind in _NO_TENSORS:
             continue
         elif kind is list or kind is tuple:
-            where = _common_place(value)
-            if where == _NO_TENSOR:
+            device_index = _common_device_index(value)
+            if device_index == _NO_TENSOR:
                 continue
         elif isinstance(value, torch.Tensor):
-            where = place_of(value).index
+            device_index = place_of(value).index
         else:
             continue
         if common == _NO_TENSOR:
-            common = where
-        elif where != common:
+            common = device_index
+        elif device_index != common:
             return _MIXED
     return common

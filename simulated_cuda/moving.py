@@ -58,11 +58,11 @@ def to(mode, func, args, kwargs):
         device = mode.machine.name(index_of(other)) if other.device.type == "cpu" else other.device
     # The remaining positional arguments are the flags non_blocking and copy, in this order.
     copy = options.get("copy", rest[1] if len(rest) > 1 else False)
-    where = mode.machine.resolve(device)
-    if (where is None and device is not None) or tensor.device.type != "cpu":
+    device_index = mode.machine.resolve(device)
+    if (device_index is None and device is not None) or tensor.device.type != "cpu":
         return _to_device_not_simulated(func, tensor, device, dtype, options)
     source = index_of(tensor)
-    target = source if where is None else where
+    target = source if device_index is None else device_index
     if target >= 0 and target != source:
         mode.memories[target].check(bytes_of(tensor, dtype))
     result = tensor.to(
@@ -104,22 +104,22 @@ def wrap_parse_to(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
     return parse_to
 
 
-def _set_device(mode, result: Tensor, where: int) -> None:
-    if where >= 0:
-        put_all(result, where, mode.memories, guess=False)
+def _set_device(mode, result: Tensor, device_index: int) -> None:
+    if device_index >= 0:
+        put_all(result, device_index, mode.memories, guess=False)
 
 
 def cuda(mode, func, args, kwargs):
     """`Tensor.cuda(device=None, non_blocking=False)`."""
     tensor = args[0]
     device = args[1] if len(args) > 1 else kwargs.get("device")
-    where = mode.machine.current if device is None else mode.machine.resolve(device)
-    if where is None or where == CPU:
+    device_index = mode.machine.current if device is None else mode.machine.resolve(device)
+    if device_index is None or device_index == CPU:
         raise RuntimeError("Invalid device, must be cuda device")
     mode.machine.touch()
-    if index_of(tensor) == where:
+    if index_of(tensor) == device_index:
         return tensor
-    return copy_to_device(mode, tensor, where)
+    return copy_to_device(mode, tensor, device_index)
 
 
 def cpu(mode, func, args, kwargs):
@@ -138,16 +138,16 @@ def type_(mode, func, args, kwargs):
     if target is None:
         name = func(tensor)
         return name.replace("torch.", "torch.cuda.", 1) if source >= 0 else name
-    where = source
+    device_index = source
     if (isinstance(target, str) and "." in target) or isinstance(target, type):
         name = target if isinstance(target, str) else f"{target.__module__}.{target.__qualname__}"
         on_gpu = name.startswith("torch.cuda.")
-        where = (source if source >= 0 else mode.machine.current) if on_gpu else CPU
+        device_index = (source if source >= 0 else mode.machine.current) if on_gpu else CPU
         target = getattr(torch, name.rpartition(".")[2]).dtype
     elif not isinstance(target, torch.dtype):
         target = getattr(target, "dtype", target)
-    if where != source:
-        return copy_to_device(mode, tensor, where, target)
+    if device_index != source:
+        return copy_to_device(mode, tensor, device_index, target)
     result = func(tensor, target)
     if result is not tensor:
         _set_device(mode, result, source)

@@ -1,11 +1,11 @@
 """Sets of PyTorch's primitive operations, grouped by their device check, for `rules.py`.
 
-Names do not include the trailing underscore of in-place operations.
+Names omit the trailing underscore of in-place operations.
 """
 
 from __future__ import annotations
 
-from .operator_lists import ITERATED as _ITERATED
+from .operator_lists import ELEMENTWISE as _ELEMENTWISE
 from .operator_lists import STRUCTURED as _STRUCTURED
 
 # These accept tensors from several devices; the result is on the first tensor's device.
@@ -19,10 +19,10 @@ slice_scatter set slice_inverse
 _ELEMENTWISE_COMPOSITES = "allclose isclose ldexp soft_margin_loss"
 
 # Only the in-place form of these is element-wise, and it takes no other tensor.
-_CHECKED = {"normal"}
+_ELEMENTWISE_IN_PLACE = {"normal"}
 
 # Element-wise operations: TensorIterator checks their arguments, and accepts CPU scalars.
-ITERATED = frozenset((_ITERATED + _ELEMENTWISE_COMPOSITES).split()) - _CHECKED
+ELEMENTWISE = frozenset((_ELEMENTWISE + _ELEMENTWISE_COMPOSITES).split()) - _ELEMENTWISE_IN_PLACE
 # Operations with a structured kernel. Their wrappers have other names in error messages.
 STRUCTURED = frozenset(_STRUCTURED.split())
 MULTI_DEVICE = frozenset(_MULTI_DEVICE.split())

@@ -1,13 +1,13 @@
 """Lists of PyTorch's primitive operations. Written by `python -m tools.operator_lists`.
 
-From `native_functions.yaml` of torch 2.14. `ITERATED` are the element-wise operations, marked
-`device_check: NoCheck`; `STRUCTURED` have a structured kernel, which changes the name of their
-generated wrapper. Names are without the trailing underscore of the in-place form.
+From `native_functions.yaml` of torch 2.14. `ELEMENTWISE` lists the element-wise operations,
+marked `device_check: NoCheck`; `STRUCTURED` lists those with a structured kernel, which changes the
+name of their generated wrapper. Names omit the trailing underscore of in-place operations.
 """
 
 TORCH = "2.14"
 
-ITERATED = """
+ELEMENTWISE = """
 __and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __lshift__ __or__ __rshift__ __xor__
 _foreach_abs _foreach_acos _foreach_add _foreach_addcdiv _foreach_addcmul _foreach_asin
 _foreach_atan _foreach_ceil _foreach_clamp_max _foreach_clamp_min _foreach_clone _foreach_copy

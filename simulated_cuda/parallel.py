@@ -23,12 +23,12 @@ def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[
             # Otherwise the mode would be called for every tensor.
             with torch._C.DisableTorchFunction():
                 places = [index_of(tensor) for tensor in columns[0]]
-            for where in dict.fromkeys(places):
-                key = (device if where < 0 else machine.devices[where], dtype)
-                if places.count(where) == len(places):
+            for device_index in dict.fromkeys(places):
+                key = (device if device_index < 0 else machine.devices[device_index], dtype)
+                if places.count(device_index) == len(places):
                     groups[key] = (columns, indices)
                     break
-                positions = [number for number, place in enumerate(places) if place == where]
+                positions = [number for number, place in enumerate(places) if place == device_index]
                 groups[key] = (
                     [[column[n] for n in positions] if column else [] for column in columns],
                     [indices[n] for n in positions] if indices else [],

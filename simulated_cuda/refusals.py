@@ -64,13 +64,13 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     }
 
 
-def _product(mode, func, args, kwargs, where):
+def _product(mode, func, args, kwargs, device_index):
     """Run a matrix product; CUDA does not support integers."""
     if _has_integers(args) or (kwargs and _has_integers(kwargs.values())):
         with _NoIntegerProducts():
-            return mode.run(func, args, kwargs, where)
+            return mode.run(func, args, kwargs, device_index)
     try:
-        return mode.run(func, args, kwargs, where)
+        return mode.run(func, args, kwargs, device_index)
     except RuntimeError as error:
         # CUDA's message uses the argument names of `addmm`'s schema.
         text = str(error)
@@ -79,23 +79,25 @@ def _product(mode, func, args, kwargs, where):
         raise
 
 
-def _convolution(mode, func, args, kwargs, where):
+def _convolution(mode, func, args, kwargs, device_index):
     """Run a convolution; CUDA does not support integers."""
     signal = args[0] if args else kwargs["input"]
     try:
         if signal.dtype in INTEGERS:
             with _NoIntegerProducts():
-                return mode.run(func, args, kwargs, where)
-        return mode.run(func, args, kwargs, where)
+                return mode.run(func, args, kwargs, device_index)
+        return mode.run(func, args, kwargs, device_index)
     except RuntimeError as error:
         # The CPU's message contains only the dtypes, CUDA's the tensor types.
         if not str(error).startswith("expected scalar type"):
             raise
         weight = args[1] if len(args) > 1 else kwargs["weight"]
-        raise convolutions.different_types(signal, where, "weight", weight, where) from None
+        raise convolutions.different_types(
+            signal, device_index, "weight", weight, device_index
+        ) from None
 
 
-def _pack_on_device(mode, func, args, kwargs, where):
+def _pack_on_device(mode, func, args, kwargs, device_index):
     """`pack_padded_sequence` with the lengths on the GPU, which is an error."""
     return special_rules.pack_padded_sequence(mode.machine, func, args, kwargs)
 

@@ -11,7 +11,7 @@ import torch
 from . import convolutions, foreach, indexing_rules, special_rules
 from .arguments import Rule, check_each, check_elementwise, tensor_arguments
 from .machine import Machine
-from .operations import ITERATED, MULTI_DEVICE, NO_CPU_SCALARS
+from .operations import ELEMENTWISE, MULTI_DEVICE, NO_CPU_SCALARS
 
 _SPECIAL: dict[str, Rule] = {
     **special_rules.RULES, **indexing_rules.RULES, **convolutions.RULES, **foreach.RULES
@@ -31,12 +31,12 @@ def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: di
         return foreach.check(machine, func, args, kwargs)
     arguments = list(tensor_arguments(func, args, kwargs))
     if base in MULTI_DEVICE or base.rstrip("_") in MULTI_DEVICE:
-        return arguments[0].where
+        return arguments[0].device_index
     base_name = base.removesuffix("_")
     full_name = (
         f"{base_name}.{func._schema.overload_name}" if func._schema.overload_name else base_name
     )
-    if base_name in ITERATED and full_name not in _CHECKED_OVERLOADS:
+    if base_name in ELEMENTWISE and full_name not in _CHECKED_OVERLOADS:
         return check_elementwise(machine, arguments, base_name not in NO_CPU_SCALARS)
     return check_each(machine, func, arguments)
 

@@ -33,12 +33,12 @@ _rule = partial(add_rule, RULES)
 def pack_padded_sequence(machine, func, args, kwargs):
     """The lengths must be on the CPU (PackedSequence.cpp)."""
     lengths = args[1]
-    where = index_of(lengths)
-    if where != CPU:
+    device_index = index_of(lengths)
+    if device_index != CPU:
         dtype = lengths.type().rpartition(".")[2].removesuffix("Tensor")
         raise RuntimeError(
             "'lengths' argument should be a 1D CPU int64 tensor, but got "
-            f"{lengths.dim()}D {machine.name(where)} {dtype} tensor"
+            f"{lengths.dim()}D {machine.name(device_index)} {dtype} tensor"
         )
     return index_of(args[0])
 
@@ -49,7 +49,7 @@ def _where(machine, func, args, kwargs):
     arguments = [
         argument
         for argument in tensor_arguments(func, args, kwargs)
-        if argument.tensor.dim() or argument.where != CPU
+        if argument.tensor.dim() or argument.device_index != CPU
     ]
     return check_elementwise(machine, arguments)
 
@@ -57,11 +57,11 @@ def _where(machine, func, args, kwargs):
 @_rule("mse_loss")
 def _mse_loss(machine, func, args, kwargs):
     """The subtraction accepts a CPU scalar; the mean that follows does not."""
-    where = check_elementwise(machine, list(tensor_arguments(func, args, kwargs)))
+    device_index = check_elementwise(machine, list(tensor_arguments(func, args, kwargs)))
     if args[2:3] != (0,) and not any(tensor.dim() for tensor in args[:2]):
         names = [str(machine.name(index_of(tensor))) for tensor in args[:2]]
         raise RuntimeError(messages.two_devices(*names))
-    return where
+    return device_index
 
 
 @_rule("embedding")

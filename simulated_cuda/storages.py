@@ -1,4 +1,4 @@
-"""Storages: their device, creating and resizing them, and sharing them with other tensors."""
+"""Device handling of storages: creating, resizing and sharing them, and `Tensor.set_`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .places import CPU, Place, index_of, move_storage, put_all, storage_of
 
 Tensor = torch.Tensor
 # The position of the argument `device` of `Tensor._make_wrapper_subclass`.
-_DEVICE_OF_WRAPPER = 7
+_DEVICE_POSITION = 7
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -53,25 +53,25 @@ def wrap_make_wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[
     """Wrap `Tensor._make_wrapper_subclass`, which would create a tensor on a real GPU."""
 
     def make_wrapper_subclass(*args: Any, **kwargs: Any) -> Tensor:
-        # The device is positional in the calls of torch.nested.
-        positional = len(args) > _DEVICE_OF_WRAPPER
-        device = args[_DEVICE_OF_WRAPPER] if positional else kwargs.get("device")
-        where = None if device is None else mode.machine.resolve(device)
-        if where is None or where == CPU:
+        # torch.nested passes the device as a positional argument.
+        positional = len(args) > _DEVICE_POSITION
+        device = args[_DEVICE_POSITION] if positional else kwargs.get("device")
+        device_index = None if device is None else mode.machine.resolve(device)
+        if device_index is None or device_index == CPU:
             return create(*args, **kwargs)
         if positional:
-            args = (*args[:_DEVICE_OF_WRAPPER], "cpu", *args[_DEVICE_OF_WRAPPER + 1 :])
+            args = (*args[:_DEVICE_POSITION], "cpu", *args[_DEVICE_POSITION + 1 :])
         else:
             kwargs["device"] = "cpu"
         result = create(*args, **kwargs)
         # A wrapper has no memory of its own, so nothing is allocated for it.
-        storage_of(result).place = Place(where)
+        storage_of(result).place = Place(device_index)
         return result
 
     return staticmethod(make_wrapper_subclass)
 
 
-def subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def wrap_make_subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Wrap `Tensor._make_subclass` to reject a FakeTensor on CUDA, which needs the driver."""
 
     # The signature must match PyTorch's, or importing its compiler fails.
@@ -88,17 +88,17 @@ def subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def resize_(mode, func, args, kwargs):
     """`Tensor.resize_(*sizes)` and `Tensor.resize_as_(other)`, which may allocate memory."""
-    where = index_of(args[0])
+    device_index = index_of(args[0])
     result = func(*args, **kwargs)
-    if where >= 0:
-        _update_allocation(storage_of(result), where, mode.machine)
+    if device_index >= 0:
+        _update_allocation(storage_of(result), device_index, mode.machine)
     return result
 
 
-def _update_allocation(storage: torch.UntypedStorage, where: int, machine: Machine) -> None:
+def _update_allocation(storage: torch.UntypedStorage, device_index: int, machine: Machine) -> None:
     """Update the allocated memory of a storage whose size may have changed."""
     if storage.place.nbytes != storage.nbytes():
-        move_storage(storage, where, machine.memories)
+        move_storage(storage, device_index, machine.memories)
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
@@ -107,24 +107,24 @@ def replacements(machine: Machine) -> dict[str, Any]:
     resize = torch.UntypedStorage.resize_
 
     def __new__(cls: type, *args: Any, device: Any = None, **kwargs: Any) -> torch.UntypedStorage:
-        where = None if device is None else machine.resolve(device)
-        if where is None:
+        device_index = None if device is None else machine.resolve(device)
+        if device_index is None:
             options = {} if device is None else {"device": device}
             return create(cls, *args, **options, **kwargs)
         storage = create(cls, *args, device="cpu", **kwargs)
-        if where != CPU:
-            move_storage(storage, where, machine.memories)
+        if device_index != CPU:
+            move_storage(storage, device_index, machine.memories)
         return storage
 
     def device(storage: torch.UntypedStorage) -> torch.device:
-        where = storage.place.index
-        return machine.devices[where] if where >= 0 else real_device.__get__(storage)
+        device_index = storage.place.index
+        return machine.devices[device_index] if device_index >= 0 else real_device.__get__(storage)
 
     def resize_storage(storage: torch.UntypedStorage, size: int) -> torch.UntypedStorage:
-        where = storage.place.index
+        device_index = storage.place.index
         result = resize(storage, size)
-        if where >= 0:
-            _update_allocation(storage, where, machine)
+        if device_index >= 0:
+            _update_allocation(storage, device_index, machine)
         return result
 
     def share(storage: torch.UntypedStorage, *args: Any) -> Any:

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from .cuda_api import device_number
+from .cuda_api import resolve_device_index
 from .machine import Machine
 
 
@@ -36,7 +36,7 @@ class Stream:
     """A stream whose work is always complete; replaces `torch.cuda.Stream` and `torch.Stream`."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
-        self.device = _machine().devices[device_number(_machine(), device)]
+        self.device = _machine().devices[resolve_device_index(_machine(), device)]
         self.priority = priority
         self.cuda_stream = self.stream_id = self.native_handle = id(self)
         self.device_index = self.device.index
@@ -169,14 +169,15 @@ def replacements(machine: Machine) -> dict[str, Any]:
     _default.clear()
 
     def default_stream(device: Any = None) -> Stream:
-        index = device_number(machine, device)
+        index = resolve_device_index(machine, device)
         if index not in _default:
             _default[index] = Stream(index)
             _default[index].cuda_stream = _default[index].stream_id = 0
         return _default[index]
 
     def current_stream(device: Any = None) -> Stream:
-        return _current.by_device.get(device_number(machine, device)) or default_stream(device)
+        index = resolve_device_index(machine, device)
+        return _current.by_device.get(index) or default_stream(device)
 
     def set_stream(stream: Stream | None) -> None:
         if stream is not None:

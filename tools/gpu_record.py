@@ -61,7 +61,7 @@ def run_batch_and_width(simulated: bool) -> dict[str, Any]:
     """Measure the time per image for each batch size, width and depth."""
     if not simulated:
         return batch_and_width.measure("auto")
-    small = {"BATCHES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)}
+    small = {"BATCH_SIZES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)}
     with mock.patch.multiple(batch_and_width, ROUNDS=3, SECONDS=0.01, **small):
         return batch_and_width.measure("synthetic")
 
@@ -121,10 +121,12 @@ def run_messages(simulated: bool) -> dict[str, Any]:
         if simulated:
             cases = record_cuda.all_cases()[:20]
             with mock.patch.object(record_cuda, "all_cases", lambda: cases):
-                unexpected_results = record_cuda.write("simulated", False, "simulated GPU", path)
+                unexpected_results = record_cuda.record_cases(
+                    "simulated", False, "simulated GPU", path
+                )
         else:
             name = torch.cuda.get_device_name(0)
-            unexpected_results = record_cuda.write(REAL_GPU, True, name, path)
+            unexpected_results = record_cuda.record_cases(REAL_GPU, True, name, path)
         return {"messages": json.loads(path.read_text()), "unexpected_results": unexpected_results}
 
 

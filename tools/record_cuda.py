@@ -76,7 +76,7 @@ def merge(old: Record, new: Record, cases: tuple[Case, ...]) -> Record:
     return merged
 
 
-def write(
+def record_cases(
     source: str, verified: bool, device: str, path: Path = RECORD, run: Runner = run_case
 ) -> list[str]:
     """Run all cases, merge their entries into `path`, and return the unexpected results."""
@@ -102,7 +102,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    unexpected_results = write(REAL_GPU, True, torch.cuda.get_device_name(0), options.to)
+    unexpected_results = record_cases(REAL_GPU, True, torch.cuda.get_device_name(0), options.to)
     for line in unexpected_results:
         print(line, file=sys.stderr)
     return 1 if unexpected_results else 0

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from tests.simulated_cuda.record.record import COMPILED_CHECKS, Entry, run_case
-from tools.record_cuda import write
+from tools.record_cuda import record_cases
 
 _RUNTIME = Path(__file__).with_name("record_stand_in_runtime.c")
 _CHILD = "RECORD_STAND_IN"
@@ -221,7 +221,9 @@ def main() -> int:
     # Printing a tensor disables dispatch modes, so it would print values that were never computed.
     torch.utils._python_dispatch._disable_current_modes = contextlib.nullcontext
     with ComputeOnCPU():
-        unexpected_results = write(COMPILED_CHECKS, False, "none", run=run_without_cudnn_if_needed)
+        unexpected_results = record_cases(
+            COMPILED_CHECKS, False, "none", run=run_without_cudnn_if_needed
+        )
     for line in unexpected_results:
         print(line, file=sys.stderr)
     sys.stdout.flush()

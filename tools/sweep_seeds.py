@@ -14,7 +14,7 @@ from tests.helpers.checks.collection import LABS
 
 
 def count_inconsistent_answers(lab: str, seeds: range, machine: str) -> int:
-    """Print the answers of a lab whose hint depends on the inputs, and return their number."""
+    """Print and count the answers to a lab that do not always get the expected hint."""
     count = 0
     answers = importlib.import_module(f"tests.helpers.checks.{lab}_answers").answers
     for answer in answers.collected:

@@ -22,8 +22,8 @@ from course.translation.course_translation import read_translation
 _REPOSITORY = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 )
-# An address copied from a browser or from `git remote --verbose`.
-_REPOSITORY_ADDRESS = re.compile(
+# A URL copied from a browser or from `git remote --verbose`.
+_REPOSITORY_URL = re.compile(
     r"(?:(?:(?:https?|git|ssh)://)?(?:[\w-]+@)?(?:www\.)?github\.com[/:])?(.+?)(?:\.git)?/*",
     re.IGNORECASE,
 )
@@ -42,9 +42,9 @@ def release(
 ) -> list[Path]:
     """Point the whole course at `repository` ("owner/name") and `tag`; return the files written.
 
-    `repository` may also be the address of the repository on GitHub.
-    Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the URLs of
-    the course in pages and sources, and each notebook's generated cells. Executes no notebooks.
+    `repository` may also be the URL of the repository on GitHub. Without a tag, the current one is
+    kept. Changes `[tool.course]` in pyproject.toml, the URLs of the course in pages and sources,
+    and each notebook's generated cells. Does not execute notebooks.
 
     Raises:
         CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
@@ -83,12 +83,12 @@ def release(
 
 
 def _repository_name(repository: str) -> str:
-    """Return "owner/name" for the name or the address of a repository."""
-    match = _REPOSITORY_ADDRESS.fullmatch(repository.strip())
+    """Return "owner/name" for the name or the URL of a repository."""
+    match = _REPOSITORY_URL.fullmatch(repository.strip())
     if match is None or not _REPOSITORY.fullmatch(match[1]):
         raise CourseError(
             f"{repository!r} is not a GitHub repository. Use the form owner/name, "
-            "for example somebody/gpu-course-kit, or the address of the repository's page."
+            "for example somebody/gpu-course-kit, or the URL of the repository's page."
         )
     return match[1]
 

@@ -87,7 +87,7 @@ def _read_header(table: object, path: Path) -> Header:
         problem = f"{path}: {key!r} in the header is {value!r}, not"
         if key in ("title", "promise"):
             if not isinstance(value, str) or not value.strip():
-                raise CourseError(f"{problem} a string.")
+                raise CourseError(f"{problem} a non-empty string.")
         elif key == "minutes":
             if type(value) is not int or value <= 0:
                 raise CourseError(f"{problem} a positive integer.")

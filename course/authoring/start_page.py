@@ -27,10 +27,10 @@ def start_page(course: CourseFolder, translator: Translator | None = None) -> st
         lessons="\n".join(_entry(course, name, translator, name in labs) for name in lessons),
     )
     title, rest = translator.links(page, "index.md").split("\n", 1)
-    return f"{title}\n{_languages(course, translator)}{rest}"
+    return f"{title}\n{_language_links(course, translator)}{rest}"
 
 
-def _languages(course: CourseFolder, translator: Translator) -> str:
+def _language_links(course: CourseFolder, translator: Translator) -> str:
     """Return a line with links to the start page in other languages, if there are any."""
     if translator.language != ENGLISH:
         return "\n[English](../../index.md)\n"

@@ -44,9 +44,10 @@ def targets(
 ) -> list[Target]:
     """Return the targets named in `names`, or all targets if `names` is empty.
 
-    `labs/NAME` names a lab, which is two notebooks in English. `es` names everything published in
-    Spanish; `es/NAME` and `es/labs/NAME` name one notebook, published or not. `read` returns the
-    translation into a language; pass it to reuse translations that have already been read.
+    `labs/NAME` names a lab, which is built as two notebooks in English. `es` names everything
+    published in Spanish; `es/NAME` and `es/labs/NAME` name one notebook, published or not. `read`
+    returns the translation into a language; pass it to reuse translations that have already been
+    read.
     """
     read = read or partial(read_translation, course)
     codes = languages(course)

@@ -162,7 +162,7 @@ def _update_table(table: dict[str, object], key: str, values: dict[str, object])
         return
     current = table.get(key) or {}
     if not isinstance(current, dict):
-        raise CourseError(f"{key} in the plan must be names and values, not {current!r}.")
+        raise CourseError(f"{key} in the plan must map names to values, not {current!r}.")
     table[key] = {**current, **values}
 
 

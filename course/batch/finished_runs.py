@@ -14,10 +14,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from course.course_folder import CourseError
-from course.files import PARTIAL, write_atomically
+from course.files import PARTIAL_SUFFIX, write_atomically
 from course.reports.entries import Entry
 
-SCHEMA = 3
+SCHEMA_VERSION = 3
 
 
 class FinishedRuns:
@@ -35,7 +35,7 @@ class FinishedRuns:
             except (ValueError, OSError):
                 # The file is corrupted, or another program wrote it. The run is executed again.
                 continue
-            if isinstance(entry, dict) and entry.get("schema") == SCHEMA:
+            if isinstance(entry, dict) and entry.get("schema") == SCHEMA_VERSION:
                 entries[entry["id"]] = entry
         return entries
 
@@ -45,7 +45,7 @@ class FinishedRuns:
         Raises:
             OSError: the file cannot be written. An existing file is unchanged.
         """
-        text = json.dumps({"schema": SCHEMA, **entry}, indent=1, default=str)
+        text = json.dumps({"schema": SCHEMA_VERSION, **entry}, indent=1, default=str)
         write_atomically(self.folder / f"{entry['id']}.json", text + "\n")
 
     @contextlib.contextmanager
@@ -65,6 +65,6 @@ class FinishedRuns:
             ) from None
         with lock:
             for folder in (self.folder, self._batch, self._batch / "notebooks"):
-                for leftover in folder.glob(f".*{PARTIAL}"):
+                for leftover in folder.glob(f".*{PARTIAL_SUFFIX}"):
                     leftover.unlink()
             yield

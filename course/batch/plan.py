@@ -118,7 +118,7 @@ def make_plan(table: Mapping[str, object]) -> Plan:
     _check_names(gpus, ("use", "runs_per_gpu"), "gpus")
     for name, values in grid.items():
         if not isinstance(values, list) or not values:
-            raise CourseError(f"grid: {name} must be a list of values, not {values!r}.")
+            raise CourseError(f"grid: {name} must be a non-empty list of values, not {values!r}.")
     cases = table.get("list") or []
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
         raise CourseError(
@@ -149,7 +149,7 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
     """Return all runs of the plan, in order, with parameters converted to each notebook's types.
 
     Raises:
-        CourseError: no notebook has a parameter of that name, or a value has the wrong type.
+        CourseError: no notebook defines a parameter of the plan, or a value has the wrong type.
     """
     parameters_by_notebook = {
         name: read_parameters(notebook) for name, notebook in notebooks.items()
@@ -190,7 +190,8 @@ def _check_names(table: Mapping[str, object], allowed_names: tuple[str, ...], su
         if name not in allowed_names:
             question = did_you_mean(name, allowed_names)
             raise CourseError(
-                f"{subject} has no {name!r}.{question} Known: {', '.join(allowed_names)}."
+                f"{subject} has no entry {name!r}.{question} "
+                f"Known entries: {', '.join(allowed_names)}."
             )
 
 
@@ -213,7 +214,7 @@ def _mapping(table: Mapping[str, object], key: str) -> dict[str, object]:
     value = table.get(key) or {}
     if not isinstance(value, dict):
         raise CourseError(
-            f"{key} must be names and values, such as `{key}: {{...}}`, not {value!r}."
+            f"{key} must map names to values, such as `{key}: {{...}}`, not {value!r}."
         )
     return {str(name): item for name, item in value.items()}
 
@@ -244,7 +245,7 @@ def _seeds(table: Mapping[str, object]) -> tuple[int, ...]:
     if seeds is None:
         return tuple(range(repeats or 0))
     if not isinstance(seeds, list) or not seeds or not all(isinstance(s, int) for s in seeds):
-        raise CourseError(f"seeds must be a list of integers, not {seeds!r}.")
+        raise CourseError(f"seeds must be a non-empty list of integers, not {seeds!r}.")
     if repeats not in (None, len(seeds)):
         raise CourseError("The plan has both repeats and seeds; remove repeats.")
     return tuple(seeds)

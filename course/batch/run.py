@@ -174,7 +174,9 @@ def _count_cells(notebook: NotebookNode, parameters: dict[str, object]) -> int:
 def _new_folder(course: CourseFolder, out: Path | None, started: datetime) -> Path:
     if out is not None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise CourseError(f"{out} already exists and is not empty. Choose another with --out.")
+            raise CourseError(
+                f"{out} already exists and is not empty. Choose another folder with --out."
+            )
         out.mkdir(parents=True, exist_ok=True)
         return out.resolve()
     base = started.strftime("%Y-%m-%d_%H-%M-%S")
@@ -193,7 +195,10 @@ def update_latest_link(runs: Path, name: str) -> None:
     """Link `runs/latest` to the folder `name`; write a text file if symlinks are not allowed."""
     latest, temporary = runs / "latest", runs / f".latest-{os.getpid()}"
     if latest.is_dir() and not latest.is_symlink():
-        print(f"Note: {latest} is a folder, so it does not point to this run.", file=sys.stderr)
+        print(
+            f"Note: {latest} is a folder and cannot link to this run. Rename or delete it.",
+            file=sys.stderr,
+        )
         return
     try:
         temporary.symlink_to(name, target_is_directory=True)

@@ -41,7 +41,13 @@ def doctor(root: Path | None = None) -> list[Finding]:
             findings += check()
         except Exception as error:
             # The other checks still run: one of them may find the cause.
-            findings.append(Finding("doctor", Level.NOTE, f"A check failed: {error!r}."))
+            findings.append(
+                Finding(
+                    "doctor",
+                    Level.NOTE,
+                    f"A check raised an error: {error!r}. The other checks ran.",
+                )
+            )
     return findings
 
 

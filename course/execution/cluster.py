@@ -63,7 +63,10 @@ class ClusterExecutor:
         except CancelledError:
             return RunResult(job, Status.NOT_RUN)
         if isinstance(error, KilledWorker):
-            reason = "Several workers were lost while they executed this notebook."
+            reason = (
+                "Several Dask workers died while they executed this notebook, possibly because "
+                "they ran out of memory. The logs of the workers show the cause."
+            )
             return RunResult(job, Status.FAILED, error=reason)
         if error is not None:
             return RunResult(job, Status.COULD_NOT_RUN, error=f"{type(error).__name__}: {error}")

@@ -77,7 +77,7 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
         # The signal may have interrupted code that holds a lock.
         threading.Thread(target=stop).start()
 
-    # Python allows signal handlers in the main thread only.
+    # Python can set signal handlers only in the main thread.
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             previous_handlers[number] = signal.signal(number, handle)

@@ -149,13 +149,13 @@ class Kernels:
         return type(base.__name__, (base,), attributes)
 
     def add(self, process: subprocess.Popen | ForkedKernel) -> None:
-        """Register a running kernel. If `end_all` was called, kill it."""
+        """Register a running kernel. If `kill_all` was called, kill it."""
         self._processes = [p for p in self._processes if p.poll() is None]
         self._processes.append(process)
         if self._ended:
-            self.end_all()
+            self.kill_all()
 
-    def end_all(self) -> None:
+    def kill_all(self) -> None:
         """Kill every running kernel and every kernel that is added later, without waiting."""
         self._ended = True
         for process in list(self._processes):
@@ -166,7 +166,7 @@ class Kernels:
 
     def close(self) -> None:
         """End the kernels and their server."""
-        self.end_all()
+        self.kill_all()
         if self.server is not None:
             self.server.close()
 

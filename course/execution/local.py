@@ -96,7 +96,7 @@ class LocalExecutor:
     def stop(self) -> None:
         """Kill all kernels and do not start new jobs."""
         self._stopped.set()
-        self._kernels.end_all()
+        self._kernels.kill_all()
 
     def close(self) -> None:
         """Stop, and wait for the kernels, their server and the threads to end."""

@@ -1,1 +1,1 @@
-"""Grades a class: finds the submissions, runs each in its own sandbox, writes the gradebook."""
+"""Grades a class: finds the submissions, runs each in its own sandbox, and writes the gradebook."""

@@ -1,4 +1,4 @@
-"""Figures of a classifier: images with titles, loss, accuracy per class, confusion matrix."""
+"""Figures about a classifier: images with titles, loss, accuracy per class, confusion matrix."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Figures of lesson 06: whitening filters, singular values, accuracy against time, comparisons."""
+"""Figures for lesson 06: whitening filters, singular values, accuracy against time, comparisons."""
 
 import statistics
 from collections.abc import Sequence
@@ -149,17 +149,17 @@ def plot_accuracy_by_time_limit(record: Record) -> Figure:
             axis.plot(
                 [float(time_limit)] * len(percentages), percentages, ".", color=color, alpha=0.6
             )
-            medians[float(time_limit)] = middle = statistics.median(percentages)
+            medians[float(time_limit)] = median = statistics.median(percentages)
             runs = "1 run" if len(percentages) == 1 else f"{len(percentages)} runs"
             axis.annotate(
-                f"{middle:.1f}% ({runs})",
-                (float(time_limit), middle),
+                f"{median:.1f}% ({runs})",
+                (float(time_limit), median),
                 (8, -12),
                 textcoords="offset points",
                 va="center",
                 fontsize=9,
             )
-            best[time_limit] = max(best.get(time_limit, (0.0, "")), (middle, recipe))
+            best[time_limit] = max(best.get(time_limit, (0.0, "")), (median, recipe))
         axis.plot(list(medians), list(medians.values()), "D-", color=color, label=recipe)
     axis.set_xscale("log")
     axis.set_xticks(

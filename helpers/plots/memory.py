@@ -1,4 +1,4 @@
-"""Figures of a GPU's memory: its parts, a step over time, layers, a limit, segments."""
+"""Figures about a GPU's memory: its parts, a step over time, layers, a limit, segments."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Figures of lesson 08 about number formats: their bits, gradients in them, and loss scales."""
+"""Figures for lesson 08 about number formats: their bits, gradients in them, and loss scales."""
 
 import math
 from collections.abc import Mapping, Sequence

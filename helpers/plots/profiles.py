@@ -1,4 +1,4 @@
-"""Figures of lesson 08 about profiles: a trace, a queue of kernels, the parts of a step."""
+"""Figures for lesson 08 about profiling: a trace, a queue of kernels, the parts of a step."""
 
 from collections.abc import Mapping, Sequence
 
@@ -59,8 +59,15 @@ def draw_queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) 
     figure, axes = new_figure(len(rows), 1, width=8, height=1.5 * len(rows) + 0.6)
     last = max(times[-1][3] for times in rows.values())
     for axis, (name, times) in zip(axes.flat, rows.items(), strict=True):
-        for launch, launched, start, end in times:
-            axis.barh(0, launched - launch, 0.7, left=launch, color=CPU_COLOR, edgecolor="white")
+        for launch_start, launch_end, start, end in times:
+            axis.barh(
+                0,
+                launch_end - launch_start,
+                0.7,
+                left=launch_start,
+                color=CPU_COLOR,
+                edgecolor="white",
+            )
             axis.barh(1, end - start, 0.7, left=start, color=GPU_COLOR, edgecolor="white")
         busy = sum(end - start for *_, start, end in times) / times[-1][3]
         axis.set_yticks([0, 1], ["CPU: launches", "GPU: kernels"])

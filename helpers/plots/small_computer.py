@@ -1,4 +1,4 @@
-"""Figures of the small computer: the cost of its runs and the activity of its lanes."""
+"""Figures about the small computer: the cost of its runs and the activity of its lanes."""
 
 from collections.abc import Mapping, Sequence
 

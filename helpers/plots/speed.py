@@ -1,4 +1,4 @@
-"""Figures of speed: repeated timings, curves that cross, where time goes, loaders, copies."""
+"""Figures about speed: repeated timings, curves that cross, parts of a step, loaders, copies."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Curve:
 
 
 def recorded_curve(record: Record, name: str) -> Curve:
-    """Return one curve ("batch", "width" or "depth") of a recording of batch_and_width."""
+    """Return one curve ("batch", "width" or "depth") of a record of batch_and_width."""
     results = record.results[name]
     medians = [median for median, *_ in results["seconds"]]
     return Curve(record.origin, record.kind, results["sizes"], medians)

@@ -9,7 +9,7 @@ DATA = TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
 
 @pytest.fixture(scope="module", autouse=True)
 def short_wait_for_workers():
-    """After an error in a worker, a loader waits 5 seconds for it to exit, and then ends it."""
+    """Shorten the 5 seconds that a loader waits for a worker to exit after an error."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.5)
         yield

@@ -1,4 +1,4 @@
-"""DLPack refuses capsules of simulated GPU tensors and supports PyTorch's own exchange."""
+"""Simulated GPU tensors have no DLPack capsules, but PyTorch itself can exchange them."""
 
 import numpy as np
 import pytest

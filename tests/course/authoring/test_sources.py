@@ -44,7 +44,7 @@ def test_reports_missing_entry(tmp_path, key):
     [
         ("minutes", "soon", "'minutes' in the header is 'soon', not a positive integer"),
         ("minutes", "true", "'minutes' in the header is True, not a positive integer"),
-        ("title", "[a]", r"'title' in the header is \['a'\], not a string"),
+        ("title", "[a]", r"'title' in the header is \['a'\], not a non-empty string"),
         ("objectives", "one", "'objectives' in the header is 'one', not a list"),
         ("objectives", "[{a: b}]", "Put quotes"),
         ("credit", "[a]", "unknown entry 'credit'"),

@@ -78,22 +78,22 @@ def test_relative_path_is_made_absolute(expand_plan, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"gird": {}}, r"A plan has no 'gird'\. Did you mean 'grid'\?"),
-        ({"limits": {"cells": 1}}, r"limits has no 'cells'\. Did you mean 'cell'\?"),
+        ({"gird": {}}, r"A plan has no entry 'gird'\. Did you mean 'grid'\?"),
+        ({"limits": {"cells": 1}}, r"limits has no entry 'cells'\. Did you mean 'cell'\?"),
         ({"parameters": {"epoch": 1}}, r"Did you mean 'epochs'\?"),
         ({"parameters": {"size": "larg"}}, r"'small', 'large'.*Did you mean 'large'\?"),
         ({"parameters": {"data": 7}}, "must be a string.*Put the value in quotes"),
         ({"parameters": {"epochs": True}}, "must be an integer"),
         ({"parameters": {"lr": [0.1]}}, "must be a number"),
         ({"parameters": {"epochs": None}}, "must be an integer"),
-        ({"grid": {"epochs": 3}}, "epochs must be a list of values"),
-        ({"grid": {"epochs": []}}, "epochs must be a list of values"),
+        ({"grid": {"epochs": 3}}, "epochs must be a non-empty list of values"),
+        ({"grid": {"epochs": []}}, "epochs must be a non-empty list of values"),
         ({"list": {"epochs": 1}}, "list must contain settings"),
         ({"repeats": 2, "grid": {"seed": [1]}}, "'seed' is set by grid and by repeats"),
         ({"repeats": 2, "seeds": [1, 2, 3]}, "remove repeats"),
-        ({"seeds": "many"}, "seeds must be a list of integers"),
+        ({"seeds": "many"}, "seeds must be a non-empty list of integers"),
         ({"retries": -1}, "retries must be an integer of at least 0"),
-        ({"parameters": ["epochs"]}, "parameters must be names and values"),
+        ({"parameters": ["epochs"]}, "parameters must map names to values"),
     ],
 )
 def test_invalid_plan_is_rejected(expand_plan, table, message):

@@ -148,7 +148,7 @@ while not os.path.exists("go"):
 
 
 @pytest.mark.parametrize("modules", [[], None], ids=["forked", "fresh"])
-def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, run, tmp_path):
+def test_kill_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, run, tmp_path):
     outcomes = {}
     batches = {"mine": Kernels(modules), "other": forking_kernels}
 
@@ -164,7 +164,7 @@ def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, r
         thread.start()
     while not all((tmp_path / name).exists() for name in batches):
         time.sleep(0.05)
-    batches["mine"].end_all()
+    batches["mine"].kill_all()
     threads[0].join()
     (tmp_path / "go").touch()
     threads[1].join()
@@ -172,9 +172,9 @@ def test_end_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, r
     assert outcomes == {"mine": "killed", "other": "finished"}
 
 
-def test_kernel_that_starts_after_end_all_is_killed(run):
+def test_kernel_that_starts_after_kill_all_is_killed(run):
     kernels = Kernels()
-    kernels.end_all()
+    kernels.kill_all()
     with pytest.raises((DeadKernelError, RuntimeError), match="died"):
         run("1", kernels=kernels)
     kernels.close()

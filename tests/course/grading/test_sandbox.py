@@ -146,7 +146,7 @@ def run_module(tmp_path, monkeypatch):
 
 
 @needs_bubblewrap
-def test_sandboxed_code_has_no_user_and_no_capabilities(run_module):
+def test_sandboxed_code_runs_as_nobody_without_capabilities(run_module):
     report = json.loads(run_module(PROBE).process.stdout.read())
     assert report == {
         "uid": 65534,
@@ -198,7 +198,7 @@ def test_exit_reason_is_read_from_the_exit_status(run_module, code, reason, text
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="needs the environment of other processes")
-def test_detached_process_ends_with_a_sandbox_without_bubblewrap(run_module):
+def test_ending_a_sandbox_without_bubblewrap_kills_detached_processes(run_module):
     code = (
         "import os, time\n"
         "if os.fork() == 0:\n"

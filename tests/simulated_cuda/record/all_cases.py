@@ -1,4 +1,4 @@
-"""Every case, in the order of the files that define them."""
+"""Collects the cases of all modules of this folder."""
 
 from __future__ import annotations
 
