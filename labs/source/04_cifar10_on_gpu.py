@@ -130,7 +130,7 @@ check.exercise_2(accuracy)
 
 # %% exercise=3
 def per_class(net, batches):
-    """Return for each of ten classes the accuracy of `net` on its images."""
+    """Return the accuracy of `net` on the images of each of the ten classes."""
     ### BEGIN SOLUTION
     device = next(net.parameters()).device
     counts = torch.zeros(100, dtype=torch.int64, device=device)

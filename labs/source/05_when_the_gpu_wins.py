@@ -84,12 +84,12 @@ check.exercise_1(seconds_per_call)
 # seconds. The part with the largest time is the bottleneck. Some parts launch work on the device
 # and return at once; the time of that work belongs to the part that launched it.
 #
-# Here `device` is always a GPU, or the checks' replacement for one.
+# Here `device` is always a GPU, or the device that a check uses in its place.
 
 
 # %% exercise=2
 def seconds_per_part(parts, device, steps):
-    """Return for each part its mean time per step, in seconds, without the first step."""
+    """Return the mean time per step of each part, in seconds, without the first step."""
     ### BEGIN SOLUTION
     total = dict.fromkeys(parts, 0.0)
     for step in range(steps + 1):
@@ -108,7 +108,7 @@ def seconds_per_part(parts, device, steps):
 check.exercise_2(seconds_per_part)
 
 # %% [markdown]
-# ## Exercise 3: feed it faster (3 points)
+# ## Exercise 3: feed the GPU faster (3 points)
 #
 # `prepare(images, chosen)` makes a batch. `images` are bytes of shape `(N, 3, 32, 32)`; `chosen` is
 # a tensor with the indices of the images to take, in this order, and an index may appear twice. The

@@ -4,11 +4,11 @@
 #   course:
 #     title: Mixed precision and profiling
 #     promise: >-
-#       You round numbers by their bits, write a training step in fp16 that loses no gradient, and
-#       compute from a trace how busy a GPU was.
+#       You round numbers by changing their bits, write a training step in fp16 that loses no
+#       gradient, and compute from a trace how busy a GPU was.
 #     minutes: 50
 #     objectives:
-#       - round a number to any length of mantissa
+#       - round a number to a mantissa of any length
 #       - choose a loss scale that does not overflow
 #       - predict dtypes under autocast
 #       - write a training step with `GradScaler` and gradient clipping
@@ -44,7 +44,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 #
 # Write `keep_bits(x, mantissa)`. It returns a new float32 tensor on the device of `x`, with each
 # number rounded to the nearest one that has only `mantissa` mantissa bits; the others are 0. Range
-# and sign do not change. If two numbers are equally near, take the one whose last kept bit
+# and sign do not change. If two numbers are equally close, take the one whose last kept bit
 # is 0. `mantissa` is from 1 to 22; `x` has neither infinities nor subnormal numbers.
 #
 # `x.view(torch.int32)` reads the bits as integers, with the mantissa in the last 23; the sign is
@@ -173,7 +173,7 @@ check.exercise_4(training_step)
 # %% [markdown]
 # ## Exercise 5: how busy was the GPU? (3 points)
 #
-# A trace lists the kernels of a GPU as pairs: start and length, in whole microseconds. Kernels in
+# A trace lists the kernels of a GPU as pairs: start and duration, in whole microseconds. Kernels in
 # different *streams* (queues) can run at the same time, and the list is not sorted.
 #
 # Write `utilization(kernels)`. It gets a list of such pairs and returns the fraction of time, from
@@ -191,9 +191,9 @@ def utilization(kernels):
     kernels = sorted(kernels)
     first = covered = kernels[0][0]
     busy = 0
-    for start, length in kernels:
-        busy += max(0, start + length - max(start, covered))
-        covered = max(covered, start + length)
+    for start, duration in kernels:
+        busy += max(0, start + duration - max(start, covered))
+        covered = max(covered, start + duration)
     return busy / (covered - first)
     ### END SOLUTION
 

@@ -11,7 +11,7 @@ from helpers.checks.lab_08.shared import lab
 from helpers.checks.trial import Answer, Trial
 
 
-@lab.exercise(1, points=3, success_message="You can round a number to any length of mantissa.")
+@lab.exercise(1, points=3, success_message="You can round a number to a mantissa of any length.")
 def exercise_1(trial: Trial, keep_bits: Answer) -> None:
     """`keep_bits(x, mantissa)`: x, rounded to the nearest number with fewer mantissa bits."""
     for device in trial.devices:
