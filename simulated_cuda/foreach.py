@@ -20,7 +20,7 @@ from .arguments import (
     tensor_arguments,
 )  # fmt: skip
 from .machine import Machine
-from .places import CPU, index_of, put_all
+from .places import CPU, index_of, set_devices
 
 PREFIX = "_foreach_"
 # These run as `clamp_min` or `clamp_max`, whose generated wrapper checks the arguments.
@@ -71,7 +71,7 @@ def set_result_devices(results: Any, args: tuple, memories: list[Any]) -> None:
     if isinstance(results, list | tuple):
         for result, tensor in zip(results, args[0], strict=False):
             if index_of(tensor) >= 0:
-                put_all(result, index_of(tensor), memories)
+                set_devices(result, index_of(tensor), memories)
 
 
 def _is_list_of_tensors(value: object) -> bool:

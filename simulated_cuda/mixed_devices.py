@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import composites, foreach, refusals, rules
-from .places import CPU, index_of, move_storage, put_all, storage_of, thread
+from .places import CPU, index_of, move_storage, set_devices, storage_of, thread
 
 
 def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
@@ -87,7 +87,7 @@ class CheckedSteps(TorchDispatchMode):
         if func._schema.name.startswith(f"aten::{foreach.PREFIX}"):
             foreach.set_result_devices(result, args, self.mode.memories)
         elif func._schema.name == "aten::_pack_padded_sequence":
-            put_all(result[0], device_index, self.mode.memories)
+            set_devices(result[0], device_index, self.mode.memories)
         elif device_index >= 0:
-            put_all(result, device_index, self.mode.memories, guess=thread.backward_depth > 0)
+            set_devices(result, device_index, self.mode.memories, guess=thread.backward_depth > 0)
         return result

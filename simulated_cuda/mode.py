@@ -32,7 +32,7 @@ from .places import (
     UNKNOWN,
     move_storage,
     place_of,
-    put_all,
+    set_devices,
     storage_of,
     thread,
 )  # fmt: skip
@@ -143,7 +143,7 @@ class SimulatedCUDA(TorchFunctionMode):
         finally:
             thread.running = previous
         if type(result) is torch.Tensor:
-            # A faster version of `put_all`, since this code runs for every operation.
+            # A faster version of `set_devices`, since this code runs for every operation.
             try:
                 storage = storage_of(result)
                 if storage.place is not UNKNOWN:
@@ -159,7 +159,7 @@ class SimulatedCUDA(TorchFunctionMode):
             first = args[0][0] if isinstance(args[0], list | tuple) and args[0] else None
             if result[0] is first:
                 return result
-        put_all(result, device_index, self.memories, guess=thread.backward_depth > 0)
+        set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
         return result
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from course.batch.batch_runner import BatchOptions, BatchRunner, Folders, num_parallel_jobs
 from course.batch.finished_runs import FinishedRuns
 from course.batch.plan import Plan, PlannedRun, expand
-from course.course_folder import CourseError, CourseFolder, pick
+from course.course_folder import CourseError, CourseFolder, select_names
 from course.execution.jobs import Status
 from course.execution.progress import format_estimate
 from course.files import read_notebook
@@ -74,7 +74,7 @@ def _find_notebooks(course: CourseFolder, names_or_paths: Sequence[str]) -> dict
         elif path.suffix == ".ipynb" and len(path.parts) > 1:
             raise CourseError(f"There is no notebook {name_or_path}.")
         else:
-            names = pick(course.built_names(), [name_or_path], "Notebook")
+            names = select_names(course.built_names(), [name_or_path], "Notebook")
             matches = {lesson: course.notebook_path(lesson) for lesson in names}
         for stem, file in matches.items():
             # Students' copies of a lab have the same file name in different folders.

@@ -16,7 +16,7 @@ import psutil
 from nbformat import NotebookNode
 
 from course.authoring.up_to_date import find_outdated
-from course.course_folder import CourseError, CourseFolder, pick
+from course.course_folder import CourseError, CourseFolder, select_names
 from course.execution import engine, gpus
 from course.execution.jobs import Job, RunLimits, RunResult, Status
 from course.execution.kernels import make_cifar10_root_absolute, preloadable_modules
@@ -59,7 +59,7 @@ def run(
         CourseError: a name, a parameter or `out` is not valid (raised before any notebook starts),
             or the results cannot be written.
     """
-    names = pick(course.built_names(), list(requested), "Notebook")
+    names = select_names(course.built_names(), list(requested), "Notebook")
     if not names:
         raise CourseError(f"{course.notebooks} has no notebooks yet. To build them: course build")
     notebooks = {name: read_notebook(course.notebook_path(name)) for name in names}

@@ -47,7 +47,7 @@ class Answers:
         # Checks use small tensors, so extra threads would only add overhead.
         torch.set_num_threads(1)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Undo the changes that `__init__` made to the machine."""
         self._machine.__exit__(None, None, None)
 

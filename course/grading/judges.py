@@ -88,7 +88,7 @@ class Judge:
     def _exit_reason(self) -> str:
         return self._errors.last_line() or "it has ended"
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Terminate the process."""
         self._process.kill()
         self._process.wait()
@@ -114,16 +114,16 @@ class Judges:
         try:
             yield judge
         except BaseException:
-            judge.end()
+            judge.close()
             raise
         if judge.is_judging:
-            judge.end()
+            judge.close()
             return
         with self._lock:
             self._idle.append(judge)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Terminate all idle judges."""
         with self._lock:
             while self._idle:
-                self._idle.pop().end()
+                self._idle.pop().close()

@@ -149,7 +149,7 @@ def grade_submission(
         session.run()
     finally:
         if judges is None:
-            session_judges.end()
+            session_judges.close()
     notes = [*merged.notes, *session.notes]
     if submission.others:
         listed = ", ".join(submission.others[:_MAX_FILES_LISTED])

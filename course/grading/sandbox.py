@@ -169,7 +169,7 @@ class Sandbox:
             return Stop(StopReason.ENDED, f"crashed Python (signal {signal.Signals(number).name})")
         return Stop(StopReason.ENDED, f"ended the process with exit status {status}")
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Kill every process in the sandbox and delete their files."""
         with contextlib.suppress(psutil.Error):
             self._process_tree()

@@ -116,7 +116,7 @@ class Session:
                 self.fault = Stop(stop.reason, text)
             return index, stop
         finally:
-            sandbox.end()
+            sandbox.close()
 
     def _run_with_judge(self, sandbox: Sandbox) -> tuple[int | None, Stop | None]:
         self._judging = None

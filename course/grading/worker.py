@@ -133,7 +133,7 @@ class CellRunner:
                     reply = {"failed": type(error).__name__}
             self.send(reply=reply)
         if answers is not None:
-            answers.end()
+            answers.close()
 
     def _call_back(self, message: dict[str, Any]) -> dict[str, Any]:
         self.send(reply=message)

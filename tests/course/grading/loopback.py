@@ -30,7 +30,7 @@ def judge_through_messages(exercise, functions, seed=None, change=lambda reply: 
     try:
         return exercise.judge_in(trial, remote, nullcontext(trial.printed))
     finally:
-        answers.end()
+        answers.close()
 
 
 def _lab_of(exercise):

@@ -283,4 +283,4 @@ def test_judge_that_exits_reports_the_reason():
         with pytest.raises(JudgeFailed, match="no check in 'nothing'"):
             judge.exchange(b'{"lab": "lab_01", "source": "nothing"}', threading.Event())
     finally:
-        judge.end()
+        judge.close()

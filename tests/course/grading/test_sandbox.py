@@ -67,7 +67,7 @@ def test_a_course_under_tmp_is_visible_and_read_only(course_under_tmp):
     sandbox = Sandbox("helpers.reporter", SandboxLimits())
     output = sandbox.process.stdout.read()
     error = sandbox.last_error
-    sandbox.end()
+    sandbox.close()
     assert error == ""
     report = json.loads(output)
     assert report["package"] == str(course_under_tmp)
@@ -98,7 +98,7 @@ def test_last_line_of_standard_error_is_reported(monkeypatch, tmp_path):
     assert all(path.is_dir() for path in tmp_path.iterdir())
     sandbox.process.wait()
     output = sandbox.last_error
-    sandbox.end()
+    sandbox.close()
     assert "No module named no_such_module_anywhere" in output
     assert not list(tmp_path.iterdir())
 
@@ -142,7 +142,7 @@ def run_module(tmp_path, monkeypatch):
 
     yield run
     for sandbox in sandboxes:
-        sandbox.end()
+        sandbox.close()
 
 
 @needs_bubblewrap
@@ -213,7 +213,7 @@ def test_ending_a_sandbox_without_bubblewrap_kills_detached_processes(run_module
     pid = int(sandbox.process.stdout.readline())
     sandbox.process.wait()
     assert psutil.pid_exists(pid)
-    sandbox.end()
+    sandbox.close()
     # The process stays a zombie if nothing reaps orphans.
     assert wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
@@ -239,7 +239,7 @@ def test_fork_bomb_fails_at_the_task_limit(run_module, monkeypatch):
     max_tasks = sandbox.limits.processes * 10
     assert max_tasks - 10 < int(sandbox.process.stdout.readline()) < max_tasks
     assert sandbox.task_limit.folder.exists()
-    sandbox.end()
+    sandbox.close()
     assert not sandbox.task_limit.folder.exists()
 
 
