@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .memory import DeviceMemory
-from .places import CPU, index_of, put_all, thread
+from .places import CPU, index_of, set_devices, thread
 
 
 class EveryAllocation(TorchDispatchMode):
@@ -38,7 +38,7 @@ class EveryAllocation(TorchDispatchMode):
             if device_index == CPU and thread.backward_depth:
                 device_index = max((index_of(tensor) for tensor in _tensors(args)), default=CPU)
             if device_index != CPU:
-                put_all(result, device_index, self.memories, guess=thread.backward_depth > 0)
+                set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
             return result
 
 

@@ -10,7 +10,7 @@ import torch
 from torch.utils import _device as default_device
 
 from . import generators
-from .places import CPU, Place, as_dtype, bytes_of, index_of, put_all, storage_of
+from .places import CPU, Place, as_dtype, bytes_of, index_of, set_devices, storage_of
 
 # Functions that share memory with their input if possible. On a GPU, the result must be a copy.
 _MEMORY_SHARING = {torch.as_tensor, torch.asarray}
@@ -59,7 +59,7 @@ def make(mode, func, args, kwargs):
         return result
     if func in _MEMORY_SHARING and result is not source:
         result = result.clone()
-    put_all(result, device_index, mode.memories)
+    set_devices(result, device_index, mode.memories)
     return result
 
 
@@ -74,7 +74,7 @@ def wrap_factory(mode, function: Callable[..., Any]) -> Callable[..., Any]:
         result = make(mode, function, args, kwargs)
         device_index = index_of(result)
         if device_index >= 0 and result.layout == torch.jagged:
-            put_all(result.offsets(), device_index, mode.memories)
+            set_devices(result.offsets(), device_index, mode.memories)
         return result
 
     return make_on_device
@@ -86,7 +86,7 @@ def copy_to_device(mode, tensor: torch.Tensor, device_index: int, dtype: torch.d
         mode.memories[device_index].check(bytes_of(tensor, dtype))
     result = tensor.to(dtype or tensor.dtype, copy=True)
     if device_index >= 0:
-        put_all(result, device_index, mode.memories)
+        set_devices(result, device_index, mode.memories)
     return result
 
 

@@ -15,7 +15,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
 from .moving import set_to_cpu_if_unknown
-from .places import CPU, UNKNOWN, index_of, move_storage, place_of, put_all, storage_of, thread
+from .places import CPU, UNKNOWN, index_of, move_storage, place_of, set_devices, storage_of, thread
 
 Tensor = torch.Tensor
 _grad = Tensor.grad.__get__
@@ -51,10 +51,10 @@ def set_device_of_gradient(mode, gradient: Tensor, device_index: int) -> None:
     except (NotImplementedError, RuntimeError):
         storage = None
     place = place_of(gradient) if storage is None else storage.place
-    if place.sure and (not place.guessed or place.index == device_index):
+    if place.is_set and (not place.guessed or place.index == device_index):
         return
     if storage is None:
-        put_all(gradient, device_index, mode.memories, guess=True)
+        set_devices(gradient, device_index, mode.memories, guess=True)
     elif device_index >= 0:
         move_storage(storage, device_index, mode.memories, guess=True)
     else:
@@ -182,7 +182,7 @@ def wrap_saved_tensor_hooks(mode, initialize: Callable[..., Any]) -> Callable[..
     def __init__(hooks: Any, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
         def pack(tensor: Tensor) -> Any:
             if thread.running >= 0:
-                put_all(tensor, thread.running, mode.memories)
+                set_devices(tensor, thread.running, mode.memories)
             if mode in _get_current_function_mode_stack():
                 return pack_hook(tensor)
             with mode:
@@ -204,7 +204,7 @@ def wrap_apply(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
         outputs = _as_tuple(results)
         if thread.running >= 0:
             # An operator may keep an output for its backward pass that its caller does not return.
-            put_all(outputs, thread.running, mode.memories, guess=thread.backward_depth > 0)
+            set_devices(outputs, thread.running, mode.memories, guess=thread.backward_depth > 0)
         for output in outputs:
             if isinstance(output, Tensor) and isinstance(output.grad_fn, BackwardCFunction):
                 output.grad_fn.places_of_outputs = [
@@ -245,8 +245,10 @@ def wrap_hook_setup(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the methods that set up a module's backward hooks to store its tensors' device."""
 
     def begin_and_remember(hooks: Any, values: Any) -> Any:
-        places = [index_of(value) for value in _as_tuple(values) if isinstance(value, Tensor)]
-        hooks.place = max(places, default=CPU)
+        device_indices = [
+            index_of(value) for value in _as_tuple(values) if isinstance(value, Tensor)
+        ]
+        hooks.device_index = max(device_indices, default=CPU)
         return begin(hooks, values)
 
     return begin_and_remember
@@ -258,7 +260,7 @@ def wrap_hook_arguments(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
     def pack_with_devices(hooks: Any, indices: Any, values: Any, size: int) -> Any:
         for value in values:
             if isinstance(value, Tensor) and thread.backward_depth:
-                set_device_of_gradient(mode, value, getattr(hooks, "place", CPU))
+                set_device_of_gradient(mode, value, getattr(hooks, "device_index", CPU))
         return pack(hooks, indices, values, size)
 
     return pack_with_devices

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
 from . import (
     autocast,
+    cuda_only_errors,
     dlpack,
     factories,
     generators,
@@ -22,7 +23,6 @@ from . import (
     messages,
     mixed_devices,
     moving,
-    refusals,
     storages,
     tracebacks,
 )  # fmt: skip
@@ -32,7 +32,7 @@ from .places import (
     UNKNOWN,
     move_storage,
     place_of,
-    put_all,
+    set_devices,
     storage_of,
     thread,
 )  # fmt: skip
@@ -63,12 +63,12 @@ class SimulatedCUDA(TorchFunctionMode):
             **dlpack.handlers(),
             **gradients.handlers(),
             **storages.handlers(),
-            **refusals.handlers(),
+            **cuda_only_errors.handlers(),
         }
         # For operations whose tensors are all on one simulated device.
         self.device_handlers: dict[Callable[..., Any], DeviceHandler] = {
             **generators.device_handlers(),
-            **refusals.device_handlers(),
+            **cuda_only_errors.device_handlers(),
         }
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -137,13 +137,13 @@ class SimulatedCUDA(TorchFunctionMode):
                 result = func(*args, **kwargs)
         except (IndexError, RuntimeError) as error:
             self.memories[device_index].explain_failed_allocation(error)
-            refusals.explain_failed_index(func, args, error)
-            refusals.explain_missing_kernel(error)
+            cuda_only_errors.explain_failed_index(func, args, error)
+            cuda_only_errors.explain_missing_kernel(error)
             raise
         finally:
             thread.running = previous
         if type(result) is torch.Tensor:
-            # A faster version of `put_all`, since this code runs for every operation.
+            # A faster version of `set_devices`, since this code runs for every operation.
             try:
                 storage = storage_of(result)
                 if storage.place is not UNKNOWN:
@@ -159,7 +159,7 @@ class SimulatedCUDA(TorchFunctionMode):
             first = args[0][0] if isinstance(args[0], list | tuple) and args[0] else None
             if result[0] is first:
                 return result
-        put_all(result, device_index, self.memories, guess=thread.backward_depth > 0)
+        set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
         return result
 
 

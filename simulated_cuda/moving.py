@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .factories import copy_to_device
-from .places import CPU, Place, as_dtype, bytes_of, index_of, place_of, put_all, storage_of
+from .places import CPU, Place, as_dtype, bytes_of, index_of, place_of, set_devices, storage_of
 
 Tensor = torch.Tensor
 
@@ -106,7 +106,7 @@ def wrap_parse_to(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
 
 def _set_device(mode, result: Tensor, device_index: int) -> None:
     if device_index >= 0:
-        put_all(result, device_index, mode.memories, guess=False)
+        set_devices(result, device_index, mode.memories, guess=False)
 
 
 def cuda(mode, func, args, kwargs):
@@ -187,5 +187,5 @@ def share_memory(mode, func, args, kwargs):
 
 def set_to_cpu_if_unknown(tensor: Tensor) -> None:
     """Set a gradient's device to the CPU, unless it is known, before its tensor moves away."""
-    if not place_of(tensor).sure:
-        put_all(tensor, CPU, [])
+    if not place_of(tensor).is_set:
+        set_devices(tensor, CPU, [])

@@ -28,7 +28,7 @@ PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 class Place:
     """The location of a storage: `index` is the index of the simulated device, or `CPU`.
 
-    `sure` is False for the default place, which every storage has until its device is set.
+    `is_set` is False for the default place, which every storage has until its device is set.
     `guessed` is True if the device was set during a backward pass. Autograd may then pass the same
     gradient from one device to another without a copy, since all data is on the CPU, so the device
     that was set last is correct.
@@ -36,7 +36,7 @@ class Place:
 
     # Every tensor on a GPU has its own place: slots save time and memory.
     __slots__ = (
-        "__weakref__", "block", "guessed", "index", "memory", "nbytes", "pinned", "sure",
+        "__weakref__", "block", "guessed", "index", "is_set", "memory", "nbytes", "pinned",
     )  # fmt: skip
 
     def __init__(
@@ -48,7 +48,7 @@ class Place:
         self.nbytes = nbytes
         self.memory = memory
         self.block = block
-        self.sure = True
+        self.is_set = True
         self.pinned = False
 
     def __del__(self) -> None:
@@ -58,7 +58,7 @@ class Place:
 
 
 UNKNOWN = Place(CPU)
-UNKNOWN.sure = False
+UNKNOWN.is_set = False
 _HOST = Place(CPU)
 # Places on simulated devices, by `id`. A WeakSet would be too slow, because its callbacks are
 # written in Python.
@@ -155,7 +155,7 @@ def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | type | None = None) -> i
         return tensor.numel() * (as_dtype(dtype) or tensor.dtype).itemsize
 
 
-def put(
+def set_device(
     tensor: torch.Tensor, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
     """Set a tensor's device to `index`, unless its place is already known.
@@ -164,13 +164,13 @@ def put(
     """
     with torch._C.DisableTorchFunctionSubclass():
         if tensor.layout == torch.jagged:
-            put_all(_parts(tensor), index, memories, guess)
+            set_devices(_parts(tensor), index, memories, guess)
         try:
             storage = storage_of(tensor)
         except (NotImplementedError, RuntimeError):
-            put_all(_parts(tensor), index, memories, guess)
+            set_devices(_parts(tensor), index, memories, guess)
             return
-        if storage.place.sure:
+        if storage.place.is_set:
             return
         if device_of_storage(storage).type == "meta":
             if tensor.is_meta:
@@ -192,13 +192,15 @@ def move_storage(
     _on_devices[id(place)] = ref(place)
 
 
-def put_all(results: object, index: int, memories: list[DeviceMemory], guess: bool = False) -> None:
-    """Call `put` for every tensor in the results of an operation."""
+def set_devices(
+    results: object, index: int, memories: list[DeviceMemory], guess: bool = False
+) -> None:
+    """Call `set_device` for every tensor in the results of an operation."""
     if isinstance(results, torch.Tensor):
-        put(results, index, memories, guess)
+        set_device(results, index, memories, guess)
     elif isinstance(results, tuple | list):
         for result in results:
-            put_all(result, index, memories, guess)
+            set_devices(result, index, memories, guess)
     elif isinstance(results, dict):
         for result in results.values():
-            put_all(result, index, memories, guess)
+            set_devices(result, index, memories, guess)

@@ -10,7 +10,7 @@ from torch.overrides import _get_current_function_mode_stack
 
 from . import messages
 from .machine import Machine
-from .places import CPU, Place, index_of, move_storage, put_all, storage_of
+from .places import CPU, Place, index_of, move_storage, set_devices, storage_of
 
 Tensor = torch.Tensor
 # The position of the argument `device` of `Tensor._make_wrapper_subclass`.
@@ -30,7 +30,7 @@ def wrap_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
         if source is None:
             result = set_(tensor)
             if target >= 0:
-                put_all(result, target, mode.memories)
+                set_devices(result, target, mode.memories)
             return result
         if isinstance(source, Tensor):
             origin = index_of(source)
