@@ -121,7 +121,7 @@ def _read(root: Path) -> CourseFolder:
         ) from None
 
 
-def pick(names: list[str], requested: list[str], kind: str) -> list[str]:
+def select_names(names: list[str], requested: list[str], kind: str) -> list[str]:
     """Return the requested names, in the order of `names`; all names if `requested` is empty.
 
     Accepts a path, a name, a number, or any unique prefix: `04`, `04_cifar10_on_gpu`,

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from course.authoring.assemble import IN_ENGLISH, assemble_lab, assemble_lesson
 from course.authoring.sources import read_source
-from course.course_folder import CourseFolder, pick
+from course.course_folder import CourseFolder, select_names
 from course.translation.catalogs import languages
 from course.translation.course_translation import CourseTranslation, read_translation
 from course.translation.translator import Translator
@@ -79,10 +79,11 @@ def english_targets(course: CourseFolder, names: list[str], *, has_names: bool) 
     result = []
     if lessons or not has_names:
         result += [
-            _lesson_target(course, name) for name in pick(course.lesson_names(), lessons, "Lesson")
+            _lesson_target(course, name)
+            for name in select_names(course.lesson_names(), lessons, "Lesson")
         ]
     if labs or not has_names:
-        for name in pick(course.lab_names(), labs, "Lab"):
+        for name in select_names(course.lab_names(), labs, "Lab"):
             result += [
                 _lab_target(course, name, answers=False),
                 _lab_target(course, name, answers=True),
@@ -97,10 +98,10 @@ def targets_in_language(translation: CourseTranslation, names: list[str]) -> lis
     lessons = [name for name in names if name not in labs]
     documents = []
     if lessons or not names:
-        lesson_names = pick(course.lesson_names(), lessons, "Lesson")
+        lesson_names = select_names(course.lesson_names(), lessons, "Lesson")
         documents += [f"notebooks/{name}" for name in lesson_names]
     if labs or not names:
-        documents += [f"labs/{name}" for name in pick(course.lab_names(), labs, "Lab")]
+        documents += [f"labs/{name}" for name in select_names(course.lab_names(), labs, "Lab")]
     return [
         _translated_target(translation, document)
         for document in documents

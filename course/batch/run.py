@@ -16,7 +16,7 @@ import psutil
 from nbformat import NotebookNode
 
 from course.authoring.up_to_date import find_outdated
-from course.course_folder import CourseError, CourseFolder, pick
+from course.course_folder import CourseError, CourseFolder, select_names
 from course.execution import engine, gpus
 from course.execution.jobs import Job, RunLimits, RunResult, Status
 from course.execution.kernels import make_cifar10_root_absolute, preloadable_modules
@@ -59,7 +59,7 @@ def run(
         CourseError: a name, a parameter or `out` is not valid (raised before any notebook starts),
             or the results cannot be written.
     """
-    names = pick(course.built_names(), list(requested), "Notebook")
+    names = select_names(course.built_names(), list(requested), "Notebook")
     if not names:
         raise CourseError(f"{course.notebooks} has no notebooks yet. To build them: course build")
     notebooks = {name: read_notebook(course.notebook_path(name)) for name in names}
@@ -89,27 +89,27 @@ def run(
     cells = {name: _count_cells(notebooks[name], converted[name]) for name in names}
     has_estimate = set(names) <= set(earlier_seconds)
     # Without times from an earlier run, assume that all cells take the same time.
-    weights = relative_times(jobs_to_run, earlier_seconds if has_estimate else cells, workers.jobs)
+    weights = worker_times(jobs_to_run, earlier_seconds if has_estimate else cells, workers.jobs)
     if has_estimate:
         seconds = sum(weights.values()) / workers.jobs
         print(f"Estimate from the last run: {format_estimate(seconds)}.")
     entries: dict[str, Entry] = {}
 
-    def describe(result: RunResult) -> str:
+    def write_page_and_format(result: RunResult) -> str:
         entries[result.job.name] = entry = _entry_with_page(result, names)
         return _result_line(entry)
 
     # nbclient logs dead kernels and timeouts, and the log lines would break the progress bar.
     for library in ("papermill", "asyncio"):
         logging.getLogger(library).addHandler(logging.NullHandler())
-    progress = LessonProgress(cells, describe, weights)
+    progress = LessonProgress(cells, write_page_and_format, weights)
     try:
         results = engine.run_jobs(
             jobs_to_run, progress, workers=workers, limits=RunLimits(cell=cell_timeout)
         )
         for result in results:
             if result.job.name not in entries:
-                progress.write(describe(result))
+                progress.write(write_page_and_format(result))
         stopped = any(r.status in (Status.STOPPED, Status.NOT_RUN) for r in results)
         if stopped:
             _link_existing_pages(folder, names)
@@ -144,7 +144,7 @@ def jobs_for_this_machine() -> int:
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
 
 
-def relative_times(
+def worker_times(
     jobs: Sequence[Job], seconds: Mapping[str, float], num_workers: int
 ) -> dict[str, float]:
     """Return the worker time of each job; an exclusive job occupies all workers."""

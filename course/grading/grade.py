@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from course.course_folder import CourseError, CourseFolder, pick
+from course.course_folder import CourseError, CourseFolder, select_names
 from course.grading.class_list import absent_students
 from course.grading.feedback import write_feedback, write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
@@ -58,7 +58,7 @@ Progress = Callable[[GradedSubmission, int, int], None]
 def lab_file(course: CourseFolder, lab: str) -> Path:
     """Return the path of a lab's student notebook. `lab` is a name, number or prefix."""
     names = sorted(path.stem for path in course.labs.glob("[!._]*.ipynb"))
-    return course.labs / f"{pick(names, [lab], 'lab')[0]}.ipynb"
+    return course.labs / f"{select_names(names, [lab], 'lab')[0]}.ipynb"
 
 
 def grade(
