@@ -119,7 +119,7 @@ class KernelMessages:
             message = self._read("iopub", timeout=timeout)
             yield message
             kind, content = message["msg_type"], message["content"]
-            # nbval continues after an error.
+            # After an error, nbval itself reads the remaining messages.
             if kind == "error" or (kind == "status" and content["execution_state"] == "idle"):
                 return
 

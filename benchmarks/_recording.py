@@ -38,8 +38,8 @@ def merge_records(
     name: str, what: str, new_records: list[Record], folder: Path | None = None
 ) -> dict[str, Any]:
     """Return the new content of NAME.json: `new_records`, and the records of other devices."""
-    devices = {entry.device for entry in new_records}
-    others = [entry for entry in records.read(name, folder) if entry.device not in devices]
+    new_devices = {entry.device for entry in new_records}
+    others = [entry for entry in records.read(name, folder) if entry.device not in new_devices]
     return {"what": what, "records": [asdict(entry) for entry in [*new_records, *others]]}
 
 

@@ -70,7 +70,7 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
     results = summarize_runs(
         runs, conditions, same_device_results[0] if same_device_results else None
     )
-    results |= {"seconds_of_warm_up": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
+    results |= {"warm_up_seconds": warm_up_seconds, "command": f"python -m benchmarks {NAME}"}
     what = "test accuracy with one technique removed"
     return merge_records(NAME, what, [replace(new_record, results=results)])
 

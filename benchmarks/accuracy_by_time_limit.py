@@ -134,7 +134,7 @@ def _run(settings: Settings, dataset: Dataset, seed: int, time_limit: float) -> 
         "images": run.images,
         "accuracy_one_view": round(trainer.accuracy(*test, views=False), 4),
         "accuracy_six_views": round(trainer.accuracy(*test), 4),
-        "seconds_of_warm_up": round(warm_up_seconds, 2),
+        "warm_up_seconds": round(warm_up_seconds, 2),
         "threads": THREADS,
         "seconds_of_evaluation": round(time.perf_counter() - evaluation_started, 1),
     }

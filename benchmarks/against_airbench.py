@@ -92,7 +92,7 @@ def summarize_runs(
         },
         "ratio_of_times_median": round(statistics.median(ratios), 3),
         "ratio_of_times_range": [round(min(ratios), 3), round(max(ratios), 3)],
-        "seconds_of_warm_up": warm_up_seconds,
+        "warm_up_seconds": warm_up_seconds,
         "command": f"AIRBENCH=.../airbench94_muon.py python -m benchmarks {NAME}",
     }
 

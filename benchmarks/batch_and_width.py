@@ -33,9 +33,9 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         results = {
             "rounds": ROUNDS,
             "command": "python -m benchmarks batch_and_width",
-            "batch_of_width_and_depth": BATCH_SIZE,
+            "batch_size_of_width_and_depth": BATCH_SIZE,
             "batch": _curve(
-                BATCH_SIZES, lambda size, d=device: _step(images, labels, d, batch=size)
+                BATCH_SIZES, lambda size, d=device: _step(images, labels, d, batch_size=size)
             ),
             "width": _curve(widths, lambda size, d=device: _step(images, labels, d, width=size)),
             "depth": _curve(DEPTHS, lambda size, d=device: _step(images, labels, d, depth=size)),
@@ -44,23 +44,23 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     return merge_records("batch_and_width", "seconds per image in a training step", new_records)
 
 
-def _curve(sizes: tuple[int, ...], make: Callable) -> dict[str, list]:
+def _curve(sizes: tuple[int, ...], make_step: Callable) -> dict[str, list]:
     points = []
     for size in sizes:
-        step, images, device = make(size)
+        step, batch_size, device = make_step(size)
         timing = measure_time(step, device, runs=ROUNDS, seconds=SECONDS)
-        points.append([value / images for value in (timing.median, *timing.quartiles)])
+        points.append([value / batch_size for value in (timing.median, *timing.quartiles)])
     return {"sizes": list(sizes), "seconds": points}
 
 
-def _step(images, labels, device: torch.device, *, batch: int = BATCH_SIZE, width=1, depth=1):
+def _step(images, labels, device: torch.device, *, batch_size: int = BATCH_SIZE, width=1, depth=1):
     net = ScaledClassicNet(width, depth).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
-    inputs, targets = normalize(images[:batch]).to(device), labels[:batch].to(device)
+    inputs, targets = normalize(images[:batch_size]).to(device), labels[:batch_size].to(device)
 
     def step() -> None:
         optimizer.zero_grad()
         F.cross_entropy(net(inputs), targets).backward()
         optimizer.step()
 
-    return step, batch, device
+    return step, batch_size, device

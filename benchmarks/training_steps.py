@@ -1,8 +1,9 @@
 """Training the classic network, with data loading: the course's `train` and the classic script.
 
 Baseline: the classic script after startup, with PIL transforms, 2 worker processes and
-`loss.item()` in each step. The workers start only when an epoch begins. It is compared with the
-course's `train` and `ResidentLoader`; each run is a new call of `train`, including its setup.
+`loss.item()` in each step. Workers start at the beginning of each epoch, so few timed steps include
+their startup. The course's `train` with `ResidentLoader` is timed including its setup: each run is
+a new call.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from helpers.training import train
 IMAGES = {4: 4096, 64: 8192, 512: 16384}  # per run, by batch size
 ROUNDS = 5
 SECONDS = 5.0  # total for each variant
-# Per call. Batches that the workers prepared in between are used up before the clock starts.
+# Per timed call. Warm-up calls use up the batches that the workers prefetched between calls.
 CLASSIC_STEPS = 8
 BASELINE = "classic script"
 
@@ -31,23 +32,25 @@ def measure(cifar10_root: Path) -> dict[str, object]:
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     rates_by_variant: dict[str, dict[str, object]] = {}
-    for batch, count in IMAGES.items():
-        part = truncate_to_full_batches(*dataset.train, batch)
-        classic = TrainingStep(StepConfig(batch_size=batch), *part, device)
+    for batch_size, count in IMAGES.items():
+        part = truncate_to_full_batches(*dataset.train, batch_size)
+        classic = TrainingStep(StepConfig(batch_size=batch_size), *part, device)
         subset = dataset.train.images[:count], dataset.train.labels[:count]
-        resident = ResidentLoader(*subset, batch, device=device)
+        resident = ResidentLoader(*subset, batch_size, device=device)
         variants: dict[str, Callable[[], object]] = {
             BASELINE: lambda step=classic: _repeat(step, CLASSIC_STEPS),
             "course": lambda loader=resident: _train(loader, device),
             "course, fused SGD": lambda loader=resident: _train(loader, device, fused=True),
         }
-        units = dict.fromkeys(variants, count) | {BASELINE: CLASSIC_STEPS * batch}
+        units = dict.fromkeys(variants, count) | {BASELINE: CLASSIC_STEPS * batch_size}
         comparison = compare(variants, device, rounds=ROUNDS, seconds=SECONDS, units=units)
         for name in variants:
-            rates_by_variant.setdefault(name, {})[str(batch)] = rates(comparison, name, BASELINE)
+            rates_by_variant.setdefault(name, {})[str(batch_size)] = rates(
+                comparison, name, BASELINE
+            )
     results = {
         "baseline": BASELINE,
-        "images_per_run": {str(batch): count for batch, count in IMAGES.items()},
+        "images_per_run": {str(batch_size): count for batch_size, count in IMAGES.items()},
         "rounds": ROUNDS,
         "command": "python -m benchmarks training_steps",
         "data": dataset.provenance,

@@ -86,10 +86,12 @@ def check_each(
     return first
 
 
-def refuse(machine: Machine, name: str, device_index: int, others: int, method: str) -> None:
+def refuse_argument(
+    machine: Machine, name: str, device_index: int, expected_index: int, method: str
+) -> None:
     """Raise the error of PyTorch's generated CUDA wrapper for the argument `name`."""
-    places = str(machine.name(device_index)), str(machine.name(others))
-    raise RuntimeError(messages.wrong_argument(name, *places, method))
+    devices = str(machine.name(device_index)), str(machine.name(expected_index))
+    raise RuntimeError(messages.wrong_argument(name, *devices, method))
 
 
 def check_same_device_as_first(machine: Machine, method: str, tensors: dict[str, Any]) -> int:
@@ -97,17 +99,19 @@ def check_same_device_as_first(machine: Machine, method: str, tensors: dict[str,
 
     PyTorch's generated CUDA wrappers make this check. Arguments that are None are skipped.
     """
-    places = {name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None}
-    first = next(iter(places.values()))
-    for name, device_index in places.items():
+    device_indices = {
+        name: index_of(tensor) for name, tensor in tensors.items() if tensor is not None
+    }
+    first = next(iter(device_indices.values()))
+    for name, device_index in device_indices.items():
         if device_index != first:
-            refuse(machine, name, device_index, first, method)
+            refuse_argument(machine, name, device_index, first, method)
     return first
 
 
-def two_devices(machine: Machine, *places: int) -> RuntimeError:
+def two_devices(machine: Machine, *device_indices: int) -> RuntimeError:
     """Return TensorIterator's error for two device indices; a GPU comes first in its text."""
-    first, second = sorted(places, key=lambda device_index: device_index == CPU)[:2]
+    first, second = sorted(device_indices, key=lambda device_index: device_index == CPU)[:2]
     return RuntimeError(messages.two_devices(str(machine.name(first)), str(machine.name(second))))
 
 

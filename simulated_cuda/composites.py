@@ -21,12 +21,12 @@ Tensor = torch.Tensor
 Check = Callable[..., None]
 
 
-def _place(machine: Machine, tensor: Tensor) -> torch.device:
+def _device_of(machine: Machine, tensor: Tensor) -> torch.device:
     return machine.name(index_of(tensor))
 
 
 def _take_along_dim(machine, input, indices, *args, **kwargs):
-    first, second = _place(machine, input), _place(machine, indices)
+    first, second = _device_of(machine, input), _device_of(machine, indices)
     if first != second:
         raise RuntimeError(
             f"Expected tensor to have {first} Device, but got tensor with {second} Device (while "
@@ -35,11 +35,11 @@ def _take_along_dim(machine, input, indices, *args, **kwargs):
 
 
 def _attention(machine, query, key, value, attn_mask=None, *args, **kwargs):
-    places = [_place(machine, tensor) for tensor in (query, key, value)]
-    if len(set(places)) > 1:
+    devices = [_device_of(machine, tensor) for tensor in (query, key, value)]
+    if len(set(devices)) > 1:
         raise RuntimeError(
             "Expected query, key, and value to have the same device type, but got query.device: "
-            f"{places[0]} key.device: {places[1]} and value.device: {places[2]} instead."
+            f"{devices[0]} key.device: {devices[1]} and value.device: {devices[2]} instead."
         )
     if isinstance(attn_mask, Tensor):
         check_attention_mask(machine, query, attn_mask)
@@ -56,7 +56,8 @@ def _recurrent(machine, input, second, third, *args, **kwargs):
             if index_of(tensor) != input_index:
                 raise RuntimeError(
                     f"Input and {name} tensors are not at the same device, found input tensor at "
-                    f"{machine.name(input_index)} and {name} tensor at {_place(machine, tensor)}"
+                    f"{machine.name(input_index)} and {name} tensor at "
+                    f"{_device_of(machine, tensor)}"
                 )
 
 
@@ -100,22 +101,22 @@ def _meshgrid(machine, *tensors, **kwargs):
 
 
 def _block_diag(machine, *tensors):
-    places = [_place(machine, tensor) for tensor in _flat(tensors)]
-    for number, place in enumerate(places):
-        if place != places[0]:
+    devices = [_device_of(machine, tensor) for tensor in _flat(tensors)]
+    for number, device in enumerate(devices):
+        if device != devices[0]:
             raise RuntimeError(
                 "torch.block_diag: input tensors must all be on the same device. Input 0 is on "
-                f"device {places[0]} and input {number} is on device {place}"
+                f"device {devices[0]} and input {number} is on device {device}"
             )
 
 
 def _multi_dot(machine, tensors, **kwargs):
-    places = [_place(machine, tensor) for tensor in tensors]
-    for number, place in enumerate(places):
-        if place != places[0]:
+    devices = [_device_of(machine, tensor) for tensor in tensors]
+    for number, device in enumerate(devices):
+        if device != devices[0]:
             raise RuntimeError(
                 "multi_dot(): all tensors must be on the same device but tensor 0 is on "
-                f"{places[0]} and tensor {number} on {place}"
+                f"{devices[0]} and tensor {number} on {device}"
             )
 
 
@@ -130,12 +131,12 @@ def _gradient(machine, input, *args, spacing=None, **kwargs):
         if isinstance(step, Tensor) and index_of(step) != index_of(input):
             raise RuntimeError(
                 "torch.gradient expected each tensor to be on the same device, but got devices "
-                f"{_place(machine, input)} and {_place(machine, step)}!"
+                f"{_device_of(machine, input)} and {_device_of(machine, step)}!"
             )
 
 
 def _inner(machine, input, other, **kwargs):
-    first, second = _place(machine, input).type, _place(machine, other).type
+    first, second = _device_of(machine, input).type, _device_of(machine, other).type
     if first != second:
         raise RuntimeError(
             f"Expected tensor to have {first} DeviceType, but got tensor with {second} DeviceType "
@@ -147,22 +148,22 @@ def _tensor_split(machine, input, sections, *args, **kwargs):
     if isinstance(sections, Tensor) and index_of(sections) != CPU:
         raise RuntimeError(
             "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on "
-            f"{_place(machine, sections)}"
+            f"{_device_of(machine, sections)}"
         )
 
 
 def _searchsorted(machine, sorted_sequence, input, *args, sorter=None, **kwargs):
-    places = [_place(machine, x) for x in (sorter, input) if isinstance(x, Tensor)]
-    if index_of(sorted_sequence) == index_of(input) and len(set(places)) > 1:
+    devices = [_device_of(machine, x) for x in (sorter, input) if isinstance(x, Tensor)]
+    if index_of(sorted_sequence) == index_of(input) and len(set(devices)) > 1:
         raise RuntimeError(
             "torch.searchsorted(): sorter and boundary tensors should have same device type, but "
-            f"got sorter tensor device type {places[0]} and input value tensor device type "
-            f"{places[1]}"
+            f"got sorter tensor device type {devices[0]} and input value tensor device type "
+            f"{devices[1]}"
         )
 
 
 def _cholesky_solve(machine, input, input2, *args, **kwargs):
-    first, second = _place(machine, input), _place(machine, input2)
+    first, second = _device_of(machine, input), _device_of(machine, input2)
     if first != second:
         raise RuntimeError(
             f"Expected b and A to be on the same device, but found b on {first} and A on {second} "

@@ -54,13 +54,13 @@ def check_fused_step(
         for argument in arguments:
             is_lr_on_cpu = argument.name == "lr" and argument.device_index == CPU
             is_wrong = argument.device_index != arguments[0].device_index and not is_lr_on_cpu
-            if argument.name in _SCALARS_OF_STEP and is_wrong:
+            if argument.name in _STEP_SCALARS and is_wrong:
                 raise RuntimeError(f"{argument.name} must be on the same GPU device as the params")
-        arguments = [a for a in arguments if a.name not in _SCALARS_OF_STEP]
+        arguments = [a for a in arguments if a.name not in _STEP_SCALARS]
     return check_each(machine, func, arguments)
 
 
-_SCALARS_OF_STEP = ("lr", "grad_scale", "found_inf")
+_STEP_SCALARS = ("lr", "grad_scale", "found_inf")
 RULES: dict[str, Rule] = {
     f"_fused_{optimizer}_": check_fused_step for optimizer in ("adam", "adamw", "sgd", "adagrad")
 }

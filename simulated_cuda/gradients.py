@@ -245,8 +245,10 @@ def wrap_hook_setup(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the methods that set up a module's backward hooks to store its tensors' device."""
 
     def begin_and_remember(hooks: Any, values: Any) -> Any:
-        places = [index_of(value) for value in _as_tuple(values) if isinstance(value, Tensor)]
-        hooks.place = max(places, default=CPU)
+        device_indices = [
+            index_of(value) for value in _as_tuple(values) if isinstance(value, Tensor)
+        ]
+        hooks.device_index = max(device_indices, default=CPU)
         return begin(hooks, values)
 
     return begin_and_remember
@@ -258,7 +260,7 @@ def wrap_hook_arguments(mode, pack: Callable[..., Any]) -> Callable[..., Any]:
     def pack_with_devices(hooks: Any, indices: Any, values: Any, size: int) -> Any:
         for value in values:
             if isinstance(value, Tensor) and thread.backward_depth:
-                set_device_of_gradient(mode, value, getattr(hooks, "place", CPU))
+                set_device_of_gradient(mode, value, getattr(hooks, "device_index", CPU))
         return pack(hooks, indices, values, size)
 
     return pack_with_devices

@@ -39,10 +39,10 @@ def _index_put(machine, func, args, kwargs):
 @_rule("index_fill", "index_fill_")
 def _index_fill(machine, func, args, kwargs):
     """The index must be on the tensor's device. The value is not checked: it becomes a number."""
-    places = index_of(args[0]), index_of(args[2])
-    if places[0] != places[1]:
-        raise two_devices(machine, *places)
-    return places[0]
+    device_indices = index_of(args[0]), index_of(args[2])
+    if device_indices[0] != device_indices[1]:
+        raise two_devices(machine, *device_indices)
+    return device_indices[0]
 
 
 @_rule("masked_fill", "masked_fill_")

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from . import composites, foreach, refusals, rules
+from . import composites, cuda_only_errors, foreach, rules
 from .places import CPU, index_of, move_storage, set_devices, storage_of, thread
 
 
@@ -28,8 +28,8 @@ def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         with CheckedSteps(mode, _first_place(args)):
             result = func(*args, **kwargs)
     except (IndexError, RuntimeError) as error:
-        refusals.explain_failed_index(func, args, error)
-        refusals.explain_missing_kernel(error)
+        cuda_only_errors.explain_failed_index(func, args, error)
+        cuda_only_errors.explain_missing_kernel(error)
         raise
     if func is torch._VF._pad_packed_sequence:
         # PyTorch keeps the lengths on the CPU.
@@ -75,11 +75,13 @@ class CheckedSteps(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Check and run one primitive operation."""
         kwargs = kwargs or {}
-        places = {index_of(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
-        if len(places) > 1:
+        device_indices = {
+            index_of(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)
+        }
+        if len(device_indices) > 1:
             device_index = rules.check(self.mode.machine, func, args, kwargs)
-        elif places:
-            device_index = places.pop()
+        elif device_indices:
+            device_index = device_indices.pop()
         else:
             # PyTorch passes a device only if it creates a tensor with the options of an argument.
             device_index = self.home if kwargs.get("device") is not None else CPU

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
 from . import (
     autocast,
+    cuda_only_errors,
     dlpack,
     factories,
     generators,
@@ -22,7 +23,6 @@ from . import (
     messages,
     mixed_devices,
     moving,
-    refusals,
     storages,
     tracebacks,
 )  # fmt: skip
@@ -63,12 +63,12 @@ class SimulatedCUDA(TorchFunctionMode):
             **dlpack.handlers(),
             **gradients.handlers(),
             **storages.handlers(),
-            **refusals.handlers(),
+            **cuda_only_errors.handlers(),
         }
         # For operations whose tensors are all on one simulated device.
         self.device_handlers: dict[Callable[..., Any], DeviceHandler] = {
             **generators.device_handlers(),
-            **refusals.device_handlers(),
+            **cuda_only_errors.device_handlers(),
         }
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -137,8 +137,8 @@ class SimulatedCUDA(TorchFunctionMode):
                 result = func(*args, **kwargs)
         except (IndexError, RuntimeError) as error:
             self.memories[device_index].explain_failed_allocation(error)
-            refusals.explain_failed_index(func, args, error)
-            refusals.explain_missing_kernel(error)
+            cuda_only_errors.explain_failed_index(func, args, error)
+            cuda_only_errors.explain_missing_kernel(error)
             raise
         finally:
             thread.running = previous

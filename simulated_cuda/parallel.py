@@ -15,20 +15,24 @@ Groups = dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[Any]
 
 
 def group_by_device(machine: Machine, group: Callable[..., Groups]) -> Callable[..., Groups]:
-    """Wrap the function that groups tensors for optimizers, by the devices in the first list."""
+    """Wrap the function that groups an optimizer's tensors to use their simulated devices."""
 
     def group_by_device_and_dtype(lists: list[list[Any]], with_indices: bool = False) -> Groups:
         groups: Groups = {}
         for (device, dtype), (columns, indices) in group(lists, with_indices).items():
-            # Otherwise the mode would be called for every tensor.
+            # The mode would otherwise run for every tensor.
             with torch._C.DisableTorchFunction():
-                places = [index_of(tensor) for tensor in columns[0]]
-            for device_index in dict.fromkeys(places):
+                device_indices = [index_of(tensor) for tensor in columns[0]]
+            for device_index in dict.fromkeys(device_indices):
                 key = (device if device_index < 0 else machine.devices[device_index], dtype)
-                if places.count(device_index) == len(places):
+                if device_indices.count(device_index) == len(device_indices):
                     groups[key] = (columns, indices)
                     break
-                positions = [number for number, place in enumerate(places) if place == device_index]
+                positions = [
+                    position
+                    for position, other_index in enumerate(device_indices)
+                    if other_index == device_index
+                ]
                 groups[key] = (
                     [[column[n] for n in positions] if column else [] for column in columns],
                     [indices[n] for n in positions] if indices else [],

@@ -155,7 +155,7 @@ def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | type | None = None) -> i
         return tensor.numel() * (as_dtype(dtype) or tensor.dtype).itemsize
 
 
-def put(
+def set_device(
     tensor: torch.Tensor, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
     """Set a tensor's device to `index`, unless its place is already known.
@@ -195,9 +195,9 @@ def move_storage(
 def set_devices(
     results: object, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
-    """Call `put` for every tensor in the results of an operation."""
+    """Call `set_device` for every tensor in the results of an operation."""
     if isinstance(results, torch.Tensor):
-        put(results, index, memories, guess)
+        set_device(results, index, memories, guess)
     elif isinstance(results, tuple | list):
         for result in results:
             set_devices(result, index, memories, guess)

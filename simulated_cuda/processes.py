@@ -67,7 +67,8 @@ def lazy_init_replacement(machine: Machine) -> Callable[[], None]:
     def _lazy_init() -> None:
         machine.touch()
         caller = sys._getframe(1)
-        # Python code that calls it by name only initializes CUDA.
+        # Python code that calls `_lazy_init` only initializes CUDA. If C++ code is the caller, this
+        # frame is the Python code that called it, which does not contain the name.
         if "_lazy_init" not in caller.f_code.co_names:
             raise messages.not_simulated(
                 f"the call at {caller.f_code.co_filename}:{caller.f_lineno}",

@@ -42,7 +42,7 @@ class Stream:
         self.device_index = self.device.index
         # DeviceType::CUDA in c10/core/DeviceType.h.
         self.device_type = 1
-        self._before: list[tuple[Stream | None, int]] = []
+        self._previous: list[tuple[Stream | None, int]] = []
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
@@ -73,8 +73,8 @@ class Stream:
         return event
 
     def __enter__(self) -> Stream:
-        before = _current.by_device.get(self.device_index), _machine().current
-        self._before.append(before)
+        previous = _current.by_device.get(self.device_index), _machine().current
+        self._previous.append(previous)
         _machine().current = self.device_index
         _current.by_device[self.device_index] = self
         return self
@@ -83,7 +83,7 @@ class Stream:
         self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:  # fmt: skip
-        stream, _machine().current = self._before.pop()
+        stream, _machine().current = self._previous.pop()
         if stream is None:
             _current.by_device.pop(self.device_index, None)
         else:
@@ -126,7 +126,7 @@ class Event:
         """Return immediately: all work before the event is complete."""
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Return the milliseconds between two recorded events; raise ValueError as CUDA does."""
+        """Return the milliseconds between two recorded events; raise ValueError as PyTorch does."""
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self.recorded is None or end_event.recorded is None:

@@ -14,7 +14,12 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course.authoring.start_page import start_page
-from course.authoring.stored_outputs import output_problems, outputs_digest, plain_text, tidy
+from course.authoring.stored_outputs import (
+    output_problems,
+    outputs_digest,
+    remove_execution_metadata,
+    without_colors,
+)
 from course.authoring.targets import Target, targets
 from course.authoring.up_to_date import differences, read_stored
 from course.course_folder import CourseError, CourseFolder
@@ -119,7 +124,9 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
                 client.execute_cell(cell, index)
     except CellExecutionError as error:
         # The message contains the cell, its output, and the traceback.
-        raise CourseError(f"{name}: cell {current + 1} failed.\n{plain_text(str(error))}") from None
+        raise CourseError(
+            f"{name}: cell {current + 1} failed.\n{without_colors(str(error))}"
+        ) from None
     except CellTimeoutError:
         raise CourseError(
             f"{name}: cell {current + 1} takes longer than {cell_timeout} s. Raise the limit "
@@ -131,7 +138,7 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
             f"out of memory:\n{notebook.cells[current].source}"
         ) from None
     notebook.metadata = metadata
-    tidy(notebook)
+    remove_execution_metadata(notebook)
     if problems := output_problems(notebook):
         raise CourseError(f"{name}: these outputs must not be stored:\n  " + "\n  ".join(problems))
 

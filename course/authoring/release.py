@@ -28,9 +28,9 @@ _REPOSITORY_URL = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
-# The part of a URL before the repository name.
+# The parts of a URL before the repository name, and between the repository and the tag.
 _HOSTS = r"(?:github\.com[/:]|githubusercontent\.com/|/github/|/gh/|ghcr\.io/)"
-_KINDS = r"(?:blob|tree|raw|edit|archive(?:/refs/(?:heads|tags))?)"
+_REF_PATHS = r"(?:blob|tree|raw|edit|archive(?:/refs/(?:heads|tags))?)"
 
 
 def release(
@@ -96,7 +96,7 @@ def _repository_name(repository: str) -> str:
 def _validate_tag(tag: str) -> None:
     if not _TAG.fullmatch(tag):
         raise CourseError(
-            f"{tag!r} is not a valid tag or branch. Use letters, digits, '.', '-' and '/', "
+            f"{tag!r} is not a valid tag or branch. Use letters, digits, '.', '_', '-' and '/', "
             "for example v1.0."
         )
 
@@ -106,7 +106,7 @@ def _tracked_files(root: Path) -> list[Path]:
     changed = _git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
     if changed:
         raise CourseError(
-            f"{len(changed)} files have uncommitted changes, for example {changed[0][3:]}. "
+            f"The clone has uncommitted changes, for example {changed[0][3:]}. "
             "Commit them first, so that `git checkout .` can undo the release."
         )
     names = _git(root, "ls-files", "-z").split("\0")
@@ -135,7 +135,7 @@ def _update_urls(path: Path, course: CourseFolder, repository: str, tag: str) ->
     url_pattern = re.compile(
         # Do not match the start of a longer name; a period or `.git` may follow.
         rf"({_HOSTS}){old_repository}(?![\w-]|\.(?!git\b)\w)"
-        rf"(?:(/(?:{_KINDS}/)?){re.escape(course.tag)}(?![\w-]|\.(?!zip|tar)\w))?"
+        rf"(?:(/(?:{_REF_PATHS}/)?){re.escape(course.tag)}(?![\w-]|\.(?!zip|tar)\w))?"
     )
     new_text = url_pattern.sub(
         lambda match: match[1] + repository + (match[2] + tag if match[2] else ""), text

@@ -28,7 +28,7 @@ RESULT_TYPE = "application/vnd.gpu-course.result+json"
 _TEXT_TYPES = ("text/", "application/json", RESULT_TYPE)
 
 
-def tidy(notebook: NotebookNode) -> None:
+def remove_execution_metadata(notebook: NotebookNode) -> None:
     """Remove metadata that differs from one execution to the next."""
     notebook.metadata.pop("widgets", None)
     notebook.metadata.pop("papermill", None)
@@ -90,6 +90,6 @@ def first_line(text: str) -> str:
     return line if len(line) <= 80 else line[:77] + "..."
 
 
-def plain_text(text: str) -> str:
+def without_colors(text: str) -> str:
     """Return `text` without terminal color codes."""
     return _ANSI_CODES.sub("", text)

@@ -19,7 +19,7 @@ from course.execution.progress import format_estimate
 from course.files import read_notebook
 from course.reports.entries import Entry
 
-_MAX_SHOWN = 60
+_MAX_RUNS_SHOWN = 60
 
 
 def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) -> int:
@@ -72,7 +72,7 @@ def _find_notebooks(course: CourseFolder, names_or_paths: Sequence[str]) -> dict
         if path.suffix == ".ipynb" and path.is_file():
             matches = {path.stem: path.absolute()}
         elif path.suffix == ".ipynb" and len(path.parts) > 1:
-            raise CourseError(f"There is no notebook {name_or_path}.")
+            raise CourseError(f"The notebook {name_or_path} does not exist. Check the path.")
         else:
             names = select_names(course.built_names(), [name_or_path], "Notebook")
             matches = {lesson: course.notebook_path(lesson) for lesson in names}
@@ -134,12 +134,12 @@ def _show_plan(
 ) -> None:
     """Print the runs, and a time estimate based on earlier runs."""
     pending = [run for run in runs if run.id not in finished_entries]
-    for run in runs[:_MAX_SHOWN]:
+    for run in runs[:_MAX_RUNS_SHOWN]:
         values = ", ".join(f"{key} = {value!r}" for key, value in run.parameters.items())
         state = "done  " if run.id in finished_entries else "to run"
         print(f"{state}  {run.notebook}  {values or 'no parameters'}")
-    if len(runs) > _MAX_SHOWN:
-        print(f"... and {len(runs) - _MAX_SHOWN} more")
+    if len(runs) > _MAX_RUNS_SHOWN:
+        print(f"... and {len(runs) - _MAX_RUNS_SHOWN} more")
     jobs = num_parallel_jobs(plan)
     print(
         f"{_runs_text(len(runs))}, {len(pending)} to execute, {jobs} at a time. "

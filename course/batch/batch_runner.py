@@ -34,7 +34,15 @@ _REFRESH_SECONDS = 60
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """Options of a batch that do not affect its results."""
+    """Options of a batch that do not affect its results.
+
+    Attributes:
+        dry_run: print the runs without executing them.
+        retry_failed: rerun the runs that did not pass.
+        fresh_kernels: start each kernel as a new process instead of forking it.
+        all_pages: write an HTML page for every run, not only for those that did not pass.
+        cluster: address of a Dask scheduler; None for this machine.
+    """
 
     dry_run: bool = False
     retry_failed: bool = False
@@ -59,7 +67,7 @@ class Folders:
         """The working folder of a run."""
         return self.out / "files" / run.name
 
-    def unfinished(self, run: PlannedRun) -> Path:
+    def unfinished_notebook(self, run: PlannedRun) -> Path:
         """The path of the executed notebook during the run."""
         return self.notebooks / f".{run.name}.ipynb"
 
@@ -67,7 +75,7 @@ class Folders:
         """The path of the executed notebook of a finished run."""
         return self.notebooks / f"{run.name}.ipynb"
 
-    def url(self, run: PlannedRun) -> str:
+    def notebook_link(self, run: PlannedRun) -> str:
         """The link in the report: the path of the notebook, or its URL in the remote storage."""
         if self.store is None:
             return f"notebooks/{run.name}.ipynb"
@@ -124,13 +132,13 @@ class BatchRunner(JobListener):
         return self._print_summary(results, monotonic() - start)
 
     def on_job_finished(self, result: RunResult) -> None:
-        """Move the notebook to its final path, then save the entry: an entry needs a notebook."""
+        """Move the notebook to its final path, and only then save the entry that refers to it."""
         run = next(run for run in self.runs if run.name == result.job.name)
         executed = None
         if result.job.output.exists():
             executed = read_notebook(result.job.output)
             if self.folders.store is not None:
-                papermill_io.write(nbformat.writes(executed), self.folders.url(run))
+                papermill_io.write(nbformat.writes(executed), self.folders.notebook_link(run))
                 result.job.output.unlink()
             else:
                 result.job.output.replace(self.folders.notebook(run))
@@ -143,7 +151,7 @@ class BatchRunner(JobListener):
             parameters=run.parameters,
         )
         if executed is not None:
-            entry["file"] = self.folders.url(run)
+            entry["file"] = self.folders.notebook_link(run)
             has_page = result.status != Status.PASSED or self.options.all_pages
             if has_page and self.folders.store is None:
                 page = write_page(self.folders.notebook(run), index="../index.html")
@@ -170,7 +178,7 @@ class BatchRunner(JobListener):
             # A batch that was killed may have left files in the folder.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        output, parameters = self.folders.unfinished(run), run.parameters
+        output, parameters = self.folders.unfinished_notebook(run), run.parameters
         return Job(run.name, file, output, folder, parameters, own_folder=not shared_folder)
 
     def _workers(self, num_runs: int) -> WorkerConfig:

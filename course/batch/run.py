@@ -89,27 +89,27 @@ def run(
     cells = {name: _count_cells(notebooks[name], converted[name]) for name in names}
     has_estimate = set(names) <= set(earlier_seconds)
     # Without times from an earlier run, assume that all cells take the same time.
-    weights = relative_times(jobs_to_run, earlier_seconds if has_estimate else cells, workers.jobs)
+    weights = worker_times(jobs_to_run, earlier_seconds if has_estimate else cells, workers.jobs)
     if has_estimate:
         seconds = sum(weights.values()) / workers.jobs
         print(f"Estimate from the last run: {format_estimate(seconds)}.")
     entries: dict[str, Entry] = {}
 
-    def describe(result: RunResult) -> str:
+    def write_page_and_format(result: RunResult) -> str:
         entries[result.job.name] = entry = _entry_with_page(result, names)
         return _result_line(entry)
 
     # nbclient logs dead kernels and timeouts, and the log lines would break the progress bar.
     for library in ("papermill", "asyncio"):
         logging.getLogger(library).addHandler(logging.NullHandler())
-    progress = LessonProgress(cells, describe, weights)
+    progress = LessonProgress(cells, write_page_and_format, weights)
     try:
         results = engine.run_jobs(
             jobs_to_run, progress, workers=workers, limits=RunLimits(cell=cell_timeout)
         )
         for result in results:
             if result.job.name not in entries:
-                progress.write(describe(result))
+                progress.write(write_page_and_format(result))
         stopped = any(r.status in (Status.STOPPED, Status.NOT_RUN) for r in results)
         if stopped:
             _link_existing_pages(folder, names)
@@ -144,7 +144,7 @@ def jobs_for_this_machine() -> int:
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
 
 
-def relative_times(
+def worker_times(
     jobs: Sequence[Job], seconds: Mapping[str, float], num_workers: int
 ) -> dict[str, float]:
     """Return the worker time of each job; an exclusive job occupies all workers."""

@@ -97,7 +97,7 @@ def fork() -> int:
 def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool) -> None:
     """Start a kernel, wait until it exits or `channel` closes, and clean up. Does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Become the parent of orphaned descendants, so that `end_children` can kill all of them.
+    # Become the parent of orphaned descendants, so that `kill_descendants` can kill all of them.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     pid = fork()
     if pid == 0:
@@ -109,13 +109,16 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
     if kernel_exit not in select.select([channel, kernel_exit], [], [])[0]:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    report = {"status": os.waitstatus_to_exitcode(status), "remaining_processes": end_children()}
+    report = {
+        "status": os.waitstatus_to_exitcode(status),
+        "remaining_processes": kill_descendants(),
+    }
     with contextlib.suppress(OSError):
         channel.send(json.dumps(report).encode())
     os._exit(0)
 
 
-def end_children() -> list[str]:
+def kill_descendants() -> list[str]:
     """Kill all descendants of this process; return the names of those that were still running."""
     names = []
     deadline = time.monotonic() + _GRACE_SECONDS
@@ -154,10 +157,10 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
         kernelapp.launch_new_instance()
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
-    end_kernel(kernelapp.IPKernelApp.instance(), status)
+    exit_kernel(kernelapp.IPKernelApp.instance(), status)
 
 
-def end_kernel(app: IPKernelApp, status: int) -> None:
+def exit_kernel(app: IPKernelApp, status: int) -> None:
     """Exit as Python does, but without destroying the imported modules.
 
     Destroying them would take a second and copy most of the shared memory. The notebook's variables
@@ -165,8 +168,9 @@ def end_kernel(app: IPKernelApp, status: int) -> None:
     """
     app.shell.user_ns.clear()
     gc.collect()
-    # ipykernel's own exit function closes the IOPub channel first. If the control thread is still
-    # publishing that it is idle, it waits forever, and the client kills the kernel after 2.5 s.
+    # ipykernel's own exit function closes the IOPub channel first. If the control thread has not
+    # published its idle status yet, it then waits forever, and the client kills the kernel after
+    # 2.5 s.
     if (control := app.control_thread) is not None and control.is_alive():
         control.stop()
         control.join()

@@ -275,5 +275,5 @@ def test_exclusive_lesson_uses_all_slots():
         for name, exclusive in [("shared_1", False), ("shared_2", False), ("exclusive", True)]
     ]
     seconds = {"shared_1": 30.0, "shared_2": 30.0, "exclusive": 40.0}
-    shares = run_module.relative_times(jobs, seconds, num_workers=2)
+    shares = run_module.worker_times(jobs, seconds, num_workers=2)
     assert sum(shares.values()) / 2 == 30 + 40
