@@ -1,11 +1,12 @@
 """A made-up class of 70 students for lab 01, with right, wrong, broken and hostile submissions.
 
-`python -m tools.grade_a_class` grades the class and compares every mark with the expected one. The
-tests use a few of the submissions.
+`python -m tools.grade_a_class [OUT]` grades the class and compares every mark with the expected
+one. The tests use a few of the submissions.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import inspect
 import re
@@ -211,12 +212,15 @@ def main() -> int:
     from course.grading.grade import GradingOptions, grade
     from course.grading.limits import SandboxLimits
 
+    parser = argparse.ArgumentParser(description="Grade a made-up class and check every mark.")
+    parser.add_argument("out", type=Path, nargs="?", help="folder to keep the feedback in")
+    options = parser.parse_args()
     members = {member.student: member for member in ClassBuilder().members()}
     old_pids = {process.pid for process in psutil.process_iter()}
     with tempfile.TemporaryDirectory() as folder:
         for member in members.values():
             member.write(Path(folder, "in"))
-        out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder, "out")
+        out = options.out or Path(folder, "out")
         start = time.monotonic()
         results = grade(
             LABS / f"{NAME}.ipynb",
