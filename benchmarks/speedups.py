@@ -1,7 +1,8 @@
 """Each change to the classic script, alone and on top of the others that helped.
 
 Baseline: the classic script on the same device: PIL transforms, 2 workers, batch 4, `loss.item()`.
-A faster setting may reach lower accuracy on the same images; see `large_batches.py`.
+A faster setting may reach lower accuracy after the same number of training images; see
+`large_batches.py`.
 """
 
 from dataclasses import asdict
@@ -16,11 +17,11 @@ SECONDS = 1.5  # total for each setting of a comparison
 
 
 def measure(cifar10_root: Path) -> dict[str, object]:
-    """Return each change, cumulative and alone, and the configuration of those that helped."""
+    """Return the speedup of each change, alone and cumulatively, and the final configuration."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
     study = SpeedupStudy(*dataset.train, device, rounds=ROUNDS, seconds=SECONDS)
-    cumulative, top = study.measure_cumulative()
+    cumulative, final_config = study.measure_cumulative()
     print(*cumulative, sep="\n", flush=True)
     results = {
         "rounds": ROUNDS,
@@ -28,6 +29,6 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         "data": dataset.provenance,
         "cumulative": [asdict(speedup) for speedup in cumulative],
         "alone": [asdict(speedup) for speedup in study.measure_each()],
-        "top": vars(top),
+        "top": vars(final_config),
     }
     return merge_records("speedups", "changes to the classic script", [record(device, results)])

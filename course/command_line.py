@@ -31,7 +31,7 @@ def positive_float(text: str) -> float:
     """Convert the text of an option to a finite number greater than 0."""
     number = _number(text)
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number greater than 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number greater than 0")
     return number
 
 

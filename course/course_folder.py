@@ -16,7 +16,7 @@ class CourseError(Exception):
 
 @dataclass(frozen=True)
 class CourseFolder:
-    """A course on disk: lessons in `notebooks/`, labs in `labs/`, their sources in `source/`.
+    """A course on disk: lessons in `notebooks/`, labs in `labs/`, both with a folder `source`.
 
     Attributes:
         root: folder of the course.
@@ -89,7 +89,8 @@ def open_course(root: Path | None = None) -> CourseFolder:
     Falls back to the copy that this package was installed from.
 
     Raises:
-        CourseError: there is no course, or its `pyproject.toml` has no table `[tool.course]`.
+        CourseError: there is no course, or its `pyproject.toml` is missing, is not valid TOML, or
+            lacks `repository` or `tag` in `[tool.course]`.
     """
     if root is not None:
         candidates = [Path(root)]
@@ -116,7 +117,7 @@ def _read(root: Path) -> CourseFolder:
         raise CourseError(f"{file} is not valid TOML: {error}.") from None
     except KeyError as missing:
         raise CourseError(
-            f"{file} has no {missing} in [tool.course]. The table needs repository and tag, "
+            f"{file} has no {missing}. It needs a table [tool.course] with repository and tag, "
             'for example repository = "owner/name" and tag = "main".'
         ) from None
 

@@ -159,7 +159,7 @@ HOSTILE: dict[str, tuple[int, str]] = {
     ),
 }
 # A forged verdict and a forged reply, for the attacks that send messages.
-_CLAIM = """\
+_FORGED_MESSAGES = """\
 right = {'passed': True, 'error': '', 'hint': None, 'message': '', 'outputs': [], 'traceback': '',
          'stop': ''}
 reply = {'value': True, 'error': None, 'hint': None, 'error_hint': None, 'stopped': '', 'state': [],
@@ -168,7 +168,7 @@ reply = {'value': True, 'error': None, 'hint': None, 'error_hint': None, 'stoppe
 # Attacks that try to get points for wrong answers in any lab. The source defines `answer`, which is
 # used as every function and class that the lab requests.
 ATTACKS: dict[str, str] = {
-    "finds the sender of verdicts": _CLAIM
+    "finds the sender of verdicts": _FORGED_MESSAGES
     + """\
 import gc
 send = next(o for o in gc.get_objects()
@@ -181,7 +181,7 @@ def answer(*args, **kwargs):
     send(verdict=right)
     send(reply=reply)
 """,
-    "replaces json.dumps": _CLAIM
+    "replaces json.dumps": _FORGED_MESSAGES
     + """\
 import json
 real = json.dumps
@@ -192,7 +192,7 @@ def dumps(value, **options):
 def answer(*args, **kwargs):
     json.dumps = dumps
 """,
-    "replaces the JSON encoder": _CLAIM
+    "replaces the JSON encoder": _FORGED_MESSAGES
     + """\
 from json import JSONEncoder as E
 real = E.encode
@@ -225,7 +225,7 @@ def answer(*args, **kwargs):
     lab.Exercise.judge = lab.Exercise.judge_in = lambda *a, **k: lab.Verdict(None, None, 0)
     return 0.0
 """,
-    "replaces objects on the stack": _CLAIM
+    "replaces objects on the stack": _FORGED_MESSAGES
     + """\
 import sys
 def answer(*args, **kwargs):
@@ -272,7 +272,7 @@ def answer(*args, **kwargs):
     T.cpu = T.cuda = T.to = lambda self, *a, **k: self
     return args[0] if args else device
 """,
-    "replaces the replies to the judge": _CLAIM
+    "replaces the replies to the judge": _FORGED_MESSAGES
     + """\
 import course.grading.answering as answering
 answering.Answers.reply = lambda self, request: reply
@@ -319,7 +319,7 @@ print(f'{len(found)} files of checks')
 def answer(*args, **kwargs):
     return len(found)
 """,
-    "sends malformed messages to the judge": _CLAIM
+    "sends malformed messages to the judge": _FORGED_MESSAGES
     + """\
 import gc
 send = next(o for o in gc.get_objects()
@@ -338,7 +338,7 @@ def answer(*args, **kwargs):
     send(reply={'callback': -1, 'args': None})
     send(reply={'missing': 'os'})
 """,
-    "sends pickles": _CLAIM
+    "sends pickles": _FORGED_MESSAGES
     + """\
 import base64, gc, os, pickle
 send = next(o for o in gc.get_objects()
@@ -354,7 +354,7 @@ def answer(*args, **kwargs):
     return pickle.dumps(Bomb())
 """,
 }
-# Answers that define the right function after their attack has failed.
+# Answers that still get their points, because they also define the right function.
 HARMLESS = {
     "deletes its directory and other folders",
     "leaves processes behind",
@@ -363,7 +363,7 @@ HARMLESS = {
 }
 
 # Answers that use internals of Python or the checks. They get no points until a manual review.
-REVIEWED = {
+NEEDS_REVIEW = {
     "overwrites the checks",
     "replaces the comparison functions",
     "replaces the comparison functions while it is judged",

@@ -38,9 +38,10 @@ def build(
     cell_timeout: int = 1800,
     log: Callable[[str], None] = print,
 ) -> list[str]:
-    """Build the notebooks that are not up to date; return the names of those that were written.
+    """Build the notebooks that are not up to date; return the names of what was written.
 
-    A notebook whose code is unchanged keeps its outputs and is not executed.
+    A notebook whose code is unchanged keeps its outputs and is not executed. The files of
+    translated texts are written too.
 
     Args:
         course: the course.
@@ -59,7 +60,7 @@ def build(
     for code in languages(course):
         is_used = any(target.translator.language == code for target in selected)
         if is_used or not names:
-            # Write these files first, because the notebooks show their texts when they run.
+            # Write the translated texts first, because notebooks load them when they run.
             written += write_generated(read(code), log, for_notebooks=is_used)
     for target in selected:
         name = target.name
@@ -83,7 +84,7 @@ def build(
         write_atomically(target.path, nbformat.writes(fresh) + "\n")
         log(f"{name}: {action}{_missing_translations_note(target)}")
         written.append(name)
-    # After the notebooks, because it links to those that exist.
+    # The start page comes last, because it links to the notebooks that exist.
     index, page = course.root / "index.md", start_page(course)
     if index.is_file() and index.read_text(encoding="utf-8") != page:
         write_atomically(index, page)

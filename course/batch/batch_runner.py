@@ -243,7 +243,7 @@ def num_parallel_jobs(plan: Plan) -> int:
     """Return the number of concurrent runs: the plan's `jobs`, or `runs_per_gpu` per GPU, or 1."""
     if plan.jobs is not None:
         return plan.jobs
-    names = gpus.visible_gpu_names() if plan.gpus is None else plan.gpus
+    names = gpus.visible_gpu_ids() if plan.gpus is None else plan.gpus
     return max(1, len(names) * plan.runs_per_gpu)
 
 

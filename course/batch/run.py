@@ -139,7 +139,7 @@ def run(
 
 def jobs_for_this_machine() -> int:
     """Return the number of parallel lessons: 1 with a GPU, else limited by cores and memory."""
-    if gpus.visible_gpu_names():
+    if gpus.visible_gpu_ids():
         return 1
     return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _LESSON_MEMORY))
 

@@ -40,8 +40,8 @@ def installed_gpus() -> list[Gpu]:
     ]
 
 
-def visible_gpu_names() -> tuple[str, ...]:
-    """Return the names of the GPUs that this process may use, as in CUDA_VISIBLE_DEVICES."""
+def visible_gpu_ids() -> tuple[str, ...]:
+    """Return the indices or UUIDs of the visible GPUs, as in CUDA_VISIBLE_DEVICES."""
     names = os.environ.get("CUDA_VISIBLE_DEVICES")
     if names is not None:
         return tuple(name.strip() for name in names.split(",") if name.strip() not in ("", "-1"))

@@ -47,7 +47,7 @@ class LocalExecutor:
         cores = os.cpu_count() or 1
         self._cores_per_job = str(max(1, cores // workers.jobs)) if workers.jobs > 1 else ""
         # Assign one job to each GPU before assigning a second job to any GPU.
-        names = gpus.visible_gpu_names() if workers.gpus is None else workers.gpus
+        names = gpus.visible_gpu_ids() if workers.gpus is None else workers.gpus
         self._gpus = [*names] * workers.jobs_per_gpu
         self._free_gpus: queue.Queue[str] = queue.Queue()
         for name in self._gpus:

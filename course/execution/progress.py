@@ -48,7 +48,7 @@ class JobListener:
         """Called before a job starts its kernel."""
 
     def on_cell_done(self, job: Job) -> None:
-        """Called after a code cell of the job has passed."""
+        """Called after a code cell of the job was executed, even if it failed."""
 
     def on_job_finished(self, result: RunResult) -> None:
         """Called when a job has ended with any status, unless it was stopped."""

@@ -86,7 +86,7 @@ def run_job(
         limits: time limits and retries.
         kernels: the kernel manager class.
         stopping: once it is set, no new cell starts. The caller must also kill the kernel.
-        on_cell_done: called after each code cell that passes.
+        on_cell_done: called after each executed code cell, even if it failed.
 
     Raises:
         OSError: the disk is full. All other errors are returned in the result.

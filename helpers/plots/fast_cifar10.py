@@ -12,7 +12,7 @@ from helpers.records import Record
 
 
 def draw_filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> Figure:
-    """Draw filters `(N, 3, k, k)` as small color images, strongest direction first.
+    """Draw filters `(N, 3, k, k)` as small color images, in the given order.
 
     Args:
         weights: the filters.
@@ -163,7 +163,7 @@ def plot_accuracy_by_time_limit(record: Record) -> Figure:
         axis.plot(list(medians), list(medians.values()), "D-", color=color, label=recipe)
     axis.set_xscale("log")
     axis.set_xticks(
-        [float(time_limit) for time_limit in time_limits], [f"{float(c):g}" for c in time_limits]
+        [float(time_limit) for time_limit in time_limits], [f"{float(t):g}" for t in time_limits]
     )
     axis.minorticks_off()
     axis.margins(x=0.25, y=0.15)
@@ -179,7 +179,7 @@ def plot_accuracy_by_time_limit(record: Record) -> Figure:
 
 
 def plot_against_airbench(record: Record) -> Figure:
-    """Draw accuracy against time of every run of two recipes on one GPU.
+    """Plot accuracy and time of every run of two recipes on one GPU.
 
     Args:
         record: result of `benchmarks/against_airbench.py`.

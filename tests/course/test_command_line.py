@@ -26,9 +26,9 @@ BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
         ([*BATCH, "--repeats", "0"], "0 is less than 1"),
         ([*BATCH, "--runs-per-gpu", "0"], "0 is less than 1"),
         ([*BATCH, "--retries", "-1"], "-1 is less than 0"),
-        ([*GRADE, "--memory", "inf"], "inf is not a number greater than 0"),
+        ([*GRADE, "--memory", "inf"], "inf is not a finite number greater than 0"),
         ([*GRADE, "--memory", "3GB"], "'3GB' is not a number"),
-        ([*GRADE, "--seconds", "nan"], "nan is not a number greater than 0"),
+        ([*GRADE, "--seconds", "nan"], "nan is not a finite number greater than 0"),
         ([*SIMILAR, "--threshold", "50"], "50 is not between 0 and 1"),
     ],
 )

@@ -54,7 +54,7 @@ def test_links_to_the_start_pages_in_other_languages(small_course, cells):
     assert line == "[español](docs/es/index.md)"
 
 
-def test_build_writes_an_existing_start_page_and_the_check_compares_it(small_course):
+def test_build_updates_start_page_and_check_reports_outdated_one(small_course):
     small_course.write("00_one", "# %%\n1\n")
     index = small_course.root / "index.md"
     index.write_text("old")

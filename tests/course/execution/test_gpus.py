@@ -29,7 +29,7 @@ def test_every_gpu_that_nvidia_smi_lists_is_found(nvidia_smi):
         Gpu("0", "NVIDIA H200", 143771, 143000, "580.65"),
         Gpu("1", "NVIDIA A100", 81920, 5, "580.65"),
     ]
-    assert gpus.visible_gpu_names() == ("0", "1")
+    assert gpus.visible_gpu_ids() == ("0", "1")
 
 
 def test_unknown_memory_is_zero(nvidia_smi):
@@ -53,4 +53,4 @@ def test_missing_nvidia_smi_means_no_gpu(tmp_path, monkeypatch):
 )
 def test_visible_gpus_are_read_from_the_environment(monkeypatch, value, expected):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert gpus.visible_gpu_names() == expected
+    assert gpus.visible_gpu_ids() == expected

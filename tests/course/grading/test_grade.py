@@ -32,7 +32,7 @@ from course.grading.marking import (
 )
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, NAME, Member, grade_id
-from tools.hostile_answers import HARMLESS, HOSTILE, REVIEWED
+from tools.hostile_answers import HARMLESS, HOSTILE, NEEDS_REVIEW
 
 LAB = LABS / f"{NAME}.ipynb"
 LIMITS = SandboxLimits(cell_seconds=4, grace=4, memory_bytes=3 << 29)
@@ -111,7 +111,7 @@ def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, nam
     before = empty_checks()
     submission, failing, points = make_submission(builder, names)
     graded = grade_submission(builder.original, submission, LIMITS)
-    if REVIEWED & set(names):
+    if NEEDS_REVIEW & set(names):
         passed = {m.exercise for m in graded.marks if m.status is MarkStatus.TO_REVIEW}
         assert passed == set(points) - set(failing), graded.marks
         assert graded.points == 0

@@ -70,7 +70,7 @@ def test_title_states_the_finding(draw, finding):
 
 
 @pytest.mark.parametrize(("draw", "finding"), FIGURES[1:])
-def test_every_axis_has_a_label(draw, finding):
+def test_every_x_axis_has_a_label(draw, finding):
     assert all(axis.get_xlabel() for axis in draw().axes)
 
 
