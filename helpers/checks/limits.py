@@ -1,56 +1,52 @@
-"""Stop student code that runs too long or uses too much memory, on any thread and platform.
+"""Stop a student's function that runs too long or uses too much memory.
 
-On the main thread, where SIGALRM exists, a timer checks the limits ten times per second. Otherwise
-a watchdog thread checks them. Both raise subclasses of `BaseException`, which `except Exception`
-does not catch. If the code catches them anyway, the timer raises again on each line of the `except`
-clause.
+On the main thread, where SIGALRM exists, a timer looks at the limits ten times per second;
+elsewhere a thread does. Both raise subclasses of `BaseException` inside the function and nowhere
+else: code of this package, such as the code that restores settings, is never interrupted.
 
-Python cannot stop a single endless call into C, such as `sum(itertools.repeat(0))`. Without the
-timer, it also cannot stop a loop that catches everything and sleeps.
-
-The time limit counts only the student's code. It excludes the time in which the thread waits for a
-processor, because a right answer must not be rejected on a busy machine. It also excludes imports:
-an interrupted import leaves a module half imported, and some imports take seconds (torch imports
-its compiler when the first optimizer is created).
+The time limit counts only the function's own time. It excludes waiting for a processor, because a
+right answer must not be rejected on a busy machine, and imports, because an interrupted import
+leaves a module half imported. Python cannot stop a single endless call into C.
 """
 
 import contextlib
 import ctypes
+import random
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
-from types import FrameType, TracebackType
+from time import monotonic, process_time
+from types import FrameType
+from typing import Any
+
+import torch
 
 import simulated_cuda
-from helpers.checks.memory import (
-    bytes_in_use,
-    free_bytes,
-    limit_address_space,
-    restore_address_space,
-)
-from helpers.checks.thread_time import ThreadTime
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 GIB = 1 << 30
-# Limits on what the code may allocate beyond the current use of the process. `MEMORY_LIMIT` is
-# checked on every tick. `ADDRESS_SPACE_LIMIT` is enforced by the system; it is larger because other
-# threads need address space too.
+# What a function may allocate beyond the current use of the process. `MEMORY_LIMIT` is looked at on
+# every tick. The system enforces `ADDRESS_SPACE_LIMIT`, which is larger because threads need
+# address space too.
 MEMORY_LIMIT = 2 * GIB
 ADDRESS_SPACE_LIMIT = 4 * GIB
 _TICK = 0.1
-# Seconds until code that caught the exception is interrupted again.
-_RETRY_SECONDS = 0.01
-_THIS_PACKAGE = str(Path(__file__).parent)
-_IMPORTING = "<frozen importlib"
-# Files whose lines are never interrupted. An exception on the line that leaves a `with` block skips
-# `__exit__`, so the simulator's lock would stay locked. importlib must finish its cleanup after a
-# failed import.
-_SIMULATOR = Path(simulated_cuda.__file__).parent
-_ALLOCATOR = str(_SIMULATOR / "memory.py")
-_NEVER_TRACED = (_IMPORTING, str(_SIMULATOR))
-# Seconds after which an import is stopped, because it probably never ends.
+# An import is stopped after this many seconds, because it probably never ends.
 _MAX_IMPORT_SECONDS = 120
+# On systems that do not report how long a thread waited for a processor, wall time may reach this
+# many times the limit, as long as processor time stays within the limit.
+_WALL_TIME_FACTOR = 6
+_IMPORTING = "<frozen importlib"
+_THIS_PACKAGE = str(Path(__file__).parent)
+# An exception here could leave the simulated GPU's list of memory blocks inconsistent.
+_ALLOCATOR = str(Path(simulated_cuda.__file__).parent / "memory.py")
+_STATM, _MEMINFO = Path("/proc/self/statm"), Path("/proc/meminfo")
 
 
 class Stopped(BaseException):
@@ -66,147 +62,127 @@ class OutOfMemory(Stopped):
 
 
 class CodeLimits:
-    """`with CodeLimits(seconds):` raises `OutOfTime` or `OutOfMemory` in the block.
-
-    Leaving the block restores the signal handler, timer, address limit and tracing. One object can
-    limit several blocks in a row, which share its `seconds`. Set `boundary` to the frame that
-    contains the next block if it is not the caller's frame.
-    """
+    """Limits that several calls of `run` share: `seconds` of time, and `memory` in bytes."""
 
     def __init__(self, seconds: float, *, memory: int = MEMORY_LIMIT) -> None:
         self.seconds = seconds
         self.memory = memory
-        self.boundary: FrameType | None = None
-        self._used = 0.0
+        self._used = self._importing = 0.0
+        self._is_armed = False
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> "CodeLimits":
-        self._boundary = self.boundary or sys._getframe(1)
-        self._handling_signal = self._over = self._stopped = False
-        self._trace = sys.gettrace()
-        self._max_bytes = bytes_in_use() + min(self.memory, free_bytes() // 2)
-        self._time = ThreadTime(threading.get_native_id())
-        self._old_address_limit = limit_address_space(max(ADDRESS_SPACE_LIMIT, 2 * self.memory))
+    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Return `function(*args, **kwargs)`.
+
+        Raises:
+            OutOfTime, OutOfMemory: the function exceeded a limit and was stopped.
+        """
+        self._max_bytes = bytes_in_use() + min(self.memory, _free_bytes() // 2)
+        address_limit = _limit_address_space(max(ADDRESS_SPACE_LIMIT, 2 * self.memory))
+        self._native_id = threading.get_native_id()
+        self._last = thread_seconds(self._native_id)
         on_main = threading.current_thread() is threading.main_thread()
-        self._watchdog = None
-        if on_main and hasattr(signal, "setitimer"):
-            self._handler = signal.signal(signal.SIGALRM, self._on_signal)
-            self._timer = signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
-            self._started = monotonic()
-        else:
-            self._end = threading.Event()
-            self._watchdog = threading.Thread(
-                target=self._watch, args=(threading.get_ident(),), daemon=True
-            )
-            self._watchdog.start()
-        return self
+        stop_watching = self._set_timer if on_main and hasattr(signal, "setitimer") else self._watch
+        stop_watching = stop_watching()
+        try:
+            self._is_armed = True
+            return self._call(function, args, kwargs)
+        finally:
+            # Another thread may have raised an exception that arrives only now.
+            while self._is_armed:
+                with contextlib.suppress(Stopped), self._lock:
+                    self._is_armed = False
+            stop_watching()
+            self._tick(is_importing=False)
+            if address_limit is not None:
+                resource.setrlimit(resource.RLIMIT_AS, address_limit)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._over = True
-        self.boundary = None
-        self._time.tick(importing=False)
-        self._used += self._time.seconds
-        if self._watchdog is None:
-            first, interval = self._timer
-            remaining = max(0.01, first - (monotonic() - self._started)) if first else 0
+    def _call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call the function. Only frames inside of this one are interrupted."""
+        return function(*args, **kwargs)
+
+    def _set_timer(self) -> Callable[[], None]:
+        """Look at the limits in a signal handler; return the function that ends this."""
+        handler = signal.signal(signal.SIGALRM, self._on_signal)
+        first, interval = signal.setitimer(signal.ITIMER_REAL, _TICK)
+        started = monotonic()
+
+        def restore() -> None:
+            remaining = max(0.01, first - (monotonic() - started)) if first else 0
             signal.setitimer(signal.ITIMER_REAL, remaining, interval)
             # A handler of None was not installed from Python and cannot be restored.
-            signal.signal(
-                signal.SIGALRM, signal.SIG_DFL if self._handler is None else self._handler
-            )
+            signal.signal(signal.SIGALRM, signal.SIG_DFL if handler is None else handler)
+
+        return restore
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_armed:
+            return
+        error_type = self._exceeded_limit(frame)
+        # Code that catches everything is interrupted again at once: sooner or later the exception
+        # arrives while an `except` clause is running, and leaves the `try` statement.
+        seconds = _TICK if error_type is None else random.uniform(1e-5, 1e-3)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        if error_type is not None and self._is_in_function(frame):
+            raise error_type
+
+    def _watch(self) -> Callable[[], None]:
+        """Look at the limits on another thread; return the function that ends this."""
+        ended, ident = threading.Event(), threading.get_ident()
+
+        def watch() -> None:
+            while not ended.wait(_TICK):
+                frame = sys._current_frames().get(ident)
+                error_type = self._exceeded_limit(frame)
+                with self._lock:
+                    if error_type and self._is_armed and self._is_in_function(frame):
+                        _raise_in(ident, error_type)
+
+        watchdog = threading.Thread(target=watch, daemon=True)
+        watchdog.start()
+
+        def end() -> None:
+            ended.set()
+            watchdog.join()
+            _raise_in(ident, None)
+
+        return end
+
+    def _tick(self, *, is_importing: bool) -> None:
+        now = thread_seconds(self._native_id)
+        if is_importing:
+            self._importing += now - self._last
         else:
-            self._end.set()
-            self._watchdog.join()
-            _raise_in(threading.get_ident(), None)
-        sys.settrace(self._trace)
-        restore_address_space(self._old_address_limit)
+            self._used += now - self._last
+        self._last = now
 
     def _exceeded_limit(self, frame: FrameType | None) -> type[Stopped] | None:
         """Return the exception to raise for the limit that was exceeded; None if none was."""
-        importing = self._is_importing(frame)
-        self._time.tick(importing=importing)
-        if (
-            self._used + self._time.seconds > self.seconds
-            or self._time.importing > _MAX_IMPORT_SECONDS
-        ):
-            return OutOfTime
-        if importing:
-            return None
-        return OutOfMemory if bytes_in_use() > self._max_bytes else None
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        # Another signal may arrive while this one is handled.
-        if self._over or self._handling_signal:
-            return
-        self._handling_signal = True
-        try:
-            error_type = self._exceeded_limit(frame)
-            student_frames = self._frames_to_stop(frame)
-        finally:
-            self._handling_signal = False
-        if error_type is None or student_frames is None:
-            return
-        self._stopped = True
-        # Interrupt again soon, then less often. If signals arrived faster than they are handled,
-        # they would interrupt each other, and the code that restores settings would not run.
-        signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS, _TICK)
-        self._interrupt_lines(student_frames, error_type)
-        raise error_type
-
-    def _is_importing(self, frame: FrameType | None) -> bool:
-        while frame is not None and frame is not self._boundary:
-            if frame.f_code.co_filename.startswith(_IMPORTING):
-                return True
+        is_importing = False
+        while frame is not None and frame.f_code is not CodeLimits._call.__code__:
+            is_importing = is_importing or frame.f_code.co_filename.startswith(_IMPORTING)
             frame = frame.f_back
+        self._tick(is_importing=is_importing)
+        if self._used > self.seconds or self._importing > _MAX_IMPORT_SECONDS:
+            return OutOfTime
+        return OutOfMemory if not is_importing and bytes_in_use() > self._max_bytes else None
+
+    def _is_in_function(self, frame: FrameType | None) -> bool:
+        """Return whether the code running now is the function's, and may be interrupted."""
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(_THIS_PACKAGE) or file == _ALLOCATOR:
+                return False
+            frame = frame.f_back
+            if frame is not None and frame.f_code is CodeLimits._call.__code__:
+                return True
         return False
 
-    def _frames_to_stop(self, frame: FrameType | None) -> list[FrameType] | None:
-        """Return the block's frames outside this package; None if it must not be stopped now.
 
-        The block must not be stopped while this package restores settings, or while the simulated
-        GPU changes its list of memory blocks. After the first interruption, it also must not be
-        stopped while only code in this package is running.
-        """
-        frames = []
-        while frame is not self._boundary:
-            if frame is None or frame.f_code is CodeLimits.__exit__.__code__:
-                return None
-            if frame.f_code.co_filename == _ALLOCATOR:
-                return None
-            is_own = frame.f_code.co_filename.startswith(_THIS_PACKAGE)
-            caller = frame.f_back
-            if is_own and caller is not None and caller.f_code.co_filename == contextlib.__file__:
-                return None
-            if not is_own and not frame.f_code.co_filename.startswith(_NEVER_TRACED):
-                frames.append(frame)
-            frame = caller
-        return frames if frames or not self._stopped else None
-
-    def _interrupt_lines(self, frames: list[FrameType], error_type: type[Stopped]) -> None:
-        """Raise again on the next line of these frames, such as `pass` in `except: pass`."""
-
-        def at_line(frame: FrameType, event: str, argument: object) -> object:
-            if event == "line" and not self._over:
-                raise error_type
-            return at_line
-
-        for frame in frames:
-            frame.f_trace = at_line
-        sys.settrace(lambda frame, event, argument: None)
-
-    def _watch(self, ident: int) -> None:
-        while not self._end.wait(_TICK):
-            frame = sys._current_frames().get(ident)
-            error_type = self._exceeded_limit(frame)
-            if error_type is None:
-                continue
-            if self._frames_to_stop(frame) is not None:
-                self._stopped = True
-                _raise_in(ident, error_type)
+def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
+    """Raise an exception in a thread, or with None, take back one that has not been raised yet."""
+    argument = ctypes.py_object(kind) if kind else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), argument)
 
 
 def end_threads(before: set[int]) -> None:
@@ -220,7 +196,63 @@ def end_threads(before: set[int]) -> None:
         thread.join(max(0.0, deadline - monotonic()))
 
 
-def _raise_in(ident: int | None, kind: type[BaseException] | None) -> None:
-    if ident is not None:
-        argument = ctypes.py_object(kind) if kind else None
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), argument)
+class _FallbackClock:
+    """For systems that do not report how long a thread waited for a processor."""
+
+    def __init__(self) -> None:
+        self._seconds, self._last = 0.0, (process_time(), monotonic())
+
+    def __call__(self) -> float:
+        now = process_time(), monotonic()
+        processor, wall = (new - old for new, old in zip(now, self._last, strict=True))
+        self._seconds += max(processor, wall / _WALL_TIME_FACTOR)
+        self._last = now
+        return self._seconds
+
+
+_fallback_clock = _FallbackClock()
+
+
+def thread_seconds(native_id: int | None = None) -> float:
+    """Return the time of a clock that stops while a thread waits for a processor, in seconds.
+
+    `native_id` defaults to the current thread's. Only differences between two calls are meaningful.
+    """
+    # Not the attribute of the `Thread` object: in a forked process, it is the id before the fork.
+    native_id = native_id or threading.get_native_id()
+    try:
+        waits = Path(f"/proc/self/task/{native_id}/schedstat").read_text()
+        # The second field is the time spent waiting on a run queue, in nanoseconds.
+        return monotonic() - int(waits.split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return _fallback_clock()
+
+
+def bytes_in_use() -> int:
+    """Return the memory that this process uses, in bytes; 0 if the system does not report it."""
+    if resource is None or not _STATM.exists():
+        return 0
+    return int(_STATM.read_text().split()[1]) * resource.getpagesize()
+
+
+def _free_bytes() -> int:
+    """Return the available memory, in bytes; a very large number if unknown."""
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        lines = _MEMINFO.read_text().splitlines()
+        return 1024 * int(next(x for x in lines if x.startswith("MemAvailable")).split()[1])
+    return 1 << 60
+
+
+def _limit_address_space(extra: int) -> tuple[int, int] | None:
+    """Limit the address space to `extra` bytes beyond its current size; return the previous limit.
+
+    With a real GPU, no limit is set: CUDA reserves far more address space than memory.
+    """
+    real_gpu = torch.cuda.is_available() and not simulated_cuda.is_enabled()
+    if resource is None or not _STATM.exists() or real_gpu:
+        return None
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    size = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+    current_limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([size + extra, *current_limits]), before[1]))
+    return before

@@ -1,7 +1,7 @@
-"""Run a student's code in a sandbox, so that the notebook stays usable.
+"""Run a student's code so that the notebook stays usable.
 
-The sandbox protects against mistakes, not against malicious code. It captures printed text, blocks
-`input()` and `exit()`, limits time and memory, stops threads, and restores settings.
+This protects against mistakes, not against malicious code. It captures printed text, blocks
+`input()` and `exit()`, stops threads, and restores settings.
 """
 
 import builtins
@@ -13,16 +13,14 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import torch
-from IPython.core.displaypub import DisplayPublisher
 from IPython.core.getipython import get_ipython
 
-from helpers.checks.limits import CodeLimits, Stopped, end_threads
+from helpers.checks.limits import Stopped, end_threads
 
 MAX_CHARACTERS = 2_000
 
@@ -57,47 +55,31 @@ class PrintedText(io.TextIOBase):
 
 
 @contextmanager
-def sandbox(limits: CodeLimits) -> Iterator[PrintedText]:
-    """Run the block in the sandbox; yield the text that it prints.
+def sandbox(printed: PrintedText) -> Iterator[None]:
+    """Run the block so that code in it cannot end the process, print, display or leave threads.
 
-    Raises:
-        Stopped: `OutOfTime`, `OutOfMemory`, `InputCalled` or `ExitCalled`.
+    Calls to `input` and `exit` raise `InputCalled` and `ExitCalled`. The block's printed text goes
+    to `printed`.
     """
-    printed = PrintedText()
     threads = {thread.ident for thread in threading.enumerate()}
-    with restore_settings(), ExitStack() as stack:
-        stack.callback(end_threads, threads)
-        for stream in ("stdout", "stderr"):
-            stack.enter_context(patch.object(sys, stream, printed))
-        stack.enter_context(patch.object(builtins, "input", _raise_input_called))
-        stack.enter_context(patch.object(os, "_exit", _raise_exit_called))
-        shell = get_ipython()
-        if shell is not None:
-            # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel.
-            stack.enter_context(patch.object(shell, "ask_exit", _raise_exit_called))
-            publisher = shell.display_pub
-            stack.callback(setattr, shell, "display_pub", publisher)
-            shell.display_pub = _HiddenDisplays(shell=shell)
-        # Frame 0 is this generator, 1 is contextlib's `__enter__`, 2 contains the block.
-        limits.boundary = sys._getframe(2)
-        with limits:
-            yield printed
-
-
-class _HiddenDisplays(DisplayPublisher):
-    def publish(self, *args: Any, **kwargs: Any) -> None:
-        """Discard the output, because the check shows its own box."""
-
-    def clear_output(self, wait: bool = False) -> None:
-        """Do nothing."""
-
-
-def _raise_input_called(*args: Any, **kwargs: Any) -> str:
-    raise InputCalled
-
-
-def _raise_exit_called(*args: Any, **kwargs: Any) -> None:
-    raise ExitCalled
+    undo = [
+        *_save_settings(),
+        _replace(sys, "stdout", printed),
+        _replace(sys, "stderr", printed),
+        _replace(builtins, "input", _raise_input_called),
+        _replace(os, "_exit", _raise_exit_called),
+    ]
+    shell = get_ipython()
+    if shell is not None:
+        # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel. The publisher itself
+        # stays: without it, the kernel could not run the next cell.
+        undo.append(_replace(shell, "ask_exit", _raise_exit_called))
+        undo.append(_replace(shell.display_pub, "publish", _discard))
+        undo.append(_replace(shell.display_pub, "clear_output", _discard))
+    try:
+        yield
+    finally:
+        _run_all([*undo, lambda: end_threads(threads)])
 
 
 @contextmanager
@@ -108,12 +90,55 @@ def restore_settings() -> Iterator[None]:
     current GPU, the random number generators of torch and Python, the working directory, the
     environment, signal handlers, warning filters and the recursion limit.
     """
-    undo_functions = [_save_torch_settings(), _save_random_states(), _save_python_settings()]
+    undo = _save_settings()
     try:
         yield
     finally:
-        for undo in undo_functions:
-            undo()
+        _run_all(undo)
+
+
+def _run_all(undo_functions: list[Callable[[], None]]) -> None:
+    """Call all functions, the last one first, even if an interrupt arrives in between."""
+    interrupt = None
+    while undo_functions:
+        try:
+            undo_functions[-1]()
+            undo_functions.pop()
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+
+
+def _replace(owner: Any, name: str, value: Any) -> Callable[[], None]:
+    """Set an attribute of an object; return the function that restores it."""
+    missing = object()
+    before = vars(owner).get(name, missing)
+    setattr(owner, name, value)
+
+    def undo() -> None:
+        if before is not missing:
+            setattr(owner, name, before)
+        elif name in vars(owner):
+            delattr(owner, name)
+
+    return undo
+
+
+def _discard(*args: Any, **kwargs: Any) -> None:
+    """Show nothing, because the check shows its own box."""
+
+
+def _raise_input_called(*args: Any, **kwargs: Any) -> str:
+    raise InputCalled
+
+
+def _raise_exit_called(*args: Any, **kwargs: Any) -> None:
+    raise ExitCalled
+
+
+def _save_settings() -> list[Callable[[], None]]:
+    return [_save_python_settings(), _save_random_states(), _save_torch_settings()]
 
 
 def _save_torch_settings() -> Callable[[], None]:

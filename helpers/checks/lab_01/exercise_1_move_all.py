@@ -1,50 +1,72 @@
-"""Lab 01, exercise 1: `move_all`."""
-
-import operator
+"""Lab 01, exercise 1: a new list with every tensor on a device."""
 
 import torch
 
-from helpers.checks.comparing import is_tensor
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import PlainTensor, first, is_tensor
+
+answers = "move_all(tensors, device)"
+points = 2
+success = "Every tensor is on the right device, and none was copied needlessly."
+section = "Moving a tensor"
+
+DTYPES = (torch.float32, torch.float16, torch.int64, torch.float64)
 
 
-@lab.exercise(
-    1,
-    points=2,
-    success_message="Every tensor is on the right device, and none was copied needlessly.",
-)
-def exercise_1(trial: Trial, move_all: Answer) -> None:
-    """`move_all(tensors, device)`: a new list with every tensor on `device`."""
-    dtypes = [torch.float32, torch.float16, torch.int64, torch.float64]
-    for target in [*trial.devices, str(trial.device)]:
-        for count in (trial.random.randint(2, 5), 0):
+def cases(draw):
+    for device in [*map(torch.device, draw.devices), draw.device]:
+        for count in (draw.randint(2, 5), 0):
+            values = [9 * draw.normal(3, i + 1).values for i in range(count)]
             tensors = [
-                trial.normal(3, i + 1, device=trial.devices[i % 2 - 1]).mul(9).to(dtypes[i % 4])
-                for i in range(count)
+                PlainTensor(value.to(DTYPES[i % 4]), draw.devices[i % 2 - 1])
+                for i, value in enumerate(values)
             ]
-            before = list(tensors)
-            result = trial.result_of(move_all, tensors, target)
-            unchanged = len(tensors) == count and all(map(operator.is_, tensors, before))
-            trial.expect(unchanged, "input-changed")
-            is_list = isinstance(result, list) and len(result) == count
-            what = describe(result)
-            trial.expect(
-                is_list and all(map(is_tensor, result)), "not-a-list", what=what, count=count
-            )
-            _compare_moved(trial, before, result, torch.device(target))
+            yield {"tensors": tensors, "device": device, "count": count}
 
 
-def _compare_moved(
-    trial: Trial, before: list[torch.Tensor], result: list[torch.Tensor], target: torch.device
-) -> None:
-    for old, new in zip(before, result, strict=True):
-        if new.device != target:
-            hint = "result-dropped" if new.device == old.device else "different-device"
-            raise trial.wrong(hint, wanted=target, found=new.device)
-    for old, new in zip(before, result, strict=True):
-        trial.expect(new.dtype == old.dtype, "dtype-changed", before=old.dtype, after=new.dtype)
-        trial.expect(torch.equal(new.cpu(), old.cpu()), "wrong-numbers")
-        on_target = old.device == target
-        trial.expect(not on_target or new is old, "needless-copy", device=target)
+def moved(f):
+    return list(zip(f.case.tensors, f.value, strict=True))
+
+
+def misplaced(f, *, same_device):
+    pairs = [(old, new) for old, new in moved(f) if new.device != str(f.case.device)]
+    if pairs and (pairs[0][0].device == pairs[0][1].device) == same_device:
+        return {"wanted": f.case.device, "found": pairs[0][1].device}
+    return None
+
+
+def is_list_of_tensors(value, case):
+    return isinstance(value, list) and len(value) == case.count and all(map(is_tensor, value))
+
+
+returns = ("not-a-list", is_list_of_tensors)
+side_effects = {
+    "result-dropped": lambda f: misplaced(f, same_device=True),
+    "different-device": lambda f: misplaced(f, same_device=False),
+    "dtype-changed": lambda f: first(
+        old.dtype != new.dtype and {"before": old.dtype, "after": new.dtype}
+        for old, new in moved(f)
+    ),
+    "wrong-numbers": lambda f: any(not torch.equal(a.values, b.values) for a, b in moved(f)),
+    "needless-copy": lambda f: any(
+        old.device == str(f.case.device) and not new.is_one_of for old, new in moved(f)
+    ),
+}
+hints = """
+not-a-list: `move_all` returns {what}, but it should return a list of {count} tensors.
+    -> Collect one tensor for each tensor in the input, in the same order, and return the list.
+result-dropped: You asked for {wanted}, but a tensor that `move_all` returns is still on {found}.
+    -> `.to` does not change the tensor it is called on. What does it return, and where does your
+    function keep that?
+different-device: You asked for {wanted}, but a tensor that `move_all` returns is on {found}.
+    -> The target device is an argument of the function. Does your code use it for every tensor?
+wrong-numbers: The returned tensors do not have the same numbers as the input, in the same order.
+    -> Compare the first and the last returned tensor with the first and the last input.
+dtype-changed: A {before} tensor comes back as {after}.
+    -> A move changes where the numbers are and nothing else. Which part of your line names a dtype,
+    or creates the numbers again?
+input-changed: After the call, the caller's list has changed.
+    -> The caller may still need that list. Which line writes to it?
+needless-copy: A tensor that was already on {device} was copied.
+    -> Moving a tensor to the device it is already on costs nothing. What in your line forces a new
+    tensor?
+"""

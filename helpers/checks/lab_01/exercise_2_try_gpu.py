@@ -1,53 +1,79 @@
-"""Lab 01, exercise 2: `try_gpu` and `try_all_gpus`."""
+"""Lab 01, exercise 2: the devices of machines with different numbers of GPUs."""
 
 import torch
 
-from helpers.checks.descriptions import describe, format_gpu_count
-from helpers.checks.hints import WrongAnswer
-from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.machines import machine
+from helpers.checks.plain import describe, first, format_gpu_count
 from helpers.language import translate
 
-
-@lab.exercise(2, points=3, success_message="Your functions find the devices of every machine.")
-def exercise_2(trial: Trial, try_gpu: Answer, try_all_gpus: Answer) -> None:
-    """`try_gpu(i=0)` and `try_all_gpus()`, on machines with different numbers of GPUs."""
-    for gpus in [*trial.random.sample([2, 3, 5], 2), 1, 0]:
-        with trial.machine_with(gpus):
-            _check_try_gpu(trial, try_gpu, gpus)
-            _check_try_all_gpus(trial, try_all_gpus, gpus)
+answers = "try_gpu(i=0), try_all_gpus()"
+points = 3
+success = "Your functions find the devices of every machine."
+section = "Which devices are there?"
 
 
-def _check_try_gpu(trial: Trial, try_gpu: Answer, gpus: int) -> None:
-    count_text = format_gpu_count(gpus)
-    for i in range(gpus + 2):
-        result = trial.result_of(try_gpu, i)
-        _check_device(trial, result, "try_gpu")
-        expected = torch.device("cuda", i) if i < gpus else torch.device("cpu")
-        hint = "wrong-gpu" if i < gpus else "no-fallback"
-        trial.expect(result == expected, hint, gpus=count_text, i=i, found=result)
-    try:
-        outcome = trial.try_call(try_gpu)
-    except WrongAnswer:
-        raise trial.wrong("no-default") from None
-    expected = torch.device("cuda:0") if gpus else torch.device("cpu")
-    trial.expect(outcome.value == expected, "wrong-gpu", gpus=count_text, i="", found=outcome.value)
+def cases(draw):
+    for count in [*draw.sample([2, 3, 5], 2), 1, 0]:
+        yield from ({"count": count, "i": i} for i in [*range(count + 2), None, "all"])
 
 
-def _check_try_all_gpus(trial: Trial, try_all_gpus: Answer, gpus: int) -> None:
-    count_text = format_gpu_count(gpus)
-    result = trial.result_of(try_all_gpus)
-    trial.expect(isinstance(result, list), "not-a-list", what=describe(result))
-    for device in result:
-        _check_device(trial, device, "try_all_gpus")
-    trial.expect(result or gpus, "empty-list")
-    expected = [torch.device("cuda", i) for i in range(gpus)] or [torch.device("cpu")]
-    result_text = ", ".join(map(str, result)) or translate("an empty list")
-    trial.expect(result == expected, "wrong-list", gpus=count_text, found=result_text)
+def collect(call, case, try_gpu, try_all_gpus):
+    with machine(case.count):
+        if case.i == "all":
+            return call(try_all_gpus)
+        return call(try_gpu, *([] if case.i is None else [case.i]), may_fail=case.i is None)
 
 
-def _check_device(trial: Trial, device: object, name: str) -> None:
-    is_device = isinstance(device, torch.device)
-    trial.expect(is_device, "not-a-device", name=name, what=describe(device))
-    has_index = device.type != "cuda" or device.index is not None
-    trial.expect(has_index, "no-index", name=name)
+def right(case):
+    gpus = [torch.device("cuda", i) for i in range(case.count)]
+    cpu = torch.device("cpu")
+    if case.i == "all":
+        return gpus or [cpu]
+    return [*gpus, cpu, cpu][case.i or 0]
+
+
+def devices(f):
+    return f.value if f.case.i == "all" else [f.value]
+
+
+def wrong(f, found):
+    i = "" if f.case.i is None else f.case.i
+    return {"gpus": format_gpu_count(f.case.count), "i": i, "found": found}
+
+
+errors = {"no-default": lambda f: f.case.i is None and f.error.hint == "wrong-arguments"}
+returns = ("not-a-list", lambda value, case: case.i != "all" or isinstance(value, list))
+side_effects = {
+    "not-a-device": lambda f: first(
+        not isinstance(device, torch.device) and {"what": describe(device)} for device in devices(f)
+    ),
+    "no-index": lambda f: torch.device("cuda") in devices(f),
+}
+mistakes = {
+    "empty-list": lambda f: f.value == [],
+    "wrong-list": lambda f: (
+        f.case.i == "all" and wrong(f, ", ".join(map(str, f.value)) or translate("an empty list"))
+    ),
+    "no-fallback": lambda f: (f.case.i or 0) >= max(f.case.count, 1) and wrong(f, f.value),
+    "wrong-gpu": lambda f: wrong(f, f.value),
+}
+hints = """
+not-a-device: `{name}` returns {what}, but it should return a `torch.device`.
+    -> The name of a device in quotes is a string. Which function turns it into a device?
+    see: The name of a device
+no-index: `{name}` returns `cuda` without an index.
+    -> Without an index, `cuda` means the current GPU. Where does the index come from here?
+    see: The name of a device
+wrong-gpu: On a machine with {gpus}, `try_gpu({i})` returns {found}.
+    -> The first GPU has index 0. With {gpus}, which indices exist?
+no-fallback: On a machine with {gpus}, `try_gpu({i})` returns {found}, but that GPU does not exist.
+    -> What does `torch.cuda.device_count()` return there, and how does {i} compare with it?
+no-default: `try_gpu()` cannot be called without an index.
+    -> The given function has a default value for its argument. Keep it.
+empty-list: On a machine without a GPU, `try_all_gpus` returns an empty list.
+    -> A program that loops over the list should still find one device to work on.
+wrong-list: On a machine with {gpus}, `try_all_gpus` returns {found}.
+    -> Write down the devices of such a machine by hand. Remember that indices start at 0.
+not-a-list: `try_all_gpus` returns {what}, but it should return a list.
+    -> The caller needs its length and may loop over it more than once.
+"""

@@ -1,38 +1,52 @@
-"""Lab 01, exercise 3: `add_ramp`."""
+"""Lab 01, exercise 3: add 0, 1, 2, ... to the columns of a matrix, on its device."""
 
 import torch
 
-from helpers.checks.comparing import is_tensor
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import is_tensor
+
+answers = "add_ramp(X)"
+points = 2
+success = "The numbers are created where X is, and nothing is copied."
+section = "Where a tensor lives"
+# Half precision rounds numbers near 10 to steps of 0.008.
+tolerance = 0.02
+
+DTYPES = (torch.float64, torch.float16, torch.float32)
 
 
-@lab.exercise(
-    3, points=2, success_message="The numbers are created where X is, and nothing is copied."
-)
-def exercise_3(trial: Trial, add_ramp: Answer) -> None:
-    """`add_ramp(X)`: X plus 0, 1, 2, ... along its columns, created on the device of X."""
-    dtypes = [torch.float64, torch.float16, torch.float32]
-    for device, dtype in zip(trial.devices, dtypes, strict=False):
-        rows = trial.random.randint(2, 6)
-        for shape in ((rows, rows + trial.random.randint(1, 5)), (rows, rows), (rows + 3, 1)):
-            X = trial.normal(*shape, device=device, dtype=dtype)
-            before = X.clone()
-            with trial.watch() as watch:
-                result = trial.result_of(add_ramp, X)
-            trial.expect(torch.equal(X, before), "input-changed")
-            trial.expect(is_tensor(result), "not-a-tensor", what=describe(result), shape=shape)
-            trial.expect(
-                result.device == device, "result-elsewhere", given=device, found=result.device
-            )
-            result_shape = tuple(result.shape)
-            trial.expect(result_shape == shape, "wrong-shape", given=shape, found=result_shape)
-            trial.expect(result.dtype == dtype, "dtype-changed", before=dtype, after=result.dtype)
-            ramp = torch.arange(shape[1], dtype=torch.float64)
-            # Half precision rounds numbers near 10 to steps of 0.008.
-            atol = 0.02 if dtype == torch.float16 else 1e-3
-            close = torch.allclose(result.cpu().double(), before.cpu().double() + ramp, atol=atol)
-            trial.expect(close, "wrong-ramp", given=shape)
-            copied_bytes = sum(move.bytes for move in watch.moves)
-            trial.expect(not copied_bytes, "copied", device=device, bytes=copied_bytes)
+def cases(draw):
+    for device, dtype in zip(draw.devices, DTYPES, strict=False):
+        rows = draw.randint(2, 6)
+        for shape in ((rows, rows + draw.randint(1, 5)), (rows, rows), (rows + 3, 1)):
+            X = draw.normal(*shape, device=device, dtype=dtype)
+            yield {"X": X, "device": device, "shape": shape, "given": shape}
+
+
+def right(case):
+    X = case.X.values
+    return X + torch.arange(X.shape[1], dtype=X.dtype)
+
+
+returns = ("not-a-tensor", lambda value, case: is_tensor(value))
+mistakes = {"wrong-ramp": otherwise}
+hints = """
+not-a-tensor: `add_ramp` returns {what}, but it should return a tensor of shape {shape}.
+    -> What do you return: the sum, or an intermediate result?
+wrong-shape: For an X of shape {given}, `add_ramp` returns shape {found}.
+    -> The result has the shape of X. Which entry of that shape is the number of columns?
+result-elsewhere: X is on {given}, but the result of `add_ramp` is on {found}.
+    -> The result should be on the device of X, whichever that is. How can your code find out?
+wrong-ramp: For an X of shape {given}, the result is wrong: column 0 should not change, column 1
+    should grow by 1, column 2 by 2.
+    -> Print what you add to X. What is its first value, in which direction does it grow, and how
+    long is it?
+dtype-changed: X is {before}, but the result of `add_ramp` is {after}.
+    -> Which dtype does the tensor that you add have? `X.dtype` is the dtype of X.
+input-changed: After the call, X itself contains different numbers.
+    -> Some operations write to the tensor on their left. Create a new tensor instead.
+    see: Moving a tensor
+copied: X is on {device}, but your function copies {bytes} bytes between devices.
+    -> Nothing needs to be copied if the numbers are created on the right device. Which call creates
+    them, and where?
+"""

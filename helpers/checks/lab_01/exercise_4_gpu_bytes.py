@@ -1,51 +1,77 @@
-"""Lab 01, exercise 4: `gpu_bytes`."""
+"""Lab 01, exercise 4: the bytes that torch allocates for a tensor on a GPU."""
 
-import numpy as np
+import math
+
 import torch
 
-from helpers.checks.descriptions import is_int
-from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import first, is_int
+
+answers = "gpu_bytes(shape, dtype)"
+points = 2
+success = "You can tell whether a tensor fits before you create it."
+section = "How much memory a tensor takes"
+
+DTYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
 
 
-@lab.exercise(
-    4, points=2, success_message="You can tell whether a tensor fits before you create it."
-)
-def exercise_4(trial: Trial, gpu_bytes: Answer) -> None:
-    """`gpu_bytes(shape, dtype)`: the bytes that torch allocates for such a tensor on a GPU."""
-    draw = trial.random.randint
+def cases(draw):
+    r = draw.randint
     # More than two blocks of 512 bytes each, so that each mistake gives a different result.
-    cases = [((draw(5, 9), draw(8, 30), draw(31, 60)), d) for d in _SIZES]
-    cases += [((128 * draw(2, 9),), torch.float32), ((64 * draw(2, 9) + 1,), torch.float64)]
-    cases += [((), torch.uint8), ((draw(1, 100),), torch.uint8), ((0, draw(2, 9)), torch.float32)]
-    cases += [((2**20, 2**23 + draw(1, 9)), torch.float16)]
-    for shape, dtype in cases:
-        elements = int(np.prod(shape, dtype=np.int64))
-        exact = elements * _SIZES[dtype]
-        outcome = trial.try_call(gpu_bytes, shape, dtype)
-        if outcome.error is not None:
-            out_of_memory = isinstance(outcome.error, torch.OutOfMemoryError | MemoryError)
-            if elements > 2**40 and (out_of_memory or "allocate" in str(outcome.error)):
-                raise trial.wrong("allocates", shape=shape)
-            raise trial.hint_for(outcome.error)
-        result = outcome.value
-        trial.expect_result(result)
-        is_whole = is_int(result)
-        trial.expect(is_whole, "not-a-whole-number", what=f"{result!r}")
-        if result == _rounded(exact):
-            continue
-        details = {"dtype": str(dtype).removeprefix("torch."), "shape": shape}
-        if result == exact:
-            raise trial.wrong("not-rounded", found=result, **details)
-        for size in {1, 2, 4, 8} - {_SIZES[dtype]}:
-            if result in (elements * size, _rounded(elements * size)) and elements > 512:
-                raise trial.wrong("dtype-ignored", size=size, **details)
-        hint = "wrong-blocks" if result % 512 == 0 and abs(result - exact) <= 512 else "wrong-bytes"
-        raise trial.wrong(hint, found=result, **details)
+    shapes = [((r(5, 9), r(8, 30), r(31, 60)), dtype) for dtype in DTYPES]
+    shapes += [((128 * r(2, 9),), torch.float32), ((64 * r(2, 9) + 1,), torch.float64)]
+    shapes += [((), torch.uint8), ((r(1, 100),), torch.uint8), ((0, r(2, 9)), torch.float32)]
+    shapes += [((2**20, 2**23 + r(1, 9)), torch.float16)]
+    yield from ({"shape": shape, "dtype": dtype} for shape, dtype in shapes)
 
 
-_SIZES = {torch.uint8: 1, torch.float16: 2, torch.float32: 4, torch.float64: 8}
+def exact(case):
+    return math.prod(case.shape) * case.dtype.itemsize
 
 
-def _rounded(size: int) -> int:
+def rounded(size):
     return (size + 511) // 512 * 512
+
+
+def right(case):
+    return rounded(exact(case))
+
+
+def size_of_other_dtype(f):
+    """Return the size per number for which the answer would be right."""
+    elements = math.prod(f.case.shape)
+    sizes = (size for size in (1, 2, 4, 8) if size != f.case.dtype.itemsize)
+    matches = (s for s in sizes if f.value in (elements * s, rounded(elements * s)))
+    return elements > 512 and first({"size": size} for size in matches)
+
+
+errors = {
+    "allocates": lambda f: (
+        math.prod(f.case.shape) > 2**40
+        and (f.error.hint == "too-much-memory" or "allocate" in f.error.text)
+    )
+}
+returns = ("not-a-whole-number", lambda value, case: is_int(value))
+mistakes = {
+    "not-rounded": lambda f: f.value == exact(f.case),
+    "dtype-ignored": size_of_other_dtype,
+    "wrong-blocks": lambda f: f.value % 512 == 0 and abs(f.value - exact(f.case)) <= 512,
+    "wrong-bytes": otherwise,
+}
+hints = """
+not-a-whole-number: `gpu_bytes` returns {what}, but it should return a number of bytes as an int.
+    -> There are no fractions of a byte. Does your function contain a division with `/`?
+allocates: For the shape {shape}, `gpu_bytes` tries to create the tensor, which is larger than any
+    memory.
+    -> You know the shape and the dtype. Which numbers follow from them without creating the tensor?
+not-rounded: For {dtype} and the shape {shape}, the numbers take {found} bytes, but torch allocates
+    more than that.
+    -> torch allocates a GPU's memory in blocks. How large is a block?
+wrong-blocks: For {dtype} and the shape {shape}, your answer is {found} bytes. That is not the
+    smallest number of blocks that is enough.
+    -> Try sizes below, at and above a multiple of 512. How many blocks does each of them need?
+dtype-ignored: Your answer for {dtype} is right for a dtype with {size} bytes per number.
+    -> How many bytes does one element of this dtype take? torch can tell you.
+wrong-bytes: For {dtype} and the shape {shape}, your answer is {found} bytes.
+    -> How many numbers does a tensor of this shape have? Try `()`, `(3,)` and `(0, 5)` too.
+"""

@@ -1,33 +1,54 @@
-"""Lab 01, exercise 5: `compute_mean`."""
+"""Lab 01, exercise 5: the mean of all numbers, with one read from the GPU."""
 
 import torch
 
-from helpers.checks.descriptions import describe, is_number
-from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import PlainTensor, is_close, is_number
+
+answers = "compute_mean(batches)"
+points = 3
+success = "The mean is right, and the CPU waits for the GPU once."
+section = "Hidden waiting"
+tolerance = 1e-4
 
 
-@lab.exercise(5, points=3, success_message="The mean is right, and the CPU waits for the GPU once.")
-def exercise_5(trial: Trial, compute_mean: Answer) -> None:
-    """`compute_mean(batches)`: the mean of all numbers, with one read from the GPU."""
-    for device in trial.devices:
-        full_size, last_size = trial.random.randint(5, 9), trial.random.randint(1, 3)
-        count = trial.random.randint(4, 8)
-        sizes = [full_size] * count + [last_size]
-        batches = [trial.normal(n, 3, device=device) + 5 * i for i, n in enumerate(sizes, start=1)]
-        exact = torch.cat([b.cpu().double() for b in batches]).mean().item()
-        mean_of_means = sum(b.cpu().double().mean().item() for b in batches) / len(batches)
-        copies = [b.clone() for b in batches]
-        with trial.watch() as watch:
-            result = trial.result_of(compute_mean, batches)
-        is_plain = is_number(result)
-        trial.expect(is_plain, "not-a-number", what=describe(result))
-        unchanged = len(batches) == len(copies) and all(map(torch.equal, batches, copies))
-        trial.expect(unchanged, "input-changed")
-        is_mean_of_means = abs(result - mean_of_means) <= 1e-3 * abs(mean_of_means)
-        trial.expect(not is_mean_of_means, "mean-of-means")
-        close = abs(result - exact) <= 1e-4 * abs(exact)
-        trial.expect(close, "wrong-mean", sizes=", ".join(str(3 * n) for n in sizes))
-        if device.type != "cpu":
-            one_fetch = watch.fetches <= 1
-            trial.expect(one_fetch, "many-fetches", batches=len(batches), fetched=watch.fetches)
+def cases(draw):
+    for device in draw.devices:
+        full_size, last_size = draw.randint(5, 9), draw.randint(1, 3)
+        sizes = [full_size] * draw.randint(4, 8) + [last_size]
+        values = [draw.normal(n, 3).values + 5 * i for i, n in enumerate(sizes, start=1)]
+        batches = [PlainTensor(value, device) for value in values]
+        yield {"batches": batches, "device": device, "sizes": ", ".join(str(3 * n) for n in sizes)}
+
+
+def right(case):
+    return torch.cat([batch.values.double() for batch in case.batches]).mean().item()
+
+
+def mean_of_means(case):
+    return torch.stack([batch.values.double().mean() for batch in case.batches]).mean().item()
+
+
+returns = ("not-a-number", lambda value, case: is_number(value))
+mistakes = {
+    "mean-of-means": lambda f: is_close(f.value, mean_of_means(f.case), rtol=1e-3, atol=0),
+    "wrong-mean": otherwise,
+}
+costs = {
+    "many-fetches": lambda f: f.waits > 1 and {"batches": len(f.case.batches), "fetched": f.waits}
+}
+hints = """
+not-a-number: `compute_mean` returns {what}, but it should return a plain Python number.
+    -> A tensor with one number in it is still a tensor on its device. Which method returns the
+    number?
+mean-of-means: Your result is the mean of the batch means. The last batch is smaller than the
+    others, so its numbers count too much.
+    -> Which two totals does the mean of all numbers need?
+wrong-mean: For batches of {sizes} numbers, the result is not their mean.
+    -> Try it with two batches, of 1 and of 3 numbers, whose mean you can compute in your head.
+many-fetches: For {batches} batches, the CPU waits for the GPU {fetched} times, but once is enough.
+    -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
+input-changed: After the call, the caller's batches contain different numbers.
+    -> Which line writes to a batch? Start your total with a new tensor.
+    see: Moving a tensor
+"""

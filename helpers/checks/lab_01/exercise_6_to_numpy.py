@@ -1,58 +1,98 @@
-"""Lab 01, exercise 6: `to_numpy`."""
+"""Lab 01, exercise 6: an array with its own memory, from a tensor on any device."""
 
 import numpy as np
 import torch
 
-from helpers.checks.descriptions import describe, one_line
-from helpers.checks.lab_01.shared import lab
-from helpers.checks.trial import Answer, Trial, is_stub_error
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import PlainTensor, is_equal
 from helpers.language import translate
 
+answers = "to_numpy(X)"
+points = 2
+success = "Any tensor becomes an array with its own memory."
+section = "Hidden waiting"
 
-@lab.exercise(6, points=2, success_message="Any tensor becomes an array with its own memory.")
-def exercise_6(trial: Trial, to_numpy: Answer) -> None:
-    """`to_numpy(X)`: an array with its own memory, from any device."""
-    for device in trial.devices:
+
+def cases(draw):
+    for device in draw.devices:
         for requires_grad in (False, True):
-            dtype = trial.random.choice([torch.float32, torch.float64])
-            rows = trial.random.randint(2, 5)
-            shape = (rows, rows + trial.random.randint(1, 3))
-            X = trial.normal(*shape, device=device, dtype=dtype, requires_grad=requires_grad)
-            _check_to_numpy(trial, to_numpy, X)
-    integers = trial.integers(-99, 99, (trial.random.randint(2, 9),), trial.device, torch.int16)
-    _check_to_numpy(trial, to_numpy, integers)
+            dtype, rows = draw.choice([torch.float32, torch.float64]), draw.randint(2, 5)
+            shape = (rows, rows + draw.randint(1, 3))
+            yield {
+                "X": draw.normal(*shape, device=device, dtype=dtype, requires_grad=requires_grad)
+            }
+    yield {"X": draw.integers(-99, 99, (draw.randint(2, 9),), draw.device, torch.int16)}
 
 
-def _check_to_numpy(trial: Trial, to_numpy: Answer, X: torch.Tensor) -> None:
-    expected = np.array(X.detach().cpu().tolist(), dtype=str(X.dtype).removeprefix("torch."))
-    before = X.device, X.requires_grad
-    outcome = trial.try_call(to_numpy, X)
-    if outcome.error is not None:
-        kind = translate("on {device}", device=X.device)
-        if X.requires_grad:
-            kind = translate("on {device} that requires a gradient", device=X.device)
-        is_refusal = isinstance(outcome.error, TypeError | RuntimeError)
-        # The stub's NotImplementedError is a RuntimeError, and its message contains "numpy".
-        if is_refusal and not is_stub_error(outcome.error) and "numpy" in str(outcome.error):
-            raise trial.wrong("numpy-refuses", kind=kind, error=one_line(outcome.error))
-        raise trial.hint_for(outcome.error)
-    array = outcome.value
-    trial.expect_result(array)
-    is_array = isinstance(array, np.ndarray)
-    trial.expect(is_array, "not-an-array", what=describe(array))
-    gradient_lost = before[1] and not X.requires_grad
-    gradient_text = translate("it no longer requires a gradient")
-    trial.expect(not gradient_lost, "tensor-changed", what=gradient_text)
-    device_text = translate("it is on {device}", device=X.device)
-    trial.expect(X.device == before[0], "tensor-changed", what=device_text)
-    descriptions = [
-        translate("of shape {shape} and type {dtype}", shape=a.shape, dtype=a.dtype)
-        for a in (array, expected)
-    ]
-    same_type = array.shape == expected.shape and array.dtype == expected.dtype
-    trial.expect(same_type, "wrong-array", found=descriptions[0], given=descriptions[1])
-    trial.expect(np.array_equal(array, expected), "wrong-numbers")
-    trial.expect(array.flags.writeable, "shared-memory")
-    array += 1
-    unchanged = np.array_equal(np.array(X.detach().cpu().tolist(), dtype=expected.dtype), expected)
-    trial.expect(unchanged, "shared-memory")
+def collect(call, case, to_numpy):
+    X = case.X.make()
+    facts = call(to_numpy, X, may_fail=True)
+    facts.add(after=X)
+    if isinstance(array := facts.result, np.ndarray) and array.flags.writeable:
+        array += 1
+        facts.add(is_writeable=True)
+    return facts.add(after_write=X)
+
+
+def right(case):
+    return PlainTensor(case.X.values, kind="array")
+
+
+def describe_kind(X):
+    if X.requires_grad:
+        return translate("on {device} that requires a gradient", device=X.device)
+    return translate("on {device}", device=X.device)
+
+
+def describe_change(f):
+    """Return what the call changed about its argument; "" if nothing."""
+    if f.case.X.requires_grad and not f.after.requires_grad:
+        return translate("it no longer requires a gradient")
+    moved = f.after.device != f.case.X.device
+    return translate("it is on {device}", device=f.after.device) if moved else ""
+
+
+def describe_array(array):
+    dtype = str(array.dtype).removeprefix("torch.")
+    return translate("of shape {shape} and type {dtype}", shape=array.shape, dtype=dtype)
+
+
+errors = {
+    "numpy-refuses": lambda f: (
+        f.error.hint != "not-written"
+        and {"TypeError", "RuntimeError"} & {*f.error.types}
+        and "numpy" in f.error.text
+        and {"kind": describe_kind(f.case.X), "error": f.error.line}
+    )
+}
+returns = ("not-an-array", lambda value, case: getattr(value, "kind", "") == "array")
+side_effects = {
+    "tensor-changed": lambda f: (what := describe_change(f)) and {"what": what},
+    "wrong-array": lambda f: (
+        (f.value.shape, f.value.dtype) != (f.right.shape, f.right.dtype)
+        and {"found": describe_array(f.value), "given": describe_array(f.right)}
+    ),
+}
+mistakes = {"wrong-numbers": otherwise}
+costs = {
+    "shared-memory": lambda f: not ("is_writeable" in f.own and is_equal(f.after_write, f.case.X))
+}
+hints = """
+not-an-array: `to_numpy` returns {what}, but it should return a NumPy array.
+    -> A list or a tensor can have the same numbers but is not an array. Which method returns an
+    array?
+numpy-refuses: For a tensor {kind}, `to_numpy` raises {error}.
+    -> The message says what to call first. Try a tensor of this kind in a cell of your own.
+shared-memory: For a tensor on the CPU, writing to the array also changes the tensor.
+    -> An array made from a CPU tensor uses the tensor's memory. Which call makes a copy, and which
+    does not?
+    see: Moving a tensor
+tensor-changed: The call changed the caller's tensor: {what}.
+    -> Methods whose name ends in an underscore change the tensor itself, and so does assigning to
+    its attributes.
+    see: Moving a tensor
+wrong-array: The array is {found}, but the tensor is {given}.
+    -> Shape, dtype and numbers should all be those of the tensor.
+wrong-numbers: The array does not contain the same numbers as the tensor.
+    -> Shape, dtype and numbers should all be those of the tensor.
+"""

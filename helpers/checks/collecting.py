@@ -1,0 +1,376 @@
+"""Collect facts: call a student's function beside the student's code, and record plain data."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import simulated_cuda
+from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime
+from helpers.checks.machines import machine_for_checks
+from helpers.checks.plain import PlainTensor, describe, one_line, plain
+from helpers.checks.sandbox import (
+    ExitCalled,
+    InputCalled,
+    PrintedText,
+    restore_settings,
+    sandbox,
+)
+from helpers.checks.shadowed_names import shadowed_name
+from helpers.explain import explanation_of, sites_of
+from helpers.language import translate
+from simulated_cuda.places import CPU, index_of
+
+# A student's function or class, and the function that calls it: `Collector.call`.
+Answer = Callable[..., Any]
+Call = Callable[..., "Facts"]
+
+
+class Case(dict):
+    """One input of a check, as plain data: `case.lr` is `case["lr"]`."""
+
+    __getattr__ = dict.__getitem__
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of a tensor between devices: its size in bytes, its source and its target."""
+
+    bytes: int
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Error:
+    """An error that a call raised: the names of its classes, its text, and its general hint."""
+
+    types: tuple[str, ...]
+    text: str
+    hint: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        """The error's type and text on one line."""
+        return self.values["error"]
+
+
+@dataclass
+class Facts:
+    """What a call did, as plain data.
+
+    Attributes:
+        value: what it returned.
+        error: what it raised, or None.
+        name: the name of what was called, "" for the exercise's first answer.
+        arguments: the arguments after the call, by name; only those of `call_once`.
+        copies: the copies between devices.
+        waits: how often Python read from a GPU, a number or a whole tensor.
+        calls: the number of calls to torch functions.
+        gradients_left_off: whether the call turned gradient tracking off and left it off.
+        shadowed: a name such as `torch` that the notebook has reassigned, and its description.
+        own: what else the exercise's collector recorded; `facts.modes` is `facts.own["modes"]`.
+        stopped: "time" or "memory" if the call exceeded this limit.
+        printed: what the student's code has printed so far, and whether it was truncated.
+    """
+
+    value: Any = None
+    error: Error | None = None
+    name: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    copies: list[Copy] = field(default_factory=list)
+    waits: int = 0
+    calls: int = 0
+    gradients_left_off: bool = False
+    shadowed: tuple[str, str] | None = None
+    own: dict[str, Any] = field(default_factory=dict)
+    stopped: str = ""
+    printed: tuple[str, bool] = ("", False)
+    # The value itself, which only a collector sees.
+    result: Any = None
+    # Set by the judge: the case, and the expected value.
+    case: Case = field(default_factory=Case)
+    right: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "own" or name not in self.own:
+            raise AttributeError(name)
+        return self.own[name]
+
+    def add(self, **values: Any) -> "Facts":
+        """Record more facts, as plain data, and return this object."""
+        self.own |= {name: plain(value) for name, value in values.items()}
+        return self
+
+    @property
+    def bytes_copied(self) -> int:
+        """The bytes that were copied between devices."""
+        return sum(copy.bytes for copy in self.copies)
+
+
+class CallFailed(Exception):
+    """A call of the student's function failed; `facts` has its error."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self.facts = facts
+
+
+class Collector:
+    """Collects the facts of one check. Use it as a context manager: the block is a sandbox.
+
+    Args:
+        answers: the student's functions or classes, by the names that the exercise gives them.
+        seconds: the time limit for all calls together.
+    """
+
+    def __init__(self, answers: Mapping[str, Any], seconds: float) -> None:
+        self._answers = answers
+        self._limits = CodeLimits(seconds)
+        self._printed = PrintedText()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Collector":
+        self._stack.enter_context(machine_for_checks())
+        self._stack.enter_context(sandbox(self._printed))
+        # The tensors in a check are small, so more threads would only add overhead.
+        torch.set_num_threads(1)
+        self.gpus = torch.cuda.device_count()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.__exit__(*exception)
+
+    def collect(self, function: Callable[..., Facts], case: Case) -> Facts:
+        """Return the facts that `function(call, case, *answers)` collects."""
+        try:
+            facts = function(self.call, case, *self._answers.values())
+        except CallFailed as failed:
+            facts = failed.facts
+        except Exception as error:  # raised by one of the student's objects
+            facts = Facts(error=Error((), "", "unusable-result", {"error": one_line(error)}))
+        facts.result = None
+        facts.printed = self._printed.text, self._printed.truncated
+        return facts
+
+    def call(
+        self,
+        function: Answer,
+        *args: Any,
+        name: str = "",
+        may_fail: bool = False,
+        watch: bool = True,
+        **kwargs: Any,
+    ) -> Facts:
+        """Call the student's function within the limits and return the facts.
+
+        Collectors call all student code this way, including methods of networks. Global settings
+        that the call changed are restored.
+
+        Args:
+            function: the function to call with the other arguments.
+            name: its name in messages.
+            may_fail: return the facts of a failed call instead of raising `CallFailed`.
+            watch: record copies and waits, which takes time.
+
+        Raises:
+            CallFailed: the call failed, or was stopped by a limit.
+        """
+        name = name or next((n for n, a in self._answers.items() if a is function), "")
+        facts = Facts(name=name)
+        error = self._find_misuse(function, args, kwargs)
+        if error is None:
+            recorder = Watch() if watch else None
+            with restore_settings(), recorder or nullcontext():
+                tracked = torch.is_grad_enabled()
+                try:
+                    value = self._limits.run(function, *args, **kwargs)
+                    facts.gradients_left_off = tracked and not torch.is_grad_enabled()
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as raised:
+                    error = self._describe_error(raised, function)
+                    facts.stopped = {OutOfTime: "time", OutOfMemory: "memory"}.get(type(raised), "")
+            if error is None:
+                tensors = _flatten({f"{i}": argument for i, argument in enumerate(args)})
+                facts.result, facts.value = value, plain(value, tensors)
+            if recorder is not None:
+                facts.copies, facts.waits = recorder.copies, recorder.waits
+                facts.calls = recorder.calls
+        facts.error = error
+        facts.shadowed = _find_shadowed(function, include_callables=error is not None)
+        if facts.stopped or (error is not None and not may_fail):
+            raise CallFailed(facts)
+        return facts
+
+    def _find_misuse(self, function: Answer, args: Any, kwargs: Any) -> Error | None:
+        """Return the error of a call that is not possible at all."""
+        if not callable(function):
+            return Error((), "", "not-callable", {"what": describe(function)})
+        try:
+            inspect.signature(function).bind(*args, **kwargs)
+        except TypeError as error:
+            return Error((), "", "wrong-arguments", {"error": str(error)})
+        except ValueError:  # a C function without a signature
+            pass
+        return None
+
+    def _describe_error(self, error: BaseException, function: Answer) -> Error:
+        types = tuple(kind.__name__ for kind in type(error).__mro__)
+        line, text = one_line(error), ""
+        with suppress(Exception):  # the `__str__` of a student's own class may fail
+            text = str(error)[:10_000]
+        hint, values = _general_hint(error, line), {"error": line, "seconds": self._limits.seconds}
+        if hint == "raised":
+            explanation = explanation_of(error)
+            if explanation is not None:
+                hint, values["explained"] = "device-error", explanation.without_fix
+            values["where"] = ""
+            with suppress(Exception):
+                source = sites_of(error)[0].line
+                values["where"] = " " + translate("It happens in `{line}`.", line=source)
+        return Error(types, text, hint, values)
+
+
+def _general_hint(error: BaseException, line: str) -> str:
+    """Return the id of the general hint for an error."""
+    if is_stub_error(error):
+        return "not-written"
+    # torch reports a failed allocation on the CPU as a plain RuntimeError.
+    memory = (OutOfMemory, MemoryError, torch.OutOfMemoryError)
+    if isinstance(error, memory) or "can't allocate memory" in line:
+        return "too-much-memory"
+    for types, hint in (
+        (RecursionError, "too-deep"),
+        (OutOfTime, "takes-too-long"),
+        ((ExitCalled, SystemExit), "ends-the-program"),
+        (InputCalled, "asks-for-input"),
+    ):
+        if isinstance(error, types):
+            return hint
+    return "raised"
+
+
+def is_stub_error(error: BaseException) -> bool:
+    """Return whether a stub raised the error, and not torch, which lacks some operations."""
+    text = str(error) if isinstance(error, NotImplementedError) else "no"
+    return not text or text.startswith("exercise ")
+
+
+def _find_shadowed(function: Answer, *, include_callables: bool) -> tuple[str, str] | None:
+    found = shadowed_name(function, include_callables=include_callables)
+    return None if found is None else (found[0], describe(found[1]))
+
+
+def call_once(names: Sequence[str], call: Call, case: Case, answer: Answer) -> Facts:
+    """Call the answer with the case's entries of these names, and record the arguments."""
+    arguments = {name: make(case[name]) for name in names}
+    facts = call(answer, *arguments.values(), may_fail=True)
+    facts.arguments = plain(arguments)
+    return facts
+
+
+def make(value: Any) -> Any:
+    """Return the value that a case describes: new tensors on their devices, new containers."""
+    if isinstance(value, PlainTensor):
+        return value.values.numpy().copy() if value.kind == "array" else value.make()
+    if type(value) in (list, tuple, set):
+        return type(value)(make(item) for item in value)
+    if isinstance(value, dict):
+        return {key: make(item) for key, item in value.items()}
+    return value
+
+
+def _flatten(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments, and the items of those that are lists as "0[1]"."""
+    items = {
+        f"{name}[{i}]": item
+        for name, value in arguments.items()
+        if isinstance(value, list | tuple)
+        for i, item in enumerate(value)
+    }
+    return {**arguments, **items}
+
+
+class _ScalarReads(TorchDispatchMode):
+    """Counts the scalars that Python reads from a GPU: `.item()`, `float()`, `if`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise the first operation imports PyTorch's compiler, which takes seconds.
+        return False
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation is torch.ops.aten._local_scalar_dense.default:
+            self.count += _is_on_gpu(args[0])
+        # The simulated GPU has already processed this operation. In a backward pass, the operation
+        # must bypass the simulated GPU, because some tensors have no device yet.
+        with torch._C.DisableTorchFunction():
+            return operation(*args, **(kwargs or {}))
+
+
+class Watch(TorchFunctionMode):
+    """Records the copies between devices in a block, the reads from a GPU, and counts calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.copies: list[Copy] = []
+        self.calls = 0
+        self._tolist_calls = 0
+        self._scalar_reads = _ScalarReads()
+
+    @property
+    def waits(self) -> int:
+        """How often Python read from a GPU, either a single number or a whole tensor."""
+        copied = sum(c.source != "cpu" and c.target == "cpu" for c in self.copies)
+        return self._scalar_reads.count + self._tolist_calls + copied
+
+    def __enter__(self) -> "Watch":
+        self._scalar_reads.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        self._scalar_reads.__exit__(*exception)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        """Run one operation and record what it did."""
+        self.calls += 1
+        result = func(*args, **(kwargs or {}))
+        arguments = (*args, *(kwargs or {}).values())
+        tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
+        if func is torch.Tensor.tolist and tensors[0].device.type != "cpu":
+            self._tolist_calls += 1
+        elif func in _WRITES and isinstance(args[-1], torch.Tensor):
+            # A kernel gets a single number from the CPU as an argument, without a copy.
+            if func is torch.Tensor.copy_ or args[-1].dim() or args[-1].device.type != "cpu":
+                self._record(args[-1], args[0].device)
+        elif func in _COPIES and tensors and isinstance(result, torch.Tensor):
+            self._record(tensors[0], result.device, result.nbytes)
+        return result
+
+    def _record(self, source: torch.Tensor, target: torch.device, nbytes: int = 0) -> None:
+        if source.device != target:
+            self.copies.append(Copy(nbytes or source.nbytes, str(source.device), str(target)))
+
+
+def _is_on_gpu(tensor: torch.Tensor) -> bool:
+    if simulated_cuda.is_enabled():  # in dispatch, every tensor reports the CPU
+        return index_of(tensor) != CPU
+    return tensor.device.type != "cpu"
+
+
+# Functions that return a copy, and those that write their last tensor into their first.
+_COPIES = (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.type, torch.tensor,
+           torch.as_tensor, torch.Tensor.new_tensor)  # fmt: skip
+_WRITES = (torch.Tensor.copy_, torch.Tensor.__setitem__, torch.Tensor.fill_)

@@ -1,0 +1,352 @@
+"""An exercise is data: cases, a collector, what is right, and the mistakes that students make.
+
+`Exercise.run` asks for the facts of each case and judges them. In a notebook, the collector runs in
+the same process; in `course grade`, it runs in a sandbox, and the judge runs outside.
+"""
+
+import random
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+import torch
+
+from helpers.checks.check_box import CheckBox, CheckFailed
+from helpers.checks.collecting import Case, Collector, Facts, call_once
+from helpers.checks.hints import GENERAL, Mistake, read_hints
+from helpers.checks.plain import PlainTensor, describe, is_close, is_equal, one_line
+from helpers.explain.source import is_library
+from helpers.language import section_title, translate
+
+# A row's predicate returns a true value if its mistake was made; a dictionary has values for the
+# hint's placeholders. `facts.case` is the case and `facts.right` the expected value.
+Predicate = Callable[[Facts], Any]
+
+
+class Draw(random.Random):
+    """Random inputs from a seed that students cannot know; `gpus` is the machine's GPU count."""
+
+    def __init__(self, seed: int, gpus: int = 2) -> None:
+        super().__init__(seed)
+        self.generator = torch.Generator().manual_seed(seed)
+        # One or two GPUs, followed by the CPU.
+        self.devices = [f"cuda:{i}" for i in range(min(gpus, 2))] + ["cpu"]
+
+    @property
+    def device(self) -> str:
+        """The first GPU."""
+        return self.devices[0]
+
+    def normal(
+        self,
+        *shape: int,
+        device: str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        requires_grad: bool = False,
+    ) -> PlainTensor:
+        """Return a tensor of random numbers from the standard normal distribution."""
+        values = torch.randn(shape, generator=self.generator).to(dtype)
+        return PlainTensor(values, device, requires_grad)
+
+    def integers(
+        self,
+        low: int,
+        high: int,
+        shape: tuple[int, ...],
+        device: str = "cpu",
+        dtype: torch.dtype = torch.int64,
+    ) -> PlainTensor:
+        """Return a tensor of random integers from `low` to `high` (exclusive)."""
+        values = torch.randint(low, high, shape, generator=self.generator)
+        return PlainTensor(values.to(dtype), device)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a check: `mistake` is None if the answer is right."""
+
+    mistake: Mistake | None
+    facts: Facts
+    seed: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the answer is right."""
+        return self.mistake is None
+
+    @property
+    def hint(self) -> str | None:
+        """The id of the hint for the mistake."""
+        return None if self.mistake is None else self.mistake.hint.id
+
+
+def otherwise(facts: Facts) -> bool:
+    """Return True: the predicate of the last row of `mistakes`."""
+    return True
+
+
+# Questions that the engine asks in this order, before an exercise's own rows, if the exercise has a
+# hint with this id.
+STANDARD: dict[str, Predicate] = {
+    "result-elsewhere": lambda f: (
+        f.value.device != str(f.case.device) and {"given": f.case.device, "found": f.value.device}
+    ),
+    "wrong-shape": lambda f: (
+        f.value.shape != tuple(f.right.shape)
+        and {"given": tuple(f.right.shape), "found": f.value.shape}
+    ),
+    "dtype-changed": lambda f: (
+        f.value.dtype != f.right.dtype and {"before": f.right.dtype, "after": f.value.dtype}
+    ),
+    "input-changed": lambda f: any(
+        not is_equal(f.case[name], value) for name, value in f.arguments.items()
+    ),
+}
+# Those that it asks about a right answer.
+STANDARD_COSTS: dict[str, Predicate] = {
+    "copied": lambda f: f.copies and {"bytes": f.bytes_copied},
+}
+
+
+class Exercise:
+    """One exercise, defined by a module. Calling it checks the student's answers and shows a box.
+
+    The module `exercise_N_name.py` defines these names; those with a default may be missing. A
+    table of rows maps the id of a hint to a predicate over the facts. The first row that is true is
+    the mistake. Tables are tried in the order in which they are listed here.
+
+    - `answers`: the signatures of the answers, such as "share(order, rank, world_size)".
+    - `points`: its points.
+    - `success`: the sentence that is shown if the answer is right.
+    - `section`: heading of the lesson section that hints send to, unless they name their own.
+    - `seconds`: the time limit for all cases (default: 10).
+    - `hints`: the hints, as a text for `read_hints`.
+    - `cases(draw)`: yields the cases, as dictionaries of plain data.
+    - `collect(call, case, *answers)`: returns the `Facts`. It runs beside the student's code and
+      compares nothing. By default, the answer is called once, with the entries of the case that its
+      signature names.
+    - `errors`: rows for a call that raised an error, before the general hints.
+    - `returns`: the id of a hint, and `is_kind(value, case)`: whether the value is of the right
+      kind. Without it, the value may be None.
+    - `side_effects`: rows for what the call did, whatever it returned.
+    - `right(case)`: returns the expected value.
+    - `is_right(facts)`: whether the answer is right (default: `facts.value` equals `facts.right`).
+    - `tolerance`: the relative error that a number or tensor may have (default: none).
+    - `mistakes`: rows for an answer that is not right; the last one is `otherwise`.
+    - `costs`: rows for an answer that is right.
+
+    `tries` counts the attempts up to the first right answer, `hint_counts` how often each hint was
+    shown.
+    """
+
+    def __init__(self, lab: "Lab", module: ModuleType) -> None:
+        self.lab = lab
+        self.number = int(module.__name__.split("exercise_")[1].split("_")[0])
+        signatures = re.findall(r"(\w+)\(([^)]*)\)", module.answers)
+        self.names = [name for name, _ in signatures]
+        self.points: int = module.points
+        self.success: str = module.success
+        self.seconds: float = getattr(module, "seconds", 10)
+        self.passed = False
+        self.tries = 0
+        self.hint_counts: dict[str, int] = {}
+        self._module = module
+        self.hints = read_hints(module.hints, module.section)
+        self.hints |= {id: lab.hints[id] for id in lab.hints.keys() & self.row_ids()}
+        names = [name.split("=")[0].strip() for name in signatures[0][1].split(",")]
+        self._collect = getattr(module, "collect", partial(call_once, names))
+
+    def row_ids(self) -> set[str]:
+        """Return the ids of the hints that a row or a question of the engine leads to."""
+        tables = (self._table(name) for name in ("errors", "side_effects", "mistakes", "costs"))
+        ids = {id for table in tables for id in table}
+        ids |= self.hints.keys() & (STANDARD.keys() | STANDARD_COSTS.keys())
+        return ids | {getattr(self._module, "returns", [""])[0]} - {""}
+
+    def _table(self, name: str) -> dict[str, Predicate]:
+        return getattr(self._module, name, {})
+
+    def _standard(self, rows: dict[str, Predicate]) -> dict[str, Predicate]:
+        """Return the rows for which the exercise has a hint but no row of its own."""
+        own = {*self._table("side_effects"), *self._table("mistakes"), *self._table("costs")}
+        return {id: row for id, row in rows.items() if id in self.hints and id not in own}
+
+    def __call__(self, *answers: Any) -> None:
+        """Check the answers and show the result in a box.
+
+        Raises:
+            CheckFailed: an answer is wrong. The exception stops the cell.
+        """
+        __tracebackhide__ = True  # IPython leaves this function out of the traceback.
+        try:
+            verdict = self.check(*answers)
+        except KeyboardInterrupt as error:
+            raise error.with_traceback(_student_frames(error.__traceback__)) from None
+        self.record(verdict).show()
+        if verdict.mistake is not None:
+            raise CheckFailed(f"exercise {self.number}: {verdict.mistake.wrong}") from None
+
+    def check(self, *answers: Any, seed: int | None = None) -> Verdict:
+        """Check the answers in this process, without showing anything.
+
+        Args:
+            answers: the functions or classes that the exercise asks for.
+            seed: seed of the inputs, to reproduce an earlier verdict; random if None.
+
+        Raises:
+            TypeError: the number of answers does not match the exercise.
+        """
+        if len(answers) != len(self.names):
+            raise TypeError(f"Call this check as check.{self}({', '.join(self.names)})")
+        named = dict(zip(self.names, answers, strict=True))
+        with Collector(named, self.seconds) as collector:
+            return self.run(collector.collect, seed, collector.gpus)
+
+    def run(
+        self,
+        collect: Callable[[Callable[..., Facts], Case], Facts],
+        seed: int | None = None,
+        gpus: int = 2,
+    ) -> Verdict:
+        """Judge the facts of each case, up to the first mistake.
+
+        Args:
+            collect: runs the exercise's collector for a case, here or in another process.
+            seed: seed of the cases; random if None.
+            gpus: how many GPUs the student's code has.
+        """
+        seed = secrets.randbits(32) if seed is None else seed
+        facts = Facts()
+        # The judge needs no GPU, and the operations of a simulated one take longer.
+        with torch._C.DisableTorchFunction():
+            cases = [Case(case) for case in self._module.cases(Draw(seed, gpus))]
+        for case in cases:
+            facts = collect(self._collect, case)
+            with torch._C.DisableTorchFunction():
+                mistake = self.judge(case, facts)
+            if mistake is not None:
+                return Verdict(mistake, facts, seed)
+        return Verdict(None, facts, seed)
+
+    def judge(self, case: Case, facts: Facts) -> Mistake | None:
+        """Return the mistake that the facts of a case show, or None. Uses nothing but its input."""
+        facts.case = case
+        try:
+            found = self._find_mistake(facts)
+        except Exception as error:  # facts of a form that no right answer has
+            found = "unusable-result", {"error": one_line(error)}
+        if found is None:
+            return None
+        id, values = found
+        if facts.shadowed is not None and id != "not-written":
+            id, values = "name-shadowed", dict(zip(("hidden", "what"), facts.shadowed, strict=True))
+        name = facts.name or self.names[0]
+        hint = self.hints.get(id) or GENERAL[id]
+        return Mistake(hint, {"name": name, "found": facts.value, **case, **values})
+
+    def _find_mistake(self, facts: Facts) -> tuple[str, dict[str, Any]] | None:
+        """Return the id of a hint, and values for its placeholders."""
+        if facts.error is not None:
+            found = _first_row(self._table("errors"), facts)
+            return found or (facts.error.hint, facts.error.values)
+        module = self._module
+        if hasattr(module, "returns"):
+            if facts.value is None:
+                return "no-result", {}
+            id, is_kind = module.returns
+            if not is_kind(facts.value, facts.case):
+                return id, {"found": describe(facts.value), "what": describe(facts.value)}
+        if hasattr(module, "right"):
+            facts.right = module.right(facts.case)
+        if found := _first_row(self._standard(STANDARD) | self._table("side_effects"), facts):
+            return found
+        mistakes = self._table("mistakes")
+        if mistakes and not self._is_right(facts):
+            return _first_row(mistakes, facts)
+        return _first_row(self._table("costs") | self._standard(STANDARD_COSTS), facts)
+
+    def _is_right(self, facts: Facts) -> bool:
+        if hasattr(self._module, "is_right"):
+            return bool(self._module.is_right(facts))
+        tolerance = getattr(self._module, "tolerance", None)
+        close = tolerance and partial(is_close, rtol=tolerance, atol=tolerance / 100)
+        return is_equal(facts.value, facts.right, close)
+
+    def record(self, verdict: Verdict) -> CheckBox:
+        """Count the attempt and return the box to show; a repeated mistake gets more help."""
+        if not self.passed:
+            self.tries += 1
+        # A wrong answer replaces an earlier right one.
+        self.passed = verdict.passed
+        lines = [translate(self.success)]
+        if (mistake := verdict.mistake) is not None:
+            repeats = self.hint_counts[mistake.hint.id] = (
+                self.hint_counts.get(mistake.hint.id, 0) + 1
+            )
+            lines = [mistake.wrong]
+            if repeats >= 2:
+                lines.append(translate("Where to look: {look}", look=mistake.look))
+            if repeats >= 3 and mistake.hint.section:
+                lesson = self.lab.name.split("_")[0]
+                section = section_title(lesson, mistake.hint.section)
+                lines.append(
+                    translate(
+                        "Read again: lesson {lesson}, “{section}”.", lesson=lesson, section=section
+                    )
+                )
+        data = {
+            "lab": self.lab.name,
+            "exercise": self.number,
+            "passed": verdict.passed,
+            "points": self.points if verdict.passed else 0,
+            "of": self.points,
+            "hint": verdict.hint,
+            "tries": self.tries,
+        }
+        exercises = self.lab.exercises.values()
+        done = sum(exercise.passed for exercise in exercises)
+        return CheckBox(data, lines, done, len(exercises), *verdict.facts.printed)
+
+    def __str__(self) -> str:
+        return f"exercise_{self.number}"
+
+
+def _first_row(rows: Mapping[str, Predicate], facts: Facts) -> tuple[str, dict[str, Any]] | None:
+    for id, predicate in rows.items():
+        if result := predicate(facts):
+            return id, result if isinstance(result, dict) else {}
+    return None
+
+
+def _student_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback from the student's code on; None if it is not in there."""
+    while traceback is not None and is_library(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    return traceback
+
+
+class Lab:
+    """The exercises of one lab: the modules `exercise_N_name.py` of a package.
+
+    Args:
+        package: the name of the package.
+        name: the name of the lab's notebook and lesson, such as "01_tensors_and_devices".
+        hints: hints that several exercises share, as a text for `read_hints`. An exercise uses one
+            if it has a row with its id.
+        section: heading of the lesson section that these hints send to.
+    """
+
+    def __init__(self, package: str, name: str, hints: str = "", section: str = "") -> None:
+        self.name = name
+        self.hints = read_hints(hints, section)
+        files = sorted(Path(import_module(package).__file__).parent.glob("exercise_*.py"))
+        exercises = (Exercise(self, import_module(f"{package}.{file.stem}")) for file in files)
+        self.exercises = {exercise.number: exercise for exercise in exercises}
+        # `from helpers.checks import lab_01 as check` gives notebooks `check.exercise_1`.
+        vars(import_module(package)).update({str(e): e for e in self.exercises.values()})

@@ -1,0 +1,242 @@
+"""Plain data: what a collector records of the student's values, and how a judge compares it.
+
+Numbers, strings, containers, dtypes and devices stay as they are. Tensors, modules and other
+objects become the data classes below, which keep no reference to the student's object. Their values
+are read with the getters of `torch.Tensor`, so that a subclass cannot change what they say.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from helpers.language import translate
+
+_MAX_ERROR_LENGTH = 200
+_GETTERS = {name: getattr(Tensor, name).__get__ for name in ("device", "requires_grad")}
+
+
+@dataclass(frozen=True, eq=False)
+class PlainTensor:
+    """A tensor or array: its `values` on the CPU, and its `device` such as "cuda:0".
+
+    `shares` lists the arguments of the call whose memory it shares, `is_one_of` those that it is.
+    `kind` is "tensor", or "array" for an array of NumPy.
+    """
+
+    values: Tensor
+    device: str = "cpu"
+    requires_grad: bool = False
+    kind: str = "tensor"
+    shares: tuple[str, ...] = ()
+    is_one_of: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape as a tuple."""
+        return tuple(self.values.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    def make(self) -> Tensor:
+        """Return a new leaf tensor with these values on this device."""
+        tensor = self.values.detach().clone().to(self.device)
+        return tensor.requires_grad_() if self.requires_grad else tensor
+
+
+@dataclass(frozen=True, eq=False)
+class PlainModule:
+    """A module: the name of its class, its parameters and buffers, its modes and gradients."""
+
+    name: str
+    parameters: dict[str, PlainTensor]
+    buffers: dict[str, PlainTensor]
+    gradients: dict[str, PlainTensor | None]
+    modes: dict[str, bool]
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices of the parameters, sorted, each once."""
+        return sorted({tensor.device for tensor in self.parameters.values()})
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """The values of the parameters, on the CPU."""
+        return [tensor.values for tensor in self.parameters.values()]
+
+
+@dataclass(frozen=True)
+class Other:
+    """An object that is not plain data: the name of its type and a short description."""
+
+    type_name: str
+    description: str
+
+
+def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
+    """Return `value` as plain data. `arguments` are the tensors that it may share memory with."""
+    if value is None or isinstance(value, bool | torch.dtype | torch.device):
+        return value
+    if isinstance(value, int | float | str):
+        kinds = (int, float, str)
+        base = next(kind for kind in kinds if isinstance(value, kind))
+        return base.__new__(base, value) if type(value) is not base else value
+    if isinstance(value, Tensor):
+        return _plain_tensor(value, arguments or {})
+    if isinstance(value, np.ndarray):
+        with suppress(TypeError):
+            return PlainTensor(torch.from_numpy(value.copy()), kind="array")
+    if isinstance(value, nn.Module):
+        return plain_module(value)
+    if depth < 8:
+        if type(value) in (list, tuple, set, frozenset):
+            return type(value)(plain(item, arguments, depth + 1) for item in value)
+        if isinstance(value, Mapping):
+            return {plain(key): plain(item, arguments, depth + 1) for key, item in value.items()}
+    return Other(type(value).__name__, describe(value))
+
+
+def _plain_tensor(tensor: Tensor, arguments: Mapping[str, Any]) -> Any:
+    with torch._C.DisableTorchFunctionSubclass():
+        device, requires_grad = (get(tensor) for get in _GETTERS.values())
+        if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer):
+            return Other(type(tensor).__name__, describe(tensor))
+        address = _address(tensor)
+        others = {name: other for name, other in arguments.items() if isinstance(other, Tensor)}
+        shares = tuple(name for name, other in others.items() if _address(other) == address)
+        same = tuple(name for name, other in others.items() if other is tensor)
+        values = Tensor.detach(tensor).cpu().clone()
+    return PlainTensor(values, str(device), requires_grad, shares=shares, is_one_of=same)
+
+
+def _address(tensor: Tensor) -> int:
+    return Tensor.untyped_storage(tensor).data_ptr() if tensor.layout == torch.strided else -1
+
+
+def plain_module(module: nn.Module) -> PlainModule:
+    """Return a module's tensors and modes as plain data."""
+    parameters = dict(nn.Module.named_parameters(module))
+    return PlainModule(
+        type(module).__name__,
+        {name: plain(tensor) for name, tensor in parameters.items()},
+        {name: plain(tensor) for name, tensor in nn.Module.named_buffers(module)},
+        {name: plain(tensor.grad) for name, tensor in parameters.items()},
+        {name: item.training for name, item in nn.Module.named_modules(module)},
+    )
+
+
+def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None = None) -> bool:
+    """Return whether two plain values are equal; `close` compares numbers and tensors if given."""
+    if isinstance(first, PlainTensor) and isinstance(second, PlainTensor | Tensor):
+        values = second.values if isinstance(second, PlainTensor) else second.cpu()
+        if first.shape != tuple(values.shape) or first.dtype != values.dtype:
+            return False
+        if isinstance(second, PlainTensor) and first.device != second.device:
+            return False
+        return close(first.values, values) if close else _same_bits(first.values, values)
+    if isinstance(first, PlainModule) and isinstance(second, PlainModule):
+        return is_equal(vars(first), vars(second), close)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return list(first) == list(second) and all(
+            is_equal(value, second[key], close) for key, value in first.items()
+        )
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        return len(first) == len(second) and all(
+            is_equal(*pair, close) for pair in zip(first, second, strict=True)
+        )
+    if close is not None and is_number(first) and is_number(second):
+        return close(first, second)
+    return first == second
+
+
+def _same_bits(first: Tensor, second: Tensor) -> bool:
+    return bool(((first == second) | ((first != first) & (second != second))).all())
+
+
+def is_close(first: Any, second: Any, rtol: float = 1e-2, atol: float = 1e-2) -> bool:
+    """Return whether two numbers, or two tensors on any devices, are equal up to rounding.
+
+    The defaults allow for a GPU that rounds the inputs of a matrix product (TF32) and sums in a
+    different order.
+    """
+    first, second = (
+        torch.as_tensor(x.values if isinstance(x, PlainTensor) else x).detach().cpu().double()
+        for x in (first, second)
+    )
+    same_shape = first.shape == second.shape
+    return same_shape and torch.allclose(first, second, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def are_close(first: Any, second: Any, rtol: float = 1e-3, atol: float = 2e-4) -> bool:
+    """Return whether two equally long sequences of tensors, or two modules, have close values."""
+    sequences = [x.weights if isinstance(x, PlainModule) else list(x) for x in (first, second)]
+    return len(sequences[0]) == len(sequences[1]) and all(
+        is_close(*pair, rtol=rtol, atol=atol) for pair in zip(*sequences, strict=True)
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a Python int or float, but not a bool."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_int(value: Any) -> bool:
+    """Return whether a value is a Python int, but not a bool."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether a value was a tensor."""
+    return isinstance(value, PlainTensor) and value.kind == "tensor"
+
+
+def one_line(error: BaseException) -> str:
+    """Return the type and message of an error on one line, truncated, without a final period."""
+    text = ""
+    with suppress(Exception):  # the `__str__` of a student's own class may fail
+        text = " ".join(str(error).split())
+    text = text if len(text) <= _MAX_ERROR_LENGTH else text[: _MAX_ERROR_LENGTH - 4] + " ..."
+    return f"{type(error).__name__}: {text}".rstrip(": .")
+
+
+def describe(value: Any) -> str:
+    """Return a short description of a value: "an int", "a list of 3", "a function of your own"."""
+    if value is None:
+        return "None"
+    if isinstance(value, Other):
+        return value.description
+    if inspect.isfunction(value):
+        return translate("a function of your own")
+    kind = type(value).__name__
+    if isinstance(value, PlainTensor):
+        kind = "ndarray"
+    if isinstance(value, PlainModule):
+        kind = value.name
+    if isinstance(value, Tensor) or (isinstance(value, PlainTensor) and value.kind == "tensor"):
+        shape, dtype = tuple(value.shape), value.dtype
+        return translate("a tensor of shape {shape} and type {dtype}", shape=shape, dtype=dtype)
+    if isinstance(value, list | tuple | set):
+        return translate("a {kind} of {count}", kind=kind, count=len(value))
+    if kind[0].lower() in "aeiou":
+        return translate("an {kind}", kind=kind)
+    return translate("a {kind}", kind=kind)
+
+
+def first(values: Iterable[Any]) -> Any:
+    """Return the first true value, or None."""
+    return next(filter(None, values), None)
+
+
+def format_gpu_count(count: int) -> str:
+    """Return "no GPU", "one GPU", "2 GPUs", ..."""
+    if count < 2:
+        return translate("one GPU") if count else translate("no GPU")
+    return translate("{count} GPUs", count=count)
