@@ -125,7 +125,7 @@ class Exercise:
     - `points`: its points.
     - `success`: the sentence that is shown if the answer is right.
     - `section`: heading of the lesson section that hints send to, unless they name their own.
-    - `seconds`: the time limit for all cases (default: 10).
+    - `seconds`: the time limit for all cases (default: the lab's).
     - `hints`: the hints, as a text for `read_hints`.
     - `cases(draw)`: yields the cases, as dictionaries of plain data.
     - `collect(call, case, *answers)`: returns the `Facts`. It runs beside the student's code and
@@ -135,10 +135,12 @@ class Exercise:
     - `returns`: the id of a hint, and `is_kind(value, case)`: whether the value is of the right
       kind. Without it, the value may be None.
     - `side_effects`: rows for what the call did, whatever it returned.
-    - `right(case)`: returns the expected value.
-    - `is_right(facts)`: whether the answer is right (default: `facts.value` equals `facts.right`).
+    - `right(case)`: returns the expected outcome, `facts.right` in rows.
+    - `outcome(facts)`: returns what is compared with it (default: `facts.value`).
     - `tolerance`: the relative error that a number or tensor may have (default: none).
-    - `mistakes`: rows for an answer that is not right; the last one is `otherwise`.
+    - `wrong_outcomes`: for the ids of hints, functions of the case that return the outcome of a
+      mistake, as `right` returns that of a right answer.
+    - `mistakes`: other rows for an answer that is not right; the last one is `otherwise`.
     - `costs`: rows for an answer that is right.
 
     `tries` counts the attempts up to the first right answer, `hint_counts` how often each hint was
@@ -152,7 +154,7 @@ class Exercise:
         self.names = [name for name, _ in signatures]
         self.points: int = module.points
         self.success: str = module.success
-        self.seconds: float = getattr(module, "seconds", 10)
+        self.seconds: float = getattr(module, "seconds", lab.seconds)
         self.passed = False
         self.tries = 0
         self.hint_counts: dict[str, int] = {}
@@ -164,7 +166,8 @@ class Exercise:
 
     def row_ids(self) -> set[str]:
         """Return the ids of the hints that a row or a question of the engine leads to."""
-        tables = (self._table(name) for name in ("errors", "side_effects", "mistakes", "costs"))
+        names = ("errors", "side_effects", "wrong_outcomes", "mistakes", "costs")
+        tables = (self._table(name) for name in names)
         ids = {id for table in tables for id in table}
         ids |= self.hints.keys() & (STANDARD.keys() | STANDARD_COSTS.keys())
         return ids | {getattr(self._module, "returns", [""])[0]} - {""}
@@ -248,7 +251,7 @@ class Exercise:
             id, values = "name-shadowed", dict(zip(("hidden", "what"), facts.shadowed, strict=True))
         name = facts.name or self.names[0]
         hint = self.hints.get(id) or GENERAL[id]
-        return Mistake(hint, {"name": name, "found": facts.value, **case, **values})
+        return Mistake(hint, {"name": name, "found": facts.value, **facts.own, **case, **values})
 
     def _find_mistake(self, facts: Facts) -> tuple[str, dict[str, Any]] | None:
         """Return the id of a hint, and values for its placeholders."""
@@ -266,17 +269,18 @@ class Exercise:
             facts.right = module.right(facts.case)
         if found := _first_row(self._standard(STANDARD) | self._table("side_effects"), facts):
             return found
-        mistakes = self._table("mistakes")
-        if mistakes and not self._is_right(facts):
-            return _first_row(mistakes, facts)
+        if hasattr(module, "right") and not self._has_outcome(facts, facts.right):
+            for id, wrong_outcome in self._table("wrong_outcomes").items():
+                if self._has_outcome(facts, wrong_outcome(facts.case)):
+                    return id, {}
+            return _first_row(self._table("mistakes"), facts)
         return _first_row(self._table("costs") | self._standard(STANDARD_COSTS), facts)
 
-    def _is_right(self, facts: Facts) -> bool:
-        if hasattr(self._module, "is_right"):
-            return bool(self._module.is_right(facts))
+    def _has_outcome(self, facts: Facts, expected: Any) -> bool:
+        outcome = getattr(self._module, "outcome", lambda facts: facts.value)(facts)
         tolerance = getattr(self._module, "tolerance", None)
         close = tolerance and partial(is_close, rtol=tolerance, atol=tolerance / 100)
-        return is_equal(facts.value, facts.right, close)
+        return is_equal(outcome, expected, close)
 
     def record(self, verdict: Verdict) -> CheckBox:
         """Count the attempt and return the box to show; a repeated mistake gets more help."""
@@ -340,10 +344,14 @@ class Lab:
         hints: hints that several exercises share, as a text for `read_hints`. An exercise uses one
             if it has a row with its id.
         section: heading of the lesson section that these hints send to.
+        seconds: the time limit of a check.
     """
 
-    def __init__(self, package: str, name: str, hints: str = "", section: str = "") -> None:
+    def __init__(
+        self, package: str, name: str, *, hints: str = "", section: str = "", seconds: float = 10
+    ) -> None:
         self.name = name
+        self.seconds = seconds
         self.hints = read_hints(hints, section)
         files = sorted(Path(import_module(package).__file__).parent.glob("exercise_*.py"))
         exercises = (Exercise(self, import_module(f"{package}.{file.stem}")) for file in files)

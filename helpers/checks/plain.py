@@ -134,18 +134,20 @@ def plain_module(module: nn.Module) -> PlainModule:
 
 
 def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None = None) -> bool:
-    """Return whether two plain values are equal; `close` compares numbers and tensors if given."""
-    if isinstance(first, PlainTensor) and isinstance(second, PlainTensor | Tensor):
-        values = second.values if isinstance(second, PlainTensor) else second.cpu()
-        if first.shape != tuple(values.shape) or first.dtype != values.dtype:
+    """Return whether two plain values are equal; `close` compares numbers and tensors if given.
+
+    A tensor of the judge's has no device of its own to compare.
+    """
+    if isinstance(first, PlainTensor | Tensor) and isinstance(second, PlainTensor | Tensor):
+        devices = {x.device for x in (first, second) if isinstance(x, PlainTensor)}
+        values = [x.values if isinstance(x, PlainTensor) else x.detach() for x in (first, second)]
+        if first.dtype != second.dtype or values[0].shape != values[1].shape or len(devices) > 1:
             return False
-        if isinstance(second, PlainTensor) and first.device != second.device:
-            return False
-        return close(first.values, values) if close else _same_bits(first.values, values)
+        return (close or _same_bits)(*values)
     if isinstance(first, PlainModule) and isinstance(second, PlainModule):
         return is_equal(vars(first), vars(second), close)
     if isinstance(first, dict) and isinstance(second, dict):
-        return list(first) == list(second) and all(
+        return first.keys() == second.keys() and all(
             is_equal(value, second[key], close) for key, value in first.items()
         )
     if isinstance(first, list | tuple) and isinstance(second, list | tuple):

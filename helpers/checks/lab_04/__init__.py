@@ -1,9 +1,19 @@
 """The checks of lab 04, CIFAR-10 on a GPU: one module per exercise."""
 
-from helpers.checks.lab_04.exercise_1_train_classic import exercise_1
-from helpers.checks.lab_04.exercise_2_accuracy import exercise_2
-from helpers.checks.lab_04.exercise_3_per_class import exercise_3
-from helpers.checks.lab_04.exercise_4_train_epoch import exercise_4
-from helpers.checks.lab_04.shared import lab
+from helpers.checks.exercise import Lab
 
-__all__ = ["exercise_1", "exercise_2", "exercise_3", "exercise_4", "lab"]
+lab = Lab(
+    __name__,
+    "04_cifar10_on_gpu",
+    seconds=20,
+    section="How good is it?",
+    hints="""
+    keeps-gradients: Gradients were tracked during the evaluation of the network.
+        -> Evaluation needs no gradients. Which block turns gradient tracking off, and is the call
+        to the network inside it?
+    many-fetches: For {batches} batches, your function reads values from the GPU {fetched} times;
+        {enough}.
+        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU? The
+        sum can stay on the device of the predictions.
+    """,
+)

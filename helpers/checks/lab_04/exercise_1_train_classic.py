@@ -1,67 +1,112 @@
-"""Lab 04, exercise 1: `train_classic`."""
-
-import copy
+"""Lab 04, exercise 1: the classic script, on the GPU if there is one."""
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.comparing import find_devices, same_weights
-from helpers.checks.descriptions import describe, one_line
-from helpers.checks.lab_04.shared import Batches, lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.machines import machine
+from helpers.checks.plain import PlainModule, are_close
 from helpers.language import translate
 from helpers.networks import ClassicNet
 
+answers = "train_classic(net, batches)"
+points = 3
+success = "Three edits, and the same training runs on the GPU."
+section = "Three edits"
+tolerance = 2e-3
 
-@lab.exercise(1, points=3, success_message="Three edits, and the same training runs on the GPU.")
-def exercise_1(trial: Trial, train_classic: Answer) -> None:
-    """`train_classic(net, batches)`: the classic script, on the GPU if there is one."""
-    torch.manual_seed(trial.seed)
-    net = ClassicNet()
-    sizes = [4] * trial.random.randint(2, 4) + [trial.random.randint(1, 3)]
-    batches = [(trial.normal(n, 3, 32, 32), trial.integers(0, 10, (n,))) for n in sizes]
-    expected = _classic_reference(copy.deepcopy(net), batches)
-    on_gpu = copy.deepcopy(net)
-    devices: set[torch.device] = set()
-    modes: set[bool] = set()
 
-    def observe(net: nn.Module, inputs: tuple[torch.Tensor]) -> None:
-        devices.add(inputs[0].device)
-        modes.add(net.training)
+def cases(draw):
+    sizes = [4] * draw.randint(2, 4) + [draw.randint(1, 3)]
+    batches = [(draw.normal(n, 3, 32, 32), draw.integers(0, 10, (n,))) for n in sizes]
+    case = {"batches": batches, "seed": draw.randrange(2**31)}
+    yield from ({**case, "gpus": gpus} for gpus in (len(draw.devices) - 1, 0))
 
-    on_gpu.register_forward_pre_hook(observe)
-    with trial.watch() as watch:
-        result = trial.result_of(train_classic, on_gpu, batches)
-    trial.expect(isinstance(result, nn.Module), "not-the-network", what=describe(result))
-    device_names = ", ".join(sorted(map(str, find_devices(result))))
-    trial.expect(
-        all(d.type == "cuda" for d in find_devices(result)), "net-on-cpu", found=device_names
+
+def build(case):
+    torch.manual_seed(case.seed)
+    return ClassicNet(), [(images.make(), labels.make()) for images, labels in case.batches]
+
+
+def collect(call, case, train_classic):
+    (net, batches), calls = build(case), set()
+    net.register_forward_pre_hook(
+        lambda net, inputs: calls.add((str(inputs[0].device), net.training))
     )
-    device_names = ", ".join(sorted(map(str, devices))) or translate("another network")
-    trial.expect(not any(d.type == "cpu" for d in devices), "trained-on-cpu", found=device_names)
-    trial.expect(False not in modes, "evaluation-mode")
-    # Reading the loss copies four or eight bytes.
-    copied_bytes = [m.bytes for m in watch.moves if m.source.type == "cuda" and m.bytes > 8]
-    trial.expect(not copied_bytes, "copied-back", bytes=sum(copied_bytes))
-    trial.expect(not same_weights(result, net), "not-trained")
-    trial.expect(not same_weights(on_gpu, net), "trained-a-copy")
-    trial.expect(same_weights(result, expected), "different-training")
-    with trial.machine_with(0):
-        outcome = trial.try_call(train_classic, copy.deepcopy(net), batches)
-        if outcome.error is not None:
-            error_text = translate("raises {error}", error=one_line(outcome.error))
-            raise trial.wrong("needs-a-gpu", what=error_text)
-        trial.expect_result(outcome.value)
-        result_devices = find_devices(outcome.value)
-        gpu_text = translate("still uses a GPU")
-        trial.expect(result_devices == {torch.device("cpu")}, "needs-a-gpu", what=gpu_text)
+    with machine(case.gpus):
+        facts = call(train_classic, net, batches, may_fail=True)
+    return facts.add(net=net, calls=calls)
 
 
-def _classic_reference(net: nn.Module, batches: Batches) -> nn.Module:
+def right(case):
+    net, batches = build(case)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     for inputs, targets in batches:
         optimizer.zero_grad()
         F.cross_entropy(net(inputs), targets).backward()
         optimizer.step()
-    return net
+    return list(net.parameters())
+
+
+def outcome(f):
+    return [tensor.values for tensor in f.value.parameters.values()]
+
+
+def misplaced(f, devices):
+    wrong = sorted(device for device in devices if (device == "cpu") != (f.case.gpus == 0))
+    return wrong and {"found": ", ".join(wrong), "what": translate("still uses a GPU")}
+
+
+errors = {
+    "needs-a-gpu": lambda f: (
+        f.case.gpus == 0 and {"what": translate("raises {error}", error=f.error.line)}
+    )
+}
+returns = ("not-the-network", lambda value, case: isinstance(value, PlainModule))
+side_effects = {
+    "needs-a-gpu": lambda f: f.case.gpus == 0 and misplaced(f, f.value.devices),
+    "net-on-cpu": lambda f: misplaced(f, f.value.devices),
+    "trained-on-cpu": lambda f: misplaced(f, {device for device, _ in f.own["calls"]}),
+    # Reading the loss copies four or eight bytes.
+    "copied-back": lambda f: (
+        (sizes := [copy.bytes for copy in f.copies if copy.source != "cpu" and copy.bytes > 8])
+        and {"bytes": sum(sizes)}
+    ),
+}
+wrong_outcomes = {"not-trained": lambda case: list(build(case)[0].parameters())}
+mistakes = {"different-training": otherwise}
+costs = {
+    "trained-a-copy": lambda f: are_close(f.net, build(f.case)[0].parameters()),
+    "different-training": lambda f: False in {is_training for _, is_training in f.own["calls"]},
+}
+hints = """
+not-the-network: `train_classic` returns {what}, but it should return the trained network.
+    -> What does the given script return? Keep that line.
+    see: The classic script, on the CPU
+net-on-cpu: There is a GPU, but the returned network is on {found}.
+    -> Which line decides where the computation runs, and what is the value of `device` there?
+    see: Three edits
+trained-on-cpu: The returned network is on the GPU, but it was trained on {found}.
+    -> When does the network have to be on the GPU: before the first batch, or after the last?
+    see: Three edits
+trained-a-copy: The network that was passed in still has its old weights: your function trained a
+    copy.
+    -> `net.to(device)` moves a module in place. Which line of yours creates another network?
+    see: Three edits
+needs-a-gpu: On a machine without a GPU, `train_classic` {what}.
+    -> Choose the device inside the function by asking what this machine has. No other line should
+    name a device.
+    see: Three edits
+copied-back: Your loop copies {bytes} bytes from the GPU back to the CPU.
+    -> On which device does the loss compare predictions and labels? Which of the two has to move so
+    that this is the GPU?
+    see: Three edits
+different-training: The trained network's weights differ from those that the given script would
+    learn.
+    -> Three edits are enough, and none of them changes what is computed. Compare the rest with the
+    script: the optimizer, the order of the lines, the number of batches.
+    see: The classic script, on the CPU
+not-trained: The network has the same weights as before the training.
+    -> Which parameters did the optimizer receive, and are they those of the network that you call?
+    see: Three edits
+"""

@@ -1,86 +1,96 @@
-"""Lab 04, exercise 3: `per_class`."""
+"""Lab 04, exercise 3: the accuracy of each of ten classes."""
 
-import math
-from typing import Any
-
-import torch
-
-from helpers.checks.descriptions import describe, is_number, one_line
-from helpers.checks.lab_04.shared import confusion, lab, observed_network
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import Case
+from helpers.checks.lab_04.shared import count_confusion, draw_batches, evaluate
+from helpers.checks.plain import first, is_close, is_number
 from helpers.language import translate
 
+answers = "per_class(net, batches)"
+points = 3
+success = "Every image counts, in batches of any size."
+section = "Accuracy per class, and a common mistake"
+tolerance = 1e-4
+collect = evaluate
 
-@lab.exercise(3, points=3, success_message="Every image counts, in batches of any size.")
-def exercise_3(trial: Trial, per_class: Answer) -> None:
-    """`per_class(net, batches)`: for each of ten classes, its accuracy."""
-    draw = trial.random.randint
+
+def cases(draw):
+    r = draw.randint
     # Without the last class, `bincount` needs to know how many classes there are.
     for device, sizes, missing in (
-        (trial.device, [draw(20, 30)] * 4 + [1, draw(5, 9)], draw(0, 8)),
-        (torch.device("cpu"), [draw(6, 9)] * 5 + [draw(2, 3), 1], 9),
+        (draw.device, [r(20, 30)] * 4 + [1, r(5, 9)], r(0, 8)),
+        ("cpu", [r(6, 9)] * 5 + [r(2, 3), 1], 9),
     ):
-        net, batches = observed_network(trial, sizes)
-        for _, labels in batches:
-            labels[labels == missing] = (missing + 1) % 10
-        counts = confusion(net, batches)
-        first_four = confusion(net, [(images[:4], labels[:4]) for images, labels in batches])
-        net.to(device)
-        with trial.watch() as watch:
-            outcome = trial.try_call(per_class, net, batches)
-        if outcome.error is not None:
-            if isinstance(outcome.error, ZeroDivisionError):
-                raise trial.wrong("empty-class", label=missing, what=translate("divides by zero"))
-            fixed_size = isinstance(outcome.error, IndexError)
-            fixed_size = fixed_size or "0-d tensor" in str(outcome.error)
-            trial.expect(
-                not fixed_size, "fixed-batch", size=min(sizes), error=one_line(outcome.error)
-            )
-            raise trial.hint_for(outcome.error)
-        result = outcome.value
-        trial.expect_result(result)
-        _check_classes(trial, result, counts, first_four, missing)
-        trial.expect(not any(net.gradients), "keeps-gradients")
-        if device.type != "cpu":
-            details = {"batches": len(batches), "fetched": watch.fetches}
-            details["enough"] = translate("two tables of counts need at most two reads")
-            trial.expect(watch.fetches <= 2, "many-fetches", **details)
+        case = Case(seed=draw.randrange(2**31), before=device, training=False, label=missing)
+        case |= {"batches": draw_batches(draw, case.seed, sizes), "size": min(sizes)}
+        for _, labels in case.batches:
+            labels.values[labels.values == missing] = (missing + 1) % 10
+        yield case
 
 
-def _check_classes(
-    trial: Trial, result: Any, counts: torch.Tensor, first_four: torch.Tensor, missing: int
-) -> None:
-    what = describe(result)
-    if isinstance(result, list):
-        type_names = {type(value).__name__ for value in result}
-        types = ", ".join(sorted(type_names))
-        what = translate("a list of {count} ({types})", count=len(result), types=types)
-    is_list = isinstance(result, list) and len(result) == 10
-    all_numbers = is_list and all(is_number(v) for v in result)
-    trial.expect(all_numbers, "not-ten-numbers", what=what)
-    correct_counts = counts.diagonal().double()
-    if _is_same_accuracy(result, correct_counts / counts.sum(1)):
-        return
-    trial.expect(
-        not _is_same_accuracy(result, first_four.diagonal() / first_four.sum(1)), "first-four"
+def accuracies(case, divisor, first=None):
+    table = count_confusion(case, first)
+    return (table.diagonal() / divisor(table)).tolist()
+
+
+def right(case):
+    return accuracies(case, lambda table: table.sum(1))
+
+
+def wrong_fraction(f):
+    return first(
+        not is_close(found, row[i] / row.sum(), tolerance)
+        and {"label": i, "found": found, "correct": int(row[i]), "images": int(row.sum())}
+        for i, (row, found) in enumerate(zip(count_confusion(f.case), f.value, strict=True))
+        if row.sum()
     )
-    trial.expect(
-        not _is_same_accuracy(result, correct_counts / counts.sum(0)), "divided-by-predictions"
-    )
-    trial.expect(not _is_same_accuracy(result, correct_counts / counts.sum()), "fraction-of-all")
-    for label in (*range(10), missing):
-        correct, images = int(correct_counts[label]), int(counts[label].sum())
-        if images and not math.isclose(result[label], correct / images, rel_tol=1e-4):
-            details = {"label": label, "found": result[label], "correct": correct, "images": images}
-            raise trial.wrong("wrong-fraction", **details)
-    value_text = translate("returns {value}", value=result[missing])
-    raise trial.wrong("empty-class", label=missing, what=value_text)
 
 
-def _is_same_accuracy(result: list[float], exact: torch.Tensor) -> bool:
-    # nan for a class that is never predicted, or missing among the first four images of a batch.
-    pairs = list(zip(result, exact.tolist(), strict=True))
-    return all(
-        (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6)
-        for a, b in pairs
-    )
+def is_list_of_ten(value, case):
+    return isinstance(value, list) and len(value) == 10 and all(map(is_number, value))
+
+
+errors = {
+    "empty-class": lambda f: (
+        "ZeroDivisionError" in f.error.types and {"what": translate("divides by zero")}
+    ),
+    "fixed-batch": lambda f: (
+        ("IndexError" in f.error.types or "0-d tensor" in f.error.text) and {"error": f.error.line}
+    ),
+}
+returns = ("not-ten-numbers", is_list_of_ten)
+wrong_outcomes = {
+    "first-four": lambda case: accuracies(case, lambda table: table.sum(1), first=4),
+    "divided-by-predictions": lambda case: accuracies(case, lambda table: table.sum(0)),
+    "fraction-of-all": lambda case: accuracies(case, lambda table: table.sum()),
+}
+mistakes = {
+    "wrong-fraction": wrong_fraction,
+    "empty-class": lambda f: {"what": translate("returns {value}", value=f.value[f.case.label])},
+}
+costs = {
+    "keeps-gradients": lambda f: True in f.gradients,
+    "many-fetches": lambda f: (
+        f.fetched > 2 and {"enough": translate("two tables of counts need at most two reads")}
+    ),
+}
+hints = """
+not-ten-numbers: `per_class` returns {what}, but it should return a list of ten Python numbers.
+    -> Return one plain number per class, in the order of the classes.
+fixed-batch: For a batch of {size} images, `per_class` raises {error}.
+    -> The last batch is often smaller, and may have a single image. Which number in your code
+    assumes a batch size?
+first-four: Your function counts only the first four images of each batch.
+    -> Read the loop over single images again: where does it stop?
+empty-class: There is no image of class {label}, and for that class `per_class` {what}; it should
+    return nan.
+    -> Zero divided by zero is not a number. What does a tensor return for 0 / 0, and what does
+    Python do?
+divided-by-predictions: You divide by how often the network *predicts* a class. Divide by how many
+    images *are* of the class.
+    -> In the table of true classes against predictions: along which axis do you sum?
+fraction-of-all: You divide by the number of all images instead of the images of one class.
+    -> How many images of this class are there?
+wrong-fraction: For class {label}, `per_class` returns {found:.3g}; {correct} of {images} images are
+    correct.
+    -> Work out by hand what a batch of three images should add to your counts.
+"""

@@ -1,96 +1,131 @@
-"""Lab 04, exercise 4: `train_epoch`."""
+"""Lab 04, exercise 4: one epoch, and the mean loss over its images."""
 
 import copy
-import math
-import statistics
 import weakref
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.comparing import same_weights
-from helpers.checks.descriptions import describe, is_number
-from helpers.checks.lab_04.shared import Batches, epoch_reference, lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import Case
+from helpers.checks.plain import PlainTensor, are_close, describe, is_number, is_tensor
+
+answers = "train_epoch(net, batches, optimizer)"
+points = 3
+success = "All three mistakes are fixed."
+section = "The classic script, on the CPU"
+tolerance = 1e-3
 
 
-@lab.exercise(4, points=3, success_message="All three mistakes are fixed.")
-def exercise_4(trial: Trial, train_epoch: Answer) -> None:
-    """`train_epoch(net, batches, optimizer)`: one epoch; the mean loss over the images."""
-    for device in (trial.device, torch.device("cpu")):
-        torch.manual_seed(trial.seed)
-        sizes = [8] * trial.random.randint(3, 5) + [2]
-        exact = mean_of_means = 0.0
-        while abs(exact - mean_of_means) < 0.02:  # repeat until the two means differ
-            batches = [(trial.normal(n, 6) * 2, trial.integers(0, 4, (n,))) for n in sizes]
-            batches[-1] = batches[-1][0] * 4, batches[-1][1]
-            net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4))
-            expected, accumulated, other = (copy.deepcopy(net) for _ in range(3))
-            exact = epoch_reference(expected, _optimizer_with_state(expected, batches[0]), batches)
-            mean_of_means = statistics.mean(_batch_losses(other, batches))
-        epoch_reference(
-            accumulated, _optimizer_with_state(accumulated, batches[0]), batches, zero=False
-        )
-        net.to(device)
-        optimizer = _optimizer_with_state(net, tuple(tensor.to(device) for tensor in batches[0]))
-        start = copy.deepcopy(net)
-        modes, graphs = _observe(net.eval())
-        outcome = trial.try_call(train_epoch, net, batches, optimizer)
-        if outcome.error is not None:
-            steps_early = "modified by an inplace operation" in str(outcome.error)
-            raise trial.wrong("steps-early") if steps_early else trial.hint_for(outcome.error)
-        result = outcome.value
-        trial.expect_result(result)
-        trial.expect(modes and all(modes), "evaluation-mode")
-        trial.expect(not same_weights(net, start), "no-step")
-        trial.expect(not same_weights(net, accumulated), "gradients-pile-up")
-        trial.expect(is_number(result), "keeps-the-graph", what=describe(result))
-        # The graph of the previous batch may still be alive, because `loss` refers to it.
-        trial.expect(max(graphs) <= 1, "graph-kept")
-        trial.expect(same_weights(net, expected), "different-steps")
-        trial.expect(not math.isclose(result, mean_of_means, rel_tol=1e-3), "mean-of-batches")
-        close = math.isclose(result, exact, rel_tol=1e-3)
-        trial.expect(close, "wrong-loss", exact=exact, found=float(result))
+def cases(draw):
+    for device in (draw.device, "cpu"):
+        sizes = [8] * draw.randint(3, 5) + [2]
+        case = None
+        while case is None or abs(right(case) - mean_of_batches(case)) < 0.02:
+            batches = [(2 * draw.normal(n, 6).values, draw.integers(0, 4, (n,))) for n in sizes]
+            batches[-1] = 4 * batches[-1][0], batches[-1][1]
+            batches = [(PlainTensor(inputs), targets) for inputs, targets in batches]
+            case = Case(batches=batches, seed=draw.randrange(2**31), device=device, sizes=sizes)
+        yield case
 
 
-def _optimizer_with_state(
-    net: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]
-) -> torch.optim.Optimizer:
-    """Return an optimizer with state: replacing it with a new one changes the result."""
+def build(case, device="cpu"):
+    """Return a network, batches, and an optimizer with state: a new one would give other steps."""
+    torch.manual_seed(case.seed)
+    net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4)).to(device)
+    batches = [(inputs.make(), targets.make()) for inputs, targets in case.batches]
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    F.cross_entropy(net(batch[0]), batch[1]).backward()
+    F.cross_entropy(net(batches[0][0].to(device)), batches[0][1].to(device)).backward()
     optimizer.step()
     optimizer.zero_grad()
-    return optimizer
+    return net, batches, optimizer
 
 
-class _Mark:
+class Mark:
     """A marker that exists as long as the graph that it is attached to."""
 
 
-def _observe(net: nn.Module) -> tuple[list[bool], list[int]]:
-    """Return two lists that grow with every call to `net`.
+def collect(call, case, train_epoch):
+    net, batches, optimizer = build(case, case.device)
+    start, modes, alive, marks = copy.deepcopy(net), [], [0], []
 
-    The first has the training mode of `net`, the second the number of earlier graphs still alive.
-    """
-    modes: list[bool] = []
-    alive: list[int] = []
-    marks: list[weakref.ref[_Mark]] = []
-
-    def record(net: nn.Module, inputs: object, output: torch.Tensor) -> None:
+    def observe(net, inputs, output):
         modes.append(net.training)
         alive.append(sum(mark() is not None for mark in marks))
         if output.grad_fn is not None:
-            mark = _Mark()
-            output.grad_fn.metadata["mark"] = mark
+            output.grad_fn.metadata["mark"] = mark = Mark()
             marks.append(weakref.ref(mark))
 
-    net.register_forward_hook(record)
-    return modes, alive
+    net.eval().register_forward_hook(observe)
+    facts = call(train_epoch, net, batches, optimizer, may_fail=True)
+    return facts.add(net=net, start=start, modes=modes, graphs=max(alive))
 
 
-def _batch_losses(net: nn.Module, batches: Batches) -> list[float]:
-    """Return the loss of each batch of an epoch."""
-    optimizer = _optimizer_with_state(net, batches[0])
-    return [epoch_reference(net, optimizer, [batch]) for batch in batches]
+def train(case, zero_grad=True):
+    """Return the weights after the epoch, and the loss of each batch."""
+    (net, batches, optimizer), losses = build(case), []
+    for inputs, targets in batches:
+        if zero_grad:
+            optimizer.zero_grad()
+        losses.append(F.cross_entropy(net(inputs), targets))
+        losses[-1].backward()
+        optimizer.step()
+    return list(net.parameters()), [loss.item() for loss in losses]
+
+
+def right(case):
+    losses = train(case)[1]
+    return sum(loss * n for loss, n in zip(losses, case.sizes, strict=True)) / sum(case.sizes)
+
+
+def mean_of_batches(case):
+    return sum(train(case)[1]) / len(case.sizes)
+
+
+errors = {"steps-early": lambda f: "modified by an inplace operation" in f.error.text}
+returns = ("keeps-the-graph", lambda value, case: is_number(value) or is_tensor(value))
+side_effects = {
+    "evaluation-mode": lambda f: not all(f.modes),
+    "no-step": lambda f: are_close(f.net, f.start),
+    "gradients-pile-up": lambda f: are_close(f.net, train(f.case, zero_grad=False)[0]),
+    "keeps-the-graph": lambda f: not is_number(f.value) and {"what": describe(f.value)},
+    # The graph of the previous batch may still be alive, because `loss` refers to it.
+    "graph-kept": lambda f: f.graphs > 1,
+    "different-steps": lambda f: not are_close(f.net, train(f.case)[0]),
+}
+wrong_outcomes = {"mean-of-batches": mean_of_batches}
+mistakes = {"wrong-loss": lambda f: {"exact": f.right}}
+hints = """
+evaluation-mode: The network was in evaluation mode and was trained in that mode, so its BatchNorm
+    did not update its running statistics.
+    -> Do not rely on the mode that the network happens to be in. Which line says that training
+    starts?
+    see: How good is it?
+gradients-pile-up: Each step uses the sum of the gradients of all batches so far, not only those of
+    its own batch.
+    -> `backward` adds to the existing gradients. How often do you clear them, and how often is that
+    needed?
+no-step: After the epoch, the network has the weights it had before.
+    -> Go through one step line by line: when are the gradients computed, used and cleared?
+keeps-the-graph: `train_epoch` returns {what}, but it should return the mean loss as a Python
+    number.
+    -> A tensor that requires a gradient keeps the graph it was computed from. What turns it into a
+    plain number?
+graph-kept: The total is a plain number only at the end: until then, it keeps the computation graph
+    of every batch in memory.
+    -> A sum of tensors that require gradients requires a gradient too. What do you have to add up
+    instead?
+mean-of-batches: The loss is the mean over the batches. The last batch is smaller than the others;
+    return the mean over the images.
+    -> What do you multiply the mean loss of a batch by to get the sum over its images?
+    see: How good is it?
+wrong-loss: The mean loss over all images is {exact:.4f}, but `train_epoch` returns {found:.4f}.
+    -> Print what you add after each batch, and what you divide by at the end.
+steps-early: The optimizer changes the weights between the forward and the backward pass of a batch,
+    and torch refuses: the gradients belong to the old weights.
+    -> Go through one step line by line: when are the gradients computed, used and cleared?
+different-steps: After the epoch, the network's weights differ from those after one correct step per
+    batch.
+    -> Take one step per batch, with the given optimizer, in the order of the batches. What does
+    your loop do differently?
+"""
