@@ -94,9 +94,10 @@ class Facts:
     printed: tuple[str, bool] = ("", False)
     # The value itself, which only a collector sees.
     result: Any = None
-    # Set by the judge: the case, and the expected value.
+    # Set by the judge: the case, the expected outcome, and the answer's.
     case: Case = field(default_factory=Case)
     right: Any = None
+    outcome: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "own" or name not in self.own:

@@ -136,7 +136,8 @@ class Exercise:
       kind. Without it, the value may be None.
     - `side_effects`: rows for what the call did, whatever it returned.
     - `right(case)`: returns the expected outcome, `facts.right` in rows.
-    - `outcome(facts)`: returns what is compared with it (default: `facts.value`).
+    - `outcome(facts)`: returns what is compared with it (default: `facts.value`), `facts.outcome`
+      in rows and `{found}` in hints.
     - `tolerance`: the relative error that a number or tensor may have (default: none).
     - `wrong_outcomes`: for the ids of hints, functions of the case that return the outcome of a
       mistake, as `right` returns that of a right answer.
@@ -161,7 +162,7 @@ class Exercise:
         self._module = module
         self.hints = read_hints(module.hints, module.section)
         self.hints |= {id: lab.hints[id] for id in lab.hints.keys() & self.row_ids()}
-        names = [name.split("=")[0].strip() for name in signatures[0][1].split(",")]
+        names = re.findall(r"(\w+)(?:=[^,]*)?", signatures[0][1])
         self._collect = getattr(module, "collect", partial(call_once, names))
 
     def row_ids(self) -> set[str]:
@@ -249,9 +250,9 @@ class Exercise:
         id, values = found
         if facts.shadowed is not None and id != "not-written":
             id, values = "name-shadowed", dict(zip(("hidden", "what"), facts.shadowed, strict=True))
-        name = facts.name or self.names[0]
-        hint = self.hints.get(id) or GENERAL[id]
-        return Mistake(hint, {"name": name, "found": facts.value, **facts.own, **case, **values})
+        found = facts.value if facts.outcome is None else facts.outcome
+        general = {"name": facts.name or self.names[0], "found": found}
+        return Mistake(self.hints.get(id) or GENERAL[id], general | facts.own | dict(case) | values)
 
     def _find_mistake(self, facts: Facts) -> tuple[str, dict[str, Any]] | None:
         """Return the id of a hint, and values for its placeholders."""
@@ -269,18 +270,19 @@ class Exercise:
             facts.right = module.right(facts.case)
         if found := _first_row(self._standard(STANDARD) | self._table("side_effects"), facts):
             return found
-        if hasattr(module, "right") and not self._has_outcome(facts, facts.right):
-            for id, wrong_outcome in self._table("wrong_outcomes").items():
-                if self._has_outcome(facts, wrong_outcome(facts.case)):
-                    return id, {}
-            return _first_row(self._table("mistakes"), facts)
+        if hasattr(module, "right"):
+            facts.outcome = getattr(module, "outcome", lambda facts: facts.value)(facts)
+            if not self._is_outcome(facts, facts.right):
+                for id, wrong_outcome in self._table("wrong_outcomes").items():
+                    if self._is_outcome(facts, wrong_outcome(facts.case)):
+                        return id, {}
+                return _first_row(self._table("mistakes"), facts)
         return _first_row(self._table("costs") | self._standard(STANDARD_COSTS), facts)
 
-    def _has_outcome(self, facts: Facts, expected: Any) -> bool:
-        outcome = getattr(self._module, "outcome", lambda facts: facts.value)(facts)
+    def _is_outcome(self, facts: Facts, expected: Any) -> bool:
         tolerance = getattr(self._module, "tolerance", None)
         close = tolerance and partial(is_close, rtol=tolerance, atol=tolerance / 100)
-        return is_equal(outcome, expected, close)
+        return is_equal(facts.outcome, expected, close)
 
     def record(self, verdict: Verdict) -> CheckBox:
         """Count the attempt and return the box to show; a repeated mistake gets more help."""

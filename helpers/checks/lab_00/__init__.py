@@ -1,19 +1,22 @@
 """The checks of lab 00, CPU and GPU: one module per exercise."""
 
-from helpers.checks.lab_00.exercise_1_absolute import exercise_1
-from helpers.checks.lab_00.exercise_2_clip import exercise_2
-from helpers.checks.lab_00.exercise_3_largest import exercise_3
-from helpers.checks.lab_00.exercise_4_cycles import exercise_4
-from helpers.checks.lab_00.exercise_5_dot import exercise_5
-from helpers.checks.lab_00.exercise_6_groups import exercise_6
-from helpers.checks.lab_00.shared import lab
+from helpers.checks.exercise import Lab
 
-__all__ = [
-    "exercise_1",
-    "exercise_2",
-    "exercise_3",
-    "exercise_4",
-    "exercise_5",
-    "exercise_6",
-    "lab",
-]
+lab = Lab(
+    __name__,
+    "00_cpu_and_gpu",
+    section="ReLU, one instruction at a time",
+    hints="""
+    not-a-program: `{name}` returns {what}, but it should return the text of a program.
+        -> Write the program between triple quotes and return that string.
+    cannot-be-read: The program cannot be read: {error}.
+        -> `INSTRUCTION_SET` lists how each instruction is written. Operands are separated by
+        commas.
+    never-halts: With {data}, the program has not reached HALT after {limit} instructions.
+        -> Follow one pass through the loop with `.trace()`. Which instruction changes what the jump
+        tests?
+        see: Many lanes, one control unit
+    stops-early: With {data}, the program stops: {error}.
+        -> Build a `SmallComputer` with these data and step through it with `.trace()`.
+    """,
+)

@@ -1,23 +1,45 @@
-"""Lab 00, exercise 1: `absolute`."""
+"""Lab 00, exercise 1: a program that stores the absolute value of x in y."""
 
-from helpers.checks.lab_00.shared import lab, program_of, run
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.lab_00.shared import NOTHING, a_program, failures, run, y_of
 
-# The value of y before the program runs; no check uses it as an input.
-_INITIAL_VALUE = 777
+answers = "absolute()"
+points = 2
+success = "The absolute value of every number."
+section = "ReLU, one instruction at a time"
+returns = a_program
+outcome = y_of
 
 
-@lab.exercise(1, points=2, success_message="The absolute value of every number.")
-def exercise_1(trial: Trial, absolute: Answer) -> None:
-    """`absolute()`: a program that stores the absolute value of x in y."""
-    program = program_of(trial, absolute)
-    draw = trial.random.randint
-    for x in (draw(2, 99), -draw(2, 99), 0, -1, draw(100, 200) + 0.5, -draw(100, 200) - 0.5):
-        computer = run(trial, program, x=x, y=_INITIAL_VALUE)
-        y = computer["y"]
-        trial.expect(y != _INITIAL_VALUE, "nothing-stored", x=x)
-        trial.expect(computer["x"] == x, "x-changed", x=x, found=computer["x"])
-        details = {"x": x, "found": y}
-        trial.expect(not (x and y == -abs(x)), "wrong-sign", **details)
-        trial.expect(not (y == 0 != x), "relu-instead", **details)
-        trial.expect(y == abs(x), "wrong-value", **details)
+def cases(draw):
+    r = draw.randint
+    for x in (r(2, 99), -r(2, 99), 0, -1, r(100, 200) + 0.5, -r(100, 200) - 0.5):
+        yield {"data": {"x": x, "y": NOTHING}, "x": x}
+
+
+def right(case):
+    return abs(case.x)
+
+
+side_effects = failures | {
+    "nothing-stored": lambda f: y_of(f) == NOTHING,
+    "x-changed": lambda f: (x := run(f)["x"]) != f.case.x and {"found": x},
+}
+wrong_outcomes = {
+    "wrong-sign": lambda case: -abs(case.x),
+    "relu-instead": lambda case: 0,
+}
+mistakes = {"wrong-value": otherwise}
+hints = """
+nothing-stored: For x = {x}, the program stores nothing in `y`.
+    -> A result in a register is lost when the computer halts. Which instruction copies it to
+    memory, and does every path through your program reach it?
+x-changed: The program changes `x` in memory from {x} to {found}.
+    -> The result belongs in `y`. Where does your STORE write?
+wrong-sign: For x = {x}, the program stores {found} in `y`: the sign is wrong.
+    -> Which jump skips the lines that change the sign, and when should it jump?
+relu-instead: For x = {x}, the program stores 0 in `y`.
+    -> ReLU replaces a negative number with 0. Here, you need the number without its sign.
+wrong-value: For x = {x}, the program stores {found} in `y`.
+    -> Trace the program with this x and look at the flags before each jump.
+"""

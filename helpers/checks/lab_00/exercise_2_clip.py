@@ -1,24 +1,47 @@
-"""Lab 00, exercise 2: `clipped_relu`."""
+"""Lab 00, exercise 2: a program that stores x in y, but at least 0 and at most `limit`."""
 
-from helpers.checks.lab_00.shared import lab, program_of, run
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.lab_00.shared import NOTHING, a_program, failures, y_of
+
+answers = "clipped_relu()"
+points = 2
+success = "Clipped at both ends."
+section = "ReLU, one instruction at a time"
+returns = a_program
+outcome = y_of
+side_effects = failures
 
 
-@lab.exercise(2, points=2, success_message="Clipped at both ends.")
-def exercise_2(trial: Trial, clipped_relu: Answer) -> None:
-    """`clipped_relu()`: a program that stores x in y, but at least 0 and at most `limit`."""
-    program = program_of(trial, clipped_relu)
-    for _ in range(2):
-        limit = trial.random.choice([5, 7, 8, 9]) * 10
-        value = trial.random.randint(12, limit - 2)
+def cases(draw):
+    for limit in (10 * draw.choice([5, 7, 8, 9]), 10 * draw.choice([5, 7, 8, 9])):
+        value = draw.randint(12, limit - 2)
         for x in (value, -value, limit + value, limit, limit + 1, 0, -1, 6, 7, limit - 0.5):
-            computer = run(trial, program, x=x, limit=limit, y=777)
-            y, expected = computer["y"], min(max(x, 0), limit)
-            if y == expected:
-                continue
-            details = {"x": x, "limit": limit, "found": y}
-            trial.expect(y != 777, "nothing-stored", **details)
-            trial.expect(not (x < 0 and y == x), "not-at-zero", **details)
-            trial.expect(not (x > limit and y == x), "not-at-the-limit", **details)
-            trial.expect(not (x > 6 and y == 6), "fixed-limit", **details)
-            raise trial.wrong("wrong-value", **details)
+            yield {"data": {"x": x, "limit": limit, "y": NOTHING}, "x": x, "limit": limit}
+
+
+def right(case):
+    return min(max(case.x, 0), case.limit)
+
+
+mistakes = {
+    "nothing-stored": lambda f: f.outcome == NOTHING,
+    "not-at-zero": lambda f: f.outcome == f.case.x < 0,
+    "not-at-the-limit": lambda f: f.outcome == f.case.x > f.case.limit,
+    "fixed-limit": lambda f: f.outcome == 6 < f.case.x,
+    "wrong-value": otherwise,
+}
+hints = """
+nothing-stored: For x = {x} and limit = {limit}, the program stores nothing in `y`.
+    -> Does every path through your program reach the STORE?
+not-at-zero: For x = {x}, the program stores {found} in `y`; a negative number should become 0.
+    -> There are two comparisons to make. Does a negative number pass through both of them
+    unchanged?
+not-at-the-limit: For x = {x} and limit = {limit}, the program stores {found} in `y`.
+    -> What should happen when x is larger than the limit? Which flag does CMP set then, with its
+    operands in your order?
+fixed-limit: For x = {x} and limit = {limit}, the program stores {found} in `y`.
+    -> The limit is not always 6: it is in memory, under the name `limit`.
+wrong-value: For x = {x} and limit = {limit}, the program stores {found} in `y`.
+    -> Trace the program with these data. After which instruction does the register hold a number
+    you do not expect?
+"""

@@ -1,31 +1,75 @@
-"""Lab 00, exercise 5: `dot_product`."""
+"""Lab 00, exercise 5: a program whose lanes each store a part of the sum of x[i] * w[i]."""
 
-from helpers.checks.lab_00.shared import lab, program_of, run
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.lab_00.shared import NOTHING, a_program, failures, run
+
+answers = "dot_product()"
+points = 4
+success = "Every lane does its share, for any number of lanes."
+section = "Many lanes, one control unit"
+returns = a_program
 
 
-@lab.exercise(5, points=4, success_message="Every lane does its share, for any number of lanes.")
-def exercise_5(trial: Trial, dot_product: Answer) -> None:
-    """`dot_product()`: a program whose lanes each store a part of the sum of x[i] * w[i]."""
-    program = program_of(trial, dot_product)
+def cases(draw):
     for lanes, n in ((8, 19), (4, 16), (2, 7), (4, 3), (1, 5)):
-        x = [trial.random.randint(2, 20) for _ in range(n)]
-        w = [trial.random.randint(2, 20) for _ in range(n)]
-        data = {"x": x, "w": w, "n": n}
-        computer = run(trial, program, lanes=lanes, part=[777] * lanes, **data)
-        parts = computer["part"]
-        exact = sum(a * b for a, b in zip(x, w, strict=True))
-        details = {"lanes": lanes, "n": n, "found": sum(parts), "exact": exact, "parts": parts}
-        stored_parts = [part for part in parts if part != 777]
-        trial.expect(stored_parts, "no-parts", **details)
-        trial.expect(lanes == 1 or parts != [exact] * lanes, "every-lane-does-all", **details)
-        if len(stored_parts) < lanes:
-            raise trial.wrong("one-part" if len(stored_parts) == 1 else "parts-missing", **details)
-        if sum(parts) != exact:
-            one_step = sum(a * b for a, b in zip(x[:lanes], w[:lanes], strict=True))
-            trial.expect(not (n > lanes and sum(parts) == one_step), "one-product-each", **details)
-            raise trial.wrong("wrong-sum", **details)
-        if n >= 4 * lanes > 4:
-            single_lane_cycles = run(trial, program, lanes=1, part=[777], **data).cost.cycles
-            share = computer.cost.cycles / single_lane_cycles
-            trial.expect(share < 0.6, "work-not-shared", share=share, **details)
+        x, w = ([draw.randint(2, 20) for _ in range(n)] for _ in "xw")
+        products = [a * b for a, b in zip(x, w, strict=True)]
+        data = {"x": x, "w": w, "n": n, "part": [NOTHING] * lanes}
+        case = {"data": data, "lanes": lanes, "n": n, "exact": sum(products)}
+        yield {**case, "first": sum(products[:lanes])}
+
+
+def parts(f):
+    return run(f, f.case.lanes)["part"]
+
+
+def share(f):
+    """Return the cycles that the program takes, as a share of those with a single lane."""
+    alone = run(f, 1, **{**f.case.data, "part": [NOTHING]})
+    return run(f, f.case.lanes).cost.cycles / alone.cost.cycles
+
+
+def outcome(f):
+    return sum(parts(f))
+
+
+def right(case):
+    return case.exact
+
+
+side_effects = failures | {
+    "no-parts": lambda f: parts(f) == [NOTHING] * f.case.lanes,
+    "every-lane-does-all": lambda f: f.case.lanes > 1 and {*parts(f)} == {f.right},
+    "one-part": lambda f: parts(f).count(NOTHING) == f.case.lanes - 1 > 0 and {"parts": parts(f)},
+    "parts-missing": lambda f: NOTHING in parts(f) and {"parts": parts(f)},
+}
+wrong_outcomes = {"one-product-each": lambda case: case.first}
+mistakes = {"wrong-sum": lambda f: {"parts": parts(f)}}
+costs = {
+    "work-not-shared": lambda f: (
+        f.case.n >= 4 * f.case.lanes > 4 and share(f) >= 0.6 and {"share": share(f)}
+    )
+}
+hints = """
+no-parts: On {lanes} lanes, no lane stores anything in `part`.
+    -> Lane 0 stores its sum in `part[0]`, lane 1 in `part[1]`. Which register can you use as the
+    index?
+every-lane-does-all: On {lanes} lanes, every lane computes the whole sum, {exact}.
+    -> All lanes execute the same instructions. Which register differs between lanes, and how can it
+    choose the numbers a lane works on?
+one-part: On {lanes} lanes, only one of them stores its part: {parts}.
+    -> If all lanes store to the same cell, only the last one counts. Which cell belongs to which
+    lane?
+parts-missing: On {lanes} lanes with n = {n}, some lanes store nothing: {parts}.
+    -> A lane without numbers to work on stores a part of 0. Does it reach the STORE?
+one-product-each: On {lanes} lanes with n = {n}, the parts sum to {found}: every lane computes one
+    product only.
+    -> There are more numbers than lanes. Where does a lane continue after its first product?
+wrong-sum: On {lanes} lanes with n = {n}, the parts {parts} sum to {found}, but the dot product is
+    {exact}.
+    -> Write down for each lane which indices it works on. Does every index from 0 to n - 1 appear
+    exactly once, for any number of lanes?
+work-not-shared: The result is right, but on {lanes} lanes the program still takes {share:.0%} of
+    the cycles that one lane takes.
+    -> Lanes save time only if all of them work in each step. Do some of your lanes wait while
+    another does most of the work?
+"""

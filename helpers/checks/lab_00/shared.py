@@ -1,41 +1,42 @@
-"""The `Lab` of lab 00 and its hints, and functions that run the student's programs."""
+"""Run the student's program. It is a text, so the judge itself runs it."""
 
-from pathlib import Path
-from typing import Any
-
-from helpers.checks.descriptions import describe, one_line
-from helpers.checks.hints import read_hints
-from helpers.checks.lab import Lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import one_line
 from helpers.small_computer import MachineError, ProgramError, SmallComputer
 
-lab = Lab("00_cpu_and_gpu", read_hints(Path(__file__).parent))
-
 # Far more than a correct program needs for the data of the checks.
-_LIMIT = 5_000
+LIMIT = 5_000
+# The value of y before a program runs; no check uses it as an input.
+NOTHING = 777
+
+a_program = ("not-a-program", lambda value, case: isinstance(value, str))
 
 
-def program_of(trial: Trial, function: Answer) -> str:
-    """Call the student's function and return the text of its program."""
-    program = trial.result_of(function)
-    trial.expect(isinstance(program, str), "not-a-program", name=trial.name, what=describe(program))
-    return program
-
-
-def run(trial: Trial, program: str, *, lanes: int = 1, **data: Any) -> SmallComputer:
-    """Run a program to its end and return the computer; raise a hint if it cannot run."""
-    data_text = ", ".join(f"{name} = {value}" for name, value in data.items())
-    try:
-        computer = SmallComputer(program, lanes=lanes, **data)
-        computer.run(limit=_LIMIT)
-    except ProgramError as error:
-        raise trial.wrong("cannot-be-read", error=_message(error)) from None
-    except MachineError as error:
-        if computer.cost.instructions >= _LIMIT:
-            raise trial.wrong("never-halts", data=data_text, limit=_LIMIT) from None
-        raise trial.wrong("stops-early", data=data_text, error=_message(error)) from None
+def run(f, lanes=1, **data):
+    """Return the computer after the program has run on these data, or those of the case."""
+    computer = SmallComputer(f.value, lanes=lanes, **(data or f.case.data))
+    computer.run(limit=LIMIT)
     return computer
 
 
-def _message(error: Exception) -> str:
-    return one_line(error).removeprefix(f"{type(error).__name__}: ")
+def y_of(f):
+    return run(f)["y"]
+
+
+def describe_failure(f, error_type, *, is_endless=False):
+    """Return the values of the hint if the program cannot run to its end for this reason."""
+    text = ", ".join(f"{name} = {value}" for name, value in f.case.data.items())
+    try:
+        run(f, f.case.get("lanes", 1))
+    except error_type as error:
+        message = one_line(error).removeprefix(f"{type(error).__name__}: ")
+        endless = str(LIMIT) in message.replace(",", "")
+        return endless == is_endless and {"data": text, "limit": LIMIT, "error": message}
+    except (MachineError, ProgramError):
+        return None
+
+
+failures = {
+    "cannot-be-read": lambda f: describe_failure(f, ProgramError),
+    "never-halts": lambda f: describe_failure(f, MachineError, is_endless=True),
+    "stops-early": lambda f: describe_failure(f, MachineError),
+}
