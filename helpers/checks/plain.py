@@ -81,9 +81,12 @@ class Other:
     description: str
 
 
+_PLAIN = PlainTensor | PlainModule | Other
+
+
 def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
     """Return `value` as plain data. `arguments` are the tensors that it may share memory with."""
-    if value is None or isinstance(value, bool | torch.dtype | torch.device):
+    if value is None or isinstance(value, bool | torch.dtype | torch.device | _PLAIN):
         return value
     if isinstance(value, int | float | str):
         kinds = (int, float, str)

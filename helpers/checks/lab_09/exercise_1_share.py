@@ -1,41 +1,64 @@
-"""Lab 09, exercise 1: `share`."""
+"""Lab 09, exercise 1: the indices of one process."""
 
-from helpers.checks.descriptions import describe, is_int
-from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import is_int
+
+answers = "share(order, rank, world_size)"
+points = 2
+success = "Every process gets the same number of examples."
+section = "Which process gets which examples?"
 
 
-@lab.exercise(1, points=2, success_message="Every process gets the same number of examples.")
-def exercise_1(trial: Trial, share: Answer) -> None:
-    """`share(order, rank, world_size)`: the indices of one process."""
-    draw = trial.random.randint
-    world = draw(3, 5)
-    full = draw(3, 6) * world
-    for count, size in ((full, world), (full + draw(1, world - 1), world), (2, 5), (1, 3)):
-        order = trial.random.sample(range(100), count)
-        before = list(order)
-        share_size = -(-count // size)
-        padded = (before * size)[: share_size * size]
+def cases(draw):
+    world = draw.randint(3, 5)
+    full = draw.randint(3, 6) * world
+    for n, size in ((full, world), (full + draw.randint(1, world - 1), world), (2, 5), (1, 3)):
+        order = draw.sample(range(100), n)
         for rank in range(size):
-            result = trial.result_of(share, order, rank, size)
-            is_list = isinstance(result, list) and all(map(is_int, result))
-            trial.expect(is_list, "not-a-list", found=describe(result))
-            trial.expect(order == before, "order-changed")
-            exact = padded[rank::size]
-            details = {
-                "order": before,
-                "rank": rank,
-                "size": size,
-                "found": result,
-                "count": share_size,
+            yield {"order": order, "rank": rank, "world_size": size, "size": size} | {
+                "count": -(-n // size)
             }
-            if result == exact:
-                continue
-            trial.expect(sorted(result) != sorted(exact), "different-sequence", **details)
-            needs_no_padding = exact == [before[i] for i in range(rank, count, size)]
-            in_blocks = result == padded[rank * share_size : (rank + 1) * share_size]
-            trial.expect(not in_blocks, "contiguous-block", **details)
-            trial.expect(len(result) <= share_size, "too-many", **details)
-            trial.expect(len(result) == share_size, "too-few", **details)
-            trial.expect(needs_no_padding or result[:-1] != exact[:-1], "padded-wrongly", **details)
-            raise trial.wrong("different-examples", **details)
+
+
+def padded(case):
+    return (case.order * case.size)[: case.count * case.size]
+
+
+def right(case):
+    return padded(case)[case.rank :: case.size]
+
+
+def block(case):
+    return padded(case)[case.rank * case.count : (case.rank + 1) * case.count]
+
+
+returns = ("not-a-list", lambda value, case: isinstance(value, list) and all(map(is_int, value)))
+wrong_outcomes = {"contiguous-block": block}
+mistakes = {
+    "too-many": lambda f: len(f.value) > f.case.count,
+    "too-few": lambda f: len(f.value) < f.case.count,
+    "padded-wrongly": lambda f: (
+        f.value[:-1] == f.right[:-1] and len(padded(f.case)) > len(f.case.order)
+    ),
+    "different-examples": otherwise,
+}
+hints = """
+not-a-list: `share` returns {found}, but it should return a list of indices.
+    -> Return the entries of `order`, plain integers, in a list.
+input-changed: After the call, the caller's list `order` has changed.
+    -> `+=`, `append` and `extend` change the list itself. Which operations make a new one?
+contiguous-block: Of {order}, process {rank} of {size} gets {found}, which are neighbors in `order`.
+    -> The processes take turns: what step takes you from one position to the next?
+too-many: Of {order}, process {rank} of {size} gets {found}; {count} of them are enough.
+    -> What is the smallest number of indices per process that leaves no entry of `order` out?
+too-few: Of {order}, process {rank} of {size} gets {found}, but every process should get {count}.
+    -> The length of `order` may not be a multiple of the number of processes. Where do the missing
+    entries come from, even if `order` is very short?
+padded-wrongly: Of {order}, process {rank} of {size} gets {found}. The last one is not the entry
+    that continues `order`.
+    -> Continue `order` with its own entries from the beginning. Which of them does this process
+    get?
+different-examples: Of {order}, process {rank} of {size} gets {found}.
+    -> Write down the positions that this process takes: the first, the second, the third. What is
+    at these positions?
+"""

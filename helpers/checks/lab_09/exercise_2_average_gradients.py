@@ -1,87 +1,133 @@
-"""Lab 09, exercise 2: `average_gradients`."""
-
-import copy
+"""Lab 09, exercise 2: all replicas get the gradients of the whole batch."""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.comparing import find_devices
-from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import are_close, first, is_close
+
+answers = "average_gradients(replicas, sizes)"
+points = 3
+success = "The step equals that of the whole batch, however it is split."
+section = "Two GPUs, one batch"
 
 
 class Net(nn.Module):
     """A network with an unused layer before the used one."""
 
-    def __init__(self) -> None:
+    def __init__(self, seed):
         super().__init__()
-        self.unused = nn.Linear(2, 2)
-        self.used = nn.Linear(4, 3)
+        torch.manual_seed(seed)
+        self.unused, self.used = nn.Linear(2, 2), nn.Linear(4, 3)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         """Map `(N, 4)` to `(N, 3)`."""
         return self.used(x)
 
 
-@lab.exercise(
-    2, points=3, success_message="The step equals that of the whole batch, however it is split."
-)
-def exercise_2(trial: Trial, average_gradients: Answer) -> None:
-    """`average_gradients(replicas, sizes)`: all get the gradients of the whole batch."""
-    small, large = trial.random.randint(2, 3), trial.random.randint(6, 9)
+def cases(draw):
+    small, large = draw.randint(2, 3), draw.randint(6, 9)
     for sizes in ([4, 4], [large, small], [small, large, 4]):
-        devices = [trial.devices[i % 2] for i in range(len(sizes))]  # replicas 0 and 2 share one
-        torch.manual_seed(trial.random.randrange(2**31))
-        reference = Net()
-        X = trial.normal(sum(sizes), 4)
-        y = trial.integers(0, 3, (sum(sizes),))
-        replicas = [copy.deepcopy(reference).to(device) for device in devices]
-        weights = [reference.used.weight.detach().clone()]
-        shares = zip(replicas, devices, X.split(sizes), y.split(sizes), strict=True)
-        for net, device, inputs, targets in shares:
-            F.cross_entropy(net(inputs.to(device)), targets.to(device)).backward()
-        F.cross_entropy(reference(X), y).backward()
-        own_gradients = [net.used.weight.grad.detach().cpu().clone() for net in replicas]
-        given_sizes = list(sizes)
-        trial.call(average_gradients, replicas, given_sizes)
-        trial.expect(given_sizes == sizes, "sizes-changed", before=sizes, found=given_sizes)
-        for rank, net in enumerate(replicas):
-            unchanged = torch.equal(net.used.weight.detach().cpu(), weights[0])
-            trial.expect(unchanged, "weights-changed")
-            found = find_devices(net)
-            in_place = found == {devices[rank]}
-            details = {"rank": rank, "given": devices[rank], "found": found.pop()}
-            trial.expect(in_place, "replica-moved", **details)
-            _check(trial, net, reference, own_gradients, rank, sizes)
-        if len(replicas) > 2:
-            pairs = zip(replicas[0].used.parameters(), replicas[2].used.parameters(), strict=True)
-            shared = any(a.grad.data_ptr() == b.grad.data_ptr() for a, b in pairs)
-            trial.expect(not shared, "shared-gradient")
+        devices = [draw.devices[i % 2] for i in range(len(sizes))]  # replicas 0 and 2 share one
+        X, y = draw.normal(sum(sizes), 4), draw.integers(0, 3, (sum(sizes),))
+        yield {"X": X, "y": y, "sizes": sizes, "devices": devices, "seed": draw.randrange(2**31)}
 
 
-def _check(
-    trial: Trial, net: Net, reference: Net, own_gradients: list[Tensor], rank: int, sizes: list[int]
-) -> None:
-    details = {"rank": rank, "sizes": sizes}
-    for parameter in net.unused.parameters():
-        trial.expect(parameter.grad is None, "unused-gradient-set", **details)
-    for parameter in net.used.parameters():
-        trial.expect(isinstance(parameter.grad, Tensor), "gradient-lost", **details)
-    if all(
-        _near(a.grad, b.grad)
-        for a, b in zip(net.used.parameters(), reference.used.parameters(), strict=True)
+def backward(case, devices):
+    """Return a network per device with the gradients of its share of the batch."""
+    nets = [Net(case.seed).to(device) for device in devices]
+    sizes = case.sizes if len(devices) > 1 else [len(case.X.values)]
+    for net, device, X, y in zip(
+        nets, devices, case.X.values.split(sizes), case.y.values.split(sizes), strict=True
     ):
-        return
-    grad = net.used.weight.grad
-    trial.expect(not _near(grad, own_gradients[rank]), "unchanged", **details)
-    trial.expect(not _near(grad, sum(own_gradients)), "the-sum", **details)
-    unweighted = _near(grad, sum(own_gradients) / len(own_gradients)) and len(set(sizes)) > 1
-    trial.expect(not unweighted, "unweighted-mean", **details)
-    from_one_replica = any(_near(grad, gradient) for gradient in own_gradients)
-    trial.expect(not from_one_replica, "copied-gradients", **details)
-    raise trial.wrong("different-gradient", **details)
+        F.cross_entropy(net(X.to(device)), y.to(device)).backward()
+    return nets
 
 
-def _near(a: Tensor, b: Tensor) -> bool:
-    return torch.allclose(a.detach().cpu(), b.detach().cpu(), rtol=1e-3, atol=1e-5)
+def collect(call, case, average_gradients):
+    replicas, sizes = backward(case, case.devices), list(case.sizes)
+    facts = call(average_gradients, replicas, sizes)
+    addresses = [
+        net.used.weight.grad.data_ptr() for net in replicas if net.used.weight.grad is not None
+    ]
+    return facts.add(
+        replicas=replicas, sizes_after=sizes, shared=len({*addresses}) < len(addresses)
+    )
+
+
+def gradients(nets):
+    """Return the gradients of the used weight, and their sum and mean."""
+    values = [net.used.weight.grad for net in nets]
+    return values, sum(values), sum(values) / len(values)
+
+
+def right(case):
+    return [parameter.grad for parameter in backward(case, ["cpu"])[0].used.parameters()]
+
+
+def find(f, is_wrong):
+    """Return the values of the hint for the first replica that is wrong."""
+    own, total, mean = gradients(backward(f.case, ["cpu"] * len(f.case.sizes)))
+    for rank, net in enumerate(f.replicas):
+        gradient, bias = (net.gradients[f"used.{name}"] for name in ("weight", "bias"))
+        if not are_close((gradient, bias), f.right, 1e-3, 1e-5) and is_wrong(
+            gradient, own[rank], total, mean
+        ):
+            return {"rank": rank}
+    return None
+
+
+side_effects = {
+    "sizes-changed": lambda f: (
+        f.sizes_after != f.case.sizes and {"before": f.case.sizes, "found": f.sizes_after}
+    ),
+    "weights-changed": lambda f: any(
+        not are_close(net, Net(f.case.seed).parameters()) for net in f.replicas
+    ),
+    "replica-moved": lambda f: first(
+        net.devices != [device] and {"rank": rank, "given": device, "found": net.devices[0]}
+        for rank, (net, device) in enumerate(zip(f.replicas, f.case.devices, strict=True))
+    ),
+    "unused-gradient-set": lambda f: first(
+        any(net.gradients[f"unused.{name}"] for name in ("weight", "bias")) and {"rank": rank}
+        for rank, net in enumerate(f.replicas)
+    ),
+    "gradient-lost": lambda f: first(
+        not all(net.gradients[f"used.{name}"] for name in ("weight", "bias")) and {"rank": rank}
+        for rank, net in enumerate(f.replicas)
+    ),
+    "unchanged": lambda f: find(f, lambda gradient, own, total, mean: is_close(gradient, own)),
+    "the-sum": lambda f: find(f, lambda gradient, own, total, mean: is_close(gradient, total)),
+    "unweighted-mean": lambda f: find(
+        f, lambda gradient, own, total, mean: is_close(gradient, mean)
+    ),
+    "different-gradient": lambda f: find(f, lambda *gradients: True),
+    "shared-gradient": lambda f: f.shared,
+}
+hints = """
+sizes-changed: Before the call, `sizes` was {before}; after it, the list is {found}.
+    -> Compute the fractions in a new list.
+weights-changed: After the call, the weights of a replica have changed.
+    -> Change the gradients only. The optimizer takes the step later.
+replica-moved: After the call, replica {rank} is on {found}. It was on {given} and should stay
+    there.
+    -> A network moves in place. Copy its gradients instead.
+unused-gradient-set: Replica {rank} has a parameter that it has not used. Its gradient was None, and
+    now it is not.
+    -> With a gradient of zero, some optimizers would still change the parameter. Which parameters
+    can you skip?
+gradient-lost: Replica {rank} has no gradient for a parameter that it has used.
+    -> Every replica needs the result, not only the first one. Which line assigns it?
+unchanged: With shares of {sizes}, replica {rank} still has the gradients of its own share.
+    -> Assign the result to `.grad`. Which line changes the gradients of this replica?
+the-sum: With shares of {sizes}, replica {rank} has the sum of the gradients.
+    -> Each loss was a mean. What do you have to divide by to get a mean?
+unweighted-mean: With shares of {sizes}, every share counts the same in replica {rank}.
+    -> Every example should count the same. How much should 2 examples count compared with 8?
+different-gradient: With shares of {sizes}, the gradients of replica {rank} are not those of the
+    whole batch.
+    -> Multiply a mean by the number of its examples, and you have a sum. What is the mean of all?
+shared-gradient: Two replicas on one device have the same tensor as their gradient: a change to one
+    changes both.
+    -> `.to` makes no copy if the tensor is already on the device. Which operation always makes one?
+"""

@@ -1,92 +1,101 @@
-"""Lab 09, exercise 3: `ring_all_reduce`."""
+"""Lab 09, exercise 3: the sum of all tensors for each process, sending few bytes."""
 
 import torch
-from torch import Tensor
 
-from helpers.checks.descriptions import describe
-from helpers.checks.hints import WrongAnswer
-from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import first, is_close, is_equal, is_tensor
+
+answers = "ring_all_reduce(tensors, send)"
+points = 4
+success = "Every process has the sum, and none sent more than it had to."
+section = "All-reduce: what it does and what it costs"
 
 
-@lab.exercise(
-    3, points=4, success_message="Every process has the sum, and none sent more than it had to."
-)
-def exercise_3(trial: Trial, ring_all_reduce: Answer) -> None:
-    """`ring_all_reduce(tensors, send)`: the sum for each process, sending few bytes."""
+def cases(draw):
     for n in (4, 2, 3, 1):
-        devices = [trial.devices[rank % len(trial.devices)] for rank in range(n)]
-        length = n * trial.random.randint(2, 5)
-        tensors = [trial.integers(0, 100, (length,), device, torch.float32) for device in devices]
-        before = [tensor.clone() for tensor in tensors]
-        result, sent_bytes = _run(trial, ring_all_reduce, tensors, devices)
-        _check_sums(trial, result, before, devices)
-        unchanged = all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
-        trial.expect(unchanged, "input-changed")
-        size = tensors[0].nbytes
-        details = {"n": n, "size": size, "found": max(sent_bytes), "exact": 2 * (n - 1) * size // n}
-        trial.expect(max(sent_bytes) <= details["exact"], "too-many-bytes", **details)
-        trial.expect(
-            min(sent_bytes) >= details["exact"], "not-sent", **details | {"found": min(sent_bytes)}
-        )
-        if n > 1:
-            second_result, _ = _run(trial, ring_all_reduce, tensors, devices, added=1)
-            all_used = all((a != b).all() for a, b in zip(second_result, result, strict=True))
-            trial.expect(all_used, "not-received", n=n)
+        devices = [draw.devices[rank % len(draw.devices)] for rank in range(n)]
+        shape = (n * draw.randint(2, 5),)
+        tensors = [draw.integers(0, 100, shape, device, torch.float32) for device in devices]
+        size = 4 * shape[0]
+        yield {"tensors": tensors, "n": n, "size": size, "exact": 2 * (n - 1) * size // n}
 
 
-def _run(
-    trial: Trial,
-    ring_all_reduce: Answer,
-    tensors: list[Tensor],
-    devices: list[torch.device],
-    added: int = 0,
-) -> tuple[list[Tensor], list[int]]:
-    """Call the answer; return its result and the bytes that each process sent.
+def collect(call, case, ring_all_reduce):
+    devices, sent, wrong = [tensor.device for tensor in case.tensors], [0] * case.n, []
 
-    `added` is added to every number that is sent. Every number of the sum depends on at least one
-    message, so all of them must then change.
-    """
-    n = len(tensors)
-    sent_bytes = [0] * n
-    mistakes: list[WrongAnswer] = []
-
-    def send(source, target, tensor):
-        if not isinstance(tensor, Tensor):
-            mistakes.append(trial.wrong("not-a-message", found=describe(tensor)))
-        elif target != (source + 1) % n:
-            details = {"source": source, "target": target, "n": n}
-            mistakes.append(trial.wrong("not-a-neighbor", **details))
-        else:
-            sent_bytes[source] += tensor.nbytes
+    def run(added):
+        def send(source, target, tensor):
+            if target != (source + 1) % case.n:
+                wrong.append({"source": source, "target": target})
+            if not isinstance(tensor, torch.Tensor):
+                raise TypeError(f"only tensors can be sent, not {type(tensor).__name__}")
+            sent[source] += tensor.nbytes
             return tensor.detach().clone().to(devices[target]) + added
-        raise mistakes[-1]
 
-    result = trial.result_of(ring_all_reduce, list(tensors), trial.callback(send))
-    if mistakes:  # the student's code has caught the exception
-        raise mistakes[0]
-    return result, sent_bytes
+        return call(
+            ring_all_reduce, tensors := [tensor.make() for tensor in case.tensors], send
+        ), tensors
+
+    facts, tensors = run(0)
+    facts.add(tensors_after=tensors, sent=sent, neighbors=wrong)
+    # Every number of a sum depends on at least one message: all of them must change with these.
+    return facts.add(other=run(1)[0].value if case.n > 1 else None)
 
 
-def _check_sums(trial: Trial, result, before: list[Tensor], devices: list[torch.device]) -> None:
-    n = len(before)
-    is_list = isinstance(result, list) and len(result) == n
-    is_list = is_list and all(isinstance(tensor, Tensor) for tensor in result)
-    trial.expect(is_list, "not-a-list", n=n, found=describe(result))
-    total = sum(original.cpu() for original in before)
-    for rank, tensor in enumerate(result):
-        details = {"rank": rank, "n": n}
-        same_shape = tensor.shape == before[rank].shape
-        trial.expect(same_shape, "different-shape", **details, found=tuple(tensor.shape))
-        on_device = tensor.device == devices[rank]
-        trial.expect(on_device, "elsewhere", **details, found=tensor.device, wanted=devices[rank])
-        if torch.equal(tensor.cpu(), total):
-            continue
-        is_mean = torch.allclose(tensor.cpu() * n, total)
-        trial.expect(not is_mean, "the-mean", **details)
-        num_right = int((tensor.cpu() == total).sum())
-        partly_summed = num_right >= len(total) // n
-        trial.expect(
-            not partly_summed, "partly-summed", **details, right=num_right, count=len(total)
-        )
-        raise trial.wrong("different-sum", **details)
+def right(case):
+    return sum(tensor.values for tensor in case.tensors)
+
+
+def is_list_of_tensors(value, case):
+    return isinstance(value, list) and len(value) == case.n and all(map(is_tensor, value))
+
+
+def wrong_sums(f):
+    """Return the processes without the sum, with their results."""
+    return [(rank, x) for rank, x in enumerate(f.value) if not is_close(x, f.right, 0, 0)]
+
+
+returns = ("not-a-list", is_list_of_tensors)
+side_effects = {
+    "not-a-neighbor": lambda f: f.neighbors and f.neighbors[0],
+    "elsewhere": lambda f: first(
+        x.device != y.device and {"rank": rank, "found": x.device, "wanted": y.device}
+        for rank, (x, y) in enumerate(zip(f.value, f.case.tensors, strict=True))
+    ),
+    "the-mean": lambda f: first(
+        is_close(x.values * f.case.n, f.right) and {"rank": rank} for rank, x in wrong_sums(f)
+    ),
+    "different-sum": lambda f: first({"rank": rank} for rank, _ in wrong_sums(f)),
+    "input-changed": lambda f: not is_equal(f.tensors_after, f.case.tensors),
+    "too-many-bytes": lambda f: max(f.sent) > f.case.exact and {"found": max(f.sent)},
+    "not-sent": lambda f: min(f.sent) < f.case.exact and {"found": min(f.sent)},
+    "not-received": lambda f: (
+        f.case.n > 1
+        and any((x.values == y.values).any() for x, y in zip(f.other, f.value, strict=True))
+    ),
+}
+hints = """
+not-a-list: `ring_all_reduce` returns {found}, but it should return a list of {n} tensors.
+    -> Return one tensor for each process.
+not-a-neighbor: With {n} processes, process {source} sends to process {target}.
+    -> Each process sends only to its right neighbor. What is the rank of the last process's
+    neighbor?
+elsewhere: The result of process {rank} is on {found}, but this process works on {wanted}.
+    -> `send` returns the tensor on the device of the receiver. What do you combine it with?
+the-mean: With {n} processes, process {rank} has the mean, but it should have the sum.
+    -> The caller divides if the mean is needed. What is left to return?
+different-sum: With {n} processes, the result of process {rank} is not the sum.
+    -> Follow one chunk on paper: which process adds its numbers in which round? Is a chunk sent
+    before or after it has been added to?
+input-changed: After the call, the given tensors have changed.
+    -> `chunk` returns views: writing to a chunk changes the tensor. What must you do first?
+too-many-bytes: With {n} processes and {size} bytes each, a process sent {found} bytes; {exact} are
+    enough.
+    -> How large is one message, and how many rounds are there?
+not-sent: With {n} processes and {size} bytes each, a process sent only {found} bytes, but the
+    others cannot have the sum before it has sent {exact}.
+    -> In a real ring, a process cannot read the tensors of the others. Use what `send` returns.
+not-received: With {n} processes, the result stays the same when the messages change: you send, but
+    do not use what arrives.
+    -> A process has only its own tensor and what `send` returns. Which line reads the tensor of
+    another process?
+"""

@@ -1,93 +1,120 @@
-"""Lab 09, exercise 5: `epoch`."""
+"""Lab 09, exercise 5: the actions of one process in an epoch."""
 
-from collections.abc import Callable
+from helpers.checks.plain import first
 
-from helpers.checks.lab_09.shared import lab
-from helpers.checks.trial import Answer, Trial
+answers = "epoch(rank, batches, do)"
+points = 3
+success = "No process hangs, and nothing is done twice."
+section = "Deadlocks and uneven batches"
 
-_COLLECTIVE = ("all_reduce gradients", "all_reduce counts", "barrier")
-_ACTIONS = ("train", "evaluate", "save", *_COLLECTIVE)
-
-
-@lab.exercise(5, points=3, success_message="No process hangs, and nothing is done twice.")
-def exercise_5(trial: Trial, epoch: Answer) -> None:
-    """`epoch(rank, batches, do)`: the actions of one process in an epoch."""
-    low, high = trial.random.randint(1, 3), trial.random.randint(4, 6)
-    for batches in ([high, high], [low, high], [high, low, low], [0, low]):
-        done = []
-        for rank in range(len(batches)):
-            actions: list[str] = []
-            trial.call(epoch, rank, list(batches), trial.callback(_make_do(actions)))
-            unknown = [action for action in actions if action not in _ACTIONS]
-            trial.expect(not unknown, "unknown-action", found=repr(unknown[:1]))
-            done.append(actions)
-        _check_waiting(trial, batches, done)
-        for check in (_check_training, _check_order):
-            for rank, actions in enumerate(done):
-                check(trial, rank, batches, actions)
-        _check_saving(trial, done)
+COLLECTIVE = ("all_reduce gradients", "all_reduce counts", "barrier")
+STEP = ("train", "all_reduce gradients")
 
 
-def _make_do(actions: list[str]) -> Callable[[str], None]:
-    def do(action: str) -> None:
-        actions.append(action)
-
-    return do
+def cases(draw):
+    low, high = draw.randint(1, 3), draw.randint(4, 6)
+    yield from ({"batches": b} for b in ([high, high], [low, high], [high, low, low], [0, low]))
 
 
-def _check_waiting(trial: Trial, batches: list[int], done: list[list[str]]) -> None:
-    """Compare the collective operations of all processes one by one."""
-    calls = [[action for action in actions if action in _COLLECTIVE] for actions in done]
-    for position in range(max(map(len, calls))):
-        current = [
-            own_calls[position] if position < len(own_calls) else None for own_calls in calls
-        ]
-        if len(set(current)) == 1:
-            continue
-        waiting = next(rank for rank, action in enumerate(current) if action is not None)
-        other = next(rank for rank, action in enumerate(current) if action != current[waiting])
-        details = {"batches": batches, "waiting": waiting, "other": other, "what": current[waiting]}
-        trial.expect(None not in current, "deadlock", **details)
-        raise trial.wrong("different-order", **details, found=current[other])
-
-
-def _check_training(trial: Trial, rank: int, batches: list[int], actions: list[str]) -> None:
-    details = {"rank": rank, "batches": batches}
-    num_trained = actions.count("train")
-    count = {"found": num_trained, "exact": batches[rank]}
-    trial.expect(num_trained >= batches[rank], "batches-lost", **details, **count)
-    trial.expect(num_trained <= batches[rank], "too-much-training", **details, **count)
-
-
-def _check_order(trial: Trial, rank: int, batches: list[int], actions: list[str]) -> None:
-    details = {"rank": rank, "batches": batches}
-    num_reductions = actions.count("all_reduce gradients")
-    count = {"found": num_reductions, "exact": max(batches)}
-    trial.expect(num_reductions == max(batches), "gradients-miscounted", **details, **count)
-    training_actions = [action for action in actions if action in ("train", "all_reduce gradients")]
-    next_actions = [
-        training_actions[i + 1 : i + 2]
-        for i, action in enumerate(training_actions)
-        if action == "train"
-    ]
-    all_paired = all(action == ["all_reduce gradients"] for action in next_actions)
-    trial.expect(all_paired, "not-after-each-batch", **details)
-    evaluated_once = actions.count("evaluate") == 1 == actions.count("all_reduce counts")
-    trial.expect(evaluated_once, "not-evaluated", **details)
-    trainings = [i for i, action in enumerate(actions) if action in training_actions]
-    first, second = actions.index("evaluate"), actions.index("all_reduce counts")
-    counts_last = max(trainings) < first < second
-    trial.expect(counts_last, "counts-too-early", **details)
-
-
-def _check_saving(trial: Trial, done: list[list[str]]) -> None:
+def collect(call, case, epoch):
+    done = [[] for _ in case.batches]
     for rank, actions in enumerate(done):
-        num_saves = actions.count("save")
-        trial.expect(num_saves == (rank == 0), "saved-by-all", rank=rank, found=num_saves)
-    later_actions = done[0][done[0].index("save") :]
+        facts = call(epoch, rank, list(case.batches), lambda action, to=actions: to.append(action))
+    return facts.add(done=done)
+
+
+def waiting(f, *, forever):
+    """Return the first collective operation that the processes do not call together."""
+    calls = [[action for action in actions if action in COLLECTIVE] for actions in f.done]
+    for position in range(max(map(len, calls))):
+        current = [c[position] if position < len(c) else None for c in calls]
+        if len({*current}) > 1:
+            rank = next(i for i, action in enumerate(current) if action is not None)
+            other = next(i for i, action in enumerate(current) if action != current[rank])
+            values = {"waiting": rank, "other": other, "what": current[rank]}
+            return (None in current) == forever and values | {"found": current[other]}
+    return None
+
+
+def each(f, is_wrong):
+    """Return the values of the hint for the first process whose actions are wrong."""
+    return first(
+        is_wrong(actions, count) and {"rank": rank, "exact": count, "found": actions.count("train")}
+        for rank, (actions, count) in enumerate(zip(f.done, f.case.batches, strict=True))
+    )
+
+
+def is_out_of_step(actions, count):
+    steps = [action for action in actions if action in STEP]
+    pairs = zip(steps, [*steps[1:], ""], strict=True)
+    return any(a == "train" and b != STEP[1] for a, b in pairs)
+
+
+def is_out_of_order(actions, count):
+    """Return whether evaluation is not done once, after the steps and before its all-reduce."""
+    rest = [action for action in actions if action not in ("save", "barrier")]
+    return rest[-2:] != ["evaluate", "all_reduce counts"] or not {*rest[:-2]} <= {*STEP}
+
+
+def after_saving(f):
+    return f.done[0][f.done[0].index("save") :]
+
+
+side_effects = {
+    "unknown-action": lambda f: first(
+        action not in (*STEP, *COLLECTIVE, "evaluate", "save") and {"found": repr([action])}
+        for actions in f.done
+        for action in actions
+    ),
+    "deadlock": lambda f: waiting(f, forever=True),
+    "different-order": lambda f: waiting(f, forever=False),
+    "batches-lost": lambda f: each(f, lambda actions, count: actions.count("train") < count),
+    "too-much-training": lambda f: each(f, lambda actions, count: actions.count("train") > count),
+    "gradients-miscounted": lambda f: (
+        (found := f.done[0].count(STEP[1])) != max(f.case.batches)
+        and {"rank": 0, "found": found, "exact": max(f.case.batches)}
+    ),
+    "not-after-each-batch": lambda f: each(f, is_out_of_step),
+    "counts-too-early": lambda f: each(f, is_out_of_order),
+    "saved-by-all": lambda f: first(
+        actions.count("save") != (rank == 0) and {"rank": rank, "found": actions.count("save")}
+        for rank, actions in enumerate(f.done)
+    ),
     # An all-reduce after saving is wrong too: rank 0 then lacks the last step of the others.
-    training_done = "train" not in later_actions and "all_reduce gradients" not in later_actions
-    trial.expect(training_done, "saved-too-early")
+    "saved-too-early": lambda f: {*STEP} & {*after_saving(f)},
     # Every collective operation waits for rank 0, not only the barrier.
-    others_wait = any(action in _COLLECTIVE for action in later_actions)
-    trial.expect(others_wait, "not-waited-for-the-file")
+    "not-waited-for-the-file": lambda f: not {*COLLECTIVE} & {*after_saving(f)},
+}
+hints = """
+unknown-action: `do` is called with {found}, which is not an action in the table.
+    -> Copy the names from the table.
+deadlock: With batches {batches}, process {waiting} waits forever in `{what}`: process {other} never
+    calls it.
+    -> Write the collective operations of both processes side by side. Which condition or loop lets
+    one of them skip this line?
+different-order: With batches {batches}, process {waiting} calls `{what}` while process {other}
+    calls `{found}`.
+    -> All processes need the same order. Which of your loops runs longer in one of them?
+batches-lost: With batches {batches}, process {rank} trains {found} times, but it has {exact}
+    batches.
+    -> Every batch must be used. What can a process without batches still do?
+too-much-training: With batches {batches}, process {rank} trains {found} times, but it has {exact}
+    batches.
+    -> A process without batches takes part in the all-reduce and does not train.
+gradients-miscounted: With batches {batches}, process {rank} calls the all-reduce of the gradients
+    {found} times; {exact} are needed.
+    -> How many steps does the process with the most batches take?
+not-after-each-batch: With batches {batches}, process {rank} does not all-reduce the gradients right
+    after each of its batches.
+    -> The optimizer needs the averaged gradients of this batch before the next one starts.
+counts-too-early: With batches {batches}, process {rank} does not train, evaluate and all-reduce the
+    counts in this order.
+    -> What does the all-reduce of the counts need from each process?
+saved-by-all: Process {rank} saves {found} times.
+    -> All processes have the same weights, and there is one file. Who writes it, and how often?
+saved-too-early: Rank 0 saves before the last step of this epoch.
+    -> Other processes may have more batches. How long do their all-reduces keep changing rank 0's
+    weights?
+not-waited-for-the-file: A process can leave the epoch before rank 0 has written the file.
+    -> Which operation makes all processes wait, and is it before or after the line that saves?
+"""
