@@ -29,7 +29,7 @@ def collect(call, case, ring_all_reduce):
             if not isinstance(tensor, torch.Tensor):
                 raise TypeError(f"only tensors can be sent, not {type(tensor).__name__}")
             sent[source] += tensor.nbytes
-            return tensor.detach().clone().to(devices[target]) + added
+            return tensor.detach().clone().to(devices[target % case.n]) + added
 
         return call(
             ring_all_reduce, tensors := [tensor.make() for tensor in case.tensors], send
