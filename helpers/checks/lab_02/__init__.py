@@ -1,9 +1,17 @@
-"""The checks of lab 02, device mismatch errors: one module per exercise."""
+"""The checks of lab 02, device-mismatch errors: one module per exercise."""
 
-from helpers.checks.lab_02.exercise_1_eight_lines import exercise_1
-from helpers.checks.lab_02.exercise_2_moves import exercise_2
-from helpers.checks.lab_02.exercise_3_evaluate_batch import exercise_3
-from helpers.checks.lab_02.exercise_4_build_batch import exercise_4
-from helpers.checks.lab_02.shared import lab
+from helpers.checks.exercise import Lab
 
-__all__ = ["exercise_1", "exercise_2", "exercise_3", "exercise_4", "lab"]
+lab = Lab(
+    __name__,
+    "02_device_mismatch_errors",
+    section="One error, word by word",
+    hints="""
+    input-changed: After `{name}`, one of the caller's tensors contains different numbers.
+        -> Some operations write to the tensor on their left. Which line writes to a tensor of the
+        caller?
+    net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
+        -> A network moves in place, for all code that uses it. What can you move instead?
+        see: Matrix products and layers
+    """,
+)

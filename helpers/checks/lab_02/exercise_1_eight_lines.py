@@ -1,151 +1,146 @@
-"""Lab 02, exercise 1: eight lines that mix devices."""
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 02, exercise 1: eight one-line functions that compute where their first argument is."""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from helpers.checks import hints
-from helpers.checks.comparing import close, copy_to, device_of, equal_values
-from helpers.checks.descriptions import describe, is_number
-from helpers.checks.hints import WrongAnswer
-from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import first, is_equal, is_number, is_tensor
 
-_ELSEWHERE = ("device-error", "result-elsewhere", "result-dropped")
+answers = """add(x, y), multiply(a, b), score(net, X), embed(embedding, words), hide(scores, mask),
+    divide(x, total), noise(x, generator), count_correct(guesses, labels)"""
+points = 4
+success = "All eight lines work on any device."
+section = "One error, word by word"
+tolerance = 1e-2
+
+LINES = {
+    "add": lambda x, y: x + y,
+    "multiply": lambda a, b: a @ b,
+    "score": lambda net, X: net(X).detach(),
+    "embed": lambda embedding, words: embedding(words).detach(),
+    "hide": lambda scores, mask: scores.masked_fill(mask, -torch.inf),
+    "divide": lambda x, total: x / total,
+    "noise": lambda x, generator: torch.rand(x.shape, generator=generator),
+    "count_correct": lambda guesses, labels: (guesses == labels).sum().item(),
+}
 
 
-@lab.exercise(1, points=4, success_message="All eight lines work on any device.")
-def exercise_1(
-    trial: Trial,
-    add: Answer,
-    multiply: Answer,
-    score: Answer,
-    embed: Answer,
-    hide: Answer,
-    divide: Answer,
-    noise: Answer,
-    count_correct: Answer,
-) -> None:
-    """Eight one-line functions that compute on the device of their first argument."""
-    rows, columns = trial.random.sample(range(2, 9), 2)
-    X, Y = trial.normal(rows, columns), trial.normal(rows, columns)
-    words = trial.integers(0, rows, (5,))
-    labels = trial.integers(0, 3, (9,))
+def cases(draw):
+    rows, columns = draw.sample(range(2, 9), 2)
+    X, Y, weight = (draw.normal(n, columns).values for n in (rows, rows, 3))
+    guesses = draw.integers(0, 3, (9,)).values
+    labels = torch.where(torch.arange(9) < draw.randint(2, 7), guesses, 3)
     # Small and not near an integer, so that a rounded total gives a different result.
-    total = torch.tensor(1.3 + 0.4 * trial.random.random())
-    embedding = nn.Embedding.from_pretrained(X.clone())
-    net = nn.Linear(columns, 3)
-    guesses = labels.clone()
-    guesses[trial.random.randint(2, 7) :] = 3
-    num_correct = int((guesses == labels).sum())
-    checks: list[Callable[[], None]] = [
-        lambda: _try_line(trial, add, (X, Y), X + Y),
-        lambda: _try_line(trial, multiply, (X, Y.t()), X @ Y.t()),
-        lambda: _try_line(trial, score, (net, X), net(X).detach()),
-        lambda: _try_line(trial, embed, (embedding, words), X[words]),
-        lambda: _try_line(trial, hide, (X, Y > 0), X.masked_fill(Y > 0, -torch.inf)),
+    total = torch.tensor(1.3 + 0.4 * draw.random())
+    firsts = {"score": weight, "count_correct": guesses}
+    seconds = {"multiply": Y.t(), "score": X, "embed": draw.integers(0, rows, (5,)).values}
+    seconds |= {"hide": Y > 0, "divide": total, "count_correct": labels}
+    for done, line in enumerate(LINES):
+        case = {"line": line, "done": done, "seed": draw.randrange(2**31)}
+        case |= {"first": firsts.get(line, X), "second": seconds.get(line, Y)}
         # The CPU first: torch accepts a 0-d CPU tensor together with GPU tensors.
-        lambda: _try_line(trial, divide, (X, total), X / total, cpu_first=True),
-        lambda: _try_noise(trial, noise, X),
-        lambda: _try_line(trial, count_correct, (guesses, labels), num_correct),
-    ]
-    for done, check in enumerate(checks):
-        try:
-            check()
-        except WrongAnswer as wrong:
-            if wrong.hint == hints.DEVICE_ERROR:
-                raise trial.wrong("still-mixes", done=done, **wrong.values) from None
-            raise
+        devices = draw.devices[::-1] if line == "divide" else draw.devices
+        for device in devices:
+            other = [candidate for candidate in draw.devices if candidate != device][-1]
+            yield {**case, "device": device, "other": other, "works": devices[0]}
 
 
-def _try_line(
-    trial: Trial,
-    line: Answer,
-    arguments: tuple[Any, Any],
-    expected: Tensor | int,
-    *,
-    cpu_first: bool = False,
-) -> None:
-    """Call `line` with its first argument on each device and its second on another one."""
-    devices = trial.devices[::-1] if cpu_first else trial.devices
-    for device in devices:
-        others = [candidate for candidate in trial.devices if candidate != device]
-        first, second = copy_to(arguments[0], device), copy_to(arguments[1], others[-1])
-        with trial.watch() as watch:
-            outcome = trial.try_call(line, first, second)
-        try:
-            if outcome.error is not None:
-                wrong = trial.hint_for(outcome.error)
-                dropped = any(move.target == device for move in watch.moves)
-                if wrong.hint == hints.DEVICE_ERROR and dropped:
-                    raise trial.wrong("result-dropped", name=trial.name, device=device)
-                raise wrong
-            device_after = device_of(first)
-            trial.expect(
-                device_after == device,
-                "first-moved",
-                name=trial.name,
-                given=device,
-                found=device_after,
-            )
-            trial.expect_result(outcome.value)
-            _compare_line(trial, outcome.value, expected, device)
-            # Reading a number copies at most eight bytes.
-            targets = {m.target for m in watch.moves if m.source == device and m.bytes > 8}
-            if targets and isinstance(expected, Tensor):
-                details = {"name": trial.name, "given": device, "found": targets.pop()}
-                raise trial.wrong("computed-elsewhere", **details)
-        except WrongAnswer as wrong:
-            if wrong.hint.id in _ELSEWHERE and device != devices[0]:
-                details = {"name": trial.name, "works": devices[0], "fails": device}
-                raise trial.wrong("one-device-only", **details) from None
-            raise
-        unchanged = all(map(equal_values, (first, second), arguments))
-        trial.expect(unchanged, "input-changed", name=trial.name)
-
-
-def _compare_line(trial: Trial, result: Any, expected: Tensor | int, device: torch.device) -> None:
-    what = describe(result)
-    if isinstance(expected, int):
-        trial.expect(is_number(result), "not-a-count", what=what)
-        trial.expect(result == expected, "different-result", name=trial.name)
-        return
-    shape = tuple(expected.shape)
-    trial.expect(
-        isinstance(result, Tensor), "not-a-tensor", name=trial.name, what=what, shape=shape
-    )
-    result_device = result.device
-    trial.expect(
-        result_device == device,
-        "result-elsewhere",
-        name=trial.name,
-        given=device,
-        found=result_device,
-    )
-    same = result.shape == expected.shape and result.dtype == expected.dtype
-    trial.expect(same and close(result, expected), "different-result", name=trial.name)
-
-
-def _try_noise(trial: Trial, noise: Answer, X: Tensor) -> None:
-    for device in trial.devices:
-        generator = torch.Generator().manual_seed(trial.random.randrange(2**31))
+def build(case, device="cpu", other="cpu"):
+    """Return the arguments of a line."""
+    first, second = case.first.clone().to(device), case.second.clone().to(other)
+    if case.line == "score":
+        first = nn.Linear(case.first.shape[1], 3).to(device)
+        first.load_state_dict({"weight": case.first, "bias": case.first[:, 0]})
+    elif case.line == "embed":
+        first = nn.Embedding.from_pretrained(first)
+    elif case.line == "noise":
         # Another generator with the same seed must not give the same numbers.
-        torch.rand(3, generator=generator)
-        twin = torch.Generator()
-        twin.set_state(generator.get_state())
-        x = X.to(device)
-        try:
-            result = trial.result_of(noise, x, generator)
-            details = {"name": "noise", "what": describe(result), "shape": tuple(x.shape)}
-            trial.expect(isinstance(result, Tensor), "not-a-tensor", **details)
-            details = {"name": "noise", "given": device, "found": result.device}
-            trial.expect(result.device == device, "result-elsewhere", **details)
-        except WrongAnswer as wrong:
-            if wrong.hint.id in _ELSEWHERE and device != trial.device:
-                details = {"name": "noise", "works": trial.device, "fails": device}
-                raise trial.wrong("one-device-only", **details) from None
-            raise
-        trial.expect(result.shape == x.shape, "different-result", name="noise")
-        trial.expect(close(result, torch.rand(x.shape, generator=twin)), "generator-unused")
+        second = torch.Generator().manual_seed(case.seed)
+        torch.rand(3, generator=second)
+    return first, second
+
+
+def collect(call, case, *lines):
+    first, second = build(case, case.device, case.other)
+    facts = call(lines[[*LINES].index(case.line)], first, second, name=case.line, may_fail=True)
+    modules = isinstance(first, nn.Module)
+    facts.add(given=case.device, place=next(first.parameters()) if modules else first)
+    return facts.add(after=None if modules or case.line == "noise" else [first, second])
+
+
+def right(case):
+    return LINES[case.line](*build(case))
+
+
+def one_device(f):
+    """Return the values of the hint if the line works with a first argument on another device."""
+    return f.case.device != f.case.works and {"works": f.case.works, "fails": f.case.device}
+
+
+def is_of_the_kind(value, case):
+    return is_number(value) if case.line == "count_correct" else is_tensor(value)
+
+
+def is_elsewhere(f):
+    return is_tensor(f.value) and f.value.device != f.case.device
+
+
+errors = {
+    "one-device-only": lambda f: f.error.hint == "device-error" and one_device(f),
+    "result-dropped": lambda f: (
+        f.error.hint == "device-error" and f.case.device in {copy.target for copy in f.copies}
+    ),
+    "still-mixes": lambda f: f.error.hint == "device-error" and f.error.values,
+}
+returns = ("different-result", is_of_the_kind)
+side_effects = {
+    "first-moved": lambda f: f.place.device != f.case.device and {"found": f.place.device},
+    "one-device-only": lambda f: is_elsewhere(f) and one_device(f),
+    "result-elsewhere": lambda f: is_elsewhere(f) and {"found": f.value.device},
+}
+mistakes = {
+    "generator-unused": lambda f: f.case.line == "noise" and f.value.shape == tuple(f.right.shape),
+    "different-result": otherwise,
+}
+costs = {
+    # Reading a number copies at most eight bytes.
+    "computed-elsewhere": lambda f: first(
+        copy.source == f.case.device and copy.bytes > 8 and {"found": copy.target}
+        for copy in f.copies
+        if is_tensor(f.value)
+    ),
+    "input-changed": lambda f: (
+        f.after and not is_equal([x.values for x in f.after], list(build(f.case)))
+    ),
+}
+hints = """
+still-mixes: `{name}` raises a device error. {explained} ({done} of the eight lines work.)
+    -> The computation runs on the device of the first argument. Print the device of both arguments
+    (for a network, that of its first parameter): which one is in the wrong place?
+    see: The table to keep
+result-dropped: `{name}` makes a copy on {device}, then continues with the original tensor.
+    -> `.to` does not change the tensor it is called on. What does it return, and where do you store
+    that?
+    see: One error, word by word
+one-device-only: `{name}` works with a first argument on {works}, but not with one on {fails}.
+    -> Does your line name a device? The device differs between calls. Which argument tells you the
+    device?
+    see: One error, word by word
+result-elsewhere: The first argument of `{name}` is on {given}, but the result is on {found}.
+    -> The computation runs on the device of the first argument. Which of the two did you move?
+    see: One error, word by word
+different-result: `{name}` does not return what the given line returns for tensors on one device.
+    -> Only devices have to change. Compare your line with the given one, piece by piece.
+    see: The table to keep
+first-moved: After `{name}`, its first argument is on {found}. It was on {given}.
+    -> A module moves in place, for all code that uses it. Move the other argument instead.
+    see: Matrix products and layers
+computed-elsewhere: The first argument of `{name}` is on {given}, but your line copies it or the
+    result to {found}.
+    -> The computation runs on the device of the first argument. Which of the two has to move?
+    see: One error, word by word
+generator-unused: The numbers that `noise` returns do not come from the given generator.
+    -> A generator draws on its own device, and the caller relies on its numbers. Where can you draw
+    them, and where do they have to be afterward?
+    see: NumPy, plots and random numbers
+"""

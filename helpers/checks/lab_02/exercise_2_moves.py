@@ -1,132 +1,135 @@
-"""Lab 02, exercise 2: `moves`, one move for each of seven messages."""
+"""Lab 02, exercise 2: one move for each of seven messages."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
 
 import torch
-from torch import Tensor
 from torch.nn import functional as F
 
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.machines import machine
+from helpers.checks.plain import describe, first
 from helpers.language import translate
 
+answers = "moves()"
+points = 3
+success = "For every message you know which tensor moves, and where to."
+section = "The table to keep"
 
-@dataclass(frozen=True)
-class MixedLine:
-    """A line of code that mixes devices.
-
-    Attributes:
-        code: the line, as the lab shows it.
-        run: a function that executes the line, with its tensors as arguments.
-        tensors: the shape of each tensor, its device, and whether it contains indices, by name.
-        goal: the expected device of the result.
-        goal_text: the goal as a sentence for the hint.
-    """
-
-    code: str
-    run: Callable[..., Any]
-    tensors: dict[str, tuple[tuple[int, ...], str, bool]]
-    goal: str
-    goal_text: str
-
-    def values(self) -> dict[str, Tensor]:
-        """Return the tensors by name, each on its device."""
-        return {
-            name: torch.zeros(shape, dtype=torch.int64 if indices else torch.float32, device=device)
-            for name, (shape, device, indices) in self.tensors.items()
-        }
-
-
-# The answers are not stored here: the check runs each line after the student's move.
+# For each line: its code, the same as a function, and for each tensor its shape and device. Tensors
+# of one dimension with a name in INDICES contain indices.
+INDICES = ("labels", "rows", "words")
 LINES = {
-    "A": MixedLine(
+    "A": (
         "loss = F.cross_entropy(scores, labels)",
-        lambda scores, labels: F.cross_entropy(scores, labels),
-        {"scores": ((4, 3), "cuda:0", False), "labels": ((4,), "cpu", True)},
-        "cuda:0",
-        "the result should be on `cuda:0`",
+        F.cross_entropy,
+        {"scores": ((4, 3), "cuda:0"), "labels": ((4,), "cpu")},
     ),
-    "B": MixedLine(
+    "B": (
         "scores = images @ weights",
-        lambda images, weights: images @ weights,
-        {"images": ((4, 3), "cpu", False), "weights": ((3, 2), "cuda:0", False)},
-        "cuda:0",
-        "the result should be on `cuda:0`",
+        torch.matmul,
+        {"images": ((4, 3), "cpu"), "weights": ((3, 2), "cuda:0")},
     ),
-    "C": MixedLine(
+    "C": (
         "total = running + batch_mean",
-        lambda running, batch_mean: running + batch_mean,
-        {"running": ((3,), "cuda:1", False), "batch_mean": ((3,), "cuda:0", False)},
-        "cuda:0",
-        "the result should be on `cuda:0`",
+        torch.add,
+        {"running": ((3,), "cuda:1"), "batch_mean": ((3,), "cuda:0")},
     ),
-    "D": MixedLine(
+    "D": (
         "picked = table[rows]",
         lambda table, rows: table[rows],
-        {"table": ((9, 2), "cpu", False), "rows": ((3,), "cuda:0", True)},
-        "cpu",
-        "the table should stay on the CPU",
+        {"table": ((9, 2), "cpu"), "rows": ((3,), "cuda:0")},
     ),
-    "E": MixedLine(
+    "E": (
         "vectors = F.embedding(words, table)",
-        lambda words, table: F.embedding(words, table),
-        {"words": ((5,), "cpu", True), "table": ((9, 2), "cuda:0", False)},
-        "cuda:0",
-        "the result should be on `cuda:0`",
+        F.embedding,
+        {"words": ((5,), "cpu"), "table": ((9, 2), "cuda:0")},
     ),
-    "F": MixedLine(
+    "F": (
         "edges = F.conv2d(images, kernel)",
-        lambda images, kernel: F.conv2d(images, kernel),
-        {"images": ((16, 3, 32, 32), "cpu", False), "kernel": ((6, 3, 5, 5), "cuda:0", False)},
-        "cuda:0",
-        "the result should be on `cuda:0`",
+        F.conv2d,
+        {"images": ((16, 3, 32, 32), "cpu"), "kernel": ((6, 3, 5, 5), "cuda:0")},
     ),
-    "G": MixedLine(
+    "G": (
         "array = scores.numpy()",
         lambda scores: torch.from_numpy(scores.numpy()),
-        {"scores": ((4, 3), "cuda:0", False)},
-        "cpu",
-        "an array is always in the CPU's memory",
+        {"scores": ((4, 3), "cuda:0")},
     ),
 }
+GOALS = {"D": "the table should stay on the CPU", "G": "an array is always in the CPU's memory"}
 
 
-@lab.exercise(
-    2, points=3, success_message="For every message you know which tensor moves, and where to."
-)
-def exercise_2(trial: Trial, moves: Answer) -> None:
-    """`moves()`: for each line the name of the tensor that moves, and its new device."""
-    result = trial.result_of(moves)
-    is_plan = isinstance(result, Mapping) and set(result) == set(LINES)
-    names = ", ".join(LINES)
-    what = describe(result)
-    if isinstance(result, Mapping):
-        what = translate("a dictionary with the keys {keys}", keys=sorted(map(str, result)))
-    trial.expect(is_plan, "not-a-plan", what=what, names=names)
-    for line, mixed in LINES.items():
-        is_pair = isinstance(result[line], tuple | list) and len(result[line]) == 2
-        what = translate("{what} for line {line}", what=describe(result[line]), line=line)
-        trial.expect(is_pair, "not-a-plan", what=what, names=names)
-        with trial.machine_with(2):
-            _try_move(trial, line, mixed, *result[line])
+def cases(draw):
+    return [{"names": ", ".join(LINES)}]
 
 
-def _try_move(trial: Trial, line: str, mixed: MixedLine, name: Any, device: Any) -> None:
-    known = isinstance(name, str) and name in mixed.tensors
-    trial.expect(known, "no-such-name", line=line, name=name, code=mixed.code)
-    known = str(device) in ("cpu", "cuda:0", "cuda:1")
-    trial.expect(known, "no-such-device", line=line, device=str(device))
-    values = mixed.values()
-    already_there = str(values[name].device) == str(device)
-    trial.expect(not already_there, "already-there", line=line, name=name, device=device)
-    values[name] = values[name].to(device)
-    try:
-        result = mixed.run(**values)
-    except (RuntimeError, TypeError):
-        raise trial.wrong("still-mixes", line=line, name=name, device=device) from None
-    trial.expect(
-        str(result.device) == mixed.goal, "wrong-goal", line=line, goal=translate(mixed.goal_text)
+def collect(call, case, moves):
+    """Try each move on the real line, and record the device of its result."""
+    facts, devices = call(moves), {}
+    for line, (_, function, tensors) in LINES.items():
+        with suppress(Exception), machine(2):
+            name, device = facts.result[line]
+            values = {
+                key: torch.zeros(shape, dtype=torch.int64 if key in INDICES else None, device=place)
+                for key, (shape, place) in tensors.items()
+            }
+            values[name] = values[name].to(device)
+            devices[line] = str(function(*values.values()).device)
+    return facts.add(devices=devices)
+
+
+def wrong_plan(f):
+    if not isinstance(f.value, dict):
+        return {"what": describe(f.value)}
+    if f.value.keys() != LINES.keys():
+        keys = sorted(map(str, f.value))
+        return {"what": translate("a dictionary with the keys {keys}", keys=keys)}
+    return first(
+        not (isinstance(move, tuple | list) and len(move) == 2)
+        and {"what": translate("{what} for line {line}", what=describe(move), line=line)}
+        for line, move in f.value.items()
     )
+
+
+def each(f, is_wrong):
+    """Return the values of the hint for the first line whose move is wrong."""
+    for line, (code, _, tensors) in LINES.items():
+        name, device = f.value[line]
+        if is_wrong(line, name, str(device), tensors):
+            goal = translate(GOALS.get(line, "the result should be on `cuda:0`"))
+            return {"line": line, "name": name, "device": str(device), "code": code, "goal": goal}
+    return None
+
+
+returns = ("not-a-plan", lambda value, case: True)
+side_effects = {
+    "not-a-plan": wrong_plan,
+    "no-such-name": lambda f: each(f, lambda line, name, device, tensors: name not in [*tensors]),
+    "no-such-device": lambda f: each(
+        f, lambda line, name, device, tensors: device not in ("cpu", "cuda:0", "cuda:1")
+    ),
+    "already-there": lambda f: each(
+        f, lambda line, name, device, tensors: device == tensors[name][1]
+    ),
+    "still-mixes": lambda f: each(f, lambda line, *move: line not in f.devices),
+    "wrong-goal": lambda f: each(
+        f, lambda line, *move: f.devices[line] != ("cpu" if line in GOALS else "cuda:0")
+    ),
+}
+hints = """
+not-a-plan: `moves` returns {what}, but it should return a dictionary with one pair for each of the
+    lines {names}.
+    -> Each key is the letter of a line; each value is a name from that line and a device, such as
+    `("x", "cuda:0")`.
+no-such-name: Line {line}: {name!r} is not the name of a tensor in `{code}`.
+    -> Write the name as it is in the line of code, not as it is in the message: `mat2` and `target`
+    are names inside PyTorch.
+no-such-device: Line {line}: {device!r} is not a device on this machine, which has `cpu`, `cuda:0`
+    and `cuda:1`.
+    -> Write a device as the messages write it.
+already-there: Line {line}: `{name}` is already on {device}, so this move changes nothing.
+    -> Read the message again: on which device is each of the tensors in this line?
+still-mixes: Line {line}: with `{name}` on {device}, the line still mixes devices.
+    -> Write down the device of every tensor in the line. Which one has to move so that all of them
+    are on the same device?
+wrong-goal: Line {line} runs after your move, but {goal}.
+    -> There are two ways to end with everything on one device. Which one does the exercise ask for?
+"""

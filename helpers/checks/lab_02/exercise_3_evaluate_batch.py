@@ -1,87 +1,116 @@
-"""Lab 02, exercise 3: `evaluate_batch`."""
+"""Lab 02, exercise 3: the loss and the correct predictions of a batch."""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.comparing import copy_to, device_of, equal_values
-from helpers.checks.descriptions import describe, is_int
-from helpers.checks.lab_02.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.collecting import Case
+from helpers.checks.plain import PlainTensor, describe, is_close, is_equal, is_int
+
+answers = "evaluate_batch(net, loss, images, labels)"
+points = 3
+success = "Images, labels and class weights all move to the network."
+section = "Losses"
 
 
-@lab.exercise(
-    3, points=3, success_message="Images, labels and class weights all move to the network."
-)
-def exercise_3(trial: Trial, evaluate_batch: Answer) -> None:
-    """`evaluate_batch(net, loss, images, labels)`: the loss and the correct predictions."""
-    classes = trial.random.randint(3, 4)
-    for device in trial.devices:
-        other = next(candidate for candidate in reversed(trial.devices) if candidate != device)
-        for count in (trial.random.randint(6, 12), 1):
-            net = nn.Sequential(nn.Flatten(), nn.Linear(12, classes))
-            loss = nn.CrossEntropyLoss(weight=trial.normal(classes).abs() + 0.2)
-            images = trial.normal(count, 3, 2, 2)
-            with torch.no_grad():
-                scores = net(images)
-            labels = scores.argmax(dim=1)
-            num_wrong = trial.random.randint(1, count - 1) if count > 1 else 0
+def cases(draw):
+    classes = draw.randint(3, 4)
+    for device in draw.devices:
+        other = next(candidate for candidate in reversed(draw.devices) if candidate != device)
+        for total in (draw.randint(6, 12), 1):
+            case = Case(total=total, classes=classes, seed=draw.randrange(2**31))
+            case["images"] = draw.normal(total, 3, 2, 2, device=other)
+            case["class_weights"] = draw.normal(classes).values.abs() + 0.2
+            labels = build(case)(case.images.values).argmax(dim=1)
+            num_wrong = draw.randint(1, total - 1) if total > 1 else 0
             labels[:num_wrong] = (labels[:num_wrong] + 1) % classes
-            _check_evaluation(trial, evaluate_batch, (net, loss, images, labels), device, other)
+            yield case | {"labels": PlainTensor(labels, other), "given": device, "other": other}
 
 
-def _check_evaluation(
-    trial: Trial,
-    evaluate_batch: Answer,
-    arguments: tuple[nn.Module, nn.Module, Tensor, Tensor],
-    device: torch.device,
-    other: torch.device,
-) -> None:
-    net, loss, images, labels = arguments
-    with torch.no_grad():
-        # On the same device, because a GPU may round the inputs of a product (TF32).
-        scores = copy_to(net, device)(images.to(device)).cpu()
-        expected = loss(scores, labels).item()
-        unweighted = F.cross_entropy(scores, labels).item()
-    num_correct = int((scores.argmax(dim=1) == labels).sum())
-    copies = [copy_to(net, device), *(copy_to(argument, other) for argument in arguments[1:])]
-    outcome = trial.try_call(evaluate_batch, *copies)
-    net_device = device_of(copies[0])
-    trial.expect(net_device == device, "net-moved", name=trial.name, found=net_device, given=device)
-    if outcome.error is not None:
-        for word, hint in _HINTS.items():
-            if f"{word} is on {other}" in str(outcome.error):
-                raise trial.wrong(hint, net=device, other=other)
-        raise trial.hint_for(outcome.error)
-    result = outcome.value
-    trial.expect_result(result)
-    unchanged = all(map(equal_values, copies[2:], arguments[2:]))
-    trial.expect(unchanged, "input-changed", name="evaluate_batch")
-    is_pair = isinstance(result, tuple | list) and len(result) == 2
-    trial.expect(is_pair, "not-two-numbers", found=describe(result))
-    mean_loss, count = result
-    accuracy = num_correct / len(labels)
-    if isinstance(count, float) and abs(count - accuracy) < 1e-6 and accuracy < 1:
-        raise trial.wrong("fraction-not-count", found=count, right=num_correct)
-    types = f"{describe(mean_loss)} and {describe(count)}"
-    right_types = isinstance(mean_loss, float) and is_int(count)
-    trial.expect(right_types, "not-two-numbers", found=types)
-    weights_dropped = (
-        len(labels) > 1 and _near(mean_loss, unweighted) and not _near(expected, unweighted)
-    )
-    trial.expect(not weights_dropped, "weights-dropped")
-    if not _near(mean_loss, expected):
-        rounded = any(_near(mean_loss, round(expected, digits)) for digits in (1, 2, 3))
-        details = {"found": f"{mean_loss:g}", "wanted": f"{expected:.6f}"}
-        trial.expect(not rounded, "rounded-loss", **details)
-        raise trial.wrong("wrong-loss")
-    trial.expect(
-        count == num_correct, "wrong-count", right=num_correct, total=len(labels), found=count
-    )
+def build(case):
+    torch.manual_seed(case.seed)
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, case.classes))
 
 
-_HINTS = {"mat1": "images-not-moved", "target": "labels-not-moved", "weight": "weights-not-moved"}
+def collect(call, case, evaluate_batch):
+    net, images, labels = build(case).to(case.given), case.images.make(), case.labels.make()
+    loss = nn.CrossEntropyLoss(weight=case.class_weights.to(case.other))
+    facts = call(evaluate_batch, net, loss, images, labels, may_fail=True)
+    return facts.add(net=net, images_after=images, labels_after=labels)
 
 
-def _near(a: float, b: float) -> bool:
-    return abs(a - b) <= 1e-4 * max(1.0, abs(b))
+def right(case):
+    """Return the loss, the number of correct predictions, and the loss without class weights."""
+    scores, labels = build(case)(case.images.values), case.labels.values
+    losses = [F.cross_entropy(scores, labels, weight) for weight in (case.class_weights, None)]
+    return losses[0].item(), int((scores.argmax(dim=1) == labels).sum()), losses[1].item()
+
+
+def is_near(a, b):
+    return is_close(a, b, 1e-4, 1e-5)
+
+
+def mixed(word):
+    return lambda f: f"{word} is on {f.case.other}" in f.error.text and {"net": f.case.given}
+
+
+def types(f):
+    return f"{describe(f.value[0])} and {describe(f.value[1])}"
+
+
+errors = {
+    "images-not-moved": mixed("mat1"),
+    "labels-not-moved": mixed("target"),
+    "weights-not-moved": mixed("weight"),
+}
+returns = (
+    "not-two-numbers",
+    lambda value, case: isinstance(value, tuple | list) and len(value) == 2,
+)
+side_effects = {
+    "net-moved": lambda f: f.net.devices != [f.case.given] and {"found": f.net.devices[0]},
+    "input-changed": lambda f: (
+        not is_equal([f.images_after, f.labels_after], [f.case.images, f.case.labels])
+    ),
+    "fraction-not-count": lambda f: (
+        f.right[1] < f.case.total
+        and isinstance(f.value[1], float)
+        and is_near(f.value[1], f.right[1] / f.case.total)
+        and {"found": f.value[1], "right": f.right[1]}
+    ),
+    "not-two-numbers": lambda f: (
+        not (isinstance(f.value[0], float) and is_int(f.value[1])) and {"found": types(f)}
+    ),
+    "weights-dropped": lambda f: (
+        is_near(f.value[0], f.right[2]) and not is_near(f.right[0], f.right[2])
+    ),
+    "wrong-loss": lambda f: not is_near(f.value[0], f.right[0]),
+    "wrong-count": lambda f: (
+        f.value[1] != f.right[1] and {"right": f.right[1], "found": f.value[1]}
+    ),
+}
+hints = """
+images-not-moved: `net` is on {net}, but the images are still on {other}: the first layer mixes the
+    two devices.
+    -> Which tensor in the failing line was never moved, or was moved without keeping the result?
+    see: Matrix products and layers
+labels-not-moved: `net` is on {net}, but the labels are still on {other}: the loss mixes the two
+    devices.
+    -> The labels of a batch are a tensor too. On which device are they when you compute the loss?
+weights-not-moved: `net` is on {net}, but the class weights in the loss are still on {other}.
+    -> A loss with weights is a module that contains a tensor. How do you move the contents of a
+    module?
+not-two-numbers: `evaluate_batch` returns {found}, but it should return a float and an int.
+    -> A tensor with one number in it is not a Python number. And how many values do you return?
+    see: NumPy, plots and random numbers
+weights-dropped: The loss that `evaluate_batch` returns is the one without class weights.
+    -> Which loss do you call: the argument, or one that you created?
+wrong-loss: The loss that `evaluate_batch` returns is not the loss of the whole batch.
+    -> What do you pass to `loss`? It needs the output of the network and the labels, both
+    unchanged.
+fraction-not-count: `evaluate_batch` returns a fraction, {found:g}, for {right} correct predictions.
+    -> Return the number of correct predictions, an int; the caller divides.
+wrong-count: {right} of {total} predictions are correct, but `evaluate_batch` counts {found}.
+    -> The network's prediction for an image is the class with the highest score. Which dimension of
+    the scores corresponds to the classes?
+"""
