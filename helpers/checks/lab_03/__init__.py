@@ -1,17 +1,26 @@
 """The checks of lab 03, moving a network: one module per exercise."""
 
-from helpers.checks.lab_03.exercise_1_find_devices import exercise_1
-from helpers.checks.lab_03.exercise_2_ranker import exercise_2
-from helpers.checks.lab_03.exercise_3_move_both import exercise_3
-from helpers.checks.lab_03.exercise_4_recurrent import exercise_4
-from helpers.checks.lab_03.exercise_5_checkpoint import exercise_5
-from helpers.checks.lab_03.shared import lab
+from helpers.checks.exercise import Lab
 
-__all__ = [
-    "exercise_1",
-    "exercise_2",
-    "exercise_3",
-    "exercise_4",
-    "exercise_5",
-    "lab",
-]
+lab = Lab(
+    __name__,
+    "03_moving_a_network",
+    seconds=20,
+    section="What moves with a network, and what does not",
+    hints="""
+    not-a-module: `{name}(...)` returns {what}, which is not an `nn.Module`.
+        -> Fix the given class and keep its first two lines.
+    different-scores: For the same input, `{name}` does not return the numbers that the given class
+        returns.
+        -> The given class computes the right result. Change only where tensors are kept or created.
+    state-not-moved: The network is on {wanted}, but `{entry}` in the optimizer's state is still on
+        {found}: the next step mixes the two devices.
+        -> The network knows nothing about its optimizer. What moves each state tensor to the device
+        of its parameter?
+        see: Gradients and the optimizer
+    net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
+        -> A network moves in place, for all code that uses it. What else can you move to its
+        device?
+        see: Modules move in place, tensors do not
+    """,
+)

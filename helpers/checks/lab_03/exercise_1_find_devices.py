@@ -1,84 +1,115 @@
-"""Lab 03, exercise 1: `find_devices`."""
-
-from collections.abc import Mapping
-from typing import Any
+"""Lab 03, exercise 1: the devices of parameters, buffers and optimizer state."""
 
 import torch
 from torch import nn
 
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_03.shared import lab, make_optimizer, state_of
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.lab_03.shared import make_optimizer
+from helpers.checks.plain import describe, first
 from helpers.language import translate
 
+answers = "find_devices(net, optimizer)"
+points = 2
+success = "You can tell where all the tensors of a network are."
+section = "A module has no device"
 
-@lab.exercise(1, points=2, success_message="You can tell where all the tensors of a network are.")
-def exercise_1(trial: Trial, find_devices: Answer) -> None:
-    """`find_devices(net, optimizer)`: the devices of parameters, buffers and state."""
-    main_device, other_device = trial.devices[0], trial.devices[-1]
-    hints = {
-        "parameters": "parameters-missing",
-        "buffers": "buffers-missing",
-        "state": "state-missing",
-    }
-    for name in trial.random.sample(["SGD", "Adam"], 2):
+KINDS = ("parameters", "buffers", "state")
+
+
+def cases(draw):
+    gpu, cpu = draw.devices[0], draw.devices[-1]
+    for name in draw.sample(["SGD", "Adam"], 2):
         for steps in (1, 0):
-            for first, last, buffers in (
-                (main_device, other_device, main_device),
-                (other_device, main_device, main_device),
-            ):
-                net = nn.Sequential(nn.Sequential(nn.Linear(3, 4)), nn.ReLU(), nn.BatchNorm1d(4))
-                net.append(nn.Linear(4, 2))
-                optimizer = make_optimizer(name, net)
-                _step_on_ones(net, optimizer, steps)
-                net[0].to(first)
-                net[3].to(last)
-                net[2].to(last)
-                net[2].running_var = net[2].running_var.to(buffers)
-                if first == other_device:
-                    optimizer.load_state_dict(optimizer.state_dict())
-                expected = {
-                    "parameters": {p.device for p in net.parameters()},
-                    "buffers": {b.device for b in net.buffers()},
-                    "state": {t.device for t in state_of(optimizer).values()},
-                }
-                # Some optimizers also keep Python numbers in their state.
-                if steps:
-                    optimizer.state[net[0][0].weight]["seen"] = 7
-                result = trial.result_of(find_devices, net, optimizer)
-                _check_sets(trial, result)
-                for kind, hint in hints.items():
-                    missing, extra = expected[kind] - result[kind], result[kind] - expected[kind]
-                    devices_text = _join_with_and(result[kind])
-                    trial.expect(
-                        not missing, hint, missing=_join_with_and(missing), found=devices_text
-                    )
-                    trial.expect(not extra, "too-many", kind=kind, extra=_join_with_and(extra))
+            for inner, outer in ((gpu, cpu), (cpu, gpu)):
+                yield {"name": name, "steps": steps, "inner": inner, "outer": outer, "gpu": gpu}
 
 
-def _check_sets(trial: Trial, result: Any) -> None:
-    has_all_keys = isinstance(result, Mapping) and set(result) == {"parameters", "buffers", "state"}
-    description = describe(result)
-    if isinstance(result, Mapping):
-        description = translate("a dictionary with the keys {keys}", keys=_join_with_and(result))
-    trial.expect(has_all_keys, "not-three-sets", found=description)
-    for kind, devices in result.items():
-        description = translate(
-            "a dictionary whose `{kind}` is {what}", kind=kind, what=describe(devices)
-        )
-        trial.expect(isinstance(devices, set | frozenset), "not-three-sets", found=description)
-        for device in devices:
-            is_device = isinstance(device, torch.device)
-            trial.expect(is_device, "not-devices", kind=kind, found=repr(device))
-
-
-def _join_with_and(values: Any) -> str:
-    return " and ".join(sorted(map(str, values))) or "none"
-
-
-def _step_on_ones(net: nn.Module, optimizer: torch.optim.Optimizer, count: int) -> None:
-    for _ in range(count):
+def collect(call, case, find_devices):
+    net = nn.Sequential(nn.Sequential(nn.Linear(3, 4)), nn.ReLU(), nn.BatchNorm1d(4))
+    net.append(nn.Linear(4, 2))
+    optimizer = make_optimizer(net, case.name)
+    for _ in range(case.steps):
         for parameter in net.parameters():
             parameter.grad = torch.ones_like(parameter)
         optimizer.step()
         optimizer.zero_grad()
+    net[0].to(case.inner)
+    net[2:].to(case.outer)
+    net[2].running_var = net[2].running_var.to(case.gpu)
+    if case.inner == "cpu":
+        optimizer.load_state_dict(optimizer.state_dict())
+    # Some optimizers also keep Python numbers in their state.
+    if case.steps:
+        optimizer.state[net[0][0].weight]["seen"] = 7
+    return call(find_devices, net, optimizer)
+
+
+def right(case):
+    # The state of the inner layers is on the CPU, where the steps were taken.
+    state = {"cpu"} | ({case.outer} if case.inner == "cpu" else set())
+    devices = {case.inner, case.outer}, {case.outer, case.gpu}, state if case.steps else set()
+    return {kind: set(map(torch.device, names)) for kind, names in zip(KINDS, devices, strict=True)}
+
+
+def describe_wrong(value):
+    """Return what the value is, if not a dictionary of three sets."""
+    if not isinstance(value, dict):
+        return describe(value)
+    if {*value} != {*KINDS}:
+        return translate("a dictionary with the keys {keys}", keys=join(value))
+    return first(
+        not isinstance(devices, set | frozenset)
+        and translate("a dictionary whose `{kind}` is {what}", kind=kind, what=describe(devices))
+        for kind, devices in value.items()
+    )
+
+
+def join(values):
+    return " and ".join(sorted(map(str, values))) or "none"
+
+
+def missing(kind):
+    """Return the row for devices that are not in the set."""
+    return lambda f: (
+        (devices := f.right[kind] - f.value[kind])
+        and {"missing": join(devices), "found": join(f.value[kind])}
+    )
+
+
+returns = ("not-three-sets", lambda value, case: True)
+side_effects = {
+    "not-three-sets": lambda f: (what := describe_wrong(f.value)) and {"found": what},
+    "not-devices": lambda f: first(
+        not isinstance(device, torch.device) and {"kind": kind, "found": repr(device)}
+        for kind, devices in f.value.items()
+        for device in devices
+    ),
+    "parameters-missing": missing("parameters"),
+    "buffers-missing": missing("buffers"),
+    "state-missing": missing("state"),
+    "too-many": lambda f: first(
+        (extra := f.value[kind] - f.right[kind]) and {"kind": kind, "extra": join(extra)}
+        for kind in KINDS
+    ),
+}
+hints = """
+not-three-sets: `find_devices` returns {found}, but it should return a dictionary of three sets.
+    -> Its keys are the strings `parameters`, `buffers` and `state`, and each value is a set.
+    see: A module has no device
+not-devices: The set for `{kind}` contains {found}, but it should contain values of type
+    `torch.device`.
+    -> What is the `device` attribute of a tensor? Keep it without converting it.
+    see: A module has no device
+parameters-missing: Some of the network's parameters are on {missing}, but your set has {found}.
+    -> How many of the parameters do you look at, and do they include those of inner modules?
+    see: Modules move in place, tensors do not
+buffers-missing: Some of the network's buffers are on {missing}, but your set has {found}.
+    -> The running means of batch normalization are not parameters. How do you iterate over them?
+    see: What moves with a network, and what does not
+state-missing: Some of the optimizer's state is on {missing}, but your set has {found}.
+    -> `optimizer.state` maps each parameter to another dictionary. Do you look at all of its
+    values?
+    see: Gradients and the optimizer
+too-many: None of the network's {kind} is on {extra}, but your set for them contains it.
+    -> What else do you count as {kind}?
+    see: What moves with a network, and what does not
+"""

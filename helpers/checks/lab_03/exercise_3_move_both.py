@@ -1,70 +1,91 @@
-"""Lab 03, exercise 3: `move_both`."""
+"""Lab 03, exercise 3: network and optimizer move, and nothing is lost."""
 
 import torch
-from torch import Tensor, nn
 
-from helpers.checks.comparing import close
-from helpers.checks.lab_03.shared import lab, net_and_optimizer, state_of, take_steps
-from helpers.checks.trial import Answer, Trial
-
-
-@lab.exercise(
-    3, points=3, success_message="Network and optimizer move together, and training continues."
+from helpers.checks.lab_03.shared import (
+    build,
+    changed_setting,
+    contents,
+    state_left_behind,
+    take_steps,
 )
-def exercise_3(trial: Trial, move_both: Answer) -> None:
-    """`move_both(net, optimizer, device)`: both move, and nothing is lost."""
-    gpu, cpu = trial.device, torch.device("cpu")
-    cases = [("SGD", cpu, gpu, 2), ("Adam", cpu, gpu, 2), ("Adam", gpu, cpu, 2)]
-    cases += [("SGD", *trial.devices[:2], 2), ("SGD", cpu, gpu, 0)]
-    for name, source, target, steps in cases:
-        seed = trial.random.randrange(2**31)
-        (net, optimizer), (twin, twin_optimizer) = (
-            net_and_optimizer(seed, name, source) for _ in "12"
-        )
-        batch = trial.normal(6, 4, device=source)
-        take_steps(net, optimizer, batch, steps)
-        take_steps(twin, twin_optimizer, batch, steps)
-        trial.call(move_both, net, optimizer, target)
-        _check_both_moved(trial, (net, optimizer), (twin, twin_optimizer), target)
-        take_steps(net, optimizer, batch.to(target), 2)
-        take_steps(twin, twin_optimizer, batch, 2)
-        pairs = zip(net.parameters(), twin.parameters(), strict=True)
-        same_weights = all(close(a, b) for a, b in pairs)
-        trial.expect(same_weights, "state-changed", entry="state")
+from helpers.checks.plain import are_close, first, is_close
+
+answers = "move_both(net, optimizer, device)"
+points = 3
+success = "Network and optimizer move together, and training continues."
+section = "Gradients and the optimizer"
 
 
-def _check_both_moved(
-    trial: Trial,
-    moved: tuple[nn.Module, torch.optim.Optimizer],
-    twins: tuple[nn.Module, torch.optim.Optimizer],
-    target: torch.device,
-) -> None:
-    (net, optimizer), (twin, twin_optimizer) = moved, twins
-    for parameter in net.parameters():
-        on_target = parameter.device == target
-        trial.expect(
-            on_target, "net-not-moved", name="move_both", wanted=target, found=parameter.device
-        )
-    for a, b in zip(net.parameters(), twin.parameters(), strict=True):
-        trial.expect(_is_unchanged(a, b), "weights-changed")
-    net_ids = [id(parameter) for parameter in net.parameters()]
-    optimizer_ids = [id(p) for group in optimizer.param_groups for p in group["params"]]
-    trial.expect(net_ids == optimizer_ids, "different-parameters")
-    groups = zip(optimizer.param_groups, twin_optimizer.param_groups, strict=False)
-    for new_group, twin_group in groups:
-        for key in sorted(set(twin_group) - {"params"}):
-            details = {"key": key, "found": new_group.get(key), "given": twin_group[key]}
-            trial.expect(new_group.get(key) == twin_group[key], "settings-changed", **details)
-    state, twin_state = state_of(optimizer), state_of(twin_optimizer)
-    for key, expected in twin_state.items():
-        entry = key[1]
-        trial.expect(key in state, "state-lost", entry=entry)
-        # A step counter may stay on the CPU, as those of Adam do.
-        left_behind = state[key].dim() > 0 and state[key].device != target
-        details = {"wanted": target, "entry": entry, "found": state[key].device}
-        trial.expect(not left_behind, "state-not-moved", **details)
-        trial.expect(_is_unchanged(state[key], expected), "state-changed", entry=entry)
+def cases(draw):
+    gpu, cpu = draw.device, "cpu"
+    rows = [("SGD", cpu, gpu, 2), ("Adam", cpu, gpu, 2), ("Adam", gpu, cpu, 2)]
+    rows += [("SGD", *draw.devices[:2], 2), ("SGD", cpu, gpu, 0)]
+    for name, source, target, steps in rows:
+        case = {"name": name, "source": source, "wanted": target, "steps": steps}
+        yield {**case, "seed": draw.randrange(2**31), "batch": draw.normal(6, 4)}
 
 
-def _is_unchanged(a: Tensor, b: Tensor) -> bool:
-    return torch.allclose(a.detach().cpu(), b.detach().cpu(), rtol=1e-3, atol=1e-7)
+def collect(call, case, move_both):
+    net, optimizer = build(case, case.source)
+    batch = case.batch.values
+    take_steps(net, optimizer, batch.to(case.source), case.steps)
+    facts = call(move_both, net, optimizer, torch.device(case.wanted))
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    facts.add(moved=net, same=[*map(id, parameters)] == [*map(id, net.parameters())])
+    facts.add(**contents(optimizer))
+    if facts.moved.devices == [case.wanted] and not state_left_behind(facts.state, case.wanted):
+        take_steps(net, optimizer, batch.to(case.wanted), 2)
+    return facts.add(trained=net)
+
+
+def twin(case, steps):
+    net, optimizer = build(case)
+    take_steps(net, optimizer, case.batch.values, steps)
+    return net, contents(optimizer)
+
+
+def lost(f):
+    state = twin(f.case, f.case.steps)[1]["state"]
+    return first(key not in f.state and {"entry": key.split()[1]} for key in state)
+
+
+def changed(f):
+    state = twin(f.case, f.case.steps)[1]["state"]
+    keys = [key for key, value in state.items() if not is_close(f.state[key], value, 1e-3, 1e-7)]
+    if not are_close(f.trained, twin(f.case, f.case.steps + 2)[0].parameters(), 1e-2, 1e-2):
+        keys.append("the state")
+    return first({"entry": key.split()[1]} for key in keys)
+
+
+side_effects = {
+    "net-not-moved": lambda f: (
+        f.moved.devices != [f.case.wanted] and {"name": "move_both", "found": f.moved.devices[0]}
+    ),
+    "weights-changed": lambda f: (
+        not are_close(f.moved, twin(f.case, f.case.steps)[0].parameters(), 1e-3, 1e-7)
+    ),
+    "different-parameters": lambda f: not f.same,
+    "settings-changed": lambda f: changed_setting(f.settings, twin(f.case, 0)[1]["settings"]),
+    "state-lost": lost,
+    "state-not-moved": lambda f: state_left_behind(f.state, f.case.wanted),
+    "state-changed": changed,
+}
+hints = """
+net-not-moved: You asked for {wanted}, but after `{name}` the network is on {found}.
+    -> Move the network that was passed in, to the device that was passed in.
+    see: Modules move in place, tensors do not
+state-lost: `{entry}` is no longer in the optimizer's state.
+    -> A new optimizer starts with an empty state. You can move the state of the existing one.
+state-changed: After the move, `{entry}` in the optimizer's state contains different numbers.
+    -> Move the values without changing them. What did you put in their place?
+different-parameters: After the move, the optimizer's parameters are no longer those of the network.
+    -> If a move creates new `Parameter` objects, the optimizer keeps the old ones. Which move keeps
+    the objects?
+    see: Modules move in place, tensors do not
+settings-changed: After the move, the optimizer's `{key}` is {found}; it was {given}.
+    -> Each parameter group has its own settings. Do you create or overwrite them?
+weights-changed: After the move, the network's weights are different.
+    -> A move changes where the numbers are. What else does your function do to them?
+    see: Modules move in place, tensors do not
+"""
